@@ -36,6 +36,7 @@ test-all: setup
 
 lint: setup
 	$(BIN)/ruff check kshell tests
+	$(BIN)/ruff format --check -q kshell
 	$(BIN)/mypy
 
 check: lint test

@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from kshell.python.session import Session as Session
 
 # names loaded at their first use, so that `import kshell` costs nothing: name -> module
-_LATER = {"Session": "kshell.python.session", "Table": "kshell.python.session", "QError": "kshell.errors",
-          "embed": "kshell.embedding", "load_ipython_extension": "kshell.notebook",
-          "unload_ipython_extension": "kshell.notebook"}
+_LATER = {
+    "Session": "kshell.python.session",
+    "Table": "kshell.python.session",
+    "QError": "kshell.errors",
+    "embed": "kshell.embedding",
+    "load_ipython_extension": "kshell.notebook",
+    "unload_ipython_extension": "kshell.notebook",
+}
 
 
 def __getattr__(name: str) -> object:

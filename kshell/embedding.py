@@ -36,12 +36,23 @@ def embed(session: Session | FrameType | None = None, /, **values: Any) -> Sessi
     """
     s = session if isinstance(session, Session) else Session()
     notes: list[str] = []
-    frame = session if isinstance(session, FrameType) else sys._getframe(1) if session is None and not values else None
+    frame = (
+        session
+        if isinstance(session, FrameType)
+        else sys._getframe(1)
+        if session is None and not values
+        else None
+    )
     if frame is not None:
         notes.append(_of_frame(s, taking.own_frame(frame) if frame is session else frame))
     elif session is not None and s is not session:
-        notes.append(f"embed: expected a session, given {type(session).__name__}; variables go by name: embed(x=x)\n")
-    notes += [f"embed: {line}\n" for line in taking.told(taking.put(s, values, True), "not taken as they are")]
+        notes.append(
+            f"embed: expected a session, given {type(session).__name__}; variables go by name: embed(x=x)\n"
+        )
+    notes += [
+        f"embed: {line}\n"
+        for line in taking.told(taking.put(s, values, True), "not taken as they are")
+    ]
     why = _no_prompt()
     _tell(s, "".join(notes))
     if not why:
@@ -63,7 +74,9 @@ def _of_frame(s: Session, frame: FrameType) -> str:
 
 
 def _tell(s: Session, text: str) -> None:
-    with suppress(OSError, ValueError, AttributeError):  # streams that are closed, or were never there
+    with suppress(
+        OSError, ValueError, AttributeError
+    ):  # streams that are closed, or were never there
         if text:
             s.warn(text)
 
@@ -81,7 +94,9 @@ def _no_prompt() -> str:
         return "standard input is closed"
     with suppress(OSError, ValueError, AttributeError):
         fd = sys.stdin.fileno()
-        if os.isatty(fd) and os.tcgetpgrp(fd) != os.getpgrp():  # to read there would stop the program
+        if (
+            os.isatty(fd) and os.tcgetpgrp(fd) != os.getpgrp()
+        ):  # to read there would stop the program
             return "the program is in the background of its terminal (fg brings it back)"
     return ""
 

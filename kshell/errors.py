@@ -79,7 +79,9 @@ class QError(Exception):
 
     note = ""
 
-    def __init__(self, text: str, pos: int | None = None, source: Source | None = None, hint: str = "") -> None:
+    def __init__(
+        self, text: str, pos: int | None = None, source: Source | None = None, hint: str = ""
+    ) -> None:
         super().__init__(text)
         self.text = text
         self.hint = hint
@@ -111,9 +113,20 @@ class CallError(QError):
     call that documents the text without a name. What stands `below` are lines for `stackframe.
     """
 
-    def __init__(self, call: str, reason: str = "", *, at: str = "", given: str | None = UNSAID,
-                 says: tuple[object, ...] = (), expected: str | None = SAID, expecting: str = "", hint: str = "",
-                 home: str = "", below: str = "") -> None:
+    def __init__(
+        self,
+        call: str,
+        reason: str = "",
+        *,
+        at: str = "",
+        given: str | None = UNSAID,
+        says: tuple[object, ...] = (),
+        expected: str | None = SAID,
+        expecting: str = "",
+        hint: str = "",
+        home: str = "",
+        below: str = "",
+    ) -> None:
         self.call, self.reason, self.at, self.home, self.below = call, reason, at, home, below
         self.says = says
         self.given, self.expected = given, expecting or expected
@@ -126,16 +139,30 @@ class CallError(QError):
             word = "expecting" if self.expecting else "expected"
             return f"{head}: {word} {self.expected}, given {self.given}{self.below}"
         text = f"{head}: {self.reason}" if head else self.reason
-        more = [f"{word} {part}" for word, part in (("given", self.given), ("expected", self.expected)) if part]
+        more = [
+            f"{word} {part}"
+            for word, part in (("given", self.given), ("expected", self.expected))
+            if part
+        ]
         return (first_line(f"{_short(text)} ({'; '.join(more)})") if more else text) + self.below
 
-    def completed(self, call: str, given: Callable[[], str | None], expected: Callable[[], str]) -> CallError:
+    def completed(
+        self, call: str, given: Callable[[], str | None], expected: Callable[[], str]
+    ) -> CallError:
         """This error as one of the call `call`, with the parts that are UNSAID; itself if that is nothing."""
         if call == self.call and UNSAID not in (self.given, self.expected):
             return self
         wanted = expected() or SAID if self.expected == UNSAID else self.expected
-        return CallError(call, self.reason, at=self.at, given=given() if self.given == UNSAID else self.given,
-                         expected=wanted, expecting=self.expecting, hint=self.hint, below=self.below)
+        return CallError(
+            call,
+            self.reason,
+            at=self.at,
+            given=given() if self.given == UNSAID else self.given,
+            expected=wanted,
+            expecting=self.expecting,
+            hint=self.hint,
+            below=self.below,
+        )
 
 
 def said(exc: E, *says: object) -> E:
@@ -205,7 +232,9 @@ def wsfull(asked: float = 0) -> QError:
 
 def megabytes(n: float) -> str:
     """A number of bytes for people."""
-    return f"{max(n, 0) / (1 << 20):,.0f} MB" if n >= 10 << 20 else f"{max(n, 0) / (1 << 10):,.0f} kB"
+    return (
+        f"{max(n, 0) / (1 << 20):,.0f} MB" if n >= 10 << 20 else f"{max(n, 0) / (1 << 10):,.0f} kB"
+    )
 
 
 def _asked(message: str) -> float:

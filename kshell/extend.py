@@ -50,7 +50,16 @@ from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.module.types import module
 from kshell.kapi.optim import wraps
 from kshell.kapi.optim.api import put_parameters, step_with
-from kshell.kapi.optim.optimizer import Opt, Values, class_of, create, entry_of, group_values, optimizer, torch_args
+from kshell.kapi.optim.optimizer import (
+    Opt,
+    Values,
+    class_of,
+    create,
+    entry_of,
+    group_values,
+    optimizer,
+    torch_args,
+)
 from kshell.kapi.optim.optimizer import parse as parse_optimizer
 from kshell.kapi.optim.optimizer import row as optimizer_row
 from kshell.kapi.optim.parameters import check_new, group_number
@@ -189,7 +198,10 @@ __all__ = [
 ]
 
 # names of the family that scales rates, which is itself built on this file
-_LATER = {"rule": "kshell.families.adaptdl.rule_rows", "ScalingRule": "kshell.families.adaptdl.rules"}
+_LATER = {
+    "rule": "kshell.families.adaptdl.rule_rows",
+    "ScalingRule": "kshell.families.adaptdl.rules",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -121,8 +121,12 @@ def load_ipython_extension(shell: Any) -> None:
     @magics_class
     class QMagics(Magics):
         @magic_arguments()
-        @argument("-i", "--input", action="append", default=[], help="Python variables that q is to have")
-        @argument("-o", "--output", action="append", default=[], help="q variables that Python is to have")
+        @argument(
+            "-i", "--input", action="append", default=[], help="Python variables that q is to have"
+        )
+        @argument(
+            "-o", "--output", action="append", default=[], help="q variables that Python is to have"
+        )
         @argument("text", nargs="*", help="q text")
         @line_cell_magic
         def q(self, line: str, cell: str | None = None) -> Any:
@@ -165,14 +169,19 @@ def _matcher(session: Session) -> Any:
     @context_matcher()  # type: ignore[untyped-decorator, unused-ignore]
     def match_q(context: Any) -> Any:
         lines = context.full_text.split("\n")
-        before = "\n".join([*lines[: context.cursor_line], lines[context.cursor_line][: context.cursor_position]])
+        before = "\n".join(
+            [*lines[: context.cursor_line], lines[context.cursor_line][: context.cursor_position]]
+        )
         found = _Q_CELL.match(before) or _Q_LINE.search(before)
         if found is None:
             return {"completions": []}
-        text = before[found.end():]
+        text = before[found.end() :]
         offered, start = completions(session, text, len(text))
-        return {"completions": [SimpleCompletion(t, type=note[:60]) for t, note in offered],
-                "matched_fragment": text[start:], "suppress": True}
+        return {
+            "completions": [SimpleCompletion(t, type=note[:60]) for t, note in offered],
+            "matched_fragment": text[start:],
+            "suppress": True,
+        }
 
     return match_q
 

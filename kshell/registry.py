@@ -50,13 +50,42 @@ class Entry:
     of a class of the room that owns the kind, which reads it by a function of its own (`module_record` and the like);
     None where there is nothing."""
 
-    __slots__ = ("doc", "effect", "file", "fns", "forms", "infix", "kind", "line", "name", "options", "qtype", "record",
-                 "since", "target", "topic")
+    __slots__ = (
+        "doc",
+        "effect",
+        "file",
+        "fns",
+        "forms",
+        "infix",
+        "kind",
+        "line",
+        "name",
+        "options",
+        "qtype",
+        "record",
+        "since",
+        "target",
+        "topic",
+    )
 
-    def __init__(self, name: str, kind: str, fns: dict[int, Callable[..., Any]] | None = None,
-                 forms: tuple[str, ...] = (), doc: str = "", options: tuple[Option, ...] = (), infix: bool = False,
-                 qtype: int = 100, target: str = "", topic: str = "", since: str = "q", file: str = "", line: int = 0,
-                 record: Any = None, effect: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        fns: dict[int, Callable[..., Any]] | None = None,
+        forms: tuple[str, ...] = (),
+        doc: str = "",
+        options: tuple[Option, ...] = (),
+        infix: bool = False,
+        qtype: int = 100,
+        target: str = "",
+        topic: str = "",
+        since: str = "q",
+        file: str = "",
+        line: int = 0,
+        record: Any = None,
+        effect: str | None = None,
+    ) -> None:
         self.effect = effect
         self.name, self.kind, self.fns, self.forms, self.doc = name, kind, fns or {}, forms, doc
         self.options, self.infix, self.qtype, self.target = options, infix, qtype, target
@@ -101,8 +130,22 @@ class Entry:
         return found
 
 
-KINDS = ("verb", "api", "module", "loss", "optimizer", "scheduler", "rule", "command", "setting", "option", "topic",
-         "name", "internal", "handler")
+KINDS = (
+    "verb",
+    "api",
+    "module",
+    "loss",
+    "optimizer",
+    "scheduler",
+    "rule",
+    "command",
+    "setting",
+    "option",
+    "topic",
+    "name",
+    "internal",
+    "handler",
+)
 _ENTRIES: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
 _VERSION = [0]
 
@@ -111,7 +154,9 @@ def add(entry: Entry) -> Entry:
     """Register an entry; a name that its kind has already is a mistake in the program."""
     known = _ENTRIES[entry.kind]
     if entry.name in known:
-        raise ValueError(f"{entry.kind} {entry.name} is registered twice: {known[entry.name].file}, {entry.file}")
+        raise ValueError(
+            f"{entry.kind} {entry.name} is registered twice: {known[entry.name].file}, {entry.file}"
+        )
     known[entry.name] = entry
     _VERSION[0] += 1
     return entry
@@ -130,6 +175,14 @@ def version() -> int:
 
 def find(kind: str, name: str) -> Entry | None:
     return _ENTRIES[kind].get(name)
+
+
+def known(kind: str, name: str) -> Entry:
+    """The entry of a name that kshell itself has; KeyError if there is none."""
+    entry = find(kind, name)
+    if entry is None:
+        raise KeyError(f"{kind} {name}")
+    return entry
 
 
 def entries(kind: str) -> Iterable[Entry]:
@@ -157,23 +210,44 @@ def arity_of(fn: Callable[..., Any]) -> int:
     return -1 if code.co_flags & _VARARGS else code.co_argcount - len(fn.__defaults__ or ())
 
 
-def _register(kind: str, name: str, fn: Callable[..., Any], arities: Iterable[int], **fields: Any) -> Entry:
+def _register(
+    kind: str, name: str, fn: Callable[..., Any], arities: Iterable[int], **fields: Any
+) -> Entry:
     found = _ENTRIES[kind].get(name)
     file, line, topic = _place(fn)
     if found is not None and found.file == file and not set(arities) & set(found.fns):
-        found.fns.update(dict.fromkeys(arities, fn))  # a further arity of the same name, in the same file
+        found.fns.update(
+            dict.fromkeys(arities, fn)
+        )  # a further arity of the same name, in the same file
         if fn.__doc__ and not found.doc:
             found.doc = fn.__doc__
         found.forms += fields.get("forms", ())
         found.infix = found.infix or bool(fields.get("infix"))
         _VERSION[0] += 1
         return found
-    return add(Entry(name, kind, dict.fromkeys(arities, fn), doc=fn.__doc__ or "", file=file, line=line,
-                     topic=fields.pop("topic", topic), **fields))
+    return add(
+        Entry(
+            name,
+            kind,
+            dict.fromkeys(arities, fn),
+            doc=fn.__doc__ or "",
+            file=file,
+            line=line,
+            topic=fields.pop("topic", topic),
+            **fields,
+        )
+    )
 
 
-def verb(name: str, *forms: str, arity: int | tuple[int, ...] | None = None, infix: bool | None = None,
-         handle: bool = False, effect: str | None = None, **fields: Any) -> Callable[[F], F]:
+def verb(
+    name: str,
+    *forms: str,
+    arity: int | tuple[int, ...] | None = None,
+    infix: bool | None = None,
+    handle: bool = False,
+    effect: str | None = None,
+    **fields: Any,
+) -> Callable[[F], F]:
     """Register a function as a verb of the language: an operator or a keyword.
 
     Its parameters are q values and its number of parameters is the arity (give `arity` if it takes any number);
@@ -184,11 +258,21 @@ def verb(name: str, *forms: str, arity: int | tuple[int, ...] | None = None, inf
     """
 
     def register(fn: F) -> F:
-        arities = (arity_of(fn),) if arity is None else (arity,) if isinstance(arity, int) else arity
+        arities = (
+            (arity_of(fn),) if arity is None else (arity,) if isinstance(arity, int) else arity
+        )
         does = "none" if effect is None and fn.__module__.startswith(_OWN) else effect
         run: Any = _asking(name, fn, arities) if handle else refusing(name, does, fn)
-        _register("verb", name, run, arities, forms=forms, effect=does,
-                  infix=(2 in arities) if infix is None else infix, **fields)
+        _register(
+            "verb",
+            name,
+            run,
+            arities,
+            forms=forms,
+            effect=does,
+            infix=(2 in arities) if infix is None else infix,
+            **fields,
+        )
         return run
 
     return register
@@ -218,7 +302,9 @@ class Hook:
 
 
 HANDLE = Hook(())  # the class of objects that answer verbs themselves: values/base/functions.py
-GUARD = Hook(lambda name, effect, fn: fn)  # fn that asks first whether it may run: values/session/restrict.py
+GUARD = Hook(
+    lambda name, effect, fn: fn
+)  # fn that asks first whether it may run: values/session/restrict.py
 
 
 def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -230,8 +316,9 @@ def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[
 def like(run: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
     """run, with the help, module and place of fn, which it calls."""
     run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn  # type: ignore[attr-defined]
-    run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
-                                        co_firstlineno=fn.__code__.co_firstlineno)
+    run.__code__ = run.__code__.replace(
+        co_filename=fn.__code__.co_filename, co_firstlineno=fn.__code__.co_firstlineno
+    )
     return run
 
 
@@ -256,15 +343,25 @@ def _asking(name: str, fn: Callable[..., Any], arities: Iterable[int]) -> Callab
     return like(wrapped, fn)
 
 
-def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, asks: bool = False,
-        **fields: Any) -> Callable[[F], F]:
+def api(
+    name: str, *forms: str, arity: int | tuple[int, ...] = 1, asks: bool = False, **fields: Any
+) -> Callable[[F], F]:
     """Register a k-api function: it takes one q value, the argument list as q made it (`use` takes two). With `asks`
     the function asks itself whether it may run."""
 
     def register(fn: F) -> F:
         arities = (arity,) if isinstance(arity, int) else arity
         run = fn if asks else refusing(name, fields.get("effect"), fn)
-        _register("api", name, run, arities, forms=forms, qtype=112, since=fields.pop("since", "ktorch"), **fields)
+        _register(
+            "api",
+            name,
+            run,
+            arities,
+            forms=forms,
+            qtype=112,
+            since=fields.pop("since", "ktorch"),
+            **fields,
+        )
         return fn
 
     return register

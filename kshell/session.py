@@ -56,15 +56,22 @@ registry.load_package("kshell.lang")
 class Session(JobMixin, PromptMixin):
     """One q session. `out` and `err` are its console streams, `args` what `.z.x` shows, `script` what `.z.f` shows."""
 
-    def __init__(self, out: TextIO | None = None, err: TextIO | None = None, args: list[str] | None = None,
-                 script: str = "") -> None:
+    def __init__(
+        self,
+        out: TextIO | None = None,
+        err: TextIO | None = None,
+        args: list[str] | None = None,
+        script: str = "",
+    ) -> None:
         self.out, self.err = out, err
         self.args, self.script = args or [], script
         self.names = Names(self._add_api)
         self.names.builtins.update(HELPERS)
         assignment_hook.connect(self.names)
         self.names.builtins.update(
-            (entry.name, entry.fns[0]()) for entry in registry.entries("name") if entry.name[0] != "."
+            (entry.name, entry.fns[0]())
+            for entry in registry.entries("name")
+            if entry.name[0] != "."
         )
         self.settings = Settings()
         self._rng = np.random.default_rng(abs(self.settings.S))
@@ -73,8 +80,12 @@ class Session(JobMixin, PromptMixin):
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
         self.log: Any = None  # where metrics go, if asked: kapi/train/logs.py
-        self.picture: Any = None  # shows a picture (its bytes, and text in its place), in a notebook
-        self.autosave: Any = None  # saves the session now and then, if asked: kapi/checkpoint/autosave.py
+        self.picture: Any = (
+            None  # shows a picture (its bytes, and text in its place), in a notebook
+        )
+        self.autosave: Any = (
+            None  # saves the session now and then, if asked: kapi/checkpoint/autosave.py
+        )
         self.pool: Any = None
         self.last_error: QError | None = None
         self.files: dict[int, Any] = {}
@@ -88,7 +99,9 @@ class Session(JobMixin, PromptMixin):
         self.read_only = False  # are lines evaluated as reval does?
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # subjects of warnings already given
-        self.annotate: Callable[[str, Value], str] | None = None  # adds the prompt's notes to the text of a value
+        self.annotate: Callable[[str, Value], str] | None = (
+            None  # adds the prompt's notes to the text of a value
+        )
         self.together: Any = None  # the console of several processes, when lines are those of all
         self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the last one on top
         self._going_on: debugger.Suspension | None = None  # that which is gone on with
@@ -161,7 +174,7 @@ class Session(JobMixin, PromptMixin):
             handler = self.names.find(name)
             if handler is not None:
                 return apply1(handler, x)
-        return registry.find("verb", "value").fns[1](x)  # type: ignore[union-attr]
+        return registry.known("verb", "value").fns[1](x)
 
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
@@ -236,7 +249,9 @@ class Session(JobMixin, PromptMixin):
     def _enter(self, line: str) -> Value:
         out = apply1(self.names.find(".z.pi"), string(line + "\n"))
         if out is not NIL:
-            self.write(text_of(out) if out.__class__ is Vec and out.t == T.C else self.show(out) + "\n")
+            self.write(
+                text_of(out) if out.__class__ is Vec and out.t == T.C else self.show(out) + "\n"
+            )
         return NIL
 
     def tick(self) -> None:
@@ -252,13 +267,22 @@ class Session(JobMixin, PromptMixin):
         source = Source(text)
         return self._run_level(level, iter(parse(text, is_infix, source)), source, show)
 
-    def _run_level(self, level: debugger.Level, nodes: Iterator[Any], source: Source, show: bool,
-                   value: Value = NIL) -> Value:
+    def _run_level(
+        self,
+        level: debugger.Level,
+        nodes: Iterator[Any],
+        source: Source,
+        show: bool,
+        value: Value = NIL,
+    ) -> Value:
         before, self.names.current = self.names.current, level.space
         try:
             for node in nodes:
-                value = self._statement(node, source) if not isinstance(node, N.Statement) else \
-                    level.run(self._compile(node.expr, source), self.names)
+                value = (
+                    self._statement(node, source)
+                    if not isinstance(node, N.Statement)
+                    else level.run(self._compile(node.expr, source), self.names)
+                )
                 value = self._shown(node, value, show, False)
         finally:
             self.names.current = before
@@ -298,7 +322,10 @@ class Session(JobMixin, PromptMixin):
             self.progress.begin()
             if self.autosave is not None:
                 self.autosave.begin()
-        before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self.interactive and bool(self.settings.debug)
+        before, stepwise.DEBUGGED[0] = (
+            stepwise.DEBUGGED[0],
+            self.interactive and bool(self.settings.debug),
+        )
         error: QError | None = None
         tb: Any = None
         token: Any = None
@@ -318,7 +345,9 @@ class Session(JobMixin, PromptMixin):
         except QExit:
             raise
         except BaseException as e:
-            if isinstance(e, KeyboardInterrupt):  # one that came again when the last statement was over
+            if isinstance(
+                e, KeyboardInterrupt
+            ):  # one that came again when the last statement was over
                 interrupts.said(e, interrupts.EDITED[0])
             error, tb, value = as_qerror(e), e.__traceback__, None
             missing = error.text if isinstance(e, NameError) else ""
@@ -334,10 +363,19 @@ class Session(JobMixin, PromptMixin):
                 interrupts.forget()
         with_frames(error, tb, missing)
         if outer:
-            error.hint = hints.hint_of(error, tb, self.names, bool(self._handles is not None and self._handles.live))
-        if self.interactive and self.settings.debug and not self._runs and error.text not in debugger.NEVER:
+            error.hint = hints.hint_of(
+                error, tb, self.names, bool(self._handles is not None and self._handles.live)
+            )
+        if (
+            self.interactive
+            and self.settings.debug
+            and not self._runs
+            and error.text not in debugger.NEVER
+        ):
             self.suspended += debugger.suspension(error, tb, self.names, self._going_on)
-        error.__traceback__ = error.__context__ = error.__cause__ = tb = None  # the frames hold torch objects
+        error.__traceback__ = error.__context__ = error.__cause__ = tb = (
+            None  # the frames hold torch objects
+        )
         self.last_error = error
         raise error
 
@@ -346,7 +384,9 @@ class Session(JobMixin, PromptMixin):
         source = Source(text, file, line)
         return self._run_nodes(iter(parse(text, is_infix, source)), source, show, scripted)
 
-    def _run_nodes(self, nodes: Iterator[Any], source: Source, show: bool, scripted: bool, value: Value = NIL) -> Value:
+    def _run_nodes(
+        self, nodes: Iterator[Any], source: Source, show: bool, scripted: bool, value: Value = NIL
+    ) -> Value:
         """Run statements; the value of the last one, `value` if there is none."""
         done: Any = None
         for node in nodes:
@@ -355,9 +395,16 @@ class Session(JobMixin, PromptMixin):
             held = interrupts.HOLD.depth or interrupts.HOLD.others
             interrupts.EDITED[0] = ""
             try:
-                value = interrupts.stoppable(self._statement, node, source) if held else self._statement(node, source)
+                value = (
+                    interrupts.stoppable(self._statement, node, source)
+                    if held
+                    else self._statement(node, source)
+                )
             except KeyboardInterrupt as stop:
-                interrupts.said(stop, interrupts.EDITED[0] or ("" if done is None else _carried_out(done, source)))
+                interrupts.said(
+                    stop,
+                    interrupts.EDITED[0] or ("" if done is None else _carried_out(done, source)),
+                )
                 raise
             if interrupts.PENDING:
                 interrupts.wake(_carried_out(node, source))
@@ -426,11 +473,17 @@ class Session(JobMixin, PromptMixin):
             raise QError(f"{path}. OS reports: {problem}")
         plain = locked.read(data)
         lines = iter(split_script(plain.decode("utf-8", "surrogateescape")))
-        return self._load(path, lines, code_cache.of(data) if self.keeps_code and plain is data else None)
+        return self._load(
+            path, lines, code_cache.of(data) if self.keeps_code and plain is data else None
+        )
 
-    def _load(self, path: str, lines: Iterator[tuple[int, str]], kept: Any, space: str = "") -> Value:
+    def _load(
+        self, path: str, lines: Iterator[tuple[int, str]], kept: Any, space: str = ""
+    ) -> Value:
         """Run the lines of a script, or those that are left of them, in a namespace if one is given."""
-        letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""  # f.p is a script of p) lines
+        letter = (
+            path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""
+        )  # f.p is a script of p) lines
         before, full = self.names.current, os.path.abspath(path)
         outer, depth, done = self._kept, len(self.scripts), 0
         try:
@@ -451,7 +504,9 @@ class Session(JobMixin, PromptMixin):
                         self._kept.save()
                     self._kept = outer
         except KeyboardInterrupt as stop:
-            interrupts.said(stop, interrupts.carried_out(path) + f" up to line {done}" if done else "")
+            interrupts.said(
+                stop, interrupts.carried_out(path) + f" up to line {done}" if done else ""
+            )
             raise
         return NIL
 
@@ -483,12 +538,21 @@ def _carried_out(node: Any, source: Source) -> str:
 interrupts.whole(Session._guarded.__code__, Session._run_nodes.__code__)
 interrupts.opens(Session._statement.__code__)
 # how what stands here between q functions goes on when the debugger gives it the result of one
-resume.CONTINUED.update({
-    Session._guarded.__code__: None, interrupts.stoppable.__code__: None, interrupts.called.__code__: None,
-    debugger.Suspension.go_on.__code__: None, commands.run.__code__: None,
-    debugger.Level.run.__code__: lambda at, x: at["self"].take(x, at["seen"], at["before"], at["names"]),
-    Session._run_nodes.__code__: lambda at, x: at["self"]._go_on_nodes(at, x),
-    Session._run_level.__code__: lambda at, x: at["self"]._go_on_level(at, x),
-    Session._load.__code__: lambda at, _: at["self"]._load(at["path"], at["lines"], None, at["space"]),
-})
+resume.CONTINUED.update(
+    {
+        Session._guarded.__code__: None,
+        interrupts.stoppable.__code__: None,
+        interrupts.called.__code__: None,
+        debugger.Suspension.go_on.__code__: None,
+        commands.run.__code__: None,
+        debugger.Level.run.__code__: lambda at, x: at["self"].take(
+            x, at["seen"], at["before"], at["names"]
+        ),
+        Session._run_nodes.__code__: lambda at, x: at["self"]._go_on_nodes(at, x),
+        Session._run_level.__code__: lambda at, x: at["self"]._go_on_level(at, x),
+        Session._load.__code__: lambda at, _: at["self"]._load(
+            at["path"], at["lines"], None, at["space"]
+        ),
+    }
+)
 parse_tree.connect()

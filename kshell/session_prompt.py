@@ -52,11 +52,17 @@ class PromptMixin:
     def status(self) -> tuple[str, int, int]:
         """The default device, the bytes of memory in use (of a GPU, if one is used) and the number of live handles."""
         device, used = "cpu", 0
-        if "kshell.kapi.console.completion" in sys.modules:  # else nothing has asked for another device
+        if (
+            "kshell.kapi.console.completion" in sys.modules
+        ):  # else nothing has asked for another device
             from kshell.kapi.console import completion
 
             device, used = completion.device()
-        return device, used or memory.status("VmRSS"), 0 if self._handles is None else len(self._handles)
+        return (
+            device,
+            used or memory.status("VmRSS"),
+            0 if self._handles is None else len(self._handles),
+        )
 
     def words(self, call: str) -> list[tuple[str, str]]:
         """The symbols that a call of the k-api takes, and a few words on each."""

@@ -13,21 +13,34 @@ NAME = "kshell"
 
 def spec() -> dict[str, object]:
     """The specification of the kernel for Jupyter."""
-    return {"argv": [sys.executable, "-m", "kshell.kernel", "-f", "{connection_file}"], "display_name": "q (kshell)",
-            "language": "q", "interrupt_mode": "signal", "metadata": {"debugger": False}}
+    return {
+        "argv": [sys.executable, "-m", "kshell.kernel", "-f", "{connection_file}"],
+        "display_name": "q (kshell)",
+        "language": "q",
+        "interrupt_mode": "signal",
+        "metadata": {"debugger": False},
+    }
 
 
 def install(words: list[str]) -> str:
     """Write the kernel's spec where the words say; the folder."""
     from jupyter_client.kernelspec import KernelSpecManager
 
-    parser = argparse.ArgumentParser(prog="python -m kshell.kernel install", description="Make the kernel known.")
+    parser = argparse.ArgumentParser(
+        prog="python -m kshell.kernel install", description="Make the kernel known."
+    )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--user", action="store_true", help="for this user (the default outside an environment)")
-    where.add_argument("--sys-prefix", action="store_true", help="into the present Python environment")
+    where.add_argument(
+        "--user", action="store_true", help="for this user (the default outside an environment)"
+    )
+    where.add_argument(
+        "--sys-prefix", action="store_true", help="into the present Python environment"
+    )
     where.add_argument("--prefix", help="into this folder's share/jupyter")
     parser.add_argument("--name", default=NAME, help="the kernel's name (kshell)")
-    parser.add_argument("--display-name", default="", help="the name that notebooks show (q (kshell))")
+    parser.add_argument(
+        "--display-name", default="", help="the name that notebooks show (q (kshell))"
+    )
     given = parser.parse_args(words)
     prefix = sys.prefix if given.sys_prefix else given.prefix
     if not given.user and prefix is None and sys.prefix != sys.base_prefix:
@@ -37,7 +50,11 @@ def install(words: list[str]) -> str:
         found["display_name"] = given.display_name
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "kernel.json").write_text(json.dumps(found, indent=1) + "\n")
-        return str(KernelSpecManager().install_kernel_spec(folder, given.name, user=prefix is None, prefix=prefix))
+        return str(
+            KernelSpecManager().install_kernel_spec(
+                folder, given.name, user=prefix is None, prefix=prefix
+            )
+        )
 
 
 def main() -> None:
@@ -55,7 +72,10 @@ def main() -> None:
         if missing.partition(".")[0] not in ("ipykernel", "jupyter_client", "traitlets"):
             raise
     if missing:
-        print(f"kshell.kernel: {missing} is not installed; pip install 'kshell[jupyter]'", file=sys.stderr)
+        print(
+            f"kshell.kernel: {missing} is not installed; pip install 'kshell[jupyter]'",
+            file=sys.stderr,
+        )
         raise SystemExit(1)
     IPKernelApp.launch_instance(kernel_class=QKernel)
 

@@ -25,8 +25,14 @@ class QKernel(Kernel):
     implementation = "kshell"
     implementation_version = __version__
     banner = f"kshell {__version__}: q over PyTorch"
-    language_info = {"name": "q", "version": "4.1", "mimetype": "text/x-q", "file_extension": ".q",
-                     "pygments_lexer": "q", "codemirror_mode": "q"}
+    language_info = {
+        "name": "q",
+        "version": "4.1",
+        "mimetype": "text/x-q",
+        "file_extension": ".q",
+        "pygments_lexer": "q",
+        "codemirror_mode": "q",
+    }
     help_links = [{"text": "q reference", "url": "https://code.kx.com/q/ref/"}]
 
     def __init__(self, **options: Any) -> None:
@@ -36,27 +42,46 @@ class QKernel(Kernel):
         self.cells: list[str] = []  # the cells that were run, as consoles list them
 
     # ------------------------------------------------------------ running
-    async def do_execute(self, code: str, silent: bool, store_history: bool = True,
-                         user_expressions: Reply | None = None, allow_stdin: bool = False, **_: Any) -> Reply:
+    async def do_execute(
+        self,
+        code: str,
+        silent: bool,
+        store_history: bool = True,
+        user_expressions: Reply | None = None,
+        allow_stdin: bool = False,
+        **_: Any,
+    ) -> Reply:
         """Run a cell."""
         self._allow_stdin = allow_stdin
         if store_history and not silent:
             self.cells.append(code)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "set_parent"):
-                stream.set_parent(self.get_parent())  # the cell under which a front end shows the output
+                stream.set_parent(
+                    self.get_parent()
+                )  # the cell under which a front end shows the output
         main = threading.current_thread() is threading.main_thread()
         before = signal.signal(signal.SIGINT, self.session_q.interrupt) if main else None
         try:
-            notebook.run(self.session_q, code, lambda data, last: None if silent else self._show(data, last))
+            notebook.run(
+                self.session_q, code, lambda data, last: None if silent else self._show(data, last)
+            )
             values = self._expressions(user_expressions or {})
             reply: Reply = {"status": "ok", "payload": [], "user_expressions": values}
         except QError as e:
             reply = self._failed(e)
             if not silent:
-                self.send_response(self.iopub_socket, "error", {k: reply[k] for k in ("ename", "evalue", "traceback")})
+                self.send_response(
+                    self.iopub_socket,
+                    "error",
+                    {k: reply[k] for k in ("ename", "evalue", "traceback")},
+                )
         except QExit:
-            reply = {"status": "ok", "payload": [{"source": "ask_exit", "keepkernel": False}], "user_expressions": {}}
+            reply = {
+                "status": "ok",
+                "payload": [{"source": "ask_exit", "keepkernel": False}],
+                "user_expressions": {},
+            }
         finally:
             if main:
                 signal.signal(signal.SIGINT, before)
@@ -76,19 +101,32 @@ class QKernel(Kernel):
     def _show(self, data: notebook.Bundle, last: bool) -> None:
         content: Reply = {"data": data, "metadata": {}}
         if last:
-            self.send_response(self.iopub_socket, "execute_result", content | {"execution_count": self.execution_count})
+            self.send_response(
+                self.iopub_socket,
+                "execute_result",
+                content | {"execution_count": self.execution_count},
+            )
         else:
             self.send_response(self.iopub_socket, "display_data", content)
 
     def _failed(self, e: QError) -> Reply:
-        return {"status": "error", "ename": e.text, "evalue": "", "traceback": self.session_q.error_lines(e)}
+        return {
+            "status": "error",
+            "ename": e.text,
+            "evalue": "",
+            "traceback": self.session_q.error_lines(e),
+        }
 
     def _expressions(self, given: Reply) -> Reply:
         out: Reply = {}
         for name, text in given.items():
             try:
                 value = self.session_q.run(text)
-                out[name] = {"status": "ok", "data": notebook.bundle(self.session_q, value), "metadata": {}}
+                out[name] = {
+                    "status": "ok",
+                    "data": notebook.bundle(self.session_q, value),
+                    "metadata": {},
+                }
             except QError as e:
                 out[name] = self._failed(e)
         return out
@@ -98,12 +136,20 @@ class QKernel(Kernel):
         """The completions at the cursor."""
         count = len(code) if cursor_pos is None else cursor_pos
         found, start = notebook.completions(self.session_q, code, count)
-        types = [{"text": text, "type": note[:60], "start": start, "end": count} for text, note in found]
-        return {"status": "ok", "matches": [text for text, _ in found], "cursor_start": start, "cursor_end": count,
-                "metadata": {"_jupyter_types_experimental": types}}
+        types = [
+            {"text": text, "type": note[:60], "start": start, "end": count} for text, note in found
+        ]
+        return {
+            "status": "ok",
+            "matches": [text for text, _ in found],
+            "cursor_start": start,
+            "cursor_end": count,
+            "metadata": {"_jupyter_types_experimental": types},
+        }
 
-    async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0,
-                         omit_sections: tuple[str, ...] = ()) -> Reply:
+    async def do_inspect(
+        self, code: str, cursor_pos: int, detail_level: int = 0, omit_sections: tuple[str, ...] = ()
+    ) -> Reply:
         """The description of the name at the cursor."""
         data = notebook.inspection(self.session_q, code, cursor_pos)
         return {"status": "ok", "found": bool(data), "data": data, "metadata": {}}
@@ -113,9 +159,18 @@ class QKernel(Kernel):
         status = notebook.state(code)
         return {"status": status, "indent": "  "} if status == "incomplete" else {"status": status}
 
-    async def do_history(self, hist_access_type: str, output: bool, raw: bool, session: int | None = None,
-                         start: int | None = None, stop: int | None = None, n: int | None = None,
-                         pattern: str | None = None, unique: bool = False) -> Reply:
+    async def do_history(
+        self,
+        hist_access_type: str,
+        output: bool,
+        raw: bool,
+        session: int | None = None,
+        start: int | None = None,
+        stop: int | None = None,
+        n: int | None = None,
+        pattern: str | None = None,
+        unique: bool = False,
+    ) -> Reply:
         """The cells that were run: the last ones, those of a range of numbers, those like a pattern."""
         found = list(enumerate(self.cells, 1))
         if hist_access_type == "range":
@@ -124,8 +179,11 @@ class QKernel(Kernel):
             found = [(i, text) for i, text in found if fnmatchcase(text, pattern or "*")]
             found = list({text: (i, text) for i, text in found}.values()) if unique else found
         if hist_access_type != "range" and n is not None:
-            found = found[max(len(found) - n, 0):]
-        return {"status": "ok", "history": [(1, i, (text, None) if output else text) for i, text in found]}
+            found = found[max(len(found) - n, 0) :]
+        return {
+            "status": "ok",
+            "history": [(1, i, (text, None) if output else text) for i, text in found],
+        }
 
     async def do_shutdown(self, restart: bool) -> Reply:
         """Leave, by `.z.exit` as any session does."""

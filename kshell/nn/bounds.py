@@ -15,7 +15,9 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from kshell.errors import said
 
 _SPANS = WeakTensorKeyDictionary()  # by tensor: its version, its least and its greatest element
-_COPIES = WeakTensorKeyDictionary()  # by tensor on a device: its version, what it is a copy of and the version of that
+_COPIES = (
+    WeakTensorKeyDictionary()
+)  # by tensor on a device: its version, what it is a copy of and the version of that
 _PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and what is known of it
 
 
@@ -27,7 +29,10 @@ def span(t: Tensor) -> tuple[float, float]:
         return tuple(torch.stack(torch.aminmax(t)).tolist())
     found = _SPANS.get(whole)
     if found is None or found[0] != whole._version:
-        found = _SPANS[whole] = (whole._version, *torch.stack(torch.aminmax(whole.detach())).tolist())
+        found = _SPANS[whole] = (
+            whole._version,
+            *torch.stack(torch.aminmax(whole.detach())).tolist(),
+        )
     return found[1], found[2]
 
 
@@ -41,7 +46,11 @@ def copied(t: Tensor, there: Tensor) -> None:
 def original(t: Tensor) -> Tensor:
     """The tensor that a tensor on a device was copied from, if neither has been written since; else itself."""
     found = _COPIES.get(t)
-    return found[1] if found is not None and (found[0], found[2]) == (t._version, found[1]._version) else t
+    return (
+        found[1]
+        if found is not None and (found[0], found[2]) == (t._version, found[1]._version)
+        else t
+    )
 
 
 def passes(t: Tensor, what: Hashable, check: Callable[[Tensor], bool]) -> bool:

@@ -13,13 +13,20 @@ from kshell.errors import said
 class Callback(nn.Module):
     """forward(*inputs) is fn(module, *inputs); children, parameters and buffers are there for fn to use."""
 
-    def __init__(self, fn: Callable[..., Any], inputs: int = 1, parameters: dict[str, Tensor] | None = None,
-                 buffers: dict[str, Tensor] | None = None) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        inputs: int = 1,
+        parameters: dict[str, Tensor] | None = None,
+        buffers: dict[str, Tensor] | None = None,
+    ) -> None:
         super().__init__()
         self.fn, self.inputs = fn, inputs
         self.call = fn  # the function as it is called: what compiles a module puts one here that is left as it is
         for name, t in (parameters or {}).items():
-            if not isinstance(t, nn.Parameter):  # one of another module stays the same: weights that are shared
+            if not isinstance(
+                t, nn.Parameter
+            ):  # one of another module stays the same: weights that are shared
                 t = nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex())
             self.register_parameter(name, t)
         for name, t in (buffers or {}).items():
@@ -31,5 +38,9 @@ class Callback(nn.Module):
 
     def forward(self, *inputs: Any) -> Any:
         if len(inputs) != self.inputs:
-            raise said(ValueError(f"callback: {len(inputs)} tensor(s) supplied, but {self.inputs} expected"))
+            raise said(
+                ValueError(
+                    f"callback: {len(inputs)} tensor(s) supplied, but {self.inputs} expected"
+                )
+            )
         return self.call(self, *inputs)

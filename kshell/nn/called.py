@@ -11,7 +11,9 @@ from torch import nn
 class Called(nn.Module):
     """`run` of the module `m`, the inputs, and those by name."""
 
-    def __init__(self, m: nn.Module, run: Callable[[nn.Module, Sequence[Any], dict[str, Any]], Any]) -> None:
+    def __init__(
+        self, m: nn.Module, run: Callable[[nn.Module, Sequence[Any], dict[str, Any]], Any]
+    ) -> None:
         super().__init__()
         self.m, self.run = m, run
 

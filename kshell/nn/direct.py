@@ -12,14 +12,22 @@ from torch import nn
 from torch.nn.modules import module as _base
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_GLOBAL = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks",
-           "_global_backward_pre_hooks")
+_GLOBAL = (
+    "_global_forward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_backward_pre_hooks",
+)
 
 
 def plain(m: nn.Module) -> bool:
     """Is a call of the module nothing but a call of its forward?"""
-    return not any(getattr(m, name) for name in _HOOKS) and m._compiled_call_impl is None \
-        and m.__class__.__call__ is nn.Module.__call__ and m.__class__ is not nn.Module
+    return (
+        not any(getattr(m, name) for name in _HOOKS)
+        and m._compiled_call_impl is None
+        and m.__class__.__call__ is nn.Module.__call__
+        and m.__class__ is not nn.Module
+    )
 
 
 def forward_of(m: nn.Module) -> Callable[[Any], Any]:

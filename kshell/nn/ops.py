@@ -142,8 +142,11 @@ class EmbedSequence(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         n = x.size(-1)
         if n > self.length:
-            raise said(ValueError(f"embedseq: sequence of {n} is longer than the {self.length} positions"), n,
-                       self.length)
+            raise said(
+                ValueError(f"embedseq: sequence of {n} is longer than the {self.length} positions"),
+                n,
+                self.length,
+            )
         return self.tok(x) + self.pos(x)
 
     def extra_repr(self) -> str:
@@ -163,7 +166,9 @@ class SelfAttention(nn.Module):
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, norm: bool = False) -> None:
         super().__init__()
         if dim % heads or heads >= dim:
-            raise ValueError(f"selfattention: model dimension of {dim} not divisible by {heads} heads")
+            raise ValueError(
+                f"selfattention: model dimension of {dim} not divisible by {heads} heads"
+            )
         self.dim, self.heads, self.dropout = dim, heads, dropout
         if norm:
             self.norm = nn.LayerNorm(dim)
@@ -171,12 +176,16 @@ class SelfAttention(nn.Module):
         self.drop = nn.Dropout(dropout)
         self.out = nn.Linear(dim, dim)
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, padmask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, padmask: Tensor | None = None
+    ) -> Tensor:
         b, n, _ = x.shape
         first: Any = self._modules["in"]
         h = first(self.norm(x) if "norm" in self._modules else x)
         q, k, v = h.reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(-2, -1)  # n x d numbers to scale, not n x n
+        scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(
+            -2, -1
+        )  # n x d numbers to scale, not n x n
         if mask is not None:
             scores = scores + (mask if mask.size(-1) == n else mask[..., :n, :n])
         if padmask is not None:
@@ -222,8 +231,13 @@ def _short(t: Tensor) -> str:
 class RandomCrop(nn.Module):
     """Images padded, then cut to a size at a random place, another for each image of a batch."""
 
-    def __init__(self, size: tuple[int, int], pad: int | tuple[int, ...] = 0, padmode: str = "constant",
-                 value: float = 0.0) -> None:
+    def __init__(
+        self,
+        size: tuple[int, int],
+        pad: int | tuple[int, ...] = 0,
+        padmode: str = "constant",
+        value: float = 0.0,
+    ) -> None:
         super().__init__()
         self.size, self.padmode, self.value = size, padmode, value
         self.pad = (pad,) * 4 if isinstance(pad, int) else pad
@@ -234,18 +248,25 @@ class RandomCrop(nn.Module):
         h, w = self.size
         padded = x
         if any(self.pad):
-            padded = F.pad(x, self.pad, self.padmode, self.value if self.padmode == "constant" else None)
+            padded = F.pad(
+                x, self.pad, self.padmode, self.value if self.padmode == "constant" else None
+            )
         high, wide = padded.shape[-2] - h, padded.shape[-1] - w
         if not high and not wide:
             return padded
         if high < 0 or wide < 0:
             size, crop = f"{padded.shape[-2]}x{padded.shape[-1]}", f"{h}x{w}"
-            raise said(ValueError(f"randomcrop: size {crop}, exceeds tensor dim(s) {size}"), crop, size, "tensor")
+            raise said(
+                ValueError(f"randomcrop: size {crop}, exceeds tensor dim(s) {size}"),
+                crop,
+                size,
+                "tensor",
+            )
         n = x.shape[0] if x.dim() == 4 else 1
         down, right = torch.randint(high + 1, (n,)), torch.randint(wide + 1, (n,))
         if n == 1:
             i, j = int(down), int(right)
-            return padded[..., i:i + h, j:j + w]
+            return padded[..., i : i + h, j : j + w]
         rows = (down[:, None] + torch.arange(h)).to(x.device)
         cols = (right[:, None] + torch.arange(w)).to(x.device)
         at = torch.arange(n, device=x.device)[:, None, None]

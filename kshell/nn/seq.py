@@ -169,8 +169,13 @@ class Fork(_Grown):
     def role(self, child: nn.Module, name: str) -> str:
         count = len(self._modules)
         if count >= 2:
-            raise said(ValueError(f"fork: cannot add {type(child).__name__} module, both left & right forks already "
-                                  "defined"), "module")
+            raise said(
+                ValueError(
+                    f"fork: cannot add {type(child).__name__} module, both left & right forks already "
+                    "defined"
+                ),
+                "module",
+            )
         return name or ("q" if _is_sequence(child) else "") + "ab"[count]
 
     def forward(self, x: Any) -> tuple[Any, Any]:
@@ -190,18 +195,38 @@ class Residual(_Grown):
         sequences, fn = self._split()
         if _is_sequence(child):
             if len(sequences) == 2:
-                raise said(ValueError("residual: both sequential modules already defined, cannot add another "
-                                      "sequential module"), "module")
+                raise said(
+                    ValueError(
+                        "residual: both sequential modules already defined, cannot add another "
+                        "sequential module"
+                    ),
+                    "module",
+                )
             if fn is not None:
-                raise said(ValueError("residual: activation function already defined, cannot add a 2nd sequential "
-                                      "module"), "module")
+                raise said(
+                    ValueError(
+                        "residual: activation function already defined, cannot add a 2nd sequential "
+                        "module"
+                    ),
+                    "module",
+                )
             return name or f"q{len(sequences) + 1}"
         if not sequences:
-            raise said(ValueError(f"residual: cannot add {type(child).__name__} module until sequential module(s) "
-                                  "defined"), "module")
+            raise said(
+                ValueError(
+                    f"residual: cannot add {type(child).__name__} module until sequential module(s) "
+                    "defined"
+                ),
+                "module",
+            )
         if fn is not None:
-            raise said(ValueError(f"residual: cannot add {type(child).__name__} module, activation function already "
-                                  "defined"), "module")
+            raise said(
+                ValueError(
+                    f"residual: cannot add {type(child).__name__} module, activation function already "
+                    "defined"
+                ),
+                "module",
+            )
         return name or "fn"
 
     def _split(self) -> tuple[list[nn.Module], nn.Module | None]:
@@ -219,8 +244,14 @@ class Residual(_Grown):
             raise ValueError("residual: no modules defined for forward calculation")
         most = [takes(sequence) for sequence in sequences] if rest else [1] * len(sequences)
         if rest and len(rest) >= max(most):
-            raise said(ValueError(f"residual: {1 + len(rest)} inputs, but its modules take at most {max(most)}"))
-        made = [call(sequence, x, *rest[: n - 1]) for sequence, n in zip(sequences, most, strict=True)]
+            raise said(
+                ValueError(
+                    f"residual: {1 + len(rest)} inputs, but its modules take at most {max(most)}"
+                )
+            )
+        made = [
+            call(sequence, x, *rest[: n - 1]) for sequence, n in zip(sequences, most, strict=True)
+        ]
         out = made[0] + (made[1] if len(made) == 2 else x)
         return out if fn is None else fn(out)
 
@@ -235,7 +266,9 @@ class Transform(_Grown):
     def role(self, child: nn.Module, name: str) -> str:
         count = len(self._modules)
         if not _is_sequence(child):
-            raise ValueError(f"transform: cannot add {type(child).__name__} module, expecting sequential block")
+            raise ValueError(
+                f"transform: cannot add {type(child).__name__} module, expecting sequential block"
+            )
         if count >= 2:
             raise ValueError("transform: both training and evaluation transforms already defined")
         return name or ("eval" if count else "train")
@@ -274,8 +307,11 @@ class NBeats(_Grown):
         return y
 
     def _blocks(self, m: nn.Module) -> list[nn.Module]:
-        return [block for child in m.children() for block in
-                (self._blocks(child) if isinstance(child, nn.ModuleList) else [child])]
+        return [
+            block
+            for child in m.children()
+            for block in (self._blocks(child) if isinstance(child, nn.ModuleList) else [child])
+        ]
 
 
 class Recur(_Grown):
@@ -298,26 +334,37 @@ class Recur(_Grown):
         if _is_sequence(child):
             role = "in" if layer is None else "out"
             if role in self._modules:
-                raise ValueError("recur: cannot add a sequential module for output processing until a recurrent "
-                                 "module(lstm,gru,rnn) defined" if role == "in" else
-                                 "recur: sequential module for output processing already added, cannot add another "
-                                 "sequential module")
+                raise ValueError(
+                    "recur: cannot add a sequential module for output processing until a recurrent "
+                    "module(lstm,gru,rnn) defined"
+                    if role == "in"
+                    else "recur: sequential module for output processing already added, cannot add another "
+                    "sequential module"
+                )
             return role
         for n, cls in self._LAYERS:
             if isinstance(child, cls):
                 if layer is not None:
-                    raise ValueError(f"recur: cannot add {n} module, {layer} module already defined")
+                    raise ValueError(
+                        f"recur: cannot add {n} module, {layer} module already defined"
+                    )
                 return n
-        raise ValueError(f"recur: unable to add {type(child).__name__}, expecting sequential modules for input/output "
-                         "processing or recurrent module(lstm,gru,rnn)")
+        raise ValueError(
+            f"recur: unable to add {type(child).__name__}, expecting sequential modules for input/output "
+            "processing or recurrent module(lstm,gru,rnn)"
+        )
 
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         layer = next((self._modules[n] for n, _ in self._LAYERS if n in self._modules), None)
         if layer is None:
             raise said(ValueError("recur: no recurrent lstm, gru or rnn module defined"), "module")
         if len(state) not in (0, 2 if isinstance(layer, nn.LSTM) else 1):
-            raise said(ValueError(f"recur: {type(layer).__name__.lower()} takes 1 or "
-                             f"{3 if isinstance(layer, nn.LSTM) else 2} tensors, {1 + len(state)} given"))
+            raise said(
+                ValueError(
+                    f"recur: {type(layer).__name__.lower()} takes 1 or "
+                    f"{3 if isinstance(layer, nn.LSTM) else 2} tensors, {1 + len(state)} given"
+                )
+            )
         before, after = self._modules.get("in"), self._modules.get("out")
         out, new = call(layer, x if before is None else before(x), *state)
         kept = new if isinstance(new, tuple) else (new,)

@@ -64,12 +64,21 @@ class AvgPool1d(nn.AvgPool1d):
     padding: tuple[int]
 
     def __init__(self, like: nn.AvgPool1d, divisor: int) -> None:
-        super().__init__(like.kernel_size, like.stride, like.padding, like.ceil_mode, like.count_include_pad)
+        super().__init__(
+            like.kernel_size, like.stride, like.padding, like.ceil_mode, like.count_include_pad
+        )
         self.divisor_override = divisor
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.avg_pool2d(x.unsqueeze(-2), (1, *self.kernel_size), (1, *self.stride), (0, *self.padding),
-                            self.ceil_mode, self.count_include_pad, self.divisor_override).squeeze(-2)
+        return F.avg_pool2d(
+            x.unsqueeze(-2),
+            (1, *self.kernel_size),
+            (1, *self.stride),
+            (0, *self.padding),
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        ).squeeze(-2)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, divisor_override={self.divisor_override}"

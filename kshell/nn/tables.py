@@ -17,8 +17,15 @@ class Embedding(nn.Embedding):
         if not x.is_cpu:
             within("embed", x, self.num_embeddings, "rows")
         try:
-            return F.embedding(x, self.weight, self.padding_idx, self.max_norm, self.norm_type,
-                               self.scale_grad_by_freq, self.sparse)
+            return F.embedding(
+                x,
+                self.weight,
+                self.padding_idx,
+                self.max_norm,
+                self.norm_type,
+                self.scale_grad_by_freq,
+                self.sparse,
+            )
         except IndexError:
             within("embed", x, self.num_embeddings, "rows")
             raise
@@ -29,7 +36,9 @@ class EmbeddingBag(nn.EmbeddingBag):
 
     from_weights = False
 
-    def forward(self, x: Tensor, offsets: Tensor | None = None, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, offsets: Tensor | None = None, weights: Tensor | None = None
+    ) -> Tensor:
         if not x.is_cpu:
             within("embedbag", x, self.num_embeddings, "rows")
             if offsets is not None:

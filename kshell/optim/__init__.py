@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING
 from kshell.lazy_package import lazy_package
 
 if TYPE_CHECKING:
-    from kshell.optim import abilities, aggregate, comm, fused, gradients, groups, leaves, schedules, state_tree
+    from kshell.optim import (
+        abilities,
+        aggregate,
+        comm,
+        fused,
+        gradients,
+        groups,
+        leaves,
+        schedules,
+        state_tree,
+    )
 else:
     __getattr__ = lazy_package(__name__)

@@ -15,7 +15,9 @@ class Abilities:
     meets = False  # are a step and new parameters collective calls, made by all processes at once?
     keeps_extra = False  # is there state beside that of the parameters?
     by_process = False  # and is it each process's own?
-    gathers = False  # does a step take losses by layer, and update now and then? By the last five methods
+    gathers = (
+        False  # does a step take losses by layer, and update now and then? By the last five methods
+    )
 
     def attached(self) -> None:
         """Parameters or groups were added, or options were changed. An error here takes the change back."""

@@ -25,7 +25,9 @@ from kshell.parallel.meet import refuse
 AVERAGES = ("world", "custom")
 
 
-def mean_(tensors: Sequence[Tensor], divisor: float, before: bool = False, bylayer: bool = False) -> None:
+def mean_(
+    tensors: Sequence[Tensor], divisor: float, before: bool = False, bylayer: bool = False
+) -> None:
     """Replace tensors by their sum over the processes, divided by a number; in place."""
     if comm.world() == 1:
         if divisor != 1:
@@ -49,8 +51,13 @@ def lacking(params: Iterable[Tensor]) -> int:
     return sum(p.grad is None or p.grad.dtype != p.dtype for p in comm.trained(params))
 
 
-def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = False, bylayer: bool = False,
-                   every: bool = False) -> None:
+def mean_gradients(
+    params: Iterable[Tensor],
+    divisor: float,
+    before: bool = False,
+    bylayer: bool = False,
+    every: bool = False,
+) -> None:
     """`mean_` of gradients. Frozen parameters take no part; a gradient that is missing here counts as zeros, and one
     that is missing everywhere stays so: behind the elements each process sends which gradients it has. `every`: none is
     missing anywhere, so the elements travel alone (what is behind them would change where the vector is cut for the
@@ -63,7 +70,7 @@ def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = Fals
         grads = [torch.zeros_like(p) if p.grad is None else p.grad.to(p.dtype) for p in part]
         v = _reduced(comm.flat(grads, [float(p.grad is not None) for p in part]), divisor, before)
         comm.spread(v, grads)
-        for p, grad, held in zip(part, grads, v[-len(part):].tolist(), strict=True):
+        for p, grad, held in zip(part, grads, v[-len(part) :].tolist(), strict=True):
             if not held:
                 continue
             if p.grad is None:
@@ -88,15 +95,30 @@ class Aggregation:
     out of range or do not go together; where processes do not agree, the same one on all.
     """
 
-    def __init__(self, average: str = "world", before: bool = False, bylayer: bool = False, agggrad: bool = True,
-                 clip: float = math.inf) -> None:
+    def __init__(
+        self,
+        average: str = "world",
+        before: bool = False,
+        bylayer: bool = False,
+        agggrad: bool = True,
+        clip: float = math.inf,
+    ) -> None:
         if average not in AVERAGES:
-            raise said(ValueError(f"agg: unrecognized average {average}, expecting world or custom"), average)
+            raise said(
+                ValueError(f"agg: unrecognized average {average}, expecting world or custom"),
+                average,
+            )
         if average == "custom" and not agggrad:
             raise ValueError("agg: weights can only be averaged over the world")
         if not clip > 0:
             raise said(ValueError(f"agg: Invalid clip value: {clip:g}"))
-        self.average, self.before, self.bylayer, self.agggrad, self.clip = average, before, bylayer, agggrad, clip
+        self.average, self.before, self.bylayer, self.agggrad, self.clip = (
+            average,
+            before,
+            bylayer,
+            agggrad,
+            clip,
+        )
 
     def divisor(self, denom: float | None) -> float:
         """The divisor of a step; a ValueError for one that cannot be."""
@@ -109,19 +131,42 @@ class Aggregation:
             raise ValueError("agg: a custom average needs a denominator above 0 at each step")
         return d
 
-    def agree(self, call: str, groups: Sequence[dict[str, Any]], *own: tuple[str, str], dense: bool = False,
-              more: int = 0) -> list[int]:
+    def agree(
+        self,
+        call: str,
+        groups: Sequence[dict[str, Any]],
+        *own: tuple[str, str],
+        dense: bool = False,
+        more: int = 0,
+    ) -> list[int]:
         """Are the processes all here, with the same parameters and options? A ValueError on all, if not. (Where weights
         are averaged each may have its own rates.) What each gives as `more`."""
         if comm.world() == 1:
             return [more]
-        return comm.meet(self, call, groups, self._free, (
-            *own, ("options of agg", f"average {self.average}"),
-            *(("options of agg", f"{k} {getattr(self, k)!r}") for k in ("before", "bylayer", "agggrad", "clip"))),
-            more=more, dense=dense)
+        return comm.meet(
+            self,
+            call,
+            groups,
+            self._free,
+            (
+                *own,
+                ("options of agg", f"average {self.average}"),
+                *(
+                    ("options of agg", f"{k} {getattr(self, k)!r}")
+                    for k in ("before", "bylayer", "agggrad", "clip")
+                ),
+            ),
+            more=more,
+            dense=dense,
+        )
 
-    def meet(self, call: str, groups: Sequence[dict[str, Any]], denom: float | None,
-             *own: tuple[str, str]) -> tuple[float, bool]:
+    def meet(
+        self,
+        call: str,
+        groups: Sequence[dict[str, Any]],
+        denom: float | None,
+        *own: tuple[str, str],
+    ) -> tuple[float, bool]:
         """The divisor of a step, of processes that agree and want the same, and whether all have every gradient."""
         try:
             divisor = self.divisor(denom)
@@ -132,8 +177,14 @@ class Aggregation:
         else:
             if comm.world() == 1:
                 return divisor, True
-            missing = self.agree(call, groups, ("denominators", f"{divisor:g}"), *own, dense=self.agggrad,
-                                 more=lacking(param for group in groups for param in group["params"]))
+            missing = self.agree(
+                call,
+                groups,
+                ("denominators", f"{divisor:g}"),
+                *own,
+                dense=self.agggrad,
+                more=lacking(param for group in groups for param in group["params"]),
+            )
             return divisor, not any(missing)
         refuse(call, f"{call}: {text.removeprefix('agg: ')}")
         raise AssertionError
@@ -148,8 +199,14 @@ class Aggregation:
             self.weights(groups)
 
     @torch.no_grad()
-    def gradients(self, groups: Sequence[dict[str, Any]], denom: float | None = None, clip: bool = True,
-                  call: str = "step: agg", own: Sequence[tuple[str, str]] = ()) -> None:
+    def gradients(
+        self,
+        groups: Sequence[dict[str, Any]],
+        denom: float | None = None,
+        clip: bool = True,
+        call: str = "step: agg",
+        own: Sequence[tuple[str, str]] = (),
+    ) -> None:
         """Before the step: gradients are aggregated and clipped."""
         divisor, every = self.meet(call, groups, denom, *own)
         params = [param for group in groups for param in group["params"]]
@@ -169,8 +226,13 @@ class Aggregation:
                 self.bylayer,
             )
 
-    def step(self, inner: Callable[[], Any], groups: Sequence[dict[str, Any]], closure: Callable[[], Any] | None = None,
-             denom: float | None = None) -> Any:
+    def step(
+        self,
+        inner: Callable[[], Any],
+        groups: Sequence[dict[str, Any]],
+        closure: Callable[[], Any] | None = None,
+        denom: float | None = None,
+    ) -> Any:
         """A whole step around `inner`; the closure's loss. (Aggregation must come after the closure has computed the
         gradients, so the optimizer inside gets none.)"""
         loss = comm.loss_of(closure)
@@ -184,8 +246,15 @@ class Aggregated:
     """An optimizer with aggregation around its step; everything else is the optimizer's own. The options, and what is
     refused, are those of Aggregation."""
 
-    def __init__(self, inner: Optimizer, average: str = "world", before: bool = False, bylayer: bool = False,
-                 agggrad: bool = True, clip: float = math.inf) -> None:
+    def __init__(
+        self,
+        inner: Optimizer,
+        average: str = "world",
+        before: bool = False,
+        bylayer: bool = False,
+        agggrad: bool = True,
+        clip: float = math.inf,
+    ) -> None:
         self.inner, self.aggregation = inner, Aggregation(average, before, bylayer, agggrad, clip)
         self.aggregation.start(inner.param_groups)
 
@@ -213,7 +282,9 @@ class _Central(comm.Together, Optimizer):
         """The groups with the same options of aggregation."""
         found: dict[tuple[bool, bool, bool], list[Any]] = {}
         for group in self.param_groups:
-            found.setdefault((group["before"], group["bylayer"], group["agggrad"]), []).append(group)
+            found.setdefault((group["before"], group["bylayer"], group["agggrad"]), []).append(
+                group
+            )
         made = vars(self).setdefault("_made", {})
         for key in found:
             if key not in made:
@@ -239,7 +310,10 @@ class _Central(comm.Together, Optimizer):
         kinds = self._kinds()
         if comm.world() > 1:
             every = not any(
-                self.meet("step", more=lacking(param for group in self.param_groups for param in group["params"]))
+                self.meet(
+                    "step",
+                    more=lacking(param for group in self.param_groups for param in group["params"]),
+                )
             )
             for how, groups in kinds:
                 if how.agggrad:
@@ -261,11 +335,26 @@ class CentralizedSGD(_Central, SGD):
     """torch's SGD, of the mean gradient or with the mean of the weights over all processes; mlbench_core's
     CentralizedSGD. ValueError for options out of range, and on all processes for parameters or options that differ."""
 
-    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float = 0, nesterov: bool = False, bylayer: bool = False, agggrad: bool = True,
-                 before: bool = False) -> None:
-        super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
-                         nesterov=nesterov)
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.01,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        bylayer: bool = False,
+        agggrad: bool = True,
+        before: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+        )
         self._take(bylayer=bylayer, agggrad=agggrad, before=before)
 
 
@@ -273,8 +362,19 @@ class CentralizedAdam(_Central, Adam):
     """torch's Adam, of the mean gradient or with the mean of the weights over all processes; mlbench_core's
     CentralizedAdam. ValueError for options out of range, and on all processes for parameters or options that differ."""
 
-    def __init__(self, params: Iterable[Any], lr: float = .001, betas: tuple[float, float] = (.9, .999),
-                 eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, bylayer: bool = False,
-                 agggrad: bool = True, before: bool = False) -> None:
-        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad)
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.001,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        bylayer: bool = False,
+        agggrad: bool = True,
+        before: bool = False,
+    ) -> None:
+        super().__init__(
+            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad
+        )
         self._take(bylayer=bylayer, agggrad=agggrad, before=before)

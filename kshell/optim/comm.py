@@ -117,7 +117,7 @@ def spread(vector: Tensor, tensors: Sequence[Tensor]) -> None:
     """Put the elements of a vector into tensors, in order; the reverse of `flat`."""
     at = 0
     for tensor in tensors:
-        tensor.copy_(vector[at:at + tensor.numel()].view(tensor.shape))
+        tensor.copy_(vector[at : at + tensor.numel()].view(tensor.shape))
         at += tensor.numel()
 
 
@@ -135,9 +135,15 @@ def _told_of(group: dict[str, Any], free: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def meet(o: Any, call: str, groups: Sequence[dict[str, Any]],
-         free: Callable[[dict[str, Any]], Iterable[str]] | None = None, own: Sequence[tuple[str, str]] = (),
-         more: int = 0, dense: bool = True) -> list[int]:
+def meet(
+    o: Any,
+    call: str,
+    groups: Sequence[dict[str, Any]],
+    free: Callable[[dict[str, Any]], Iterable[str]] | None = None,
+    own: Sequence[tuple[str, str]] = (),
+    more: int = 0,
+    dense: bool = True,
+) -> list[int]:
     """The beginning of something that an optimizer (or what is around it) does with the other processes: `more` of each
     of them. Refused on all, before anything else travels, if they are not all at this, or their parameters or options
     are not alike.
@@ -150,7 +156,10 @@ def meet(o: Any, call: str, groups: Sequence[dict[str, Any]],
     if dense and any(param.grad is not None and param.grad.is_sparse for param in params):
         meeting.refuse(call, f"{call}: sparse gradients not implemented")
     options = [_told_of(group, free(group) if free is not None else ()) for group in groups]
-    key = ([(id(param), param.shape, param.dtype, param.requires_grad) for param in params], options)
+    key = (
+        [(id(param), param.shape, param.dtype, param.requires_grad) for param in params],
+        options,
+    )
     known = vars(o).get("_told")
     if known is None or known[0] != key:
         known = o._told = key, _lines(groups, options)
@@ -173,7 +182,9 @@ class Together(Abilities):
 
     def meet(self, call: str, **more: Any) -> list[int]:
         """`meet` at the beginning of something that all do (a step, or giving it parameters)."""
-        return meet(self, f"{call}: {type(self).__name__.lower()}", self.param_groups, self.free, **more)
+        return meet(
+            self, f"{call}: {type(self).__name__.lower()}", self.param_groups, self.free, **more
+        )
 
     def attached(self) -> None:
         """Parameters were added, or options changed, on all processes alike."""
@@ -187,8 +198,13 @@ _HEAD = torch.zeros(4, dtype=torch.int64)  # the header that a meeting sends
 def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) -> meeting.Told:
     out = [("parameter groups", str(len(groups)))]
     for i, group in enumerate(groups):
-        out += [("parameters", f"parameter {n} of group {i}: {plain(param)}{'' if param.requires_grad else ' frozen'}")
-                for n, param in enumerate(group["params"])]
+        out += [
+            (
+                "parameters",
+                f"parameter {n} of group {i}: {plain(param)}{'' if param.requires_grad else ' frozen'}",
+            )
+            for n, param in enumerate(group["params"])
+        ]
         out.append(("parameters", f"{len(group['params'])} in group {i}"))
     out += [
         ("options", f"{key} {value!r} in group {i}")

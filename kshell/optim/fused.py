@@ -18,7 +18,10 @@ from torch.optim import optimizer as _base
 
 _OFF = ("foreach", "capturable", "differentiable")  # ways to compute that a group may ask for
 _DEVICES = ("cpu", "cuda")
-_TYPES = (torch.float32, torch.float64)  # torch's kernel for bfloat16 reads momenta that were never written
+_TYPES = (
+    torch.float32,
+    torch.float64,
+)  # torch's kernel for bfloat16 reads momenta that were never written
 
 
 def step(o: Optimizer) -> bool:
@@ -29,7 +32,11 @@ def step(o: Optimizer) -> bool:
         return False
     work = []
     for group in o.param_groups:
-        if group.get("fused") is False or any(group.get(k) for k in _OFF) or group["lr"].__class__ is not float:
+        if (
+            group.get("fused") is False
+            or any(group.get(k) for k in _OFF)
+            or group["lr"].__class__ is not float
+        ):
             return False
         params = [param for param in group["params"] if param.grad is not None]
         if params:
@@ -66,7 +73,12 @@ def plain(o: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
 
 def _own(o: Optimizer) -> Callable[..., Any] | None:
     """The step of one of torch's classes as it is written; None if all that is around it is needed."""
-    if "torch._dynamo" in sys.modules or o._optimizer_step_pre_hooks or o._optimizer_step_post_hooks or _watched(o):
+    if (
+        "torch._dynamo" in sys.modules
+        or o._optimizer_step_pre_hooks
+        or o._optimizer_step_post_hooks
+        or _watched(o)
+    ):
         return None
     if "step" in vars(o) and not hasattr(o.step, "_wrapped_by_lr_sched"):  # somebody else's
         return None
@@ -78,7 +90,9 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
 
 def _watched(o: Optimizer) -> bool:
     """Does anything want to know of every step: hooks on all optimizers, gradient scaling?"""
-    return bool(_base._global_optimizer_pre_hooks or _base._global_optimizer_post_hooks) or hasattr(o, "grad_scale")
+    return bool(_base._global_optimizer_pre_hooks or _base._global_optimizer_post_hooks) or hasattr(
+        o, "grad_scale"
+    )
 
 
 def _lots(params: list[Tensor]) -> Sequence[list[Tensor]] | None:
@@ -165,12 +179,24 @@ def _sgd(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
         _sgd_call(group, rest, [o.state[p]["momentum_buffer"] for p in rest], False)
 
 
-def _sgd_call(group: dict[str, Any], params: list[Tensor], momenta: list[Tensor], first: bool) -> None:
+def _sgd_call(
+    group: dict[str, Any], params: list[Tensor], momenta: list[Tensor], first: bool
+) -> None:
     grads: list[Any] = [param.grad for param in params]
-    torch._fused_sgd_(params, grads, momenta, weight_decay=group["weight_decay"],
-                      momentum=group["momentum"], lr=group["lr"], dampening=group["dampening"],
-                      nesterov=group["nesterov"], maximize=group["maximize"], is_first_step=first, grad_scale=None,
-                      found_inf=None)
+    torch._fused_sgd_(
+        params,
+        grads,
+        momenta,
+        weight_decay=group["weight_decay"],
+        momentum=group["momentum"],
+        lr=group["lr"],
+        dampening=group["dampening"],
+        nesterov=group["nesterov"],
+        maximize=group["maximize"],
+        is_first_step=first,
+        grad_scale=None,
+        found_inf=None,
+    )
 
 
 def _adagrad(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
@@ -182,10 +208,24 @@ def _adagrad(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
             state["sum"] = torch.full_like(param, group["initial_accumulator_value"])
     counters = _steps(states, params)
     grads: list[Any] = [param.grad for param in params]
-    torch._fused_adagrad_(params, grads, [state["sum"] for state in states], counters, lr=group["lr"],
-                          lr_decay=group["lr_decay"], weight_decay=group["weight_decay"], eps=group["eps"],
-                          maximize=group["maximize"], grad_scale=None, found_inf=None)
+    torch._fused_adagrad_(
+        params,
+        grads,
+        [state["sum"] for state in states],
+        counters,
+        lr=group["lr"],
+        lr_decay=group["lr_decay"],
+        weight_decay=group["weight_decay"],
+        eps=group["eps"],
+        maximize=group["maximize"],
+        grad_scale=None,
+        found_inf=None,
+    )
 
 
 _KERNELS: dict[type, Callable[[Optimizer, dict[str, Any], list[Tensor]], None]] = {
-    SGD: _sgd, Adam: _adam, AdamW: _adam, Adagrad: _adagrad}
+    SGD: _sgd,
+    Adam: _adam,
+    AdamW: _adam,
+    Adagrad: _adagrad,
+}

@@ -20,13 +20,31 @@ from torch.optim import swa_utils
 _RATES = ("base_lrs", "max_lrs", "base_values")
 _OTHERS = ("lr_lambdas", "min_lrs", "base_momentums", "max_momentums")
 _LAST = "_last_lr"
-_OWN = re.compile(r"(lrs?|rates?|lambdas|momentums?|decays?|factors?|gammas?)$")  # of classes of other libraries
+_OWN = re.compile(
+    r"(lrs?|rates?|lambdas|momentums?|decays?|factors?|gammas?)$"
+)  # of classes of other libraries
 GROUP_RATES = ("initial_lr", "max_lr", "min_lr", "swa_lr")  # entries of a group that are rates
 _HERE = ("torch.", "kshell.")
 
-COMPUTED = (lrs.LambdaLR, lrs.CyclicLR, lrs.OneCycleLR, lrs.CosineAnnealingWarmRestarts)  # from the base rates
-FOLLOWING = (lrs.MultiplicativeLR, lrs.StepLR, lrs.MultiStepLR, lrs.ConstantLR, lrs.LinearLR, lrs.ExponentialLR,
-             lrs.PolynomialLR, lrs.CosineAnnealingLR, lrs.ReduceLROnPlateau, lrs.ChainedScheduler, swa_utils.SWALR)
+COMPUTED = (
+    lrs.LambdaLR,
+    lrs.CyclicLR,
+    lrs.OneCycleLR,
+    lrs.CosineAnnealingWarmRestarts,
+)  # from the base rates
+FOLLOWING = (
+    lrs.MultiplicativeLR,
+    lrs.StepLR,
+    lrs.MultiStepLR,
+    lrs.ConstantLR,
+    lrs.LinearLR,
+    lrs.ExponentialLR,
+    lrs.PolynomialLR,
+    lrs.CosineAnnealingLR,
+    lrs.ReduceLROnPlateau,
+    lrs.ChainedScheduler,
+    swa_utils.SWALR,
+)
 
 
 def attached(optimizers: Sequence[Any]) -> list[Any]:
@@ -45,7 +63,11 @@ def attached(optimizers: Sequence[Any]) -> list[Any]:
 
 def _is_scheduler(x: Any, o: Any) -> bool:
     own = getattr(x, "__dict__", None)
-    if not isinstance(own, dict) or own.get("optimizer") is not o or not callable(getattr(x, "step", None)):
+    if (
+        not isinstance(own, dict)
+        or own.get("optimizer") is not o
+        or not callable(getattr(x, "step", None))
+    ):
         return False
     return isinstance(x, lrs.LRScheduler) or any(isinstance(own.get(rate), list) for rate in _RATES)
 
@@ -93,12 +115,16 @@ def rebase(s: Any, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) ->
         own = vars(part)
         for inner in _lists(part, len(groups)):
             if inner in _RATES:
-                own[inner] = type(own[inner])(scaled(v, ratio) for v, ratio in zip(own[inner], ratios, strict=True))
+                own[inner] = type(own[inner])(
+                    scaled(v, ratio) for v, ratio in zip(own[inner], ratios, strict=True)
+                )
 
 
 def scaled(rate: Any, ratio: float) -> Any:
     """A rate times a ratio; the very rate if that is 1."""
-    return rate if ratio == 1.0 or not isinstance(rate, int | float | torch.Tensor) else rate * ratio
+    return (
+        rate if ratio == 1.0 or not isinstance(rate, int | float | torch.Tensor) else rate * ratio
+    )
 
 
 def manner(s: Any) -> str:

@@ -44,7 +44,11 @@ def fitted(value: Any, like: Any, p: Tensor) -> Any:
         return {key: fitted(value, by_name.get(key), p) for key, value in value.items()}
     known = like if isinstance(like, list | tuple) else ()
     if isinstance(value, Tensor) and known is like:
-        value = value.tolist() if like and isinstance(like[0], int | float) else [item.clone() for item in value]
+        value = (
+            value.tolist()
+            if like and isinstance(like[0], int | float)
+            else [item.clone() for item in value]
+        )
     if isinstance(value, list | tuple):
         likes = [*known, *[None] * (len(value) - len(known))]
         made = [fitted(v, own, p) for v, own in zip(value, likes, strict=False)]
@@ -77,8 +81,12 @@ class StateTree:
 
     __slots__ = ("names", "optimizer", "transient")
 
-    def __init__(self, optimizer: Optimizer, names: Mapping[str, str] | None = None,
-                 transient: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        names: Mapping[str, str] | None = None,
+        transient: Collection[str] = (),
+    ) -> None:
         self.optimizer, self.names, self.transient = optimizer, names or {}, transient
 
     def __len__(self) -> int:
@@ -91,7 +99,11 @@ class StateTree:
 
     def of(self, p: Tensor) -> dict[str, Any]:
         """The buffers of a parameter under torch's names; none before its first step."""
-        return {key: value for key, value in self.optimizer.state.get(p, {}).items() if key not in self.transient}
+        return {
+            key: value
+            for key, value in self.optimizer.state.get(p, {}).items()
+            if key not in self.transient
+        }
 
     def named(self, p: Tensor) -> dict[str, Any]:
         """The buffers of a parameter as they are shown: the documented ones in order, None for one that is not in use,
@@ -101,7 +113,8 @@ class StateTree:
             return {}
         documented = {*self.names.values()}
         return {shown: kept.get(own) for shown, own in self.names.items()} | {
-            key: value for key, value in kept.items() if key not in documented}
+            key: value for key, value in kept.items() if key not in documented
+        }
 
     def extra(self) -> dict[str, Any]:
         """The state that belongs to no parameter."""
@@ -139,8 +152,13 @@ class StateTree:
 
     def copy(self) -> dict[Tensor, dict[str, Any]]:
         """The buffers as they are now, for `restore`. Steps write into tensors, and replace those in lists."""
-        return {key: mapped(lambda path, v: v.clone() if isinstance(v, Tensor) and len(path) == 1 else v, dict(kept))
-                for key, kept in self.optimizer.state.items()}
+        return {
+            key: mapped(
+                lambda path, v: v.clone() if isinstance(v, Tensor) and len(path) == 1 else v,
+                dict(kept),
+            )
+            for key, kept in self.optimizer.state.items()
+        }
 
     def restore(self, copied: Mapping[Tensor, dict[str, Any]]) -> None:
         """Back to what was copied."""
@@ -164,7 +182,9 @@ class StateTree:
             group["params"][:] = [new.get(id(param), param) for param in group["params"]]
 
 
-def _converted(convert: Callable[[Leaf, Tensor], Any], p: Tensor, now: Tensor, path: Path, value: Any) -> Any:
+def _converted(
+    convert: Callable[[Leaf, Tensor], Any], p: Tensor, now: Tensor, path: Path, value: Any
+) -> Any:
     return convert(Leaf(path, value, p), now)
 
 
@@ -202,7 +222,10 @@ def _moved(x: Any, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:
     """A buffer as the parameter needs it."""
     if not isinstance(x, Tensor) or (counter and x.device.type == "cpu"):
         return x
-    return x.to(device=p.device, dtype=p.dtype if x.dtype == dtype and x.is_floating_point() and x.dim() else None)
+    return x.to(
+        device=p.device,
+        dtype=p.dtype if x.dtype == dtype and x.is_floating_point() and x.dim() else None,
+    )
 
 
 def _move_extra(o: Optimizer, moved: Collection[int]) -> None:
@@ -220,7 +243,9 @@ def _move_extra(o: Optimizer, moved: Collection[int]) -> None:
         abilities(o).set_extra(mapped(lambda _, v: v.to(device) if away(v) else v, kept))
 
 
-def _copies(o: Optimizer, inner: Optimizer, own: Mapping[int, object], was: Mapping[int, Was]) -> dict[int, Was]:
+def _copies(
+    o: Optimizer, inner: Optimizer, own: Mapping[int, object], was: Mapping[int, Was]
+) -> dict[int, Was]:
     """The parameters that an inner optimizer has for itself, group by group, moved to the device of the outer ones."""
     out = {}
     for group, mine in zip(o.param_groups, inner.param_groups, strict=False):

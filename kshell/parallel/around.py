@@ -74,15 +74,18 @@ class Averaged(Route, Shared):
     All processes meet when gradients come into the module; before a forward calculation only if something of it may
     travel: at the first ones, with buffers, and after an error."""
 
-    def __init__(self, m: nn.Module, options: dict[str, Any],
-                 text_of: Callable[[BaseException], str] = str) -> None:
+    def __init__(
+        self, m: nn.Module, options: dict[str, Any], text_of: Callable[[BaseException], str] = str
+    ) -> None:
         Route.__init__(self, m)
         Shared.__init__(self, m, text_of)
         self.options = options
         self._key: tuple[Any, ...] = ()
         self._ddp: Any = None
         self._armed = False  # does it wait for gradients?
-        self._reached: list[tuple[str, Any]] = []  # names of what is trained, and the nodes where gradients end
+        self._reached: list[
+            tuple[str, Any]
+        ] = []  # names of what is trained, and the nodes where gradients end
 
     def together(self, grad: bool) -> bool:
         return grad and group.joined()
@@ -112,22 +115,35 @@ class Averaged(Route, Shared):
 
     def _settled(self) -> bool:
         """Does nothing travel in a forward calculation?"""
-        return not self._ddp.will_sync_module_buffers() and \
-            (self.options["find_unused_parameters"] or getattr(self._ddp, "_has_rebuilt_buckets", False))
+        return not self._ddp.will_sync_module_buffers() and (
+            self.options["find_unused_parameters"]
+            or getattr(self._ddp, "_has_rebuilt_buckets", False)
+        )
 
     def missing(self) -> str:
         if self.options["find_unused_parameters"]:
             return ""
         try:
-            found = next((name for name, node in self._reached if not torch._C._will_engine_execute_node(node)), "")
+            found = next(
+                (
+                    name
+                    for name, node in self._reached
+                    if not torch._C._will_engine_execute_node(node)
+                ),
+                "",
+            )
         except RuntimeError:  # torch.autograd.grad goes to no parameter
             return ""
-        return found and f"backward: no gradient comes to {found}; ddp has the option unused for that"
+        return (
+            found and f"backward: no gradient comes to {found}; ddp has the option unused for that"
+        )
 
     def begin(self, again: bool) -> None:
         if not self._armed:  # DistributedDataParallel would leave a second backward to each process
             if self.options["find_unused_parameters"]:
-                raise ValueError("one backward for each forward, of the last one, by ddp with unused")
+                raise ValueError(
+                    "one backward for each forward, of the last one, by ddp with unused"
+                )
             self._ddp.reducer.prepare_for_backward([])
         self._armed, self.open = False, True
 
@@ -144,15 +160,25 @@ class Averaged(Route, Shared):
             return
         self._ddp, self._key = None, ()
         params = list(m.parameters())
-        trained = (("parameters", f"parameter {i}: {'trained' if param.requires_grad else 'frozen'}")
-                   for i, param in enumerate(params))
-        collect.alike("ddp", [*params, *m.buffers()], *trained, *((k, str(value)) for k, value in self.options.items()))
+        trained = (
+            ("parameters", f"parameter {i}: {'trained' if param.requires_grad else 'frozen'}")
+            for i, param in enumerate(params)
+        )
+        collect.alike(
+            "ddp",
+            [*params, *m.buffers()],
+            *trained,
+            *((k, str(value)) for k, value in self.options.items()),
+        )
         if not any(param.requires_grad for param in params):
             raise ValueError("no parameter requires a gradient")
         self._ddp = DistributedDataParallel(_Inner(m), **self.options)
         self._key, self.open = key, False
-        self._reached = [(name, torch.autograd.graph.get_gradient_edge(param).node)
-                         for name, param in m.named_parameters() if param.requires_grad]
+        self._reached = [
+            (name, torch.autograd.graph.get_gradient_edge(param).node)
+            for name, param in m.named_parameters()
+            if param.requires_grad
+        ]
 
 
 def route_of(m: nn.Module) -> Route | None:
@@ -167,7 +193,9 @@ def together(m: nn.Module, grad: bool) -> bool:
     return found is not None and found.together(grad)
 
 
-def average(m: nn.Module, options: dict[str, Any], text_of: Callable[[BaseException], str] = str) -> None:
+def average(
+    m: nn.Module, options: dict[str, Any], text_of: Callable[[BaseException], str] = str
+) -> None:
     """Let backward leave the mean of all processes' gradients in the parameters, by DistributedDataParallel with these
     options; `text_of` makes the text of what a calculation fails with. All begin with the values of process 0.
     ValueError, the same on all, for modules that differ or have nothing to train."""
@@ -222,17 +250,29 @@ def layers(m: nn.Module) -> Iterator[nn.Module]:
     found = []
     for parent in m.modules():
         if isinstance(parent, nn.Sequential | nn.ModuleList):
-            found += [k for k in parent.children() if not isinstance(k, nn.Sequential | nn.ModuleList | nn.ModuleDict)]
+            found += [
+                k
+                for k in parent.children()
+                if not isinstance(k, nn.Sequential | nn.ModuleList | nn.ModuleDict)
+            ]
     inside = {id(part) for k in found for part in list(k.modules())[1:]}
     outer = [fromkey for fromkey in dict.fromkeys(found) if id(fromkey) not in inside]
     for k in outer:
         for param in k.parameters():
             users[id(param)] = users.get(id(param), 0) + 1
-    held = {id(param) for part in m.modules() if not any(part is i for k in outer for i in k.modules())
-            for param in part.parameters(recurse=False)}
+    held = {
+        id(param)
+        for part in m.modules()
+        if not any(part is i for k in outer for i in k.modules())
+        for param in part.parameters(recurse=False)
+    }
     for k in outer:
         params = list(k.parameters())
-        if params and k is not m and all(users[id(param)] == 1 and id(param) not in held for param in params):
+        if (
+            params
+            and k is not m
+            and all(users[id(param)] == 1 and id(param) not in held for param in params)
+        ):
             yield k
 
 
@@ -249,9 +289,13 @@ def check_shards(m: nn.Module) -> None:
         raise ValueError("gradients are averaged already")
     kinds = {param.dtype for param in params}
     if len(kinds) > 1:
-        raise ValueError("parameters of several data types: "
-                         + ", ".join(sorted(str(k).removeprefix("torch.") for k in kinds)))
-    if not params[0].is_floating_point() or any(param.layout is not torch.strided for param in params):
+        raise ValueError(
+            "parameters of several data types: "
+            + ", ".join(sorted(str(k).removeprefix("torch.") for k in kinds))
+        )
+    if not params[0].is_floating_point() or any(
+        param.layout is not torch.strided for param in params
+    ):
         raise ValueError("parameters must be dense, of a floating-point type")
 
 
@@ -264,7 +308,9 @@ class Sharded(Shared):
         self._m = weakref.ref(m)
         self.names: dict[nn.Module, str] = {}  # the parts that are sharded each by itself
         self.order: list[nn.Module] = []  # in which these were calculated last
-        self.running: list[list[nn.Module]] = []  # if a calculation runs, the parts that it has come to
+        self.running: list[
+            list[nn.Module]
+        ] = []  # if a calculation runs, the parts that it has come to
         self.now: Calculation | None = None  # the one that begins or runs, if it has gradients
         self.generation = group.generation()
 
@@ -277,7 +323,9 @@ class Sharded(Shared):
     def _enter(self, part: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Before the parameters of a part are gathered."""
         if group.generation() != self.generation:
-            raise RuntimeError("the processes have lost touch since fsdp; load a checkpoint into another module")
+            raise RuntimeError(
+                "the processes have lost touch since fsdp; load a checkpoint into another module"
+            )
         if self.running or in_backward():
             if self.running:
                 self.running[-1].append(part)
@@ -329,7 +377,7 @@ class Sharded(Shared):
             if self.order[: len(come)] == come
             else [*come, *(name for name in self.names if name not in come)]
         )
-        for part in order[len(come):]:
+        for part in order[len(come) :]:
             part.unshard()  # type: ignore[operator]
             part.reshard()  # type: ignore[operator]
         problem = self.failed(exc)

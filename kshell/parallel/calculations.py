@@ -19,7 +19,9 @@ from kshell.parallel import meet
 _MADE = [0]  # modules that were shared
 _MARK = "kshell"  # in the metadata of the node whose output is that of a calculation
 _ALIVE: weakref.WeakSet[Calculation] = weakref.WeakSet()  # that no backward has come through
-_THROUGH: list[list[Calculation]] = []  # the calculations that the running backward passes, where looked for
+_THROUGH: list[
+    list[Calculation]
+] = []  # the calculations that the running backward passes, where looked for
 
 
 class Shared:
@@ -33,13 +35,20 @@ class Shared:
         self.open = False  # did gradients come into the module, and backward not to its end?
         self.refusals = meet.REFUSALS[0]
 
-    def told(self, part: str, inputs: Iterable[Any], training: bool, grad: bool = True) -> list[tuple[str, str]]:
+    def told(
+        self, part: str, inputs: Iterable[Any], training: bool, grad: bool = True
+    ) -> list[tuple[str, str]]:
         """The attributes of a calculation that must be the same everywhere. (Sizes need not be.)"""
         kinds = [
-            f"{str(tensor.dtype).removeprefix('torch.')} of {tensor.dim()} dimensions" for tensor in _tensors(inputs)
+            f"{str(tensor.dtype).removeprefix('torch.')} of {tensor.dim()} dimensions"
+            for tensor in _tensors(inputs)
         ]
         mode = ("training" if training else "evaluation") + ("" if grad else " without gradients")
-        return [("modules", f"{self.name}{part}"), ("modes", mode), ("inputs", ", ".join(kinds) or "none")]
+        return [
+            ("modules", f"{self.name}{part}"),
+            ("modes", mode),
+            ("inputs", ", ".join(kinds) or "none"),
+        ]
 
     def met(self, told: list[tuple[str, str]], stale: bool) -> list[int]:
         """All are at the beginning of a calculation: which have to begin anew. Those that had an error count from here
@@ -139,7 +148,9 @@ def _through(roots: Iterable[Tensor]) -> list[Calculation]:
     return sorted(found.values(), key=lambda c: c.told, reverse=True)
 
 
-def backward(roots: Sequence[Tensor], run: Callable[[], Any], text_of: Callable[[BaseException], str] = str) -> None:
+def backward(
+    roots: Sequence[Tensor], run: Callable[[], Any], text_of: Callable[[BaseException], str] = str
+) -> None:
     """run(), a backward from these tensors. If it goes through what processes share and fails before they have met, the
     others are told. With several calculations that no backward has come through, all meet for those of this one at
     once: gradients travel when the last of them is there."""

@@ -17,10 +17,28 @@ from kshell.errors import said
 from kshell.parallel.group import joined, rank, timeout, world
 from kshell.parallel.meet import carried, meet, told
 
-OPS = {"sum": "SUM", "avg": "SUM", "min": "MIN", "max": "MAX", "prod": "PRODUCT"}  # by torch's names
+OPS = {
+    "sum": "SUM",
+    "avg": "SUM",
+    "min": "MIN",
+    "max": "MAX",
+    "prod": "PRODUCT",
+}  # by torch's names
 # the order is the number that travels
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
-          torch.int8, torch.uint8, torch.bool, torch.complex64, torch.complex128)
+DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+    torch.complex128,
+)
 _BYTES = -1  # the number of bytes that are no tensor
 _DIMS = 16
 _HEAD = 3 + _DIMS
@@ -46,7 +64,7 @@ def head_of(t: Tensor | None, n: int = 0) -> Tensor:
     if t.dim() > _DIMS:
         raise ValueError(f"a tensor of more than {_DIMS} dimensions cannot be sent")
     made[0], made[1], made[2] = DTYPES.index(t.dtype), t.numel(), t.dim()
-    made[3:3 + t.dim()] = torch.tensor(list(t.shape), dtype=torch.int64)
+    made[3 : 3 + t.dim()] = torch.tensor(list(t.shape), dtype=torch.int64)
     return made
 
 
@@ -87,7 +105,9 @@ def barrier(call: str = "barrier") -> None:
 def allreduce(t: Tensor, op: str = "sum") -> Tensor:
     """A new tensor: the sum, mean, least, greatest or product over all processes."""
     if op not in OPS:
-        raise said(ValueError(f"unrecognized operation {op}, expecting one of {', '.join(OPS)}"), op)
+        raise said(
+            ValueError(f"unrecognized operation {op}, expecting one of {', '.join(OPS)}"), op
+        )
     if not joined():
         return t.detach().clone()
     text = about(t)
@@ -122,7 +142,7 @@ def gather_bytes(data: bytes, call: str = "allgather") -> list[bytes]:
         return [data]
     sizes = meet(call, told(("tensors", "no tensor")), len(data))
     mine = torch.zeros(max(sizes), dtype=torch.uint8)
-    mine[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else mine[:0]
+    mine[: len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else mine[:0]
     out = [torch.empty_like(mine) for _ in sizes]
     if len(mine):
         carried(lambda: dist.all_gather(out, mine))
@@ -166,7 +186,11 @@ def _payload(x: Any) -> Tensor:
     """The tensor to send, on the CPU."""
     if isinstance(x, Tensor):
         return _wire(x, torch.device("cpu"))
-    return torch.frombuffer(bytearray(x), dtype=torch.uint8) if x else torch.empty(0, dtype=torch.uint8)
+    return (
+        torch.frombuffer(bytearray(x), dtype=torch.uint8)
+        if x
+        else torch.empty(0, dtype=torch.uint8)
+    )
 
 
 def _peer(r: int, what: str) -> None:
@@ -215,4 +239,13 @@ def _from_one(fn: Callable[[], Any], r: int, what: str) -> None:
 def alike(call: str, tensors: Iterable[Tensor], *more: tuple[str, str]) -> None:
     """Are these tensors alike on every process, one by one, and what else is given, (what it is, what it is here)? The
     same ValueError on all, if not."""
-    meet(call, told(*(("parameters", f"parameter {i}: {plain(tensor)}") for i, tensor in enumerate(tensors)), *more))
+    meet(
+        call,
+        told(
+            *(
+                ("parameters", f"parameter {i}: {plain(tensor)}")
+                for i, tensor in enumerate(tensors)
+            ),
+            *more,
+        ),
+    )

@@ -69,8 +69,10 @@ class Console:
             points = collect.POINTS[0] - before[1]
             if error or left is not None:
                 self.store.set(self.key("failed"), "1")
-            self.store.set(self.key("end", self.rank), json.dumps([error, left, self.watch.cut,
-                                                                   group.calls() - before[0], points]))
+            self.store.set(
+                self.key("end", self.rank),
+                json.dumps([error, left, self.watch.cut, group.calls() - before[0], points]),
+            )
             if self.rank == 0:
                 self._judge()
             key = self.key("outcome")
@@ -109,7 +111,8 @@ class Console:
         code = next((value[1] for _, value in sorted(ends.items()) if value[1] is not None), None)
         cut = any(value[2] for value in ends.values())
         apart = bool(errors) and (
-            len({value[3] for value in ends.values()}) > 1 or any(value[4] for value in ends.values())
+            len({value[3] for value in ends.values()}) > 1
+            or any(value[4] for value in ends.values())
         )
         self.store.set(self.key("outcome"), json.dumps([errors, code, cut or apart]))
 
@@ -134,7 +137,13 @@ class Console:
     def _forget(self, n: int) -> None:
         """Take the keys of an old line away: every process is beyond it."""
         if n >= 0:
-            for last in ("line", "outcome", "failed", "stop", *(f"end/{r}" for r in range(self.world))):
+            for last in (
+                "line",
+                "outcome",
+                "failed",
+                "stop",
+                *(f"end/{r}" for r in range(self.world)),
+            ):
                 self.store.delete_key(f"console/{n}/{last}")
 
 
@@ -175,10 +184,16 @@ class _Watch:
                 time.sleep(_TICK)
 
     def _line(self) -> None:
-        store, stop, failed = self.console.store, self.console.key("stop"), self.console.key("failed")
+        store, stop, failed = (
+            self.console.store,
+            self.console.key("stop"),
+            self.console.key("failed"),
+        )
         since, own = 0.0, False
         while self._running.is_set():
-            if select.select([self._reader], [], [], _TICK)[0] and signal.SIGINT in os.read(self._reader, 64):
+            if select.select([self._reader], [], [], _TICK)[0] and signal.SIGINT in os.read(
+                self._reader, 64
+            ):
                 own = True
                 store.set(stop, "1")
             stopped = store.check([stop])

@@ -115,13 +115,17 @@ def join(timeout: float = TIMEOUT) -> None:
     wait = timedelta(seconds=timeout)
     local = int(os.environ.get("LOCAL_RANK", r))
     backend = "gloo"
-    if torch.cuda.is_available() and torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", n)):
+    if torch.cuda.is_available() and torch.cuda.device_count() >= int(
+        os.environ.get("LOCAL_WORLD_SIZE", n)
+    ):
         torch.cuda.set_device(local)
         backend = "cpu:gloo,cuda:nccl"
     if PARENT in os.environ:
         held = os.environ.pop(LISTEN, None)
         more: dict[str, Any] = {} if held is None else {"master_listen_fd": int(held)}
-        _JOB.store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), n, r == 0, wait, **more)
+        _JOB.store = dist.TCPStore(
+            os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), n, r == 0, wait, **more
+        )
     else:
         from torch.distributed.rendezvous import rendezvous
 
@@ -144,8 +148,10 @@ def _counted(r: int, n: int, wait: timedelta) -> None:
             first, found = (store.get(f"world/{i}").decode() for i in (0, k))
             if found == first:
                 continue
-            problem = f"numbers of processes differ between processes ({first} on 0, {found} on {k})"
-            time.sleep(.5)  # process 0 holds the store, which others have yet to read
+            problem = (
+                f"numbers of processes differ between processes ({first} on 0, {found} on {k})"
+            )
+            time.sleep(0.5)  # process 0 holds the store, which others have yet to read
         raise ValueError(problem)
 
 
@@ -154,7 +160,9 @@ def _form() -> None:
     import torch.distributed as dist
 
     before = _sockets()
-    dist.init_process_group(store=dist.PrefixStore(f"group {_JOB.generation}", _JOB.store), **_JOB.options)
+    dist.init_process_group(
+        store=dist.PrefixStore(f"group {_JOB.generation}", _JOB.store), **_JOB.options
+    )
     _JOB.sockets = {key: name for key, name in _sockets().items() if before.get(key) != name}
 
 

@@ -40,8 +40,11 @@ def shared(n: int, given: Mapping[str, str]) -> dict[str, str]:
     """The environment variables that n ranks share beside those given."""
     made = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1"}
     name = loopback()
-    for key, value in (("OMP_NUM_THREADS", str(threads_for(n))), ("GLOO_SOCKET_IFNAME", name),
-                       ("TORCH_CPP_LOG_LEVEL", "ERROR")):  # failures are errors of q
+    for key, value in (
+        ("OMP_NUM_THREADS", str(threads_for(n))),
+        ("GLOO_SOCKET_IFNAME", name),
+        ("TORCH_CPP_LOG_LEVEL", "ERROR"),
+    ):  # failures are errors of q
         if value and key not in given:
             made[key] = value
     return made
@@ -121,8 +124,14 @@ def _fork(r: int, meeting: socket.socket, run: Callable[[], NoReturn]) -> int:
         np.random.seed()  # q's own generator starts equal in every process
         if "torch" in sys.modules:
             sys.modules["torch"].default_generator.seed()
-        os.environ.update({"RANK": str(r), "LOCAL_RANK": str(r), "MASTER_PORT": str(meeting.getsockname()[1]),
-                           PARENT: str(launcher)})
+        os.environ.update(
+            {
+                "RANK": str(r),
+                "LOCAL_RANK": str(r),
+                "MASTER_PORT": str(meeting.getsockname()[1]),
+                PARENT: str(launcher),
+            }
+        )
         if r:
             meeting.close()
             with open(os.devnull) as nothing:
@@ -161,7 +170,9 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
         raise SystemExit(128 + signum)
 
     before = {s: signal.signal(s, ask) for s in (signal.SIGTERM, signal.SIGHUP)}
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the ranks too, and they decide
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the terminal sends it to the ranks too, and they decide
     try:
         for _ in ranks:
             r = ended.get()
@@ -183,7 +194,9 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
 def _all_end(ranks: Sequence[Rank], code: int) -> bool:
     """Do all end with this code by themselves?"""
     until = time.monotonic() + GRACE
-    return all(rank.wait(max(0.0, until - time.monotonic())) and rank.code == code for rank in ranks)
+    return all(
+        rank.wait(max(0.0, until - time.monotonic())) and rank.code == code for rank in ranks
+    )
 
 
 def _end(ranks: Sequence[Rank]) -> None:

@@ -44,7 +44,9 @@ class Told(NamedTuple):
 def told(*parts: tuple[str, str]) -> Told:
     """The facts that must be the same: pairs of the name, as an error gives it, and the value here."""
     text = "\n".join(f"{what}\t{here}" for what, here in parts)
-    return Told(parts, int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big"))
+    return Told(
+        parts, int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
+    )
 
 
 NOTHING = told()
@@ -90,7 +92,9 @@ def _device() -> str:
 
 
 # the same by the name that it has since torch 2.13
-_gather_flat: Callable[[Any, Any], Any] = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+_gather_flat: Callable[[Any, Any], Any] = getattr(
+    dist, "all_gather_single", dist.all_gather_into_tensor
+)
 
 
 def _gather(mine: Any) -> list[Any]:
@@ -104,13 +108,15 @@ def _texts(text: str) -> list[dict[str, Any]]:
     data = text.encode()
     if len(data) > _LONGEST:  # of many parameters, as many as there is room for
         told_ = json.loads(text)
-        told_["parts"] = told_["parts"][:_LONGEST // 256]
+        told_["parts"] = told_["parts"][: _LONGEST // 256]
         data = json.dumps(told_).encode()[:_LONGEST]
     sizes = [int(t) for t in _gather(torch.tensor([len(data)], device=_device()))]
     mine = torch.zeros(max(sizes), dtype=torch.uint8)
-    mine[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    mine[: len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     found = _gather(mine.to(_device()))
-    return [json.loads(t[:size].cpu().numpy().tobytes()) for t, size in zip(found, sizes, strict=True)]
+    return [
+        json.loads(t[:size].cpu().numpy().tobytes()) for t, size in zip(found, sizes, strict=True)
+    ]
 
 
 def _why(found: list[dict[str, Any]]) -> str:
@@ -127,9 +133,13 @@ def _why(found: list[dict[str, Any]]) -> str:
             return f"{call}: processes are in different calls ({a} on 0, {b} on {r})"
     for r, f in enumerate(found):
         for i in range(max(len(f["parts"]), len(found[0]["parts"]))):
-            a, b = ((p["parts"][i] if i < len(p["parts"]) else (None, "none")) for p in (found[0], f))
+            a, b = (
+                (p["parts"][i] if i < len(p["parts"]) else (None, "none")) for p in (found[0], f)
+            )
             if list(a) != list(b):
-                return f"{call}: {a[0] or b[0]} differ between processes ({a[1]} on 0, {b[1]} on {r})"
+                return (
+                    f"{call}: {a[0] or b[0]} differ between processes ({a[1]} on 0, {b[1]} on {r})"
+                )
     return f"{call}: what is given differs between processes"
 
 
@@ -218,9 +228,9 @@ def _missing(text: str) -> list[int] | None:
             if not timed_out and any(store.get(key(r)) == b"in vain" for r in here):
                 timed_out, until = True, time.monotonic() + _GRACE
             late = [r for r in late if r not in here]
-            time.sleep(.02)
+            time.sleep(0.02)
         if not late and me == 0:
-            time.sleep(.5)  # process 0 holds the store, which others have yet to read
+            time.sleep(0.5)  # process 0 holds the store, which others have yet to read
     return late if timed_out else None  # else a process is gone, which others than this one tell
 
 
@@ -230,9 +240,11 @@ def leave(well: bool, error: str = "") -> None:
     little, so that the launcher sees first which it was."""
     if not well:
         if "by peer" in error:
-            time.sleep(.5)
+            time.sleep(0.5)
         return
-    with suppress(RuntimeError, ValueError):  # another has ended before, or is in another call: nothing is left to do
+    with suppress(
+        RuntimeError, ValueError
+    ):  # another has ended before, or is in another call: nothing is left to do
         if group.joined():
             meet("exit")
         dist.destroy_process_group()

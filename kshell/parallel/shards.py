@@ -122,8 +122,13 @@ def save(folder: str, tag: str, tensors: dict[str, Tensor]) -> tuple[list[Any], 
     for name, about in writer.metadata.state_dict_metadata.items():
         chunks = []
         for i, chunk in enumerate(about.chunks):
-            chunks.append([list(chunk.offsets), list(chunk.sizes),
-                           *writer.metadata.storage_data[MetadataIndex(name, chunk.offsets, i)]])
+            chunks.append(
+                [
+                    list(chunk.offsets),
+                    list(chunk.sizes),
+                    *writer.metadata.storage_data[MetadataIndex(name, chunk.offsets, i)],
+                ]
+            )
         out[name] = [str(about.properties.dtype).removeprefix("torch."), list(about.size), chunks]
     return writer.written, out
 
@@ -133,7 +138,9 @@ def verify(folder: str, files: Sequence[Sequence[Any]]) -> None:
     for name, size, want in files:
         path = os.path.join(folder, name)
         if os.path.getsize(path) != size:
-            raise ValueError(f"{path} is damaged: it has {os.path.getsize(path)} bytes, expecting {size}")
+            raise ValueError(
+                f"{path} is damaged: it has {os.path.getsize(path)} bytes, expecting {size}"
+            )
         digest = hashlib.sha256()
         with open(path, "rb") as file:
             while data := file.read(_CHUNK):
@@ -153,8 +160,12 @@ class _Reader(StorageReader):
         about: dict[str, Any] = {}
         places = {}
         for name, (dtype, size, chunks) in self.stored.items():
-            found = [ChunkStorageMetadata(torch.Size(chunk[0]), torch.Size(chunk[1])) for chunk in chunks]
-            about[name] = TensorStorageMetadata(TensorProperties(dtype=dtype_of(dtype)), torch.Size(size), found)
+            found = [
+                ChunkStorageMetadata(torch.Size(chunk[0]), torch.Size(chunk[1])) for chunk in chunks
+            ]
+            about[name] = TensorStorageMetadata(
+                TensorProperties(dtype=dtype_of(dtype)), torch.Size(size), found
+            )
             for i, chunk in enumerate(chunks):
                 places[MetadataIndex(name, torch.Size(chunk[0]), i)] = (
                     chunk[2],
@@ -164,7 +175,9 @@ class _Reader(StorageReader):
                 )
         return Metadata(state_dict_metadata=about, storage_data=places)
 
-    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+    def set_up_storage_reader(
+        self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
         self.places = metadata.storage_data
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
@@ -184,9 +197,15 @@ class _Reader(StorageReader):
                 f.seek(at)
                 if f.readinto(data) != n:
                     raise ValueError(f"{self.files[file]} is cut off")
-            t = (torch.frombuffer(data, dtype=torch.uint8) if n else torch.empty(0, dtype=torch.uint8)).view(dtype)
+            t = (
+                torch.frombuffer(data, dtype=torch.uint8)
+                if n
+                else torch.empty(0, dtype=torch.uint8)
+            ).view(dtype)
             t = t.reshape(sizes)
-            for dim, (start, length) in enumerate(zip(item.storage_offsets, item.lengths, strict=True)):
+            for dim, (start, length) in enumerate(
+                zip(item.storage_offsets, item.lengths, strict=True)
+            ):
                 t = t.narrow(dim, start, length)
             into = planner.resolve_tensor(item).detach()
             into.copy_(t)
@@ -212,4 +231,9 @@ def load(folder: str, files: Sequence[str], stored: Stored, into: dict[str, Tens
     """Fill tensors, sharded or not, with what a folder holds under their names."""
     planner = DefaultLoadPlanner(flatten_state_dict=False, flatten_sharded_tensors=False)
     with _plainly():
-        dcp.load(into, storage_reader=_Reader(folder, files, stored), planner=planner, no_dist=not group.joined())
+        dcp.load(
+            into,
+            storage_reader=_Reader(folder, files, stored),
+            planner=planner,
+            no_dist=not group.joined(),
+        )

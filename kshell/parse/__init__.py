@@ -29,7 +29,9 @@ def parse(text: str, is_infix: Callable[[str], bool], source: Source | None = No
     return out
 
 
-def statement(text: str, start: int, end: int, is_infix: Callable[[str], bool], source: Source) -> list[Any]:
+def statement(
+    text: str, start: int, end: int, is_infix: Callable[[str], bool], source: Source
+) -> list[Any]:
     """The nodes of one logical line, text[start:end]."""
     if text[start : start + 1] == "\\":
         return [tree.Command(text[start + 1 : end].rstrip(), start, end)]
@@ -59,5 +61,11 @@ def view(nodes: Any, text: str, end: int) -> Any:
     first, *rest = nodes
     if first.target.__class__ is not tree.Name or first.target.name[0] == ".":
         return None
-    return tree.View(first.target.name, [first.value, *rest], text[first.at + 2 : end].strip(), first.start, end,
-                     first.at)
+    return tree.View(
+        first.target.name,
+        [first.value, *rest],
+        text[first.at + 2 : end].strip(),
+        first.start,
+        end,
+        first.at,
+    )

@@ -38,7 +38,13 @@ class Where(tuple[Any, ...]):
 
 def fail(p: Any, i: int, want: str) -> None:
     """The error at token i, where the rules have no place for it."""
-    word = p.text[p.starts[i] : p.ends[i]] if p.kinds[i] in "bf" else "from" if want == "f" else "parse"
+    word = (
+        p.text[p.starts[i] : p.ends[i]]
+        if p.kinds[i] in "bf"
+        else "from"
+        if want == "f"
+        else "parse"
+    )
     raise error(word, p, i)
 
 
@@ -92,7 +98,13 @@ def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     """The node of a row of terms, read from right to left."""
     if len(items) == 1:
         item = items[0]
-        return leaf(p, item) if item.__class__ is int else item.node if item.__class__ is Group else item
+        return (
+            leaf(p, item)
+            if item.__class__ is int
+            else item.node
+            if item.__class__ is Group
+            else item
+        )
     if not items:
         at = p.starts[end]
         return N.Elided(at, at)
@@ -124,17 +136,29 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
     while i >= 0:
         node, sort = nodes[i], sorts[i]
         i -= 1
-        if sort == BLOCK and i >= 0 and sorts[i] in (COLON, GLOBAL) and (i == 0 or sorts[i - 1] != NOUN):
+        if (
+            sort == BLOCK
+            and i >= 0
+            and sorts[i] in (COLON, GLOBAL)
+            and (i == 0 or sorts[i - 1] != NOUN)
+        ):
             node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`, `::[x]`
             sort = BLOCK
             i -= 1
-        infix = i >= 0 and sort not in (NOUN, BLOCK, SIGNAL) and (
-            sorts[i] in (NOUN, BLOCK) or (sort != VERB and nodes[i].__class__ is N.Name))  # `cor:1`, which is 'assign
+        infix = (
+            i >= 0
+            and sort not in (NOUN, BLOCK, SIGNAL)
+            and (sorts[i] in (NOUN, BLOCK) or (sort != VERB and nodes[i].__class__ is N.Name))
+        )  # `cor:1`, which is 'assign
         if infix and sort == VERB:
             left = nodes[i]
             i -= 1
             if train:
-                train.append(N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start))
+                train.append(
+                    N.Apply(
+                        node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start
+                    )
+                )
             else:
                 acc = N.Apply(node, [left, acc], left.start, acc.end, node.start)
         elif infix or sort == SIGNAL or (sort == COLON and i < 0):
@@ -162,9 +186,15 @@ def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
     if sorts[i - 1] != NOUN:
         return None, [node], i - 1
     left = nodes[i - 1]
-    if sort == GLOBAL:  # `f g::` composes f and g: the last term only says that g wants its arguments
+    if (
+        sort == GLOBAL
+    ):  # `f g::` composes f and g: the last term only says that g wants its arguments
         return None, [left], i - 2
-    return None, [N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start)], i - 2
+    return (
+        None,
+        [N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start)],
+        i - 2,
+    )
 
 
 def closed(acc: Any, train: list[Any]) -> Any:
@@ -267,7 +297,12 @@ def columns(nodes: Any) -> list[tuple[str | None, Any]]:
 def column(node: Any) -> tuple[str | None, Any]:
     if node.__class__ is N.Assign and node.op is None and node.target.__class__ is N.Name:
         return node.target.name, node.value
-    if node.__class__ is N.Apply and len(node.args) == 2 and node.f.__class__ is N.Verb and node.f.glyph == ":":
+    if (
+        node.__class__ is N.Apply
+        and len(node.args) == 2
+        and node.f.__class__ is N.Verb
+        and node.f.glyph == ":"
+    ):
         name, value = node.args
         if name.__class__ is N.Name and value.__class__ is N.Elided:
             return name.name, value
@@ -360,8 +395,13 @@ def without_distinct(cols: Any) -> tuple[Any, bool]:
         node = cols[0]
         if node.__class__ is N.Name and node.name == "distinct":
             return cols[1:], True
-        if node.__class__ is N.Apply and node.f.__class__ is N.Name and node.f.name == "distinct" \
-                and len(node.args) == 1 and node.end > node.start:
+        if (
+            node.__class__ is N.Apply
+            and node.f.__class__ is N.Name
+            and node.f.name == "distinct"
+            and len(node.args) == 1
+            and node.end > node.start
+        ):
             return (node.args[0], *cols[1:]), True
     return cols, False
 
@@ -372,7 +412,12 @@ def limit(p: Any, start: int, head: Head) -> tuple[Any, str | None, Any]:
     order: str | None = None
     col: Any = None
     for node in head:
-        if node.__class__ is N.Apply and node.f.__class__ is N.Verb and node.f.glyph[0] in "<>" and len(node.args) == 1:
+        if (
+            node.__class__ is N.Apply
+            and node.f.__class__ is N.Verb
+            and node.f.glyph[0] in "<>"
+            and len(node.args) == 1
+        ):
             order, col = node.f.glyph, node.args[0]
         elif count is None and node.__class__ is not N.Elided:
             count = node

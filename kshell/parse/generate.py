@@ -16,7 +16,14 @@ import pyparsing as pp
 
 from kshell.parse.grammar import Grammar, read, text
 
-OWN = ("expr", "phrase", "source", "list", "lambda", "query")  # rules that are functions of their own
+OWN = (
+    "expr",
+    "phrase",
+    "source",
+    "list",
+    "lambda",
+    "query",
+)  # rules that are functions of their own
 START = "row"
 SOLE = ("term",)  # rules whose value is their first item if they have no more
 HEAD = '''"""The parser proper, generated from grammar/q.ebnf by parse/generate.py: do not edit."""
@@ -80,7 +87,9 @@ class Generator:
         elif isinstance(e, pp.MatchFirst):
             self.choice(e, out, depth)
         elif isinstance(e, (pp.ZeroOrMore, pp.Opt)):
-            self.emit(depth, f"{'while' if isinstance(e, pp.ZeroOrMore) else 'if'} {self.test(e.expr)}:")
+            self.emit(
+                depth, f"{'while' if isinstance(e, pp.ZeroOrMore) else 'if'} {self.test(e.expr)}:"
+            )
             self.element(e.expr, out, depth + 1, True)
         else:
             self.token(e, out, depth, known)

@@ -52,7 +52,9 @@ def read(source: str) -> Grammar:
     alternatives = "|".join(f"({regex})" for _, _, regex in tokens)
     master = f"{parts['blank']}(?:{alternatives}|(\\Z))"
     kinds = " " + "".join(kind for _, kind, _ in tokens) + "."
-    rules = _elements(dict(_RULE.findall(_COMMENT.sub("", bare))), {name: kind for name, kind, _ in tokens})
+    rules = _elements(
+        dict(_RULE.findall(_COMMENT.sub("", bare))), {name: kind for name, kind, _ in tokens}
+    )
     return Grammar(master, kinds, ("", *(name for name, _, _ in tokens), "end"), rules, examples)
 
 
@@ -62,10 +64,16 @@ def _elements(bodies: dict[str, str], kinds: dict[str, str]) -> dict[str, pp.For
     alternatives = pp.Forward()
     word = pp.Word(pp.alphas)
     quoted = pp.QuotedString('"')
-    word.set_parse_action(lambda t: rules[t[0]] if t[0] in rules else pp.Literal(kinds[t[0]]).set_name(t[0]))
+    word.set_parse_action(
+        lambda t: rules[t[0]] if t[0] in rules else pp.Literal(kinds[t[0]]).set_name(t[0])
+    )
     quoted.set_parse_action(lambda t: pp.Suppress(pp.Literal(t[0])))
-    many = (pp.Suppress("{") + alternatives + pp.Suppress("}")).set_parse_action(lambda t: pp.ZeroOrMore(t[0]))
-    perhaps = (pp.Suppress("[") + alternatives + pp.Suppress("]")).set_parse_action(lambda t: pp.Opt(t[0]))
+    many = (pp.Suppress("{") + alternatives + pp.Suppress("}")).set_parse_action(
+        lambda t: pp.ZeroOrMore(t[0])
+    )
+    perhaps = (pp.Suppress("[") + alternatives + pp.Suppress("]")).set_parse_action(
+        lambda t: pp.Opt(t[0])
+    )
     sequence = pp.OneOrMore(word | quoted | many | perhaps)
     sequence.set_parse_action(lambda t: pp.And(list(t)) if len(t) > 1 else t[0])
     alternatives <<= pp.DelimitedList(sequence, "|")
@@ -75,7 +83,9 @@ def _elements(bodies: dict[str, str], kinds: dict[str, str]) -> dict[str, pp.For
     return rules
 
 
-def oracle(grammar: Grammar, build: Callable[[str, int, int, list[Any]], Any]) -> Callable[[str], Any]:
+def oracle(
+    grammar: Grammar, build: Callable[[str, int, int, list[Any]], Any]
+) -> Callable[[str], Any]:
     """A parser of strings of kinds by pyparsing itself. A rule's value is `build(name, start, end, items)`, where a
     token counts as its index. It raises pyparsing's ParseException. The grammar's elements are changed by it."""
     for element in _all(grammar):
@@ -103,7 +113,9 @@ def _all(grammar: Grammar) -> list[Any]:
         element = stack.pop()
         if id(element) not in seen:
             seen[id(element)] = element
-            stack += getattr(element, "exprs", None) or ([element.expr] if getattr(element, "expr", None) else [])
+            stack += getattr(element, "exprs", None) or (
+                [element.expr] if getattr(element, "expr", None) else []
+            )
     return list(seen.values())
 
 

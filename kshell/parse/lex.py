@@ -34,8 +34,16 @@ class Tokens:
 
     __slots__ = ("ends", "i", "is_infix", "kinds", "source", "starts", "text")
 
-    def __init__(self, text: str, kinds: str, starts: list[int], ends: list[int], source: Source | None) -> None:
-        self.text, self.kinds, self.starts, self.ends, self.source = text, kinds, starts, ends, source
+    def __init__(
+        self, text: str, kinds: str, starts: list[int], ends: list[int], source: Source | None
+    ) -> None:
+        self.text, self.kinds, self.starts, self.ends, self.source = (
+            text,
+            kinds,
+            starts,
+            ends,
+            source,
+        )
         self.is_infix: Any = None
         self.i = 0
 
@@ -43,7 +51,9 @@ class Tokens:
         return len(self.kinds) - 1
 
     def __getitem__(self, i: int) -> Token:
-        return Token(self.kinds[i], self.text[self.starts[i] : self.ends[i]], self.starts[i], self.ends[i])
+        return Token(
+            self.kinds[i], self.text[self.starts[i] : self.ends[i]], self.starts[i], self.ends[i]
+        )
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -72,8 +82,11 @@ def _signs(text: str, kinds: list[str], starts: list[int], ends: list[int]) -> N
     """Give a minus sign after the verb `_` to the number it touches, as after any verb: `1_-1_x`. By the characters
     alone it could stand after a name, which may end so."""
     for i in reversed(range(1, len(kinds) - 1)):
-        if (kinds[i - 1 : i + 2] == ["+", "+", "0"] and text[starts[i - 1] : ends[i]] == "_-"
-                and starts[i + 1] == ends[i]):
+        if (
+            kinds[i - 1 : i + 2] == ["+", "+", "0"]
+            and text[starts[i - 1] : ends[i]] == "_-"
+            and starts[i + 1] == ends[i]
+        ):
             starts[i + 1] -= 1
             del kinds[i], starts[i], ends[i]
 
@@ -198,7 +211,9 @@ def coloured(text: str, inside: str = "") -> list[tuple[str, int, int]]:
     for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
         gap = text[at:start]
         if "/" in gap or "\\" in gap:
-            out.append(("comment", at + len(gap) - len(gap.lstrip()) - 1, at + len(gap.rstrip()) - 1))
+            out.append(
+                ("comment", at + len(gap) - len(gap.lstrip()) - 1, at + len(gap.rstrip()) - 1)
+            )
         at = end
         if kind != ".":
             out.append((CLASSES.get(kind, "bracket"), max(start - 1, 0), at - 1))

@@ -14,8 +14,14 @@ from typing import Any
 from kshell.errors import QError
 
 NAN, INF = float("-nan"), float("inf")  # with the sign of q's null
-NULL = {"h": -(1 << 15), "j": -(1 << 63)} | dict.fromkeys("imduvt", -(1 << 31)) | dict.fromkeys("pn", -(1 << 63))
-LIMIT = {key: -value - 1 for key, value in NULL.items()}  # the raw infinity; minus it is the negative one
+NULL = (
+    {"h": -(1 << 15), "j": -(1 << 63)}
+    | dict.fromkeys("imduvt", -(1 << 31))
+    | dict.fromkeys("pn", -(1 << 63))
+)
+LIMIT = {
+    key: -value - 1 for key, value in NULL.items()
+}  # the raw infinity; minus it is the negative one
 DAY = 86_400_000_000_000  # nanoseconds
 EPOCH_DAYS = 730_119  # of 2000.01.01 in the proleptic Gregorian calendar, 0001.01.01 being 0
 
@@ -71,7 +77,9 @@ def _number(text: str) -> tuple[str, Any]:
 def _read(text: str) -> tuple[str, Any]:
     if len(text) < 19 and text.isdigit():
         return "j", int(text)
-    items = (re.sub(r"/[^\n]*", "", text) if "/" in text else text).split()  # a list over lines, with notes
+    items = (
+        re.sub(r"/[^\n]*", "", text) if "/" in text else text
+    ).split()  # a list over lines, with notes
     if len(items) == 1:
         return _scalar(text)
     return _vector(items)
@@ -115,7 +123,11 @@ def _vector(items: list[str]) -> tuple[str, Any]:
         if _SPECIAL.fullmatch(last) is None:
             items = [*items[:-1], last[:-1] if suffix != "m" else last]
     pairs = [_month_item(w) if target == "m" else item(w) for w in items]
-    kinds = {t for (t, _), item in zip(pairs, items, strict=True) if t != "j" or not _SPECIAL.fullmatch(item)}
+    kinds = {
+        t
+        for (t, _), item in zip(pairs, items, strict=True)
+        if t != "j" or not _SPECIAL.fullmatch(item)
+    }
     target = target or max(kinds or {t for t, _ in pairs}, key=_RANK.index)
     return target, [cast(t, x, target, item) for (t, x), item in zip(pairs, items, strict=True)]
 
@@ -248,7 +260,19 @@ def days(year: int, month: int, day: int) -> int | None:
     """Days from 2000.01.01 to a date, None if there is no such date."""
     if year < 1 or not 1 <= month <= 12 or not 1 <= day <= 31:
         return None
-    lengths = (31, 29 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30)
+    lengths = (
+        31,
+        29 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 28,
+        31,
+        30,
+        31,
+        30,
+        31,
+        31,
+        30,
+        31,
+        30,
+    )
     if month < 12 and day > lengths[month - 1]:
         return None
     y = year - 1
@@ -281,7 +305,11 @@ def parse_date(text: str) -> int | None:
 def parse_month(text: str) -> int | None:
     """`2000.01m`: months since then."""
     match = _FULL_MONTH.fullmatch(text)
-    return (int(match[1]) - 2000) * 12 + int(match[2]) - 1 if match and 1 <= int(match[2]) <= 12 else None
+    return (
+        (int(match[1]) - 2000) * 12 + int(match[2]) - 1
+        if match and 1 <= int(match[2]) <= 12
+        else None
+    )
 
 
 def _clock(text: str) -> tuple[str, int] | None:

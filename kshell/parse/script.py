@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from kshell.parse.lex import left_open, string_end
 
 
-def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Iterator[tuple[int, int]]:
+def logical_lines(
+    text: str, comments: bool = False, typed: bool = False
+) -> Iterator[tuple[int, int]]:
     """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one
     before; a lone `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole
     text. With `comments`, each line that is one counts as a statement. Of a `typed` text, not a script, all lines up to

@@ -34,24 +34,63 @@ class Stream(Structure):
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
 GET = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 ERROR = ctypes.CFUNCTYPE(c_void_p, c_void_p)
-Schema._fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_void_p), ("flags", c_int64),
-                   ("n_children", c_int64), ("children", POINTER(POINTER(Schema))), ("dictionary", POINTER(Schema)),
-                   ("release", c_void_p), ("private_data", c_void_p)]
-Array._fields_ = [("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64),
-                  ("n_children", c_int64), ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(Array))),
-                  ("dictionary", POINTER(Array)), ("release", c_void_p), ("private_data", c_void_p)]
-Stream._fields_ = [("get_schema", c_void_p), ("get_next", c_void_p), ("get_last_error", c_void_p),
-                   ("release", c_void_p), ("private_data", c_void_p)]
+Schema._fields_ = [
+    ("format", c_char_p),
+    ("name", c_char_p),
+    ("metadata", c_void_p),
+    ("flags", c_int64),
+    ("n_children", c_int64),
+    ("children", POINTER(POINTER(Schema))),
+    ("dictionary", POINTER(Schema)),
+    ("release", c_void_p),
+    ("private_data", c_void_p),
+]
+Array._fields_ = [
+    ("length", c_int64),
+    ("null_count", c_int64),
+    ("offset", c_int64),
+    ("n_buffers", c_int64),
+    ("n_children", c_int64),
+    ("buffers", POINTER(c_void_p)),
+    ("children", POINTER(POINTER(Array))),
+    ("dictionary", POINTER(Array)),
+    ("release", c_void_p),
+    ("private_data", c_void_p),
+]
+Stream._fields_ = [
+    ("get_schema", c_void_p),
+    ("get_next", c_void_p),
+    ("get_last_error", c_void_p),
+    ("release", c_void_p),
+    ("private_data", c_void_p),
+]
 
 _capsule = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule.restype, _capsule.argtypes = c_void_p, [ctypes.py_object, c_char_p]
 
-_NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8", "e": "f2",
-            "f": "f4", "g": "f8"}
+_NUMBERS = {
+    "c": "i1",
+    "C": "u1",
+    "s": "i2",
+    "S": "u2",
+    "i": "i4",
+    "I": "u4",
+    "l": "i8",
+    "L": "u8",
+    "e": "f2",
+    "f": "f4",
+    "g": "f8",
+}
 # temporal formats without a zone: how they are stored, numpy's type, and that of the result
-_TIMES = {"tdD": ("i4", "M8[D]", "M8[D]"), "tdm": ("i8", "M8[ms]", "M8[D]"), "tts": ("i4", "m8[s]", "m8[s]"),
-          "ttm": ("i4", "m8[ms]", "m8[ms]"), "ttu": ("i8", "m8[us]", "m8[us]"), "ttn": ("i8", "m8[ns]", "m8[ns]"),
-          **{f"tD{u[0]}": ("i8", f"m8[{u}]", f"m8[{u}]") for u in ("s", "ms", "us", "ns")}}
+_TIMES = {
+    "tdD": ("i4", "M8[D]", "M8[D]"),
+    "tdm": ("i8", "M8[ms]", "M8[D]"),
+    "tts": ("i4", "m8[s]", "m8[s]"),
+    "ttm": ("i4", "m8[ms]", "m8[ms]"),
+    "ttu": ("i8", "m8[us]", "m8[us]"),
+    "ttn": ("i8", "m8[ns]", "m8[ns]"),
+    **{f"tD{u[0]}": ("i8", f"m8[{u}]", f"m8[{u}]") for u in ("s", "ms", "us", "ns")},
+}
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 _CALLS = ("__arrow_c_stream__", "__arrow_c_array__")
 
@@ -96,7 +135,11 @@ def _read_stream(capsule: Any, made: Any) -> tuple[list[str] | None, list[Value]
 def _ok(stream: Stream, at: int, code: int) -> None:
     if code:
         text = ERROR(stream.get_last_error)(at) if stream.get_last_error else None
-        raise QError(ctypes.string_at(text).decode("utf-8", "replace") if text else "Arrow data cannot be read")
+        raise QError(
+            ctypes.string_at(text).decode("utf-8", "replace")
+            if text
+            else "Arrow data cannot be read"
+        )
 
 
 def _read_array(schema: Any, array: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
@@ -104,9 +147,15 @@ def _read_array(schema: Any, array: Any, made: Any) -> tuple[list[str] | None, l
     return _columns(found, [Array.from_address(_capsule(array, b"arrow_array"))], made)
 
 
-def _columns(schema: Schema, arrays: list[Array], made: Any) -> tuple[list[str] | None, list[Value]]:
+def _columns(
+    schema: Schema, arrays: list[Array], made: Any
+) -> tuple[list[str] | None, list[Value]]:
     if schema.format != b"+s":
-        return None, [_joined(schema, [_Part(schema, array, array.offset, array.length) for array in arrays], made)]
+        return None, [
+            _joined(
+                schema, [_Part(schema, array, array.offset, array.length) for array in arrays], made
+            )
+        ]
     names, cols = [], []
     for i in range(schema.n_children):
         child = schema.children[i].contents
@@ -170,7 +219,10 @@ def _joined(schema: Schema, parts: list[_Part], made: Any) -> Value:
     if all(v.__class__ is Vec and v.t == done[0].t for v in done):
         return Vec(done[0].t, np.concatenate([v.a for v in done]))
     if all(v.__class__ is Table for v in done):
-        return Table(done[0].names, [_together([v.cols[i] for v in done], made) for i in range(len(done[0].names))])
+        return Table(
+            done[0].names,
+            [_together([v.cols[i] for v in done], made) for i in range(len(done[0].names))],
+        )
     return _together(done, made)
 
 
@@ -243,9 +295,14 @@ def _texts(dtype: str) -> Callable[[_Part, Any], Value]:
         data = p.buffer(2, "u1", start, int(ends[-1])).tobytes()
         absent = p.absent()
         bounds = [0, *ends.tolist()]
-        texts = [data[bound:b].decode("utf-8", "surrogateescape") for bound, b in zip(bounds, bounds[1:], strict=False)]
+        texts = [
+            data[bound:b].decode("utf-8", "surrogateescape")
+            for bound, b in zip(bounds, bounds[1:], strict=False)
+        ]
         if absent is not None:
-            texts = ["" if gone else text for text, gone in zip(texts, absent.tolist(), strict=True)]
+            texts = [
+                "" if gone else text for text, gone in zip(texts, absent.tolist(), strict=True)
+            ]
         return Vec(T.S, sym_codes(texts))
 
     return run
@@ -281,7 +338,9 @@ def _views(text: bool) -> Callable[[_Part, Any], Value]:
             at = dict(zip(used, codes, strict=True))
             return Vec(T.S, np.fromiter(map(at.__getitem__, keys), np.int32, len(keys)))
         out = list(map(dict(zip(used, found, strict=True)).__getitem__, keys))
-        return flat_list(T.C, np.frombuffer(b"".join(out), np.uint8), np.cumsum([len(b) for b in out]))
+        return flat_list(
+            T.C, np.frombuffer(b"".join(out), np.uint8), np.cumsum([len(b) for b in out])
+        )
 
     return run
 
@@ -332,20 +391,35 @@ def _nested(p: _Part, child: _Part, ends: np.ndarray, made: Any) -> Value:
     if values.__class__ is Vec:
         return _flat(values.t, values.a, ends, p.absent())
     items, bounds = values.items, [0, *ends.tolist()]
-    return List([made.listing(items[bound:b]) for bound, b in zip(bounds, bounds[1:], strict=False)])
+    return List(
+        [made.listing(items[bound:b]) for bound, b in zip(bounds, bounds[1:], strict=False)]
+    )
 
 
 def _struct(p: _Part, made: Any) -> Value:
     """Rows of named fields: a table. (There is no null of a row: its fields are.)"""
     n = int(p.s.n_children)
     names = [(p.s.children[i].contents.name or b"").decode("utf-8", "replace") for i in range(n)]
-    return Table(names, [_joined(p.s.children[i].contents, [_child(p.s, p.a, i, p.start, p.n)], made)
-                         for i in range(n)])
+    return Table(
+        names,
+        [
+            _joined(p.s.children[i].contents, [_child(p.s, p.a, i, p.start, p.n)], made)
+            for i in range(n)
+        ],
+    )
 
 
 _SIMPLE: dict[str, Callable[[_Part, Any], Value]] = {
-    "n": lambda p, made: made.listing([None] * p.n), "b": lambda p, made: _masked(p.bits(1), p, made),
-    "u": _texts("i4"), "U": _texts("i8"), "z": _bytes("i4"), "Z": _bytes("i8"), "vu": _views(True),
-    "vz": _views(False), "+l": _lists("i4"), "+L": _lists("i8"), "+s": _struct,
+    "n": lambda p, made: made.listing([None] * p.n),
+    "b": lambda p, made: _masked(p.bits(1), p, made),
+    "u": _texts("i4"),
+    "U": _texts("i8"),
+    "z": _bytes("i4"),
+    "Z": _bytes("i8"),
+    "vu": _views(True),
+    "vz": _views(False),
+    "+l": _lists("i4"),
+    "+L": _lists("i8"),
+    "+s": _struct,
 }
 __all__ = ["GET", "RELEASE", "Array", "Schema", "Stream", "offers", "read"]

@@ -16,8 +16,19 @@ import numpy as np
 from kshell.python.arrow import GET, RELEASE, Array, Schema, Stream
 from kshell.python.objects import ARROW, Table
 
-_FORMATS = {"i1": "c", "u1": "C", "i2": "s", "u2": "S", "i4": "i", "u4": "I", "i8": "l", "u8": "L", "f2": "e",
-            "f4": "f", "f8": "g"}
+_FORMATS = {
+    "i1": "c",
+    "u1": "C",
+    "i2": "s",
+    "u2": "S",
+    "i4": "i",
+    "u4": "I",
+    "i8": "l",
+    "u8": "L",
+    "f2": "e",
+    "f4": "f",
+    "f8": "g",
+}
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 _NULLABLE = 2
 
@@ -58,7 +69,12 @@ def made(x: Any, name: str = "") -> Made:
     if classes <= {bytes, np.bytes_}:
         return _joined("z", [np.frombuffer(item, np.uint8) for item in items], np.uint8)
     if classes == {UUID}:
-        return Made("w:16", len(items), None, [np.frombuffer(b"".join(item.bytes for item in items), np.uint8)])
+        return Made(
+            "w:16",
+            len(items),
+            None,
+            [np.frombuffer(b"".join(item.bytes for item in items), np.uint8)],
+        )
     if all(isinstance(i, np.ndarray | list | bytes) for i in items) and not classes & {bytes}:
         return _lists(items, name)
     raise TypeError(f"column {name} has no Arrow form")
@@ -66,7 +82,9 @@ def made(x: Any, name: str = "") -> Made:
 
 def _struct(x: Table) -> Made:
     """A table, a child for each of its columns."""
-    return Made("+s", x.rows, None, [], tuple((name, made(value, name)) for name, value in x.items()))
+    return Made(
+        "+s", x.rows, None, [], tuple((name, made(value, name)) for name, value in x.items())
+    )
 
 
 def _numbers(x: np.ndarray) -> Made:
@@ -106,7 +124,12 @@ def _joined(fmt: str, items: list[np.ndarray], dtype: Any) -> Made:
     ends = _offsets(items)
     data = np.concatenate(items) if items else np.empty(0, dtype)
     wide = len(data) >= 1 << 31
-    return Made(fmt.upper() if wide else fmt, len(items), None, [ends if wide else ends.astype(np.int32), data])
+    return Made(
+        fmt.upper() if wide else fmt,
+        len(items),
+        None,
+        [ends if wide else ends.astype(np.int32), data],
+    )
 
 
 def _lists(items: list[Any], name: str) -> Made:
@@ -119,7 +142,9 @@ def _lists(items: list[Any], name: str) -> Made:
             inner = made(np.concatenate(arrays), name)
     else:
         flat = [x for i in items for x in i]
-        inner = made(np.array(flat) if flat and all(isinstance(x, int | float) for x in flat) else flat, name)
+        inner = made(
+            np.array(flat) if flat and all(isinstance(x, int | float) for x in flat) else flat, name
+        )
     return Made("+L", len(items), None, [_offsets(items)], (("item", inner),))
 
 
@@ -185,16 +210,24 @@ def _array(out: Array, m: Made) -> None:
     absent = m.absent if m.absent is not None and m.absent.any() else None
     bits = None if absent is None else np.packbits(~absent, bitorder="little")
     data = [np.ascontiguousarray(buffer) for buffer in m.buffers]
-    buffers = (c_void_p * (1 + len(data)))(None if bits is None else bits.ctypes.data, *(b.ctypes.data for b in data))
+    buffers = (c_void_p * (1 + len(data)))(
+        None if bits is None else bits.ctypes.data, *(b.ctypes.data for b in data)
+    )
     none = 0 if absent is None else int(absent.sum())
     out.length, out.null_count, out.offset = m.n, m.n if m.format == "n" else none, 0
-    out.n_buffers, out.buffers = (m.format != "n") + len(data), ctypes.cast(buffers, POINTER(c_void_p))
+    out.n_buffers, out.buffers = (
+        (m.format != "n") + len(data),
+        ctypes.cast(buffers, POINTER(c_void_p)),
+    )
     out.n_children, out.children = len(children), table
     inner = Array()
     if m.dictionary is not None:
         _array(inner, m.dictionary)
         out.dictionary = pointer(inner)
-    out.release, out.private_data = _address(_RELEASE[Array]), _hold(children, table, bits, data, buffers, inner)
+    out.release, out.private_data = (
+        _address(_RELEASE[Array]),
+        _hold(children, table, bits, data, buffers, inner),
+    )
 
 
 @ARROW.set
@@ -225,7 +258,9 @@ def stream(table: Any) -> Any:
 
 def _destroy(capsule: int) -> None:
     """The destructor of the capsule: release the stream, if its consumer has not."""
-    get = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    get = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
     at = get(capsule, _NAME)
     found = Stream.from_address(at)
     if found.release:

@@ -24,14 +24,26 @@ def html(x: Value, settings: Any) -> str:
     count, most = len(x), settings.c[0] - 3
     layout = Layout(settings.P, *settings.c)
     cut = count > most
-    cols = [(name, layout.column(head(column, most - cut) if cut else column), tag,
-             column.__class__ is Vec and column.t in _NUMBERS)
-            for part, tag in ((keys, "th"), (values, "td")) for name, column in zip(part.names, part.cols, strict=True)]
+    cols = [
+        (
+            name,
+            layout.column(head(column, most - cut) if cut else column),
+            tag,
+            column.__class__ is Vec and column.t in _NUMBERS,
+        )
+        for part, tag in ((keys, "th"), (values, "td"))
+        for name, column in zip(part.names, part.cols, strict=True)
+    ]
     if cut:
         cols = [(name, [*texts, _DOTS], tag, right) for name, texts, tag, right in cols]
     title = "".join(f"<th>{escape(name)}</th>" for name, *_ in cols)
-    rows = ["".join(f'<{tag} style="text-align:{"right" if right else "left"}">{escape(texts[i].rstrip())}</{tag}>'
-                    for _, texts, tag, right in cols) for i in range(len(cols[0][1]) if cols else 0)]
+    rows = [
+        "".join(
+            f'<{tag} style="text-align:{"right" if right else "left"}">{escape(texts[i].rstrip())}</{tag}>'
+            for _, texts, tag, right in cols
+        )
+        for i in range(len(cols[0][1]) if cols else 0)
+    ]
     body = "".join(f"<tr>{row}</tr>\n" for row in rows)
     note = f"<p>{count:,} rows</p>\n" if cut else ""
     return f"<table>\n<thead><tr>{title}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{note}"

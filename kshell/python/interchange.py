@@ -48,7 +48,9 @@ def read(x: Any, made: Any) -> dict[str, Value]:
 
 
 def _column(column: Any, made: Any) -> Value:
-    parts = [_chunk(chunk, made) for chunk in column.get_chunks() if chunk.size()] or [_chunk(column, made)]
+    parts = [_chunk(chunk, made) for chunk in column.get_chunks() if chunk.size()] or [
+        _chunk(column, made)
+    ]
     if len(parts) == 1:
         return parts[0]
     if all(part.__class__ is Vec and part.t == parts[0].t for part in parts):
@@ -101,8 +103,15 @@ def _texts(buffers: Any, start: int, n: int, absent: np.ndarray | None) -> Value
     ends = _view(found, f"i{given[1] // 8}", start, n + 1).astype(np.int64).tolist()
     data = _view(buffers["data"][0], "u1", 0, ends[-1] if n else 0).tobytes()
     gone = [False] * n if absent is None else absent.tolist()
-    return Vec(T.S, sym_codes(["" if g else data[end:b].decode("utf-8", "surrogateescape")
-                               for end, b, g in zip(ends, ends[1:], gone, strict=False)]))
+    return Vec(
+        T.S,
+        sym_codes(
+            [
+                "" if g else data[end:b].decode("utf-8", "surrogateescape")
+                for end, b, g in zip(ends, ends[1:], gone, strict=False)
+            ]
+        ),
+    )
 
 
 def _absent(c: Any, buffers: Any, start: int, n: int) -> np.ndarray | None:

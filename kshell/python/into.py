@@ -25,17 +25,55 @@ from kshell.python.outof import from_q
 from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, guid_vec, longs, regular, string
-from kshell.values.base.core import NIL, NULL_J, Atom, Dict, List, Sym, Value, Vec, atom, atom_t, long, sym, sym_codes
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Value,
+    Vec,
+    atom,
+    atom_t,
+    long,
+    sym,
+    sym_codes,
+)
 from kshell.values.base.functions import Foreign, Handle, Prim
 from kshell.values.base.functions import Function as QFunction
 
 # numpy's data types and q's: what holds every value of the other
-_TYPES = {"b1": T.B, "u1": T.X, "i1": T.H, "i2": T.H, "u2": T.I, "i4": T.I, "u4": T.J, "i8": T.J, "u8": T.J,
-          "f2": T.E, "f4": T.E, "f8": T.F}
+_TYPES = {
+    "b1": T.B,
+    "u1": T.X,
+    "i1": T.H,
+    "i2": T.H,
+    "u2": T.I,
+    "i4": T.I,
+    "u4": T.J,
+    "i8": T.J,
+    "u8": T.J,
+    "f2": T.E,
+    "f4": T.E,
+    "f8": T.F,
+}
 _EPOCH = {"M": 360, "D": 10957, "ns": 946_684_800_000_000_000}  # 2000.01.01, counted from 1970
-_SPANS = {"m": T.U, "s": T.V, "ms": T.T}  # units of timedelta64 that q has types for; others are timespans
-_NANOS = {"W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6,
-          "us": 1000, "ns": 1}  # nanoseconds of a unit
+_SPANS = {
+    "m": T.U,
+    "s": T.V,
+    "ms": T.T,
+}  # units of timedelta64 that q has types for; others are timespans
+_NANOS = {
+    "W": 604_800 * 10**9,
+    "D": 86_400 * 10**9,
+    "h": 3600 * 10**9,
+    "m": 60 * 10**9,
+    "s": 10**9,
+    "ms": 10**6,
+    "us": 1000,
+    "ns": 1,
+}  # nanoseconds of a unit
 _Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
 
 
@@ -135,7 +173,9 @@ def _datetime(x: dt.datetime) -> Value:
     """A timestamp, in UTC if the time knows its zone; pandas' own has nanoseconds."""
     if x.tzinfo is not None:
         x = x.astimezone(dt.UTC).replace(tzinfo=None)
-    return array(np.asarray(x.to_datetime64() if hasattr(x, "to_datetime64") else np.datetime64(x, "us")))
+    return array(
+        np.asarray(x.to_datetime64() if hasattr(x, "to_datetime64") else np.datetime64(x, "us"))
+    )
 
 
 def _timedelta(x: dt.timedelta) -> Value:
@@ -227,7 +267,13 @@ def _keyed(cols: dict[str, Value], key: Sequence[str]) -> Value:
 
 def column(x: Any, name: str = "") -> Value:
     """The q column of a Python one."""
-    out = array(x) if isinstance(x, np.ndarray) else _items(list(x)) if isinstance(x, list | tuple) else to_q(x)
+    out = (
+        array(x)
+        if isinstance(x, np.ndarray)
+        else _items(list(x))
+        if isinstance(x, list | tuple)
+        else to_q(x)
+    )
     if out.__class__ not in (Vec, core.Table) and not isinstance(out, List):
         raise QError(f"column {name}: expected a list, given {type(x).__name__}")
     return out
@@ -247,8 +293,15 @@ def _numpy(x: Any) -> Value:
 def array(a: np.ndarray) -> Value:
     """The value of an array: an atom, a vector or a nested list; of a structured one a table. Masked items are null."""
     if a.dtype.names:
-        return _keyed({name: column(np.ma.asarray(a)[name] if isinstance(a, np.ma.MaskedArray) else a[name], name)
-                       for name in a.dtype.names}, ())
+        return _keyed(
+            {
+                name: column(
+                    np.ma.asarray(a)[name] if isinstance(a, np.ma.MaskedArray) else a[name], name
+                )
+                for name in a.dtype.names
+            },
+            (),
+        )
     kind = a.dtype.kind
     if kind == "U" and not a.size:
         return regular(T.S, np.empty(a.shape, np.int32))
@@ -288,7 +341,11 @@ def _gaps(t: int, a: np.ndarray, mask: np.ndarray) -> Value:
 def _numbers(a: np.ndarray) -> tuple[int, np.ndarray]:
     if a.dtype.kind == "V" and a.dtype.itemsize == 16:
         return T.G, np.array(a, "V16")
-    t = T.F if a.dtype.kind == "f" and a.dtype.itemsize > 8 else _TYPES.get(f"{a.dtype.kind}{a.dtype.itemsize}")
+    t = (
+        T.F
+        if a.dtype.kind == "f" and a.dtype.itemsize > 8
+        else _TYPES.get(f"{a.dtype.kind}{a.dtype.itemsize}")
+    )
     if t is None:
         raise NoType(f"no q type for numpy's {a.dtype}")
     if a.dtype.kind == "u" and a.dtype.itemsize == 8 and a.size and a.max() >= T.M63:
@@ -370,7 +427,9 @@ def _column(x: Any) -> Value:
         with suppress(ValueError, TypeError):  # a library that cannot give that type gives objects
             return array(np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent))
     items = x.to_numpy(dtype=object)
-    return _items([None if gone else item for item, gone in zip(items.tolist(), absent.tolist(), strict=True)])
+    return _items(
+        [None if gone else item for item, gone in zip(items.tolist(), absent.tolist(), strict=True)]
+    )
 
 
 def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -> Value:
@@ -382,7 +441,14 @@ def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -
         null = np.array([T.NULL[values.t]], values.a.dtype)
         return Vec(values.t, np.append(values.a, null)[np.where(gone, -1, codes)])
     items = [*values.items, NIL]
-    return collapse(_filled([items[-1 if g else code] for code, g in zip(codes.tolist(), gone.tolist(), strict=True)]))
+    return collapse(
+        _filled(
+            [
+                items[-1 if g else code]
+                for code, g in zip(codes.tolist(), gone.tolist(), strict=True)
+            ]
+        )
+    )
 
 
 def _arrow(x: Any) -> Value:
@@ -405,19 +471,40 @@ class Made:
 
 
 _PLAIN: dict[type, Callable[[Any], Value]] = {
-    type(None): lambda x: NIL, bool: lambda x: x, float: lambda x: x, int: _long, str: sym, bytes: _bytes,
-    list: listing, tuple: lambda x: listing(list(x)), dict: _dict, np.ndarray: _numpy, Table: _table,
+    type(None): lambda x: NIL,
+    bool: lambda x: x,
+    float: lambda x: x,
+    int: _long,
+    str: sym,
+    bytes: _bytes,
+    list: listing,
+    tuple: lambda x: listing(list(x)),
+    dict: _dict,
+    np.ndarray: _numpy,
+    Table: _table,
     Function: lambda x: x.value,
 }
+# fmt: off  # a table
 _CLASSES: tuple[tuple[Any, Callable[[Any], Value]], ...] = (
     (np.ma.core.MaskedConstant, lambda x: NULL_J),
-    (np.bytes_, _bytes), (np.str_, lambda x: sym(str(x))),
-    (np.ndarray, _numpy), (np.generic, _numpy),
-    (bool, bool), (int, lambda x: _long(int(x))), (float, float), (str, lambda x: sym(str(x))),
-    ((bytes, bytearray, memoryview), lambda x: string(bytes(x))), (uuid.UUID, lambda x: Atom(T.G, x.bytes)),
-    (dt.datetime, lambda x: NIL if missing(x) else _datetime(x)), (dt.timedelta, lambda x: _timedelta(x)),
-    (dt.date, lambda x: array(np.asarray(np.datetime64(x, "D")))), (dt.time, _time),
-    ((decimal.Decimal, fractions.Fraction), float), (range, lambda x: longs(np.arange(x.start, x.stop, x.step))),
-    (dict, _dict), ((list, tuple, set, frozenset), lambda x: listing(list(x))),
+    (np.bytes_, _bytes),
+    (np.str_, lambda x: sym(str(x))),
+    (np.ndarray, _numpy),
+    (np.generic, _numpy),
+    (bool, bool),
+    (int, lambda x: _long(int(x))),
+    (float, float),
+    (str, lambda x: sym(str(x))),
+    ((bytes, bytearray, memoryview), lambda x: string(bytes(x))),
+    (uuid.UUID, lambda x: Atom(T.G, x.bytes)),
+    (dt.datetime, lambda x: NIL if missing(x) else _datetime(x)),
+    (dt.timedelta, lambda x: _timedelta(x)),
+    (dt.date, lambda x: array(np.asarray(np.datetime64(x, "D")))),
+    (dt.time, _time),
+    ((decimal.Decimal, fractions.Fraction), float),
+    (range, lambda x: longs(np.arange(x.start, x.stop, x.step))),
+    (dict, _dict),
+    ((list, tuple, set, frozenset), lambda x: listing(list(x))),
 )
+# fmt: on
 __all__ = ["array", "column", "guid_vec", "listing", "to_q"]

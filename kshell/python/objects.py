@@ -20,7 +20,9 @@ class Table(dict[str, Any]):
 
     key: tuple[str, ...]
 
-    def __init__(self, columns: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), key: Iterable[str] = ()) -> None:
+    def __init__(
+        self, columns: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), key: Iterable[str] = ()
+    ) -> None:
         super().__init__(columns)
         self.key = tuple(key)
         absent = [n for n in self.key if n not in self]

@@ -18,8 +18,15 @@ from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
 
 # q's temporal types as numpy's: data type, and the count of q's epoch since 1970
-_TIMES = {T.P: ("M8[ns]", 946_684_800_000_000_000), T.M: ("M8[M]", 360), T.D: ("M8[D]", 10957), T.N: ("m8[ns]", 0),
-          T.U: ("m8[m]", 0), T.V: ("m8[s]", 0), T.T: ("m8[ms]", 0)}
+_TIMES = {
+    T.P: ("M8[ns]", 946_684_800_000_000_000),
+    T.M: ("M8[M]", 360),
+    T.D: ("M8[D]", 10957),
+    T.N: ("m8[ns]", 0),
+    T.U: ("m8[m]", 0),
+    T.V: ("m8[s]", 0),
+    T.T: ("m8[ms]", 0),
+}
 _DAY = 86_400_000  # milliseconds
 
 

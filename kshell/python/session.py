@@ -75,15 +75,19 @@ class Session(session.Session):
         """An error that goes on to Python, with the lines of its report as notes."""
         for line in self.error_lines(e)[1:]:
             e.add_note(line)
-        kept = self.last_error = QError(e.text)  # not the error that goes on: it will hold the callers' frames
+        kept = self.last_error = QError(
+            e.text
+        )  # not the error that goes on: it will hold the callers' frames
         kept.frames = e.frames
         return e
 
     def _interruptible(self, work: Callable[[], Any]) -> Any:
         """work(). If Ctrl-C is Python's own in the program, it waits there for what is to be finished, as at a prompt,
         and is a KeyboardInterrupt afterwards, with the lines of the report as its notes. None is lost."""
-        if threading.current_thread() is not threading.main_thread() or \
-                signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        if (
+            threading.current_thread() is not threading.main_thread()
+            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        ):
             return work()
         over, came, late = False, False, False
         stop: KeyboardInterrupt | None = None
@@ -145,7 +149,9 @@ class Session(session.Session):
 
     def __contains__(self, name: str) -> bool:
         space, last = self.names.split(name)
-        return last in self.names.members(space) or (space == "." and self.names.view(last) is not None)
+        return last in self.names.members(space) or (
+            space == "." and self.names.view(last) is not None
+        )
 
     def __iter__(self) -> Iterator[str]:
         """The names of the variables of the present namespace."""
@@ -159,10 +165,18 @@ class Session(session.Session):
 
     def __setattr__(self, name: str, x: Any) -> None:
         own = callable(getattr(type(self), name, None)) or (
-            name in self.__dict__ and name not in _SETTABLE and not _within_kshell())
+            name in self.__dict__ and name not in _SETTABLE and not _within_kshell()
+        )
         if "_made" in self.__dict__ and name[:1] != "_" and own:
-            raise AttributeError(f"{name} is a session's own: assign the variable as session[{name!r}]")
-        if name[:1] == "_" or "_made" not in self.__dict__ or hasattr(type(self), name) or name in self.__dict__:
+            raise AttributeError(
+                f"{name} is a session's own: assign the variable as session[{name!r}]"
+            )
+        if (
+            name[:1] == "_"
+            or "_made" not in self.__dict__
+            or hasattr(type(self), name)
+            or name in self.__dict__
+        ):
             object.__setattr__(self, name, x)
         else:
             self[name] = x
@@ -182,6 +196,8 @@ def _within_kshell() -> bool:
 def check(name: str) -> None:
     """'assign of what cannot be the name of a variable."""
     parts = name.removeprefix(".").split(".")
-    good = all(part.isascii() and part.replace("_", "a").isalnum() and part[0].isalpha() for part in parts)
+    good = all(
+        part.isascii() and part.replace("_", "a").isalnum() and part[0].isalpha() for part in parts
+    )
     if not good or name in _KEYWORDS or registry.find("verb", name) is not None:
         raise QError("assign", hint=f"{name} cannot be the name of a variable")

@@ -25,10 +25,19 @@ from kshell.values.base.functions import Foreign, Handle, Prim
 MOST_ITEMS = 1_000_000  # of a list, dictionary or frame that is copied without being asked for
 MOST_BYTES = 256 << 20  # and of an array
 _WIDTH = 100  # columns of the note
-_AT_HAND = ("builtins", "datetime", "decimal", "fractions", "uuid", "collections")  # modules of classes
+_AT_HAND = (
+    "builtins",
+    "datetime",
+    "decimal",
+    "fractions",
+    "uuid",
+    "collections",
+)  # modules of classes
 _NAMES = 60  # names that a line of the note has, at most
-_LIBRARY = tuple(os.path.abspath(p) + os.sep for p in {sysconfig.get_paths()[k] for k in (
-    "stdlib", "platstdlib", "purelib", "platlib")})
+_LIBRARY = tuple(
+    os.path.abspath(p) + os.sep
+    for p in {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
 
 Reasons = dict[str, list[str]]  # why variables are not as they were: the names by reason
 
@@ -39,7 +48,9 @@ Reasons = dict[str, list[str]]  # why variables are not as they were: the names 
 def own_frame(frame: types.FrameType) -> types.FrameType:
     """The innermost frame of the program itself, from one that may be inside a library (a signal comes anywhere)."""
     at: types.FrameType | None = frame
-    while at is not None and (at.f_code.co_filename.startswith(_LIBRARY) or at.f_code.co_filename[:1] == "<"):
+    while at is not None and (
+        at.f_code.co_filename.startswith(_LIBRARY) or at.f_code.co_filename[:1] == "<"
+    ):
         at = at.f_back
     return frame if at is None else at
 
@@ -65,7 +76,11 @@ def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], 
 def _of_code(x: Any, module: Any) -> bool:
     """Is it a part of the program's text, and not of its data?"""
     cls = type(x)
-    if issubclass(cls, (types.ModuleType, type)) or cls.__module__ in ("typing", "types", "__future__"):
+    if issubclass(cls, (types.ModuleType, type)) or cls.__module__ in (
+        "typing",
+        "types",
+        "__future__",
+    ):
         return True
     if cls is types.FunctionType:
         return x.__module__ != module
@@ -88,8 +103,15 @@ def _is_torch(x: Any) -> bool:
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "optim"):
         return False
-    return issubclass(type(x), (torch.Tensor, torch.nn.Module, torch.optim.Optimizer,
-                                torch.optim.lr_scheduler.LRScheduler))
+    return issubclass(
+        type(x),
+        (
+            torch.Tensor,
+            torch.nn.Module,
+            torch.optim.Optimizer,
+            torch.optim.lr_scheduler.LRScheduler,
+        ),
+    )
 
 
 def small(x: Any) -> bool:
@@ -158,9 +180,14 @@ def _rank(x: Any) -> int:
 def _known(x: Any) -> bool:
     """Is it of a class whose values are at hand? Another mapping or sequence may read them from a disk."""
     cls = type(x)
-    return cls.__module__ in _AT_HAND or cls.__module__.partition(".")[0] in ("torch", "accelerate", "kshell") or \
-        _is_torch(x) or issubclass(cls, (types.FunctionType, np.ndarray, np.generic)) or \
-        hasattr(cls, "columns") or hasattr(cls, "to_datetime64")
+    return (
+        cls.__module__ in _AT_HAND
+        or cls.__module__.partition(".")[0] in ("torch", "accelerate", "kshell")
+        or _is_torch(x)
+        or issubclass(cls, (types.FunctionType, np.ndarray, np.generic))
+        or hasattr(cls, "columns")
+        or hasattr(cls, "to_datetime64")
+    )
 
 
 # ------------------------------------------------------------------ the note
@@ -176,8 +203,10 @@ def note(session: Session, names: Mapping[str, Any], frame: types.FrameType, lef
     order = sorted(kinds, key=lambda k: (k.startswith("foreign"), k))
     there = "; ".join(f"{k} {_listed(kinds[k])}" for k in order) or "nothing"
     lines = [f"from {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}: {there}"]
-    return "".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ", break_long_words=False) + "\n"
-                   for line in [*lines, *told(left, "not taken")])
+    return "".join(
+        textwrap.fill(line, _WIDTH, subsequent_indent="  ", break_long_words=False) + "\n"
+        for line in [*lines, *told(left, "not taken")]
+    )
 
 
 def told(reasons: Reasons, what: str) -> list[str]:
@@ -209,5 +238,3 @@ def _kind(x: Value) -> str:
     if x.__class__ is Vec:
         return "string" if x.t == T.C else f"{T.TYPE[x.t].name} list"
     return "list" if isinstance(x, List) else "function"
-
-

@@ -27,8 +27,14 @@ _PATH = re.compile(r"\\(?:l|cd|1|2|_) +(.*)\Z", re.DOTALL)
 _SPACE = re.compile(r"\\[dvfa] +(\S*)\Z")
 _PLAIN = re.compile(r"[\w.:/~%-]+", re.ASCII)
 # which kinds of entry the first symbol of a call names; other calls take any
-_KINDS = {"opt": ("optimizer",), "module": ("module",), "loss": ("loss",), "sched": ("scheduler",),
-          "scale": ("rule",), "": ("module",)}
+_KINDS = {
+    "opt": ("optimizer",),
+    "module": ("module",),
+    "loss": ("loss",),
+    "sched": ("scheduler",),
+    "scale": ("rule",),
+    "": ("module",),
+}
 _ALL = ("module", "loss", "optimizer", "scheduler", "rule", "api")
 
 
@@ -48,7 +54,7 @@ def candidates(session: Session, text: str, after: str = "") -> list[str]:
 def offers(session: Session, text: str, after: str = "") -> list[Found]:
     """The completions of the text before the cursor, `after` being the text behind it; nothing in strings and
     comments."""
-    line = text[statement_start(text):]
+    line = text[statement_start(text) :]
     if line[:1] == "\\":
         return _command(session, line)
     position = place(text)
@@ -58,7 +64,11 @@ def offers(session: Session, text: str, after: str = "") -> list[Found]:
     if position.kind == "file":
         return files(position.prefix)
     size = len(position.prefix)
-    found = _symbols(session, position) if position.kind == "symbol" else _words(session, position, after)
+    found = (
+        _symbols(session, position)
+        if position.kind == "symbol"
+        else _words(session, position, after)
+    )
     return _matching(found, position.prefix, size)
 
 
@@ -78,7 +88,10 @@ def _command(session: Session, line: str) -> list[Found]:
     match = _COMMAND.match(line)
     if match:
         return _matching(
-            ((entry.name, entry.summary) for entry in sorted(registry.entries("command"), key=lambda e: e.name)),
+            (
+                (entry.name, entry.summary)
+                for entry in sorted(registry.entries("command"), key=lambda e: e.name)
+            ),
             match[1],
             len(match[1]),
         )
@@ -89,7 +102,7 @@ def _command(session: Session, line: str) -> list[Found]:
     if match:
         return _matching(((space, "namespace") for space in session.names), match[1], len(match[1]))
     match = _TIMED.match(line)
-    return offers(session, line[match.end():]) if match else []
+    return offers(session, line[match.end() :]) if match else []
 
 
 def files(path: str, size: int | None = None) -> list[Found]:
@@ -102,10 +115,20 @@ def files(path: str, size: int | None = None) -> list[Found]:
         return []
     start = bisect_left(names, last)
     rest = islice(names, start, None)
-    shown = (n for n in takewhile(lambda n: n.startswith(last), rest) if n != last and (n[0] != "." or last[:1] == "."))
+    shown = (
+        n
+        for n in takewhile(lambda n: n.startswith(last), rest)
+        if n != last and (n[0] != "." or last[:1] == ".")
+    )
     kept = [(name, os.path.isdir(os.path.join(folder, name))) for name in islice(shown, MOST)]
-    return [Found(name + "/" * folder_, len(last) if size is None else size, "folder" if folder_ else "file")
-            for name, folder_ in kept]
+    return [
+        Found(
+            name + "/" * folder_,
+            len(last) if size is None else size,
+            "folder" if folder_ else "file",
+        )
+        for name, folder_ in kept
+    ]
 
 
 _LISTED: dict[str, tuple[tuple[int, int, int], list[str]]] = {}
@@ -146,8 +169,12 @@ def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
 def _qualified(session: Session) -> Iterator[tuple[str, str]]:
     """The namespaces, and the variables in them by their whole names."""
     names = session.names
-    yield from sorted((f"{space}.{name}", "variable") for space in names if space != "."
-                      for name in names.members(space))
+    yield from sorted(
+        (f"{space}.{name}", "variable")
+        for space in names
+        if space != "."
+        for name in names.members(space)
+    )
     yield from sorted((space + ".", "namespace") for space in names if space != ".")
 
 
@@ -176,7 +203,9 @@ def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
             return
 
 
-def _listed(session: Session, call: Call, depth: int, entry: Entry | None) -> Iterator[tuple[str, str]]:
+def _listed(
+    session: Session, call: Call, depth: int, entry: Entry | None
+) -> Iterator[tuple[str, str]]:
     """The symbols that a call lists, where they may stand: not after one that says what is made."""
     if call.head not in _KINDS or entry is None or (call.head == "module" and depth):
         yield from session.words(call.head)
@@ -198,13 +227,20 @@ def _choices(call: Call, entry: Entry | None) -> Iterator[tuple[str, str]]:
     for option in entry.options if entry is not None else ():
         if option.name == name:
             yield from (
-                (choice, f"{option.name}{', the default' * (choice == option.default)}") for choice in option.choices
+                (choice, f"{option.name}{', the default' * (choice == option.default)}")
+                for choice in option.choices
             )
 
 
 def option_note(o: Option) -> str:
     """The type and default of an option, and what it is."""
-    value = "required" if o.default is REQUIRED else "" if o.default is None else f"= {q_text(o.default)}"
+    value = (
+        "required"
+        if o.default is REQUIRED
+        else ""
+        if o.default is None
+        else f"= {q_text(o.default)}"
+    )
     return " ".join(part for part in (value or o.type, o.doc) if part)
 
 
@@ -226,7 +262,9 @@ def _words(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]
     yield from columns
     if not at.prefix:
         if not columns:
-            yield from (("`" + name, note) for name, note in _of_call(session, at) if _PLAIN.fullmatch(name))
+            yield from (
+                ("`" + name, note) for name, note in _of_call(session, at) if _PLAIN.fullmatch(name)
+            )
         return
     if session.suspended:
         yield from ((name, "local") for name in session.suspended[-1].level.locals)
@@ -250,8 +288,12 @@ def _registered() -> list[tuple[str, str]]:
     """The names of the registry with their summaries, sorted."""
     if registry.version() not in _SORTED:
         _SORTED.clear()
-        every = (entry for kind in ("verb", "api", "name", "topic") for entry in registry.entries(kind))
-        _SORTED[registry.version()] = sorted((e.name, e.summary) for e in every if e.name[0].isalpha() or "." in e.name)
+        every = (
+            entry for kind in ("verb", "api", "name", "topic") for entry in registry.entries(kind)
+        )
+        _SORTED[registry.version()] = sorted(
+            (e.name, e.summary) for e in every if e.name[0].isalpha() or "." in e.name
+        )
     return _SORTED[registry.version()]
 
 
@@ -267,7 +309,9 @@ def _query(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]
     elif source == len(kinds) - 1:
         yield from _tables(session)
     elif "w" in kinds[source:]:
-        yield from _columns(session, at.arg[source + 1].text if at.arg[source + 1].kind != GROUP else "")
+        yield from _columns(
+            session, at.arg[source + 1].text if at.arg[source + 1].kind != GROUP else ""
+        )
 
 
 def _source(after: str) -> str:
@@ -297,10 +341,14 @@ def _tables(session: Session) -> Iterator[tuple[str, str]]:
 class QCompleter(Completer):
     """The candidates for prompt_toolkit, each with its note beside it."""
 
-    def __init__(self, session: Session, find: Callable[[Session, str, str], list[Found]] = offers) -> None:
+    def __init__(
+        self, session: Session, find: Callable[[Session, str, str], list[Found]] = offers
+    ) -> None:
         self.session, self.find = session, find
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
         before = document.text_before_cursor
-        for name, size, note in self.find(self.session, before, document.text[len(before):]):
+        for name, size, note in self.find(self.session, before, document.text[len(before) :]):
             yield Completion(name, -size, display_meta=note)

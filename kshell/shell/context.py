@@ -57,7 +57,11 @@ def statement_start(text: str, limit: int = sys.maxsize) -> int:
     """Where the statement that the end of a text belongs to begins: lines that begin with a blank continue it. Beyond
     `limit` characters from the end any of its lines will do."""
     start = text.rfind("\n") + 1
-    while start and len(text) - start <= limit and text[start : start + 1] in ("", " ", "\t", "\n", ")", "]", "}"):
+    while (
+        start
+        and len(text) - start <= limit
+        and text[start : start + 1] in ("", " ", "\t", "\n", ")", "]", "}")
+    ):
         start = text.rfind("\n", 0, start - 1) + 1
     return start
 
@@ -73,20 +77,28 @@ def place(text: str) -> Place | None:
     line = "\n" + text[start:]  # after a newline a slash begins a comment
     tokens = list(scan(line))
     last = tokens[-1] if tokens else Token("", "", 0, 0)
-    if last.kind in "\"0?" and last.end == len(line):
+    if last.kind in '"0?' and last.end == len(line):
         return None
-    if "/" in line[last.end:]:
+    if "/" in line[last.end :]:
         return None
     if last.kind == "`" and last.end == len(line):
         prefix = last.text.rpartition("`")[2]
         if prefix[:1] == ":":
             return Place("file", prefix[1:], *_around(tokens[:-1], cut))
         whole = last.text.count("`") == 1
-        before = tokens[:-1] if whole else [*tokens[:-1], last._replace(text=last.text.rpartition("`")[0])]
+        before = (
+            tokens[:-1]
+            if whole
+            else [*tokens[:-1], last._replace(text=last.text.rpartition("`")[0])]
+        )
         return Place("symbol", prefix, *_around(before, cut))
     match = _WORD.search(line)
     prefix = match[0] if match else ""
-    return Place("word", prefix, *_around([token for token in tokens if token.start < len(line) - len(prefix)], cut))
+    return Place(
+        "word",
+        prefix,
+        *_around([token for token in tokens if token.start < len(line) - len(prefix)], cut),
+    )
 
 
 def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
@@ -106,7 +118,9 @@ def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
         elif token.kind != ".":
             arg.append(token)
     brace = -1 if cut else next((call.start for call in calls if call.kind == "{"), None)
-    return calls, [] if brace is None else [token.text for token in tokens if token.kind == "a" and token.start > brace]
+    return calls, [] if brace is None else [
+        token.text for token in tokens if token.kind == "a" and token.start > brace
+    ]
 
 
 def _head(arg: list[Token]) -> str:

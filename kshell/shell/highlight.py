@@ -67,6 +67,10 @@ def styled(line: str, inside: str, goes_on: bool) -> StyleAndTextTuples:
     if goes_on and spans:
         spans[-1] = ("string", *spans[-1][1:])
     for kind, start, end in [*spans, ("", len(line), len(line))]:
-        out += [(style, part) for style, part in (("", line[at:start]), (f"class:q.{kind}", line[start:end])) if part]
+        out += [
+            (style, part)
+            for style, part in (("", line[at:start]), (f"class:q.{kind}", line[start:end]))
+            if part
+        ]
         at = end
     return out

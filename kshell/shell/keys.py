@@ -56,7 +56,9 @@ def bindings() -> KeyBindings:
         buffer = event.current_buffer
         state = buffer.complete_state
         if state is not None and state.current_completion is not None:
-            buffer.complete_state = None  # the chosen completion stands; the next Enter runs the line
+            buffer.complete_state = (
+                None  # the chosen completion stands; the next Enter runs the line
+            )
         elif wants_more(buffer.text):
             new_line(buffer)
         else:

@@ -19,11 +19,15 @@ def annotator(session: Session, colours: bool) -> Callable[[str, Any], str]:
         if not notes:
             return text
         lines, width = text.split("\n"), session.settings.c[1]
-        noted = [bool(note) and not line.endswith("..") for line, note in zip(lines, notes, strict=False)]
+        noted = [
+            bool(note) and not line.endswith("..") for line, note in zip(lines, notes, strict=False)
+        ]
         wide = max((len(line) for line, n in zip(lines, noted, strict=False) if n), default=0)
         for i, n in enumerate(noted):
             if n and wide + 2 + len(notes[i]) < width:
-                lines[i] += " " * (wide - len(lines[i]) + 2) + (f"{GREY}{notes[i]}{END}" if colours else notes[i])
+                lines[i] += " " * (wide - len(lines[i]) + 2) + (
+                    f"{GREY}{notes[i]}{END}" if colours else notes[i]
+                )
         return "\n".join(lines)
 
     return annotate

@@ -70,13 +70,33 @@ class UsageError(Exception):
 
 
 # q's options that are system commands too, and how many words each takes
-_COMMANDS = {"-P": 1, "-S": 1, "-c": 2, "-C": 2, "-z": 1, "-W": 1, "-o": 1, "-T": 1, "-g": 1, "-s": 1, "-t": 1}
+_COMMANDS = {
+    "-P": 1,
+    "-S": 1,
+    "-c": 2,
+    "-C": 2,
+    "-z": 1,
+    "-W": 1,
+    "-o": 1,
+    "-T": 1,
+    "-g": 1,
+    "-s": 1,
+    "-t": 1,
+}
 
 _NO_PORT = "listening on a port is not supported"
 # q's options that ask for what is not there, and what that is
-_REFUSED = {"-p": _NO_PORT, "-b": _NO_PORT, "-E": _NO_PORT, "-u": _NO_PORT, "-U": _NO_PORT,
-            "-r": "replication is not supported", "-l": "logging of updates is not supported",
-            "-L": "logging of updates is not supported", "-m": "there is one memory domain"}
+_REFUSED = {
+    "-p": _NO_PORT,
+    "-b": _NO_PORT,
+    "-E": _NO_PORT,
+    "-u": _NO_PORT,
+    "-U": _NO_PORT,
+    "-r": "replication is not supported",
+    "-l": "logging of updates is not supported",
+    "-L": "logging of updates is not supported",
+    "-m": "there is one memory domain",
+}
 
 
 MOST = 1024  # processes of one job

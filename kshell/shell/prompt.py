@@ -36,20 +36,33 @@ from kshell.shell.toolbar import signature, toolbar
 
 _SHOWN = str.maketrans({key: shown for key, shown in Char.display_mappings.items() if key != "\n"})
 # words that other shells know, and what to type here
-HINTS = {word: "\\\\ leaves, Ctrl-D too" for word in ("quit", "exit", "quit()", "exit()", "q", ":q", "bye")} | {
-    word: "help[] lists topics, help`til tells of a name, \\?text searches" for word in ("help", "help()", "?", "man")}
+HINTS = {
+    word: "\\\\ leaves, Ctrl-D too"
+    for word in ("quit", "exit", "quit()", "exit()", "q", ":q", "bye")
+} | {
+    word: "help[] lists topics, help`til tells of a name, \\?text searches"
+    for word in ("help", "help()", "?", "man")
+}
 
 
 def loop(session: Session, quiet: bool, sized: bool = False, own: bool = True) -> int:
     """Read, run and print until end of input; the exit code. `sized` says that the console's size was asked for, `own`
     that the process is the session's own, not that of a program that opened a prompt."""
     if not quiet:
-        session.write(f"kshell {__version__}: q over PyTorch. Help: help[], help`til, \\?text. \\\\ leaves\n")
-    session.interactive = session.together is None  # a debugger's variables are those of one process
+        session.write(
+            f"kshell {__version__}: q over PyTorch. Help: help[], help`til, \\?text. \\\\ leaves\n"
+        )
+    session.interactive = (
+        session.together is None
+    )  # a debugger's variables are those of one process
     if session.together is None and session.output.isatty():
         session.annotate = annotator(session, colours() and not is_dumb_terminal())
     try:
-        with create_app_session(output=PlainTextOutput(sys.stdout)) if is_dumb_terminal() else nullcontext():
+        with (
+            create_app_session(output=PlainTextOutput(sys.stdout))
+            if is_dumb_terminal()
+            else nullcontext()
+        ):
             return _loop(session, None if sized else session.settings.c, own)
     finally:
         session.interactive, session.annotate = False, None
@@ -68,7 +81,9 @@ def _loop(session: Session, size: tuple[int, int] | None, own: bool) -> int:
         except (KeyboardInterrupt, QError):
             continue
         finally:
-            signal.signal(signal.SIGTERM, session.terminate if session.together is None else signal.SIG_DFL)
+            signal.signal(
+                signal.SIGTERM, session.terminate if session.together is None else signal.SIG_DFL
+            )
         if lines.app.erase_when_done:
             lines.app.erase_when_done = False
             sys.stdout.write(plain(prompt_text(session), text) + "\n")
@@ -78,15 +93,25 @@ def _loop(session: Session, size: tuple[int, int] | None, own: bool) -> int:
 
 def reader(session: Session) -> PromptSession[str]:
     """The prompt session that reads the lines."""
-    suggest = Condition(lambda: bool(session.settings.suggest) and len(get_app().current_buffer.text) < 1000)
+    suggest = Condition(
+        lambda: bool(session.settings.suggest) and len(get_app().current_buffer.text) < 1000
+    )
     return PromptSession(
-        history=history(), completer=QCompleter(session), complete_while_typing=False, enable_history_search=True,
-        multiline=True, prompt_continuation=lambda width, *_: " " * width, key_bindings=bindings(),
-        lexer=QLexer() if colours() else None, include_default_pygments_style=False,
+        history=history(),
+        completer=QCompleter(session),
+        complete_while_typing=False,
+        enable_history_search=True,
+        multiline=True,
+        prompt_continuation=lambda width, *_: " " * width,
+        key_bindings=bindings(),
+        lexer=QLexer() if colours() else None,
+        include_default_pygments_style=False,
         style=Style([(f"q.{name}", style) for name, style in STYLE.items()]) if colours() else None,
         input_processors=[HighlightMatchingBracketProcessor(max_cursor_distance=500)],
         auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), suggest),
-        bottom_toolbar=lambda: toolbar(session), enable_open_in_editor=True)
+        bottom_toolbar=lambda: toolbar(session),
+        enable_open_in_editor=True,
+    )
 
 
 def prompt_text(session: Session) -> str:
@@ -140,7 +165,9 @@ def start(session: Session, loading: Loading, own: bool) -> None:
     app = get_app()
     if not loading.done:
         app.create_background_task(_prepare(session, loading, own))
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: app.exit(exception=QExit(143)))
+    asyncio.get_running_loop().add_signal_handler(
+        signal.SIGTERM, lambda: app.exit(exception=QExit(143))
+    )
     if session.timer.interval:  # a timer that is off can only be started by a line
         app.create_background_task(_ticks(session))
 

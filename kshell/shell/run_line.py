@@ -40,4 +40,8 @@ def tick(session: Session) -> bool:
     """Call the timer's function, if it is time; was there an error?"""
     if session.timer.wait() != 0:
         return False
-    return session.together.tick() if session.together is not None else not attempt(session, session.tick)
+    return (
+        session.together.tick()
+        if session.together is not None
+        else not attempt(session, session.tick)
+    )

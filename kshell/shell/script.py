@@ -21,7 +21,9 @@ def start(opts: Options) -> int:
     session.keeps_code, session.settings.q = opts.cache, opts.quiet
     signal.signal(signal.SIGINT, session.interrupt)
     signal.signal(signal.SIGTERM, session.terminate)
-    warnings.showwarning = lambda message, *_, **__: session.warn(f"warning: {first_line(str(message))}\n")
+    warnings.showwarning = lambda message, *_, **__: session.warn(
+        f"warning: {first_line(str(message))}\n"
+    )
     session.limit_memory(opts.memory)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
@@ -68,7 +70,11 @@ def _option(session: Session, command: str) -> bool:
         return True
     except QError as e:
         why = e.text
-    form, what = next(line[2:].split("  ", 1) for line in USAGE.splitlines() if line.startswith(f"  -{command[0]} "))
+    form, what = next(
+        line[2:].split("  ", 1)
+        for line in USAGE.splitlines()
+        if line.startswith(f"  -{command[0]} ")
+    )
     session.warn(f"kshell: -{command}: '{why}; expected {form}, {what.strip()}\n")
     return False
 
@@ -87,7 +93,9 @@ def console(session: Session, opts: Options) -> int:
         if sys.stdin.isatty():
             from kshell.shell.prompt import loop
 
-            code = loop(session, opts.quiet, any(command.startswith("c ") for command in opts.commands))
+            code = loop(
+                session, opts.quiet, any(command.startswith("c ") for command in opts.commands)
+            )
         else:
             code = lines(session)
         return code

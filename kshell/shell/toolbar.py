@@ -40,7 +40,7 @@ def signature(session: Session, text: str) -> str:
     in the debugger, what can be typed there."""
     if session.suspended and not text:
         return DEBUGGER
-    line = text[statement_start(text, LONGEST):]
+    line = text[statement_start(text, LONGEST) :]
     if len(line) > LONGEST:
         return ""
     if line[:1] == "\\":
@@ -72,8 +72,15 @@ def of_name(session: Session, name: str) -> str:
     space, last = names.split(name)
     x = names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
     if x is not None:
-        return f"{name}:{session.show(x)}".split("\n")[0] if x.__class__.__name__.startswith("Lambda") else ""
-    entry = next((e for k in ("verb", "api", "name", "topic") if (e := registry.find(k, name)) is not None), None)
+        return (
+            f"{name}:{session.show(x)}".split("\n")[0]
+            if x.__class__.__name__.startswith("Lambda")
+            else ""
+        )
+    entry = next(
+        (e for k in ("verb", "api", "name", "topic") if (e := registry.find(k, name)) is not None),
+        None,
+    )
     if entry is None:
         return ""
     return f"{'  '.join(forms(session, entry))}   {entry.summary}"
@@ -81,7 +88,9 @@ def of_name(session: Session, name: str) -> str:
 
 def forms(session: Session, entry: Entry) -> tuple[str, ...]:
     """The ways to call an entry; before the k-api is loaded those that it gives itself."""
-    return entry.forms or (session.forms(entry) if "kshell.kapi.console.help" in sys.modules else (entry.name,))
+    return entry.forms or (
+        session.forms(entry) if "kshell.kapi.console.help" in sys.modules else (entry.name,)
+    )
 
 
 def options_text(entry: Entry) -> str:

@@ -27,9 +27,15 @@ FORMAT = "kshell snapshot"
 VERSION = 1
 MANIFEST = "manifest.json"
 _CHUNK = 1 << 22  # read and checked at a time
-_LOCAL = struct.Struct("<4s22xHH")  # a member's own head: signature, lengths of name and extra field
-_ENTRY = struct.Struct("<4s4xHH4xIIIHHH8xI")  # a member in the directory: more of it, and where its head is
-_END = struct.Struct("<4sHHHHIIH")  # the end: disks, members, length and place of the directory, length of a comment
+_LOCAL = struct.Struct(
+    "<4s22xHH"
+)  # a member's own head: signature, lengths of name and extra field
+_ENTRY = struct.Struct(
+    "<4s4xHH4xIIIHHH8xI"
+)  # a member in the directory: more of it, and where its head is
+_END = struct.Struct(
+    "<4sHHHHIIH"
+)  # the end: disks, members, length and place of the directory, length of a comment
 _LOCATOR = struct.Struct("<4sIQI")  # where the end of a large zip is
 _END64 = struct.Struct("<4s28xQQQ")  # that end
 _M32 = 0xFFFFFFFF  # "see the 64-bit number"
@@ -37,8 +43,19 @@ _MEMBERS = 250_000  # a zip may have so many, and more if it is large
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
 _SLACK = 48 << 20  # bytes of memory that any file may need
 _MEMBER = 400  # bytes that a member needs beside its content, about
-WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, NotImplementedError, RuntimeError, EOFError,
-          OverflowError, struct.error, zipfile.BadZipFile)
+WRONG = (
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OverflowError,
+    struct.error,
+    zipfile.BadZipFile,
+)
 
 
 class Member(NamedTuple):
@@ -52,7 +69,9 @@ class Member(NamedTuple):
 def head(descr: str, shape: Sequence[int]) -> bytes:
     """The first bytes of a .npy file of an array."""
     out = io.BytesIO()
-    np.lib.format.write_array_header_1_0(out, {"descr": descr, "fortran_order": False, "shape": tuple(shape)})
+    np.lib.format.write_array_header_1_0(
+        out, {"descr": descr, "fortran_order": False, "shape": tuple(shape)}
+    )
     return out.getvalue()
 
 
@@ -190,7 +209,9 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
     if signature != b"PK\5\6" or comment or any(disks) or here != count:
         raise ValueError("its end is not that of a zip")
     end = size - _END.size
-    if end >= _LOCATOR.size + _END64.size:  # a large zip has a larger end before it, and one of torch too
+    if (
+        end >= _LOCATOR.size + _END64.size
+    ):  # a large zip has a larger end before it, and one of torch too
         f.seek(end - _LOCATOR.size)
         signature, disk, large, disks_ = _LOCATOR.unpack(f.read(_LOCATOR.size))
         if signature == b"PK\6\7":
@@ -212,7 +233,9 @@ def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, s
     room.need(len(data) + _MEMBER * count)
     at = 0
     for _ in range(count):
-        signature, flags, method, crc, packed, length, n, extra, comment, offset = _ENTRY.unpack_from(data, at)
+        signature, flags, method, crc, packed, length, n, extra, comment, offset = (
+            _ENTRY.unpack_from(data, at)
+        )
         at += _ENTRY.size
         name, more = bytes(data[at : at + n]), data[at + n : at + n + extra]
         at += n + extra + comment
@@ -221,8 +244,10 @@ def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, s
         wide = [v == _M32 for v in (length, packed, offset)]
         if any(wide):
             found = _wide(more, sum(wide))
-            length, packed, offset = (found.pop(0) if w else v
-                                      for w, v in zip(wide, (length, packed, offset), strict=True))
+            length, packed, offset = (
+                found.pop(0) if w else v
+                for w, v in zip(wide, (length, packed, offset), strict=True)
+            )
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         if method or packed != length or flags & 1:
             raise Compressed(f"{text} is compressed")
@@ -262,7 +287,9 @@ def places(f: BinaryIO, size: int, room: Room) -> dict[str, Place]:
     return out
 
 
-def pour(f: BinaryIO, name: str, place: Place, into: memoryview | None, work: Task, crc: int = 0) -> None:
+def pour(
+    f: BinaryIO, name: str, place: Place, into: memoryview | None, work: Task, crc: int = 0
+) -> None:
     """Read a member into memory of its length, or nowhere, and check it; `crc` is that of what comes before it."""
     if into is not None and len(into) != place.length:
         raise ValueError(f"{name} has a wrong length")
@@ -339,7 +366,9 @@ class Archive:
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise QError(f"{self.call}: {self.path} is not a snapshot")
         if found["version"] != VERSION:
-            raise QError(f"{self.call}: {self.path} has version {found['version']} of the format, this is {VERSION}")
+            raise QError(
+                f"{self.call}: {self.path} has version {found['version']} of the format, this is {VERSION}"
+            )
         if len(self._places) != len(found["arrays"]) + 1:
             raise ValueError("arrays are missing")
         self.manifest = found
@@ -374,11 +403,15 @@ class Archive:
             raise ValueError(f"array {i} has a wrong head")
         self._taken.add(i)
         self.room.need(length)
-        self._pour(name_of(i), Place(place.start + len(want), length, place.crc), into, zlib.crc32(got))
+        self._pour(
+            name_of(i), Place(place.start + len(want), length, place.crc), into, zlib.crc32(got)
+        )
 
     def array(self, i: int) -> np.ndarray:
         """Array i, in memory of its own."""
         descr, shape, _ = self.entry(i)
         out = np.empty(shape, np.dtype(descr))
-        self.pour(i, memoryview(out.reshape(-1).view(np.uint8).data) if out.size else memoryview(b""))
+        self.pour(
+            i, memoryview(out.reshape(-1).view(np.uint8).data) if out.size else memoryview(b"")
+        )
         return out

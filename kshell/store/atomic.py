@@ -77,7 +77,11 @@ def _write_all(grouped: dict[str, list[tuple[str, Fill]]], over_file: bool) -> N
                 if len(files) == 1 and _is_special(path):
                     _pour(path, fill)
                     continue
-                saves.append(_OneFile(path) if len(files) == 1 and os.path.isdir(folder) else _Files(folder, over_file))
+                saves.append(
+                    _OneFile(path)
+                    if len(files) == 1 and os.path.isdir(folder)
+                    else _Files(folder, over_file)
+                )
                 for path, fill in files:
                     saves[-1].add(os.path.basename(path), fill)
             _step("synced")
@@ -151,7 +155,7 @@ class _Files:
         for where in {above, os.path.dirname(folder)} if over_file else {above}:
             unfinished.sweep(where)
         self.staged, self.fd = unfinished.made(above, is_folder=True)
-        self.inner = folder[len(top):] if top else ""
+        self.inner = folder[len(top) :] if top else ""
         self.names: list[str] = []
         if self.inner:
             os.makedirs(self.staged + self.inner)
@@ -180,10 +184,14 @@ class _Files:
             at = os.path.dirname(at)
         for _ in range(_TRIES):
             top = self._missing()
-            below = self.folder[len(top):] if top else ""
+            below = self.folder[len(top) :] if top else ""
             if not self.inner.endswith(below):
                 break  # folders above have gone meanwhile
-            source = self.staged + self.inner[: len(self.inner) - len(below)] if top else self.staged + self.inner
+            source = (
+                self.staged + self.inner[: len(self.inner) - len(below)]
+                if top
+                else self.staged + self.inner
+            )
             if self._renamed(source, top or f"{self.folder}/{unfinished.SAVE}"):
                 _sync(os.path.dirname(top) if top else self.folder)
                 if not top:
@@ -215,7 +223,9 @@ class _Files:
 def _exchange(a: str, b: str) -> None:
     """Exchange the names of two things, at once where the file system can."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if hasattr(libc, "renameat2") and not libc.renameat2(_AT_CWD, os.fsencode(a), _AT_CWD, os.fsencode(b), _EXCHANGE):
+    if hasattr(libc, "renameat2") and not libc.renameat2(
+        _AT_CWD, os.fsencode(a), _AT_CWD, os.fsencode(b), _EXCHANGE
+    ):
         return
     aside = f"{b}.{os.getpid()}.old"
     os.rename(b, aside)

@@ -114,7 +114,9 @@ def _put_vec(x: Vec, out: Out) -> None:
 
 def symbols(codes: np.ndarray) -> bytes:
     """Symbols one after the other, each with a zero byte at its end."""
-    return "".join([sym_at(code).s + "\0" for code in codes.tolist()]).encode("utf-8", "surrogateescape")
+    return "".join([sym_at(code).s + "\0" for code in codes.tolist()]).encode(
+        "utf-8", "surrogateescape"
+    )
 
 
 def _put_nd(x: Nd, out: Out) -> None:
@@ -128,7 +130,11 @@ def _put_nd(x: Nd, out: Out) -> None:
     block = np.concatenate([np.broadcast_to(head, (len(rows), 6)), rows], axis=1)
     for k in reversed(outer):  # lists of k: a head before every k rows
         head = np.frombuffer(struct.pack("<bBi", 0, 0, k), np.uint8)
-        wide = block.reshape(-1, k * block.shape[1]) if k else np.empty((max(len(block), 1), 0), np.uint8)
+        wide = (
+            block.reshape(-1, k * block.shape[1])
+            if k
+            else np.empty((max(len(block), 1), 0), np.uint8)
+        )
         block = np.concatenate([np.broadcast_to(head, (len(wide), 6)), wide], axis=1)
     out.append(block.tobytes())
 
@@ -246,7 +252,9 @@ class Reader:
     """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt. `need`, if there is one, is
     told the bytes of memory that values need, and may refuse."""
 
-    def __init__(self, data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
+    ) -> None:
         self.need = need
         self.short = False  # was the error that there are too few bytes?
         self.data, self.at, self.depth = memoryview(data), at, 0
@@ -324,7 +332,9 @@ class Reader:
         self._needs(n * size)
         data = self.take(n * size)
         if size == 1 and 2 * n >= len(self.raw):  # the bytes are kept instead of copied
-            return Vec(t, _known(t, np.frombuffer(self.raw, T.DTYPE[t], n, self.at - n)), ATTRS[attr], dom)
+            return Vec(
+                t, _known(t, np.frombuffer(self.raw, T.DTYPE[t], n, self.at - n)), ATTRS[attr], dom
+            )
         return Vec(t, _known(t, np.frombuffer(bytes(data), T.DTYPE[t])), ATTRS[attr], dom)
 
     def _regular(self, n: int) -> Value | None:
@@ -376,10 +386,18 @@ class Reader:
     def _table(self, t: int) -> Value:
         self.take(1)
         d = self.value()
-        if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S or d.v.__class__ is Vec:
+        if (
+            d.__class__ is not Dict
+            or d.k.__class__ is not Vec
+            or d.k.t != T.S
+            or d.v.__class__ is Vec
+        ):
             raise QError("corrupt")
         cols = d.v.items
-        if not all(column.__class__ in (Vec, List, Nd, Table, Dict) for column in cols) or len(set(map(len, cols))) > 1:
+        if (
+            not all(column.__class__ in (Vec, List, Nd, Table, Dict) for column in cols)
+            or len(set(map(len, cols))) > 1
+        ):
             raise QError("corrupt")
         return Table([item.s for item in d.k.items], cols)
 
@@ -438,11 +456,12 @@ def collapse_list(items: list[Value]) -> Value:
     return collapse(items) if items and items[0].__class__ is Dict else List(items)
 
 
-def decode(data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None) -> Value:
+def decode(
+    data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
+) -> Value:
     """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
     reader = Reader(data, at, need)
     x = reader.value()
     if reader.at != len(reader.data):
         raise QError("corrupt")
     return x
-

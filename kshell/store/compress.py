@@ -13,7 +13,9 @@ from kshell.errors import QError
 
 _HEAD = struct.Struct("<BBBBi")  # byte order, message type, compressed, unused, length of all
 MAGIC = b"kxzipped"
-_TAIL = struct.Struct("<iBBHqqq")  # version, algorithm, level, unused, whole size, compressed size, block size
+_TAIL = struct.Struct(
+    "<iBBHqqq"
+)  # version, algorithm, level, unused, whole size, compressed size, block size
 NONE, GZIP = 0, 2
 METHODS = {1: "q IPC", 3: "snappy", 4: "lz4hc", 5: "zstd", 16: "AES encryption"}
 
@@ -126,7 +128,9 @@ def tail_of(data: bytes | memoryview) -> Tail:
         raise QError("corrupt")
     _, algorithm, level, _, size, packed, block = _TAIL.unpack_from(data, at)
     pairs = struct.unpack_from(f"<{2 * n}i", data, at + _TAIL.size)
-    return Tail(algorithm, level, size, packed, block, list(zip(pairs[::2], pairs[1::2], strict=True)))
+    return Tail(
+        algorithm, level, size, packed, block, list(zip(pairs[::2], pairs[1::2], strict=True))
+    )
 
 
 def unpack(data: bytes) -> bytes:
@@ -165,4 +169,6 @@ def pack(data: bytes, logical: int, level: int) -> bytes:
         sizes += [len(parts[-1]), kind]
     packed = sum(map(len, parts))
     tail = _TAIL.pack(3, GZIP, level, 0, len(data), packed, block)
-    return b"".join([MAGIC, *parts, tail, struct.pack(f"<{len(sizes)}i", *sizes), struct.pack("<q", len(parts))])
+    return b"".join(
+        [MAGIC, *parts, tail, struct.pack(f"<{len(sizes)}i", *sizes), struct.pack("<q", len(parts))]
+    )

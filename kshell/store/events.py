@@ -69,7 +69,8 @@ def _event(seconds: float, rest: bytes) -> bytes:
 def _scalars(seconds: float, step: int, values: Mapping[str, float]) -> bytes:
     """An event with a number for each tag."""
     summary = b"".join(
-        _field(1, _field(1, tag.encode()) + b"\x15" + struct.pack("<f", value)) for tag, value in values.items()
+        _field(1, _field(1, tag.encode()) + b"\x15" + struct.pack("<f", value))
+        for tag, value in values.items()
     )
     return _event(seconds, b"\x10" + _varint(step) + _field(5, summary))
 
@@ -117,19 +118,28 @@ class Events:
 
     def __init__(self, folder: str) -> None:
         now = time.time()
-        self.path = os.path.join(folder, f"events.out.tfevents.{int(now):010}.{socket.gethostname()}.{os.getpid()}."
-                                         f"{time.monotonic_ns()}")
+        self.path = os.path.join(
+            folder,
+            f"events.out.tfevents.{int(now):010}.{socket.gethostname()}.{os.getpid()}."
+            f"{time.monotonic_ns()}",
+        )
         self._fd = _opened(self.path)
         _append(self._fd, _event(now, _field(3, b"brain.Event:2")), self.path)
 
     def add(self, call: str, step: int, seconds: float, values: Values) -> None:
         prefix = call + "/" if call else ""
-        one = {prefix + key: float(value) for key, value in values.items() if not isinstance(value, list)}
+        one = {
+            prefix + key: float(value)
+            for key, value in values.items()
+            if not isinstance(value, list)
+        }
         data = _scalars(seconds, step, one) if one else b""
         for key, value in values.items():
             if isinstance(value, list):  # a step has several: they are numbered one after the other
                 first = (step - 1) * len(value) + 1
-                data += b"".join(_scalars(seconds, first + i, {prefix + key: n}) for i, n in enumerate(value))
+                data += b"".join(
+                    _scalars(seconds, first + i, {prefix + key: n}) for i, n in enumerate(value)
+                )
         _append(self._fd, data, self.path)
 
     def close(self) -> None:

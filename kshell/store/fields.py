@@ -36,13 +36,27 @@ class Fields:
     that is None, a field that begins with a quote ends with one, and neither belongs to its text. The text of the
     fields in `singled` stands there."""
 
-    __slots__ = ("block", "data", "ends", "last", "marks", "quoted", "raw", "rows", "singled", "width")
+    __slots__ = (
+        "block",
+        "data",
+        "ends",
+        "last",
+        "marks",
+        "quoted",
+        "raw",
+        "rows",
+        "singled",
+        "width",
+    )
 
     def __init__(self, raw: bytes, marks: Array, rows: int) -> None:
         self.raw, self.data, self.marks, self.rows = raw, np.frombuffer(raw, np.uint8), marks, rows
         self.quoted: set[int] | None = set()
         self.singled: Singled | None = None
-        self.block, self.ends = slice(0), marks  # the rows that were asked for last, and where their fields end
+        self.block, self.ends = (
+            slice(0),
+            marks,
+        )  # the rows that were asked for last, and where their fields end
         self.width = width = max(len(marks) // rows, 1)
         self.last: Array | None = None
         if len(marks) != rows * width or (self.data[marks[width - 1 :: width]] != _END).any():
@@ -51,7 +65,9 @@ class Fields:
     def column(self, i: int, first: int = 0, last: int | None = None) -> Rows:
         """Column i from a row on, up to the last row or another; empty where a row has no such field."""
         rows = slice(first, self.rows if last is None else last)
-        starts, sizes = self._regular(i, rows) if self.last is None else self._ragged(i, rows, self.last)
+        starts, sizes = (
+            self._regular(i, rows) if self.last is None else self._ragged(i, rows, self.last)
+        )
         if self.quoted is None or i in self.quoted:
             inside = self.data.take(starts) == _QUOTE
             inside &= sizes > 1
@@ -61,7 +77,9 @@ class Fields:
                 return self._with_singled(i, rows, starts, sizes, self.singled)
         return Rows(self.raw, starts, sizes, self.data)
 
-    def _with_singled(self, i: int, rows: slice, starts: Array, sizes: Array, other: Singled) -> Rows:
+    def _with_singled(
+        self, i: int, rows: slice, starts: Array, sizes: Array, other: Singled
+    ) -> Rows:
         """The column with the text of such fields behind the text of its rows."""
         low, high = np.searchsorted(other.rows, [rows.start, rows.stop]).tolist()
         at = np.flatnonzero(other.columns[low:high] == i) + low
@@ -96,7 +114,9 @@ class Fields:
 
     def _ragged(self, i: int, rows: slice, last: Array) -> tuple[Array, Array]:
         stop = last[rows]
-        at = np.concatenate([[0], last + 1])[rows] + i  # where the mark behind the field is, if it is there
+        at = (
+            np.concatenate([[0], last + 1])[rows] + i
+        )  # where the mark behind the field is, if it is there
         ends = self.marks[np.minimum(at, stop)].astype(np.int64)
         starts = np.where(at > 0, self.marks[np.minimum(at, stop + 1) - 1].astype(np.int64) + 1, 0)
         starts = np.where(at <= stop, starts, ends)
@@ -156,12 +176,21 @@ class _Quotes:
     part the characters of a kind are bits, of which 64 at a time are one number."""
 
     def __init__(self, raw: bytes, sep: bytes, breaks: bool) -> None:
-        self.raw, self.data, self.sep, self.breaks = raw, np.frombuffer(raw, np.uint8), sep[0], breaks
+        self.raw, self.data, self.sep, self.breaks = (
+            raw,
+            np.frombuffer(raw, np.uint8),
+            sep[0],
+            breaks,
+        )
         self.found: list[Array] = []
         self.opened: list[Array] = []  # the number of the field of each quote that opens one
-        self.doubled: list[tuple[Array, Array]] = []  # the number of the field of each second quote, and its place
+        self.doubled: list[
+            tuple[Array, Array]
+        ] = []  # the number of the field of each second quote, and its place
         self.rows = self.count = 0
-        self.inside = self.closed = False  # does the last character stand in quotes; is it the one that ends them?
+        self.inside = self.closed = (
+            False  # does the last character stand in quotes; is it the one that ends them?
+        )
         self.starts = True  # does a field start behind it?
 
     def read(self) -> bool:
@@ -183,7 +212,9 @@ class _Quotes:
         opening, closing, real = quote & inside, quote & ~inside, mark & ~inside
         behind = _next(closing, self.closed)
         wrong = (opening & ~(_next(real, self.starts) | behind)) | (behind & ~(real | opening))
-        wrong[-1] &= np.uint64((2 << (size - 1) % 64) - 1)  # the text behind the part is not known yet
+        wrong[-1] &= np.uint64(
+            (2 << (size - 1) % 64) - 1
+        )  # the text behind the part is not known yet
         if wrong.any():
             return False
         within = _places_of(mark & inside)
@@ -215,7 +246,11 @@ class _Quotes:
 
     def columns(self, width: int) -> set[int]:
         """The columns with fields in quotes, where each row has so many fields."""
-        return set(np.flatnonzero(np.bincount(np.concatenate([np.zeros(0, np.int64), *self.opened]) % width)).tolist())
+        return set(
+            np.flatnonzero(
+                np.bincount(np.concatenate([np.zeros(0, np.int64), *self.opened]) % width)
+            ).tolist()
+        )
 
     def singled(self, fields: Fields) -> Singled | None:
         """The fields with doubled quotes as they are when each of those is one; None if there is none."""
@@ -316,7 +351,9 @@ def _rewritten(raw: bytes, sep: bytes) -> bytes:
     starts = np.concatenate([[0], ends[:-1] + 1])
     for start, stop in zip(starts[lines].tolist(), ends[lines].tolist(), strict=True):
         parts.append(raw[done:start])
-        parts.append(sep.join([_in_quotes(field, sep) for field in split_fields(raw[start:stop], sep)]))
+        parts.append(
+            sep.join([_in_quotes(field, sep) for field in split_fields(raw[start:stop], sep)])
+        )
         done = stop
     return b"".join([*parts, raw[done:]])
 

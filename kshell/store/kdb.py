@@ -93,7 +93,10 @@ def files_of(path: str, x: Value, packing: Packing | None = None) -> list[tuple[
     else:
         files = [(path, [GENERAL, encode(x, file=True)])]
     if packing is not None and packing.algorithm:
-        return [(name, [compress.pack(b"".join(parts), packing.logical, packing.level)]) for name, parts in files]
+        return [
+            (name, [compress.pack(b"".join(parts), packing.logical, packing.level)])
+            for name, parts in files
+        ]
     return files
 
 
@@ -111,8 +114,14 @@ def _is_nested(x: Value) -> bool:
     """Is it a list whose items are all vectors of fixed-width items?"""
     if x.__class__ is Nd:
         return bool(x.a.ndim == 2 and x.t != T.S)
-    return x.__class__ is List and bool(x.items) and all(
-        item.__class__ is Vec and item.t not in (T.S, T.ENUM) and not item.attr for item in x.items)
+    return (
+        x.__class__ is List
+        and bool(x.items)
+        and all(
+            item.__class__ is Vec and item.t not in (T.S, T.ENUM) and not item.attr
+            for item in x.items
+        )
+    )
 
 
 def _nested(x: Value) -> tuple[Array, Array]:
@@ -160,7 +169,10 @@ def size_of(path: str) -> int:
     if os.path.isfile(where) and os.path.getsize(where) > len(compress.MAGIC):
         with open(where, "rb") as file:
             if file.read(len(compress.MAGIC)) == compress.MAGIC:
-                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
+                with (
+                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+                    memoryview(data) as view,
+                ):
                     return compress.tail_of(view).size
     return before.size if before else os.path.getsize(where)
 
@@ -172,7 +184,11 @@ def contents(path: str) -> Any:
     try:
         with open(where, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size >= _MAPPED else file.read()
+            data: Any = (
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                if size >= _MAPPED
+                else file.read()
+            )
     except OSError as e:
         problem = e
     if problem is not None:
@@ -213,7 +229,9 @@ def _read(path: str) -> Value:
 
 def _general(data: Any) -> Value:
     if data[2:4] == b"\0\0" and len(data) >= 8:
-        return List(list(records(data)))  # a log: what was appended to it is not counted in its head
+        return List(
+            list(records(data))
+        )  # a log: what was appended to it is not counted in its head
     reader = Reader(bytes(data), 2)
     x = reader.value()
     if reader.at != len(reader.data):
@@ -276,7 +294,9 @@ def _vector(data: Any, at: int, dom: str = "") -> Value:
         raise QError("corrupt")
     size = T.TYPE[t].size
     if n == 0:
-        n = (len(data) - at - 16) // size  # files made by appending may not have their count written back
+        n = (
+            len(data) - at - 16
+        ) // size  # files made by appending may not have their count written back
     if n < 0 or at + 16 + n * size > len(data):
         raise QError("corrupt")
     return Vec(t, np.frombuffer(data, T.DTYPE[t], n, at + 16), attr, dom)
@@ -304,7 +324,9 @@ def _items(entries: Array, data: Any) -> Value:
         return List([])
     if int(at.max()) >= len(data):
         raise QError("corrupt")
-    return _same(at, short, data) or List([_item(data, int(k), bool(s)) for k, s in zip(at, short, strict=True)])
+    return _same(at, short, data) or List(
+        [_item(data, int(k), bool(s)) for k, s in zip(at, short, strict=True)]
+    )
 
 
 def _same(at: Array, short: Array, data: Any) -> Value | None:
@@ -343,13 +365,24 @@ def _item(data: Any, at: int, short: bool) -> Value:
     if start + n * row.size > len(data):
         raise QError("corrupt")
     array = np.frombuffer(data, row.dtype, n, start)
-    return Vec(t, array) if t > 0 else char(chr(array[0])) if row.num == T.C else atom(row.num, array[0])
+    return (
+        Vec(t, array)
+        if t > 0
+        else char(chr(array[0]))
+        if row.num == T.C
+        else atom(row.num, array[0])
+    )
 
 
 def _old(data: Any) -> Value:
     """A vector as kdb+ wrote it before its counts had 64 bits."""
     t, attr, n = struct.unpack("<bxBxi", bytes(data[8:16]))
-    if t not in T.DTYPE or t in (T.S, T.ENUM) or attr >= len(ATTRS) or not 0 <= n * T.TYPE[t].size <= len(data) - 16:
+    if (
+        t not in T.DTYPE
+        or t in (T.S, T.ENUM)
+        or attr >= len(ATTRS)
+        or not 0 <= n * T.TYPE[t].size <= len(data) - 16
+    ):
         raise QError("type")
     return Vec(t, np.frombuffer(data, T.DTYPE[t], n, 16), ATTRS[attr])
 
@@ -382,9 +415,20 @@ def append(files: Sequence[tuple[str, Value]]) -> bool:
                 if not _can_append(first, x):
                     return False
                 targets.append((f, x, first, None if x.__class__ is Vec else opened(path + "#")))
-            note([b for (path, _), (f, _, first, g) in zip(files, targets, strict=True)
-                  for b in (_before(path, f, first), *([] if g is None else [_before(path + "#", g)]))])
-            heads = [_poured(f, first, x) if g is None else _poured_items(f, first, g, x) for f, x, first, g in targets]
+            note(
+                [
+                    b
+                    for (path, _), (f, _, first, g) in zip(files, targets, strict=True)
+                    for b in (
+                        _before(path, f, first),
+                        *([] if g is None else [_before(path + "#", g)]),
+                    )
+                ]
+            )
+            heads = [
+                _poured(f, first, x) if g is None else _poured_items(f, first, g, x)
+                for f, x, first, g in targets
+            ]
             for f, at, head in heads:
                 _put(f, at, head)
         return True
@@ -400,16 +444,28 @@ def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
     """The record by which a file that begins so is restored if appending to it fails."""
     about = os.fstat(f.fileno())
     at = 0 if first[:2] == VECTOR else PAGE - 16
-    return unfinished.Before(os.path.basename(path), about.st_ino, about.st_size, at, first[at : at + 16])
+    return unfinished.Before(
+        os.path.basename(path), about.st_ino, about.st_size, at, first[at : at + 16]
+    )
 
 
 def _can_append(first: bytes, x: Value) -> bool:
     """Is a file that begins so one that x can be appended to in place?"""
     if x.__class__ is not Vec:
-        return _is_nested(x) and first[:2] == PAGED and len(first) == PAGE and first[PAGE - 14] == ANYMAP
+        return (
+            _is_nested(x)
+            and first[:2] == PAGED
+            and len(first) == PAGE
+            and first[PAGE - 14] == ANYMAP
+        )
     if x.t == T.ENUM:
-        return first[:2] == PAGED and first[PAGE - 14] == T.ENUM and (
-            first[16 : PAGE - 16].split(b"\0", 1)[0] == x.dom.encode("utf-8", "surrogateescape"))
+        return (
+            first[:2] == PAGED
+            and first[PAGE - 14] == T.ENUM
+            and (
+                first[16 : PAGE - 16].split(b"\0", 1)[0] == x.dom.encode("utf-8", "surrogateescape")
+            )
+        )
     return x.t != T.S and first[:2] == VECTOR and first[2] == x.t
 
 

@@ -7,20 +7,31 @@ from collections.abc import Iterable
 
 _MAKE = "Python makes a checkpoint of it: "
 _NUMPY = _MAKE + 'torch.save({{"x": torch.from_numpy(numpy.load("{0}"))}}, "{1}.pt")'
-_ARCHIVE = _MAKE + 'torch.save({k: torch.from_numpy(v) for k, v in numpy.load("{0}").items()}, "{1}.pt")'
+_ARCHIVE = (
+    _MAKE + 'torch.save({k: torch.from_numpy(v) for k, v in numpy.load("{0}").items()}, "{1}.pt")'
+)
 # how a file begins: what it is, and what to do with it; {0} is its path, {1} that without its ending
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x93NUMPY", "an array of NumPy", _NUMPY),
     (b"GGUF", "a GGUF file", ""),
-    (b"PAR1", "a Parquet file", "in Python a Session takes it as a table: s.t = pyarrow.parquet.read_table(\"{0}\")"),
-    (b"ARROW1", "an Arrow file",
-     "in Python a Session takes it as a table: s.t = pyarrow.ipc.open_file(\"{0}\").read_all()"),
+    (
+        b"PAR1",
+        "a Parquet file",
+        'in Python a Session takes it as a table: s.t = pyarrow.parquet.read_table("{0}")',
+    ),
+    (
+        b"ARROW1",
+        "an Arrow file",
+        'in Python a Session takes it as a table: s.t = pyarrow.ipc.open_file("{0}").read_all()',
+    ),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", ""),
-    (b"\x89PNG", "a picture", ""), (b"\xff\xd8\xff", "a picture", ""),
+    (b"\x89PNG", "a picture", ""),
+    (b"\xff\xd8\xff", "a picture", ""),
     (b"\x1f\x8b", "compressed by gzip", "gunzip gives the file that is in it"),
     (b"\xfd7zXZ", "compressed by xz", "unxz gives the file that is in it"),
     (b"kxzipped", "a compressed file of q", "get`:{0} reads it"),
-    (b"\xff\x01", "a file of q", "get`:{0} reads it"), (b"\xfe ", "a file of q", "get`:{0} reads it"),
+    (b"\xff\x01", "a file of q", "get`:{0} reads it"),
+    (b"\xfe ", "a file of q", "get`:{0} reads it"),
     (b"\xfd ", "a file of q", "get`:{0} reads it"),
 )
 
@@ -39,7 +50,9 @@ def kind_of_archive(path: str, members: Iterable[str]) -> tuple[str, str]:
     """The same of a zip file with these members."""
     names = list(members)
     if names and all(name.endswith(".npy") for name in names) and "manifest.json" not in names:
-        return "an archive of arrays of NumPy", _ARCHIVE.replace("{0}", path).replace("{1}", os.path.splitext(path)[0])
+        return "an archive of arrays of NumPy", _ARCHIVE.replace("{0}", path).replace(
+            "{1}", os.path.splitext(path)[0]
+        )
     if "manifest.json" in names:
         return "a snapshot", f"resume`:{path} brings its session back"
     return "", ""

@@ -26,7 +26,9 @@ _EPOCH = {T.D: np.datetime64("2000-01-01", "D"), T.M: np.datetime64("2000-01", "
 
 def kind_of(names: list[str]) -> tuple[str, int, list[str]] | None:
     """Field, type and folders of the partitions among some names; None if there are none."""
-    found = [name for name in names if name[:1].isdigit() and any(p.match(name) for _, _, p in KINDS)]
+    found = [
+        name for name in names if name[:1].isdigit() and any(p.match(name) for _, _, p in KINDS)
+    ]
     for field, t, pattern in KINDS:
         if found and all(pattern.match(n) for n in found):
             return field, t, found
@@ -67,7 +69,9 @@ class Database:
         self.per_segment: list[list[int]] = []
         kind = None
         for folder in self.segments or [self.root]:
-            here = kind_of(unfinished.names_in(folder) if os.path.isdir(folder) or not self.segments else [])
+            here = kind_of(
+                unfinished.names_in(folder) if os.path.isdir(folder) or not self.segments else []
+            )
             self.per_segment.append([])
             if here is not None:
                 kind = here
@@ -130,7 +134,10 @@ class Database:
                 if name not in self.prototypes and splay.is_splayed(path):
                     t = splay.read(path)
                     self.tables.setdefault(name, t.names)
-                    if any(not splay.is_splayed(f"{self.folder(k)}/{name}") for k in range(len(self.pv))):
+                    if any(
+                        not splay.is_splayed(f"{self.folder(k)}/{name}")
+                        for k in range(len(self.pv))
+                    ):
                         self.prototypes[name] = empty_like(t)
 
 
@@ -176,7 +183,11 @@ class PartCols(splay.LazyCols):
 
     def there(self) -> bool:
         """Is it in the first partition, of those in view, or taken as empty where it is not?"""
-        return self.name in self.db.prototypes or not self.db.pv or splay.is_splayed(f"{self.db.folder(0)}/{self.name}")
+        return (
+            self.name in self.db.prototypes
+            or not self.db.pv
+            or splay.is_splayed(f"{self.db.folder(0)}/{self.name}")
+        )
 
     def shown(self) -> list[str]:
         return self.names[1:]
@@ -242,5 +253,3 @@ def check(root: str) -> list[list[str]]:
             splay.write(f"{db.folder(i)}/{name}", like[name])
         out.append([db.folder(i)] if lacking else [])
     return out
-
-

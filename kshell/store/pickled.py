@@ -37,8 +37,13 @@ class Reader:
     `persistent(id)` what is kept outside the pickle. `need` is told the bytes that what is made next needs in memory,
     about, and may refuse."""
 
-    def __init__(self, data: bytes, named: Callable[[str], Any], persistent: Callable[[Any], Any],
-                 need: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        named: Callable[[str], Any],
+        persistent: Callable[[Any], Any],
+        need: Callable[[int], None],
+    ) -> None:
         self.data, self.named, self.persistent, self.need = data, named, persistent, need
         self.at = self.made = 0  # made: values so far
         self.stack: list[Any] = []
@@ -125,12 +130,16 @@ class Reader:
         args, maker = self.pop(), self.pop()
         if maker.__class__ is not Maker or args.__class__ is not tuple:
             raise Refused(f"a call of a {type(maker).__name__}")
-        self.need(maker.cost + (maker.each * len(args[0]) if args and hasattr(args[0], "__len__") else 0))
+        self.need(
+            maker.cost + (maker.each * len(args[0]) if args and hasattr(args[0], "__len__") else 0)
+        )
         self.push(maker.make(*args), 8)
 
     def _build(self) -> None:
         state, target = self.pop(), self.stack[-1]
-        if target.__class__ is not dict or state.__class__ is not dict:  # attributes of a state_dict: not kept
+        if (
+            target.__class__ is not dict or state.__class__ is not dict
+        ):  # attributes of a state_dict: not kept
             raise Refused(f"attributes of a {type(target).__name__}")
 
     def _persistent(self) -> None:
@@ -202,7 +211,9 @@ class Reader:
 
 def plain_key(k: Any) -> Any:
     """The key of a dictionary or an item of a set: a number, a text, or a tuple of them."""
-    if k.__class__ not in _KEYS and not (k.__class__ is tuple and all(i.__class__ in _KEYS for i in k)):
+    if k.__class__ not in _KEYS and not (
+        k.__class__ is tuple and all(i.__class__ in _KEYS for i in k)
+    ):
         raise Refused(f"a key that is a {type(k).__name__}")
     return k
 

@@ -13,9 +13,30 @@ from typing import Any, BinaryIO, NamedTuple
 
 from kshell.store.archive import Room, bounded
 
+# fmt: off  # a table
 # names of the types and the bytes of an item
-SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E5M2FNUZ": 1, "F8_E4M3FNUZ": 1, "F8_E8M0": 1,
-         "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8, "C64": 8}
+SIZES = {
+    "BOOL": 1,
+    "U8": 1,
+    "I8": 1,
+    "F8_E5M2": 1,
+    "F8_E4M3": 1,
+    "F8_E5M2FNUZ": 1,
+    "F8_E4M3FNUZ": 1,
+    "F8_E8M0": 1,
+    "I16": 2,
+    "U16": 2,
+    "F16": 2,
+    "BF16": 2,
+    "I32": 4,
+    "U32": 4,
+    "F32": 4,
+    "F64": 8,
+    "I64": 8,
+    "U64": 8,
+    "C64": 8,
+}
+# fmt: on
 DIGEST = "kshell_sha256"
 OWN = "kshell"  # in the metadata of what was written here: there must be a digest
 MOST = 100_000_000  # bytes of a header
@@ -86,8 +107,10 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
     for name, _, _ in sorted(tensors, key=lambda t: -SIZES[t[1]]):
         starts[name] = at
         at += lengths[name]
-    return [Place(name, dtype, tuple(shape), starts[name], starts[name] + lengths[name])
-            for name, dtype, shape in tensors]
+    return [
+        Place(name, dtype, tuple(shape), starts[name], starts[name] + lengths[name])
+        for name, dtype, shape in tensors
+    ]
 
 
 def described(places: Sequence[Place], meta: dict[str, str]) -> bytes:
@@ -100,7 +123,11 @@ def header(places: Sequence[Place], meta: dict[str, str]) -> bytes:
     """The first bytes of a file."""
     text: dict[str, Any] = {_META: meta} if meta else {}
     text |= {
-        place.name: {"dtype": place.dtype, "shape": list(place.shape), "data_offsets": [place.start, place.end]}
+        place.name: {
+            "dtype": place.dtype,
+            "shape": list(place.shape),
+            "data_offsets": [place.start, place.end],
+        }
         for place in places
     }
     data = json.dumps(text, separators=(",", ":")).encode()

@@ -18,7 +18,18 @@ from kshell.store import codec
 from kshell.store.archive import Archive, Member, member
 from kshell.values.base import types as T
 from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, flat_list
-from kshell.values.base.functions import Comp, Derived, Function, Handle, Iter, Lambda, ListProj, Prim, Proj, View
+from kshell.values.base.functions import (
+    Comp,
+    Derived,
+    Function,
+    Handle,
+    Iter,
+    Lambda,
+    ListProj,
+    Prim,
+    Proj,
+    View,
+)
 
 Form = list[Any]
 _SHORT = 1 << 10  # bytes; what is longer is a member
@@ -102,8 +113,12 @@ class Encoder:
             return ["flat", x.flat.t, self.array(x.flat.a), self.array(x.flat.ends)]
         if cls is List and len(x) > _SHORT and not x.attr and _alike(x.items):
             sizes = np.fromiter(map(len, x.items), np.int64, len(x))
-            return ["flat", x.items[0].t, self.array(np.concatenate([i.a for i in x.items])),
-                    self.array(np.cumsum(sizes))]
+            return [
+                "flat",
+                x.items[0].t,
+                self.array(np.concatenate([i.a for i in x.items])),
+                self.array(np.cumsum(sizes)),
+            ]
         if isinstance(x, Handle):
             if self.handle is None:
                 raise QError("type")
@@ -127,7 +142,12 @@ class Encoder:
         there = np.zeros(int(x.a.max()) + 1, bool)
         there[x.a] = True
         place = np.cumsum(there, dtype=np.int32) - np.int32(1)
-        return ["s", x.attr, self.array(place[x.a]), self._coded(Vec(T.S, np.flatnonzero(there).astype(x.a.dtype)))]
+        return [
+            "s",
+            x.attr,
+            self.array(place[x.a]),
+            self._coded(Vec(T.S, np.flatnonzero(there).astype(x.a.dtype))),
+        ]
 
     def _coded(self, x: Value) -> Form:
         data = codec.encode(x, file=True)
@@ -183,7 +203,11 @@ class Decoder:
 
     def _typed(self, t: int, i: int) -> np.ndarray:
         a = self.archive.array(i)
-        if not _fixed(t) or a.dtype != T.DTYPE[t] or (t == T.B and a.size and int(a.view(np.uint8).max()) > 1):
+        if (
+            not _fixed(t)
+            or a.dtype != T.DTYPE[t]
+            or (t == T.B and a.size and int(a.view(np.uint8).max()) > 1)
+        ):
             raise ValueError(f"array {i} has a wrong type")
         return a
 
@@ -195,8 +219,16 @@ class Decoder:
 
     def _symbols(self, attr: str, i: int, form: Form) -> Value:
         a, names = self.archive.array(i), self.value(form)
-        if a.dtype != np.int32 or a.ndim != 1 or not len(a) or names.__class__ is not Vec or names.t != T.S or \
-                attr not in codec.ATTRS or int(a.min()) < 0 or int(a.max()) >= len(names):
+        if (
+            a.dtype != np.int32
+            or a.ndim != 1
+            or not len(a)
+            or names.__class__ is not Vec
+            or names.t != T.S
+            or attr not in codec.ATTRS
+            or int(a.min()) < 0
+            or int(a.max()) >= len(names)
+        ):
             raise ValueError(f"array {i} has wrong symbols")
         for at in range(0, len(a), _PIECE):
             a[at : at + _PIECE] = names.a[a[at : at + _PIECE]]
@@ -211,8 +243,13 @@ class Decoder:
     def _flat(self, t: int, i: int, j: int) -> Value:
         a, ends = self._typed(t, i), self.archive.array(j)
         sizes = np.diff(ends, prepend=0)
-        if a.ndim != 1 or ends.ndim != 1 or ends.dtype.kind != "i" or (sizes < 0).any() or \
-                (ends[-1] if len(ends) else 0) > len(a):
+        if (
+            a.ndim != 1
+            or ends.ndim != 1
+            or ends.dtype.kind != "i"
+            or (sizes < 0).any()
+            or (ends[-1] if len(ends) else 0) > len(a)
+        ):
             raise ValueError(f"array {j} has wrong ends")
         return flat_list(t, a, ends)
 
@@ -223,14 +260,20 @@ class Decoder:
 
     def _dict(self, k: Form, v: Form, attr: str) -> Value:
         keys, values = self.value(k), self.value(v)
-        if not all(isinstance(x, Vec | List | Table | Dict) for x in (keys, values)) or len(keys) != len(values):
+        if not all(isinstance(x, Vec | List | Table | Dict) for x in (keys, values)) or len(
+            keys
+        ) != len(values):
             raise ValueError("a wrong dictionary")
         return Dict(keys, values, "s" if attr == "s" else "")
 
     def _table(self, names: list[str], cols: list[Form]) -> Value:
         made = [self.value(column) for column in cols]
-        if len(names) != len(made) or any(name.__class__ is not str for name in names) or not all(
-                isinstance(c, Vec | List | Table | Dict) for c in made) or len(set(map(len, made))) > 1:
+        if (
+            len(names) != len(made)
+            or any(name.__class__ is not str for name in names)
+            or not all(isinstance(c, Vec | List | Table | Dict) for c in made)
+            or len(set(map(len, made))) > 1
+        ):
             raise ValueError("a wrong table")
         return Table(list(names), made)
 
@@ -261,8 +304,14 @@ class Decoder:
         room.need(len(data))
         return codec.decode(data, need=room.need)
 
-    def _lambda(self, text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0) -> Value:
-        if ctx[:1] != "." or any(x.__class__ is not str for x in (own, shown, file)) or line.__class__ is not int:
+    def _lambda(
+        self, text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0
+    ) -> Value:
+        if (
+            ctx[:1] != "."
+            or any(x.__class__ is not str for x in (own, shown, file))
+            or line.__class__ is not int
+        ):
             raise ValueError("a wrong function")
         return codec.LAMBDA.fn(text, ctx, own, shown, file, line)
 
@@ -294,4 +343,6 @@ _READ: dict[str, Callable[..., Value]] = {
 
 def is_value(x: Any) -> bool:
     """Is x what a variable can stand for?"""
-    return x is NIL or atom_t(x) != 0 or isinstance(x, Vec | List | Dict | Table | Function | Handle)
+    return (
+        x is NIL or atom_t(x) != 0 or isinstance(x, Vec | List | Dict | Table | Function | Handle)
+    )

@@ -148,7 +148,9 @@ def storable(col: Value) -> bool:
     if not isinstance(col, List):
         return False
     return getattr(col, "t", 0) != T.S and all(
-        item.__class__ is not Vec or item.t != T.S for item in (col.items if col.__class__ is List else ()))
+        item.__class__ is not Vec or item.t != T.S
+        for item in (col.items if col.__class__ is List else ())
+    )
 
 
 def append(path: str, rows: Table) -> bool:
@@ -158,4 +160,6 @@ def append(path: str, rows: Table) -> bool:
         return False
     if any(not storable(column) for column in rows.cols):
         return False
-    return kdb.append([(f"{path}/{name}", column) for name, column in zip(rows.names, rows.cols, strict=True)])
+    return kdb.append(
+        [(f"{path}/{name}", column) for name, column in zip(rows.names, rows.cols, strict=True)]
+    )

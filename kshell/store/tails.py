@@ -11,10 +11,14 @@ from collections.abc import Iterator
 
 from kshell.store import kdb
 
-MOST = 1 << 26  # bytes of a record that may be cut off; more is no record that was begun, but damage
+MOST = (
+    1 << 26
+)  # bytes of a record that may be cut off; more is no record that was begun, but damage
 _PIECE = 1 << 16
 _RECORD = b'{"step": '  # the beginning of each line of JSON
-_WHOLE: dict[tuple[int, int], tuple[int, int]] = {}  # logs found whole: their size, and when they were changed
+_WHOLE: dict[
+    tuple[int, int], tuple[int, int]
+] = {}  # logs found whole: their size, and when they were changed
 
 
 @contextlib.contextmanager
@@ -59,7 +63,10 @@ def mend_log(fd: int, path: str) -> int:
     """Cut off the last message of a log that is open, if not all of it is there; the bytes of that, 0 for none. What is
     no log, or has other damage, is left as it is."""
     about = os.fstat(fd)
-    if not about.st_size or _WHOLE.get((about.st_dev, about.st_ino)) == (about.st_size, about.st_mtime_ns):
+    if not about.st_size or _WHOLE.get((about.st_dev, about.st_ino)) == (
+        about.st_size,
+        about.st_mtime_ns,
+    ):
         return 0
     with open(path, "rb") as file:
         if file.read(4) != kdb.GENERAL + b"\0\0":

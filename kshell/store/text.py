@@ -82,7 +82,11 @@ def split_pairs(data: bytes, sep: bytes) -> list[bytes]:
 def columns(data: bytes, sep: bytes, n: int, breaks: bool = False) -> list[list[bytes]]:
     """The first n columns of separated text; a short line has empty fields. All at once if no field is quoted. With
     `breaks`, a line's end in quotes belongs to its field."""
-    lines = split_pairs(data.replace(b"\r\n", b"\n").removesuffix(b"\n"), b"\n") if breaks else lines_of(data)
+    lines = (
+        split_pairs(data.replace(b"\r\n", b"\n").removesuffix(b"\n"), b"\n")
+        if breaks
+        else lines_of(data)
+    )
     if b'"' not in data and lines:
         per = lines[0].count(sep) + 1
         flat = sep.join(lines).split(sep)

@@ -131,7 +131,7 @@ def _remove_left(path: str) -> None:
     with contextlib.suppress(OSError):
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
-            pid = os.path.basename(path)[len(MARK):].partition("-")[0]
+            pid = os.path.basename(path)[len(MARK) :].partition("-")[0]
             if lock(fd, pid=int(pid) if pid.isdigit() else 0) and _stands(fd, path):
                 remove(path)
         finally:
@@ -272,7 +272,10 @@ def _records(fd: int) -> tuple[int, list[Before]]:
         data = os.pread(fd, os.fstat(fd).st_size, 0)
         if data.endswith(b"\n"):
             pid, files = json.loads(data)
-            return pid, [Before(name, inode, size, at, bytes.fromhex(head)) for name, inode, size, at, head in files]
+            return pid, [
+                Before(name, inode, size, at, bytes.fromhex(head))
+                for name, inode, size, at, head in files
+            ]
     return 0, []
 
 
@@ -297,7 +300,7 @@ def look(path: str) -> tuple[str, Before | None]:
     folder = path[: path.rfind("/") + 1]
     if not os.access(folder + SAVE, os.F_OK) or settle(folder or "."):
         return path, None
-    name, held = path[len(folder):], folder + SAVE
+    name, held = path[len(folder) :], folder + SAVE
     if os.path.isdir(held):
         there = f"{held}/{name}"
         return there if os.path.exists(there) else path, None
@@ -305,7 +308,9 @@ def look(path: str) -> tuple[str, Before | None]:
         fd = os.open(held, os.O_RDONLY)
         try:
             inode = os.stat(path).st_ino
-            return path, next((b for b in _records(fd)[1] if b.name == name and b.inode == inode), None)
+            return path, next(
+                (b for b in _records(fd)[1] if b.name == name and b.inode == inode), None
+            )
         finally:
             os.close(fd)
     return path, None

@@ -23,7 +23,19 @@ from pathlib import Path
 from typing import Any
 
 from kshell.store import kdb
-from kshell.values.base.core import NIL, Atom, Dict, List, Special, Sym, Table, Value, Vec, seq_items, text_of
+from kshell.values.base.core import (
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Special,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    seq_items,
+    text_of,
+)
 from kshell.values.base.types import C
 
 HERE = Path(__file__).parent

@@ -16,7 +16,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from kshell.families.mlbench.fp16 import FP16
-from kshell.families.mlbench.optimizers import CentralizedSparsifiedSGD, DecentralizedSGD, neighbors_of
+from kshell.families.mlbench.optimizers import (
+    CentralizedSparsifiedSGD,
+    DecentralizedSGD,
+    neighbors_of,
+)
 from kshell.families.mlbench.powersgd import PowerSGD
 from kshell.families.streamer.optimizer import Streamer
 from kshell.optim import comm

@@ -87,16 +87,24 @@ class RuleWrap(wraps.Wrap):
         self._squares: list[float] = []
 
     def options(self) -> Dict:
-        return symdict(["rule", "options"], [sym(self.entry.name), options_q(self.entry.options, self.values)])
+        return symdict(
+            ["rule", "options"], [sym(self.entry.name), options_q(self.entry.options, self.values)]
+        )
 
     def kept(self) -> dict[str, Any]:
         state = self.rule.state_dict()
         accum = state.pop("accum_scale")
-        return {"progress": state.pop("progress"), "accum": math.nan if accum is None else accum, **state}
+        return {
+            "progress": state.pop("progress"),
+            "accum": math.nan if accum is None else accum,
+            **state,
+        }
 
     def keep(self, tree: dict[str, Any]) -> None:
         accum = None if math.isnan(tree["accum"]) else tree["accum"]
-        self.rule.load_state_dict({**tree, "accum_scale": accum})  # puts gradients where the parameters are
+        self.rule.load_state_dict(
+            {**tree, "accum_scale": accum}
+        )  # puts gradients where the parameters are
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
@@ -138,7 +146,10 @@ class RuleWrap(wraps.Wrap):
 def _refusing(call: str, fn: Any) -> Any:
     """fn(), whose ValueError becomes a q error with the names of the options."""
     names = {
-        option.torch: option.name for entry in registry.entries("rule") for option in entry.options if option.torch
+        option.torch: option.name
+        for entry in registry.entries("rule")
+        for option in entry.options
+        if option.torch
     }
     try:
         return fn()
@@ -153,8 +164,11 @@ def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
     if "fp16" in o.wraps or o.abilities.gathers or o.record.closure:
         w.rule.noise.detach()
-        raise CallError("scale", f"the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled",
-                        says=(o.entry.name,))
+        raise CallError(
+            "scale",
+            f"the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled",
+            says=(o.entry.name,),
+        )
     try:
         w.rule.noise.agree("scale")
     except BaseException:
@@ -176,8 +190,11 @@ def restored(d: Dict, o: Opt) -> RuleWrap:
     fields = dict(pairs(d))
     name = fields.get("rule")
     if name.__class__ is not Sym or "options" not in fields:
-        raise CallError("scale", "unrecognized state, expecting the name of a rule and its options",
-                        says=("rule", "options", "state"))
+        raise CallError(
+            "scale",
+            "unrecognized state, expecting the name of a rule and its options",
+            says=("rule", "options", "state"),
+        )
     entry = entry_of(name.s)
     w = RuleWrap(entry, parse(entry, [], pairs(fields["options"])), o)
     if "state" in fields:
@@ -199,12 +216,17 @@ def from_record(d: Dict, o: Opt, around: bool) -> RuleWrap:
 
 
 def _load(w: RuleWrap, s: dict[str, Value]) -> None:
-    missing = [k for k in ("progress", "accum", "sqr", "var", "sums", "biased", "last") if k not in s]
+    missing = [
+        k for k in ("progress", "accum", "sqr", "var", "sums", "biased", "last") if k not in s
+    ]
     if missing:
         raise CallError("scale", f"the state has no {missing[0]}", says=(missing[0], "state"))
     numbers = [s["sqr"], s["var"], *seq_items(s["sums"])]
-    if s["progress"].__class__ is not float or s["accum"].__class__ is not float or \
-            any(number.__class__ is not Vec or number.t != T.F for number in numbers):
+    if (
+        s["progress"].__class__ is not float
+        or s["accum"].__class__ is not float
+        or any(number.__class__ is not Vec or number.t != T.F for number in numbers)
+    ):
         raise CallError("scale", "unrecognized state, expecting floats")
     _refusing("scale", lambda: w.keep({key: StateFromQ().value(value) for key, value in s.items()}))
 
@@ -212,8 +234,18 @@ def _load(w: RuleWrap, s: dict[str, Value]) -> None:
 # ------------------------------------------------------------------ scale and gns
 
 
-@api("scale", "scale(o;name;options..)", "scale(s;options..)", "scale s", "scale(o;state)", "scale o", "scale(o;::)",
-     held=True, since="kshell", effect="reads1")
+@api(
+    "scale",
+    "scale(o;name;options..)",
+    "scale(s;options..)",
+    "scale s",
+    "scale(o;state)",
+    "scale o",
+    "scale(o;::)",
+    held=True,
+    since="kshell",
+    effect="reads1",
+)
 def scale(x: Value) -> Value:
     """Put a rule around an optimizer that scales its learning rates for each step: a handle of the rule.
 
@@ -273,7 +305,9 @@ def _change(w: RuleWrap, given: Sequence[Value]) -> None:
     found = pairs(given[0])
     for key, _ in found:
         if key not in ("accum", "lossscale"):
-            raise CallError("scale", f"{key} cannot be changed, only accum and lossscale", says=(key,))
+            raise CallError(
+                "scale", f"{key} cannot be changed, only accum and lossscale", says=(key,)
+            )
     values = parse_options(w.entry.name, w.entry.options, [], found, kind="rule")
 
     def change() -> None:
@@ -322,8 +356,10 @@ def gns(x: Value) -> Value:
         scale_ = scale_ or noise.accum_scale
     if factors is None:
         factors, gain = rule.factors(scale_), noise.gain(scale_)
-    return symdict(["scale", "sqr", "var", "factor", "gain", "progress"],
-                   [scale_, floats(noise.sqr), floats(noise.var), floats(factors), gain, rule.progress])
+    return symdict(
+        ["scale", "sqr", "var", "factor", "gain", "progress"],
+        [scale_, floats(noise.sqr), floats(noise.var), floats(factors), gain, rule.progress],
+    )
 
 
 def _table(rule: Any, x: Value) -> Value:
@@ -331,10 +367,14 @@ def _table(rule: Any, x: Value) -> Value:
     if numbers is None or not all(number > 0 and math.isfinite(number) for number in numbers):
         raise CallError("gns", "expecting a rule and scales above 0")
     factors = np.array([rule.factors(number) for number in numbers])
-    cols = floats(factors[:, 0]) if factors.ndim == 2 and factors.shape[1] == 1 else \
-        collapse([floats(factor) for factor in factors])
+    cols = (
+        floats(factors[:, 0])
+        if factors.ndim == 2 and factors.shape[1] == 1
+        else collapse([floats(factor) for factor in factors])
+    )
     return Table(
-        ["scale", "factor", "gain"], [floats(numbers), cols, floats([rule.noise.gain(number) for number in numbers])]
+        ["scale", "factor", "gain"],
+        [floats(numbers), cols, floats([rule.noise.gain(number) for number in numbers])],
     )
 
 
@@ -344,8 +384,13 @@ def _table(rule: Any, x: Value) -> Value:
 @behaviour("backward", RuleHandle)
 def _backward(h: RuleHandle, *rest: Value) -> Value:
     mode = rest[1].s if len(rest) == 2 and rest[1].__class__ is Sym else "free"
-    if not rest or len(rest) > 2 or not isinstance(rest[0], TensorHandle) or mode not in MODES or \
-            (len(rest) == 2 and rest[1].__class__ is not Sym):
+    if (
+        not rest
+        or len(rest) > 2
+        or not isinstance(rest[0], TensorHandle)
+        or mode not in MODES
+        or (len(rest) == 2 and rest[1].__class__ is not Sym)
+    ):
         raise CallError("backward", "expecting a rule, a loss and optional mode")
     retain, create = MODES[mode]
     wraps.backward(h.obj.opt, as_tensor(rest[0]), retain_graph=retain, create_graph=create)
@@ -355,7 +400,9 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
 @behaviour("step", RuleHandle)
 def _step(h: RuleHandle, *rest: Value) -> Value:
     if h.obj.opt.wraps.get("scale") is not h.obj:
-        raise CallError("step", "the rule is no longer that of its optimizer", says=("rule", "optimizer"))
+        raise CallError(
+            "step", "the rule is no longer that of its optimizer", says=("rule", "optimizer")
+        )
     return step_with(h.obj.opt, rest)
 
 
@@ -406,7 +453,10 @@ def _holds(h: RuleHandle) -> list[Any]:
 
 def _rules() -> Table:
     found = sorted(registry.entries("rule"), key=lambda e: e.name)
-    return Table(["rule", "options"], [sym_vec([e.name for e in found]), List([options_q(e.options) for e in found])])
+    return Table(
+        ["rule", "options"],
+        [sym_vec([e.name for e in found]), List([options_q(e.options) for e in found])],
+    )
 
 
 TOPICS["rule"] = "", _rules

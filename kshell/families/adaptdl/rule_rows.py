@@ -24,32 +24,65 @@ from kshell.extend import (
 Values = dict[str, Any]
 
 COMMON = (
-    Option("accum", "double", None, "accum_scale", "batch of a micro-step over all processes, in base batches; "
-           "if not given, by local and base, or the number of processes"),
+    Option(
+        "accum",
+        "double",
+        None,
+        "accum_scale",
+        "batch of a micro-step over all processes, in base batches; "
+        "if not given, by local and base, or the number of processes",
+    ),
     Option("base", "long", None, "", "base batch", low=1),
     Option("local", "long", None, "", "batch of a micro-step on this process", low=1),
-    Option("lossscale", "double", 1.0, "loss_scale", "what losses are multiplied by; gradients are divided by it"))
+    Option(
+        "lossscale",
+        "double",
+        1.0,
+        "loss_scale",
+        "what losses are multiplied by; gradients are divided by it",
+    ),
+)
 
 
 def row(name: str, cls: str, doc: str, *options: Option, at: Any = None) -> Entry:
     """Register a rule: `cls` is the dotted name of its class, or its name in kshell.families.adaptdl.rules."""
     at = at or sys._getframe(1)
-    return registry.add(Entry(name, "rule", doc=doc, options=(*options, *COMMON), topic="rules", since="kshell",
-                              target=cls if "." in cls else f"kshell.families.adaptdl.rules.{cls}",
-                              file=at.f_code.co_filename, line=at.f_lineno))
+    return registry.add(
+        Entry(
+            name,
+            "rule",
+            doc=doc,
+            options=(*options, *COMMON),
+            topic="rules",
+            since="kshell",
+            target=cls if "." in cls else f"kshell.families.adaptdl.rules.{cls}",
+            file=at.f_code.co_filename,
+            line=at.f_lineno,
+        )
+    )
 
 
 def rule(name: str, *options: Option) -> Callable[[type], type]:
     """Register a subclass of kshell.families.adaptdl.rules.ScalingRule, as its decorator; its docstring is its help."""
 
     def register(cls: type) -> type:
-        row(name, f"{cls.__module__}.{cls.__qualname__}", inspect.getdoc(cls) or name, *options, at=sys._getframe(1))
+        row(
+            name,
+            f"{cls.__module__}.{cls.__qualname__}",
+            inspect.getdoc(cls) or name,
+            *options,
+            at=sys._getframe(1),
+        )
         return cls
 
     return register
 
 
-row("adascale", "AdaScale", """The gain of the step, for each parameter group: between 1 and the scale.
+# fmt: off  # a table
+row(
+    "adascale",
+    "AdaScale",
+    """The gain of the step, for each parameter group: between 1 and the scale.
 
 Johnson et al. 2020, arXiv 2007.05105. As rates are scaled by what a step is worth, one schedule does for any batch.
 
@@ -61,8 +94,12 @@ q)step s
 q)gns[s]`scale`factor
 2f
 ,1.125
-""")
-row("adamscale", "AdamScale", """The root of adascale's factor, for optimizers of Adam's kind.
+""",
+)
+row(
+    "adamscale",
+    "AdamScale",
+    """The root of adascale's factor, for optimizers of Adam's kind.
 
 q)t:tensor(2#0e;`grad)
 q)s:scale(opt(`adam;t);`adamscale)
@@ -71,43 +108,76 @@ q)backward Sum mul(t;3 2e)
 q)step s
 q)gns[s]`factor
 ,1.06066
-""")
-row("linear", "LinearScale", """The scale itself.
+""",
+)
+row(
+    "linear",
+    "LinearScale",
+    """The scale itself.
 
 Goyal et al. 2017, arXiv 1706.02677.
 
 q)s:scale(opt(`sgd;tensor(2#0e;`grad));`linear)
 q)exec factor from gns(s;1 4.)
 1 4f
-""")
-row("sqrt", "SqrtScale", """The root of the scale.
+""",
+)
+row(
+    "sqrt",
+    "SqrtScale",
+    """The root of the scale.
 
 Krizhevsky 2014, arXiv 1404.5997.
 
 q)s:scale(opt(`sgd;tensor(2#0e;`grad));`sqrt)
 q)exec factor from gns(s;1 4.)
 1 2f
-""")
-row("legw", "LEGWScale", """The root of the scale, after a linear warm-up that lasts epochs times the scale.
+""",
+)
+row(
+    "legw",
+    "LEGWScale",
+    """The root of the scale, after a linear warm-up that lasts epochs times the scale.
 
 You et al. 2019, arXiv 1901.08256. An epoch is size / batch steps, counted by progress; the first step has rate 0.
 
 q)s:scale(opt(`sgd;tensor(2#0e;`grad));`legw;5;60000;128)
 q)exec factor from gns(s;1 4.)
 0 0f
-""", Option("epochs", "double", REQUIRED, "base_warmup_epochs", "epochs of the warm-up at the base batch", low=0),
+""",
+    Option(
+        "epochs",
+        "double",
+        REQUIRED,
+        "base_warmup_epochs",
+        "epochs of the warm-up at the base batch",
+        low=0,
+    ),
     Option("size", "long", REQUIRED, "data_size", "examples of an epoch", low=1),
-    Option("batch", "long", None, "batch_size", "base batch; that of the option base, if not given", low=1))
+    Option(
+        "batch",
+        "long",
+        None,
+        "batch_size",
+        "base batch; that of the option base, if not given",
+        low=1,
+    ),
+)
+# fmt: on
 
 
 def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]]) -> Values:
     """All options of a rule, {name: Python value}."""
     known = {option.name for entry in registry.entries("rule") for option in entry.options}
-    given = parse_options(entry.name, entry.options, positional, named, kind="rule", known=known, before=2)
+    given = parse_options(
+        entry.name, entry.options, positional, named, kind="rule", known=known, before=2
+    )
     out: Values = {}
     for option in entry.options:
         value = given.get(option.name)
-        missing = value is None or value == NULL_J.v or (isinstance(value, float) and math.isnan(value))
+        missing = (
+            value is None or value == NULL_J.v or (isinstance(value, float) and math.isnan(value))
+        )
         if missing and option.default is REQUIRED:
             raise QError(f"{entry.name}: {option.name} not defined")
         out[option.name] = option.default if missing else value

@@ -49,7 +49,9 @@ class GradientNoiseScale:
     scale that is not a positive number is a ValueError.
     """
 
-    def __init__(self, optimizer: Any, accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
+    def __init__(
+        self, optimizer: Any, accum_scale: float | None = None, loss_scale: float = 1.0
+    ) -> None:
         if accum_scale is not None:
             _positive("accum_scale", accum_scale)
         self.optimizer = optimizer
@@ -62,7 +64,9 @@ class GradientNoiseScale:
             [0.0, 0.0, 0.0, 0.0] for _ in range(count)
         ]  # weighed sqr and its weight, weighed var and its weight
         self.biased = False
-        self._last: dict[int, Tensor] | None = None  # the gradients of the step before, by parameter
+        self._last: dict[int, Tensor] | None = (
+            None  # the gradients of the step before, by parameter
+        )
         self._hooks: dict[int, tuple[Tensor, Any]] = {}
         self._places: dict[int, int] = {}  # the group of each parameter
         self._counts: dict[int, int] = {}
@@ -132,7 +136,9 @@ class GradientNoiseScale:
 
     def set_accum_scale(self, value: float) -> None:
         """Change it; gradients that are there already are dropped then."""
-        if not math.isclose(_positive("accum_scale", value), self.accum_scale, rel_tol=1e-5, abs_tol=1e-8):
+        if not math.isclose(
+            _positive("accum_scale", value), self.accum_scale, rel_tol=1e-5, abs_tol=1e-8
+        ):
             self.reset()
             for _, p in self._parameters():
                 drop_gradient(p)
@@ -146,9 +152,17 @@ class GradientNoiseScale:
     def agree(self, call: str, dense: bool = False) -> None:
         """Have all processes the same parameters and options? A ValueError on all, if not."""
         if comm.world() > 1:
-            comm.meet(self, call, self.optimizer.param_groups, own=(
-                ("options of scale", self.about), ("options of scale", f"accum {self.accum_scale:g}"),
-                ("options of scale", f"lossscale {self.loss_scale:g}")), dense=dense)
+            comm.meet(
+                self,
+                call,
+                self.optimizer.param_groups,
+                own=(
+                    ("options of scale", self.about),
+                    ("options of scale", f"accum {self.accum_scale:g}"),
+                    ("options of scale", f"lossscale {self.loss_scale:g}"),
+                ),
+                dense=dense,
+            )
 
     # -------------------------------------------------------------- the end of a step
 
@@ -163,10 +177,14 @@ class GradientNoiseScale:
             found = comm.gathered([float(self.accum_count), *own])
             counts, squares = [int(f[0]) for f in found], [f[1:] for f in found]
         if not all(counts):
-            raise ValueError("no gradient" + (f" on process {counts.index(0)}" if len(counts) > 1 else ""))
+            raise ValueError(
+                "no gradient" + (f" on process {counts.index(0)}" if len(counts) > 1 else "")
+            )
         if len(set(counts)) > 1:
-            raise ValueError(f"numbers of micro-batches differ between processes: {' '.join(map(str, counts))}")
-        return [sum(square[i] for square in squares) / self.loss_scale ** 2 for i in range(count)]
+            raise ValueError(
+                f"numbers of micro-batches differ between processes: {' '.join(map(str, counts))}"
+            )
+        return [sum(square[i] for square in squares) / self.loss_scale**2 for i in range(count)]
 
     @torch.no_grad()
     def update(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:
@@ -193,7 +211,9 @@ class GradientNoiseScale:
             self._estimate([x / n for x in squares], totals, n, scale)
             return True
         now = {
-            id(param): (torch.zeros_like(param) if param.grad is None else param.grad.detach().clone())
+            id(param): (
+                torch.zeros_like(param) if param.grad is None else param.grad.detach().clone()
+            )
             for param in params
         }
         last, self._last, self.biased = self._last, now, True
@@ -202,7 +222,10 @@ class GradientNoiseScale:
             before = self._by_group([(i, a) for i, a, _ in pairs])
             mean = self._by_group([(i, (a.to(b) + b) / 2) for i, a, b in pairs])
             self._estimate(
-                [(a + total) / 2 for a, total in zip(before, totals, strict=True)], mean, 2, 2 * self.accum_scale
+                [(a + total) / 2 for a, total in zip(before, totals, strict=True)],
+                mean,
+                2,
+                2 * self.accum_scale,
             )
         return True
 
@@ -210,7 +233,9 @@ class GradientNoiseScale:
         out = [0.0] * len(self.sqr)
         for i in {i for i, _ in found}:
             own = [t for k, t in found if k == i]
-            if len({t.device for t in own}) == 1 and not any(t.is_sparse or t.is_complex() for t in own):
+            if len({t.device for t in own}) == 1 and not any(
+                t.is_sparse or t.is_complex() for t in own
+            ):
                 norms = torch._foreach_norm([t.detach() for t in own], 2, dtype=torch.float64)
                 out[i] = float(torch.stack(norms).square().sum())
             else:
@@ -219,7 +244,7 @@ class GradientNoiseScale:
 
     def _estimate(self, each: Sequence[float], mean: Sequence[float], n: int, scale: float) -> None:
         """Take in the mean square of n gradients and the square of their mean, by group."""
-        keep = SMOOTHING ** scale
+        keep = SMOOTHING**scale
         for i, (one, all_) in enumerate(zip(each, mean, strict=True)):
             s = self._sums[i]
             for at, new in ((0, (n * all_ - one) / (n - 1)), (2, (one - all_) * scale / (n - 1))):
@@ -239,25 +264,39 @@ class GradientNoiseScale:
         gradients of the step before for the parameters in order, None for one that had none."""
         self.attach()
         last = self._last
-        return {"accum_scale": self._accum_scale, "sqr": list(self.sqr), "var": list(self.var),
-                "sums": [list(s) for s in self._sums], "biased": self.biased,
-                "last": None if last is None else [last.get(id(p)) for _, p in self._every()]}
+        return {
+            "accum_scale": self._accum_scale,
+            "sqr": list(self.sqr),
+            "var": list(self.var),
+            "sums": [list(s) for s in self._sums],
+            "biased": self.biased,
+            "last": None if last is None else [last.get(id(p)) for _, p in self._every()],
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state; a ValueError if it is of another number of groups or parameters."""
         count = len(self.optimizer.param_groups)
         if not len(state["sqr"]) == len(state["var"]) == len(state["sums"]) == count:
-            raise ValueError(f"the state is of {len(state['sqr'])} parameter group(s), the optimizer has {count}")
+            raise ValueError(
+                f"the state is of {len(state['sqr'])} parameter group(s), the optimizer has {count}"
+            )
         last = state["last"]
         if last is not None:
             params = [p for _, p in self._every()]
             if len(last) != len(params):  # before frozen parameters had a place
                 params = [param for param in params if param.requires_grad]
-            if len(last) != len(params) or any(t is not None and t.shape != param.shape
-                                               for t, param in zip(last, params, strict=True)):
-                raise ValueError("the gradients in the state are not of the sizes of the parameters")
-            last = {id(param): t.detach().to(device=param.device, dtype=param.dtype).clone()
-                    for t, param in zip(last, params, strict=True) if t is not None}
+            if len(last) != len(params) or any(
+                t is not None and t.shape != param.shape
+                for t, param in zip(last, params, strict=True)
+            ):
+                raise ValueError(
+                    "the gradients in the state are not of the sizes of the parameters"
+                )
+            last = {
+                id(param): t.detach().to(device=param.device, dtype=param.dtype).clone()
+                for t, param in zip(last, params, strict=True)
+                if t is not None
+            }
         if state["accum_scale"] is not None:
             _positive("accum_scale", state["accum_scale"])
         self._accum_scale = state["accum_scale"]
@@ -271,8 +310,10 @@ class GradientNoiseScale:
         each group, None for a group that has none yet."""
         self.attach()
         squares = [self._local.get(i) for i in range(len(self.sqr))]
-        return ([self._counts.get(id(p), 0) for _, p in self._every()],
-                [None if square is None else float(square) for square in squares])
+        return (
+            [self._counts.get(id(p), 0) for _, p in self._every()],
+            [None if square is None else float(square) for square in squares],
+        )
 
     def set_pending(self, counts: Sequence[int], squares: Sequence[float | None]) -> None:
         """Go on with a step that was being made; a ValueError if it is one of other parameters."""
@@ -281,7 +322,9 @@ class GradientNoiseScale:
             raise ValueError("the step that was being made is one of other parameters")
         self._counts = {key: count for key, count in zip(keys, counts, strict=True) if count}
         self._local = {
-            i: torch.tensor(square, dtype=torch.float64) for i, square in enumerate(squares) if square is not None
+            i: torch.tensor(square, dtype=torch.float64)
+            for i, square in enumerate(squares)
+            if square is not None
         }
 
 
@@ -328,12 +371,16 @@ class ScalingRule:
     one on every process.
     """
 
-    def __init__(self, optimizer: Optimizer, accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
+    def __init__(
+        self, optimizer: Optimizer, accum_scale: float | None = None, loss_scale: float = 1.0
+    ) -> None:
         self.optimizer = optimizer
         self.noise = GradientNoiseScale(optimizer, accum_scale, loss_scale)
         self.noise.about = type(self).__name__.lower()
         self.progress = 0.0
-        self.last: tuple[float, list[float], float] | None = None  # scale, factors and gain of the last step
+        self.last: tuple[float, list[float], float] | None = (
+            None  # scale, factors and gain of the last step
+        )
         self._rates: list[Any] | None = None
 
     def factors(self, scale: float) -> list[float]:
@@ -397,7 +444,9 @@ class ScalingRule:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.noise.load_state_dict({key: value for key, value in state.items() if key != "progress"})
+        self.noise.load_state_dict(
+            {key: value for key, value in state.items() if key != "progress"}
+        )
         self.progress = float(state["progress"])
 
 
@@ -438,14 +487,27 @@ class LEGWScale(ScalingRule):
     epoch is data_size / batch_size steps of the base batch, counted by progress. You et al. 2019, arXiv 1901.08256.
     ValueError for settings that are no such numbers."""
 
-    def __init__(self, optimizer: Optimizer, base_warmup_epochs: float, data_size: int, batch_size: int,
-                 accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_warmup_epochs: float,
+        data_size: int,
+        batch_size: int,
+        accum_scale: float | None = None,
+        loss_scale: float = 1.0,
+    ) -> None:
         if not (math.isfinite(base_warmup_epochs) and base_warmup_epochs >= 0):
-            raise said(ValueError(f"base_warmup_epochs is {base_warmup_epochs}, expecting 0 or above"))
+            raise said(
+                ValueError(f"base_warmup_epochs is {base_warmup_epochs}, expecting 0 or above")
+            )
         _positive("data_size", data_size)
         _positive("batch_size", batch_size)
         super().__init__(optimizer, accum_scale, loss_scale)
-        self.base_warmup_epochs, self.data_size, self.batch_size = base_warmup_epochs, data_size, batch_size
+        self.base_warmup_epochs, self.data_size, self.batch_size = (
+            base_warmup_epochs,
+            data_size,
+            batch_size,
+        )
 
     def factors(self, scale: float) -> list[float]:
         need = self.base_warmup_epochs * scale * self.data_size / self.batch_size

@@ -32,11 +32,25 @@ class Lamb(Optimizer):
     not divided. Options out of range are a ValueError, sparse gradients a RuntimeError.
     """
 
-    def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (.9, .999),
-                 eps: float = 1e-8, weight_decay: float = 0.0, unbiased: bool = True, globalnorm: bool = True,
-                 trustclip: bool = True, trustmin: float = 0.0, trustmax: float = 1.0) -> None:
-        for name, value in (("learning rate", lr), ("epsilon value", eps), ("weight_decay value", weight_decay),
-                            ("trustmin value", trustmin)):
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        unbiased: bool = True,
+        globalnorm: bool = True,
+        trustclip: bool = True,
+        trustmin: float = 0.0,
+        trustmax: float = 1.0,
+    ) -> None:
+        for name, value in (
+            ("learning rate", lr),
+            ("epsilon value", eps),
+            ("weight_decay value", weight_decay),
+            ("trustmin value", trustmin),
+        ):
             if not value >= 0.0:
                 raise said(ValueError(f"Invalid {name}: {value}"))
         for i, beta in enumerate(betas):
@@ -44,9 +58,20 @@ class Lamb(Optimizer):
                 raise said(ValueError(f"Invalid beta parameter at index {i}: {beta}"))
         if not trustmax >= trustmin:
             raise said(ValueError(f"Invalid trustmax value: {trustmax}"))
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "unbiased": unbiased,
-            "globalnorm": globalnorm, "trustclip": trustclip, "trustmin": trustmin, "trustmax": trustmax})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "unbiased": unbiased,
+                "globalnorm": globalnorm,
+                "trustclip": trustclip,
+                "trustmin": trustmin,
+                "trustmax": trustmax,
+            },
+        )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -64,7 +89,12 @@ class Lamb(Optimizer):
 
     def _norm(self) -> Tensor | None:
         """The norm of all gradients together, 1 if all are zero; None if there is none."""
-        grads = [param.grad for group in self.param_groups for param in group["params"] if param.grad is not None]
+        grads = [
+            param.grad
+            for group in self.param_groups
+            for param in group["params"]
+            if param.grad is not None
+        ]
         if any(grad.is_sparse for grad in grads):
             raise RuntimeError("lamb: sparse gradients not implemented")
         if not grads:
@@ -98,8 +128,8 @@ class Lamb(Optimizer):
         v.mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
         if not group["unbiased"]:
             return m / v.sqrt().add_(group["eps"])
-        low = v.sqrt().div_((1 - beta2 ** t) ** .5).add_(group["eps"])
-        return (m / (1 - beta1 ** t)).div_(low)
+        low = v.sqrt().div_((1 - beta2**t) ** 0.5).add_(group["eps"])
+        return (m / (1 - beta1**t)).div_(low)
 
     @staticmethod
     def _trust(p: Tensor, u: Tensor, group: dict[str, Any]) -> Tensor:

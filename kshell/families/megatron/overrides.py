@@ -40,7 +40,14 @@ from kshell.families import megatron
 from kshell.families.megatron.schedules import OVERRIDES, in_options
 
 
-@api("override", "override(o;group)", "override(o;group;options)", held=True, since="kshell", effect="changes")
+@api(
+    "override",
+    "override(o;group)",
+    "override(o;group;options)",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def override(x: Value) -> Value:
     """Give a parameter group of an optimizer its own max, min, startwd, endwd for schedulers of Megatron's kind, and
     wdmult, by which its weight decay is multiplied; :: takes one away. The result is what the group has of its own.
@@ -57,27 +64,39 @@ def override(x: Value) -> Value:
     given = items(x)
     h = handle(given[0]) if given else None
     if not isinstance(h, OptimizerHandle | ModelHandle):
-        raise CallError("override", expecting="optimizer or model, group and options", given=kname(x))
+        raise CallError(
+            "override", expecting="optimizer or model, group and options", given=kname(x)
+        )
     optimizer = optimizer_of(h)
     n = group_number(given[1]) if len(given) > 1 else None
     if n is None or not 0 <= n < len(optimizer.groups) or len(given) > 3:
-        raise CallError("override", f"expecting optimizer, one of {len(optimizer.groups)} group(s), and options")
+        raise CallError(
+            "override", f"expecting optimizer, one of {len(optimizer.groups)} group(s), and options"
+        )
     group = optimizer.groups[n]
     if len(given) == 3:
         new = {value: group.get(value) for value in OVERRIDES.values()}
         for key, value in pairs(given[2]):
             if key not in OVERRIDES:
-                raise CallError("override", f"unrecognized option `{key}, expecting one of "
-                                + "".join("`" + override for override in OVERRIDES), says=(f"`{key}",))
+                raise CallError(
+                    "override",
+                    f"unrecognized option `{key}, expecting one of "
+                    + "".join("`" + override for override in OVERRIDES),
+                    says=(f"`{key}",),
+                )
             new[OVERRIDES[key]] = _number(key, value)
-        _set_overrides(optimizer, group, {key: value for key, value in new.items() if value is not None})
+        _set_overrides(
+            optimizer, group, {key: value for key, value in new.items() if value is not None}
+        )
     return symdict(*_own(group))
 
 
 def _number(key: str, value: Value) -> float | None:
     if value is NIL:
         return None
-    n = read_option("override", Option(key, "double", low=0, high=float(np.finfo(float).max)), value, True)
+    n = read_option(
+        "override", Option(key, "double", low=0, high=float(np.finfo(float).max)), value, True
+    )
     if n is None or math.isnan(n):
         raise QError(f"override {key}: expected long/double scalar, given null")
     return float(n)
@@ -91,7 +110,9 @@ def _set_overrides(o: Opt, group: dict[str, Any], own: dict[str, float]) -> None
     for above, below in (("max_lr", "min_lr"), ("end_wd", "start_wd")):
         if own.get(above, math.inf) < own.get(below, 0):
             names = {torch: key for key, torch in OVERRIDES.items()}
-            raise QError(f"override: {names[above]} {own[above]:g} is below {names[below]} {own[below]:g}")
+            raise QError(
+                f"override: {names[above]} {own[above]:g} is below {names[below]} {own[below]:g}"
+            )
     for value in OVERRIDES.values():
         group.pop(value, None)
     group.update(own)
@@ -110,7 +131,11 @@ def _checked(fn: Any) -> None:
 
 
 def _own(group: dict[str, Any]) -> tuple[list[str], list[Value]]:
-    found = [(key, float(group[value])) for key, value in OVERRIDES.items() if group.get(value) is not None]
+    found = [
+        (key, float(group[value]))
+        for key, value in OVERRIDES.items()
+        if group.get(value) is not None
+    ]
     return [k for k, _ in found], [v for _, v in found]
 
 
@@ -135,7 +160,10 @@ def combine(x: Value) -> Value:
             raise CallError("combine", expecting="dictionaries", given=kname(d))
         found.append(None if d is NIL else dict(pairs(d)))
     try:
-        compared = [None if d is None else {key: _Compared(value) for key, value in d.items()} for d in found]
+        compared = [
+            None if d is None else {key: _Compared(value) for key, value in d.items()}
+            for d in found
+        ]
         out = megatron.scheduler.combine_param_group_overrides(compared)
         return symdict(list(out), [value.x for value in out.values()])
     except ValueError as exc:
@@ -156,7 +184,11 @@ class _Compared:
 
     def __str__(self) -> str:
         number = number_of(self.x)
-        return (self.x.s if isinstance(self.x, Sym) else kname(self.x)) if number is None else f"{number:g}"
+        return (
+            (self.x.s if isinstance(self.x, Sym) else kname(self.x))
+            if number is None
+            else f"{number:g}"
+        )
 
 
 @api("okey", "okey d", since="kshell", effect="none")

@@ -25,14 +25,38 @@ WD_STYLES = ("constant", "linear", "cosine")
 OVERRIDES = ("max_lr", "min_lr", "start_wd", "end_wd", "wd_mult")
 
 # settings in a saved state, and the names that older states have for them
-_SAVED = ("init_lr", "max_lr", "lr_warmup_steps", "lr_decay_style", "lr_decay_steps", "min_lr", "start_wd", "end_wd",
-          "wd_incr_style", "wd_incr_steps", "wsd_decay_steps", "lr_wsd_decay_style")
-_OLDER = {"max_lr": ("start_lr",), "lr_warmup_steps": ("warmup_iter", "warmup_steps"),
-          "lr_decay_steps": ("end_iter", "decay_steps"), "lr_decay_style": ("decay_style",)}
+_SAVED = (
+    "init_lr",
+    "max_lr",
+    "lr_warmup_steps",
+    "lr_decay_style",
+    "lr_decay_steps",
+    "min_lr",
+    "start_wd",
+    "end_wd",
+    "wd_incr_style",
+    "wd_incr_steps",
+    "wsd_decay_steps",
+    "lr_wsd_decay_style",
+)
+_OLDER = {
+    "max_lr": ("start_lr",),
+    "lr_warmup_steps": ("warmup_iter", "warmup_steps"),
+    "lr_decay_steps": ("end_iter", "decay_steps"),
+    "lr_decay_style": ("decay_style",),
+}
 _COUNT = ("num_steps", "num_iters")
 _WHOLE = ("lr_decay_steps", "wd_incr_steps", "wsd_decay_steps")
 # a state need not have these
-_LATER = ("init_lr", "start_wd", "end_wd", "wd_incr_style", "wd_incr_steps", "wsd_decay_steps", "lr_wsd_decay_style")
+_LATER = (
+    "init_lr",
+    "start_wd",
+    "end_wd",
+    "wd_incr_style",
+    "wd_incr_steps",
+    "wsd_decay_steps",
+    "lr_wsd_decay_style",
+)
 
 
 class OptimizerParamScheduler:
@@ -48,16 +72,35 @@ class OptimizerParamScheduler:
     use_checkpoint_opt_param_scheduler those of the state are taken; with neither they must be equal.
     """
 
-    def __init__(self, optimizer: Any, init_lr: float, max_lr: float, min_lr: float, lr_warmup_steps: float,
-                 lr_decay_steps: int, lr_decay_style: str, start_wd: float | None, end_wd: float | None,
-                 wd_incr_steps: int, wd_incr_style: str, use_checkpoint_opt_param_scheduler: bool = True,
-                 override_opt_param_scheduler: bool = False, wsd_decay_steps: int | None = None,
-                 lr_wsd_decay_style: str | None = None) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        init_lr: float,
+        max_lr: float,
+        min_lr: float,
+        lr_warmup_steps: float,
+        lr_decay_steps: int,
+        lr_decay_style: str,
+        start_wd: float | None,
+        end_wd: float | None,
+        wd_incr_steps: int,
+        wd_incr_style: str,
+        use_checkpoint_opt_param_scheduler: bool = True,
+        override_opt_param_scheduler: bool = False,
+        wsd_decay_steps: int | None = None,
+        lr_wsd_decay_style: str | None = None,
+    ) -> None:
         if override_opt_param_scheduler and use_checkpoint_opt_param_scheduler:
-            raise ValueError("settings come from the scheduler or from the checkpoint, not from both")
+            raise ValueError(
+                "settings come from the scheduler or from the checkpoint, not from both"
+            )
         self.optimizer = optimizer
         self.init_lr, self.max_lr, self.min_lr = init_lr, max_lr, min_lr
-        self.lr_warmup_steps, self.lr_decay_steps, self.lr_decay_style = lr_warmup_steps, lr_decay_steps, lr_decay_style
+        self.lr_warmup_steps, self.lr_decay_steps, self.lr_decay_style = (
+            lr_warmup_steps,
+            lr_decay_steps,
+            lr_decay_style,
+        )
         self.start_wd, self.end_wd = start_wd, end_wd
         self.wd_incr_steps, self.wd_incr_style = wd_incr_steps, wd_incr_style
         self.wsd_decay_steps, self.lr_wsd_decay_style = wsd_decay_steps, lr_wsd_decay_style
@@ -79,7 +122,11 @@ class OptimizerParamScheduler:
         check(
             {
                 **vars(self),
-                **{override: group[override] for override in OVERRIDES if group.get(override) is not None},
+                **{
+                    override: group[override]
+                    for override in OVERRIDES
+                    if group.get(override) is not None
+                },
                 "init_lr": 0.0,
             }
         )
@@ -145,7 +192,9 @@ class OptimizerParamScheduler:
             rate, decay = self.get_lr(group), self.get_wd(group)
             held = group.get("lr")
             if hasattr(held, "fill_"):
-                held.fill_(rate)  # a rate in a tensor stays where it is: something may have captured it
+                held.fill_(
+                    rate
+                )  # a rate in a tensor stays where it is: something may have captured it
             else:
                 group["lr"] = rate
             if decay is not None:
@@ -196,7 +245,14 @@ _FALL = {
 def check(settings: Mapping[str, Any]) -> None:
     """Do the settings of a scheduler fit together? ValueError if not."""
     s = dict(settings)
-    for key in ("init_lr", "max_lr", "min_lr", "lr_warmup_steps", "lr_decay_steps", "wd_incr_steps"):
+    for key in (
+        "init_lr",
+        "max_lr",
+        "min_lr",
+        "lr_warmup_steps",
+        "lr_decay_steps",
+        "wd_incr_steps",
+    ):
         if not _finite(s[key]):
             raise said(ValueError(f"{key} is {s[key]}, expecting a finite number"))
     for key in ("min_lr", "init_lr"):
@@ -207,17 +263,25 @@ def check(settings: Mapping[str, Any]) -> None:
     if s["init_lr"] > s["max_lr"]:
         raise ValueError(f"init_lr {s['init_lr']:g} is above max_lr {s['max_lr']:g}")
     if s["lr_decay_steps"] <= 0:
-        raise said(ValueError(f"lr_decay_steps is {s['lr_decay_steps']:g}, expecting a number above 0"))
+        raise said(
+            ValueError(f"lr_decay_steps is {s['lr_decay_steps']:g}, expecting a number above 0")
+        )
     if not 0 <= s["lr_warmup_steps"] < s["lr_decay_steps"]:
-        raise said(ValueError(f"lr_warmup_steps is {s['lr_warmup_steps']:g}, expecting 0 or above and less than "
-                         f"lr_decay_steps {s['lr_decay_steps']:g}"))
+        raise said(
+            ValueError(
+                f"lr_warmup_steps is {s['lr_warmup_steps']:g}, expecting 0 or above and less than "
+                f"lr_decay_steps {s['lr_decay_steps']:g}"
+            )
+        )
     if s["lr_decay_style"] not in LR_STYLES:
         raise ValueError(f"unknown lr_decay_style {s['lr_decay_style']}")
     if s["lr_decay_style"] == "WSD":
         if s["wsd_decay_steps"] is None:
             raise ValueError("WSD needs wsd_decay_steps")
         if not _finite(s["wsd_decay_steps"]) or s["wsd_decay_steps"] < 0:
-            raise said(ValueError(f"wsd_decay_steps is {s['wsd_decay_steps']}, expecting 0 or above"))
+            raise said(
+                ValueError(f"wsd_decay_steps is {s['wsd_decay_steps']}, expecting 0 or above")
+            )
     if s["lr_wsd_decay_style"] is not None and s["lr_wsd_decay_style"] not in WSD_STYLES:
         raise ValueError(f"unknown lr_wsd_decay_style {s['lr_wsd_decay_style']}")
     if s["wd_incr_style"] not in WD_STYLES:
@@ -227,12 +291,18 @@ def check(settings: Mapping[str, Any]) -> None:
     if (s["start_wd"] is None) != (s["end_wd"] is None):
         raise ValueError("start_wd and end_wd go together")
     if s["start_wd"] is not None:
-        if not (_finite(s["start_wd"]) and _finite(s["end_wd"]) and 0 <= s["start_wd"] <= s["end_wd"]):
-            raise ValueError(f"weight decay from start_wd {s['start_wd']:g} to end_wd {s['end_wd']:g}, "
-                             "expecting it to go from 0 or above upwards")
+        if not (
+            _finite(s["start_wd"]) and _finite(s["end_wd"]) and 0 <= s["start_wd"] <= s["end_wd"]
+        ):
+            raise ValueError(
+                f"weight decay from start_wd {s['start_wd']:g} to end_wd {s['end_wd']:g}, "
+                "expecting it to go from 0 or above upwards"
+            )
         if s["wd_incr_style"] == "constant" and s["start_wd"] != s["end_wd"]:
-            raise ValueError(f"start_wd {s['start_wd']:g} and end_wd {s['end_wd']:g} of constant weight decay, "
-                             "expecting them equal")
+            raise ValueError(
+                f"start_wd {s['start_wd']:g} and end_wd {s['end_wd']:g} of constant weight decay, "
+                "expecting them equal"
+            )
 
 
 def _whole(x: Any) -> Any:
@@ -258,7 +328,9 @@ def combine_param_group_overrides(overrides: Sequence[Mapping[str, Any] | None])
     return out
 
 
-def param_group_override_to_tuple(override: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...] | None:
+def param_group_override_to_tuple(
+    override: Mapping[str, Any] | None,
+) -> tuple[tuple[str, Any], ...] | None:
     """An override as a key to group parameters by: its items in the order of their names."""
     return None if override is None else tuple(sorted(override.items()))
 

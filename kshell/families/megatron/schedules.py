@@ -33,7 +33,9 @@ from kshell.families.megatron.scheduler import WD_STYLES, WSD_STYLES
 
 _CLASS = "kshell.families.megatron.scheduler.OptimizerParamScheduler"
 # what a parameter group may have of its own, by its name here
-OVERRIDES = dict(zip(("max", "min", "startwd", "endwd", "wdmult"), scheduler.OVERRIDES, strict=True))
+OVERRIDES = dict(
+    zip(("max", "min", "startwd", "endwd", "wdmult"), scheduler.OVERRIDES, strict=True)
+)
 # the names of the decays of wsd: here, and in the class
 WSD_FALLS = {name.replace("_", ""): name for name in WSD_STYLES}
 LOADS = ("checkpoint", "override", "strict")
@@ -47,18 +49,49 @@ def _j(name: str, default: Any, torch_name: str, doc: str) -> Option:
     return Option(name, "long", default, torch_name, doc)
 
 
-_RATES = (_d("init", 0.0, "init_lr", "rate at the start of the warm-up"), _d("max", REQUIRED, "max_lr", "highest rate"),
-          _d("min", 0.0, "min_lr", "lowest rate"), _d("warmup", 0.0, "lr_warmup_steps", "steps of the warm-up"))
+_RATES = (
+    _d("init", 0.0, "init_lr", "rate at the start of the warm-up"),
+    _d("max", REQUIRED, "max_lr", "highest rate"),
+    _d("min", 0.0, "min_lr", "lowest rate"),
+    _d("warmup", 0.0, "lr_warmup_steps", "steps of the warm-up"),
+)
 _STEPS = _j("steps", REQUIRED, "lr_decay_steps", "steps until the lowest rate, warm-up included")
-_DECAY = (_d("startwd", None, "start_wd", "weight decay at first; without, it is left alone"),
-          _d("endwd", None, "end_wd", "weight decay at last"),
-          _j("wdsteps", None, "wd_incr_steps", "steps between these, as many as the rate's if not given"),
-          Option("wdstyle", "symbol", "linear", "wd_incr_style", "how the weight decay rises", choices=WD_STYLES),
-          Option("load", "symbol", "checkpoint", "", "whose settings count when a state is loaded: the checkpoint's, "
-                 "override (one's own), strict (they must be the same)", choices=LOADS))
-_OF_WSD = (_j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the decay at the end"),
-           Option("wsdstyle", "symbol", "exponential", "lr_wsd_decay_style", "how it decays", choices=tuple(WSD_FALLS)))
-_NAMES = {rate.torch: rate.name for rate in (*_RATES, _STEPS, *_OF_WSD, *_DECAY) if rate.torch} | {"wd_mult": "wdmult"}
+_DECAY = (
+    _d("startwd", None, "start_wd", "weight decay at first; without, it is left alone"),
+    _d("endwd", None, "end_wd", "weight decay at last"),
+    _j("wdsteps", None, "wd_incr_steps", "steps between these, as many as the rate's if not given"),
+    Option(
+        "wdstyle",
+        "symbol",
+        "linear",
+        "wd_incr_style",
+        "how the weight decay rises",
+        choices=WD_STYLES,
+    ),
+    Option(
+        "load",
+        "symbol",
+        "checkpoint",
+        "",
+        "whose settings count when a state is loaded: the checkpoint's, "
+        "override (one's own), strict (they must be the same)",
+        choices=LOADS,
+    ),
+)
+_OF_WSD = (
+    _j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the decay at the end"),
+    Option(
+        "wsdstyle",
+        "symbol",
+        "exponential",
+        "lr_wsd_decay_style",
+        "how it decays",
+        choices=tuple(WSD_FALLS),
+    ),
+)
+_NAMES = {rate.torch: rate.name for rate in (*_RATES, _STEPS, *_OF_WSD, *_DECAY) if rate.torch} | {
+    "wd_mult": "wdmult"
+}
 
 
 def in_options(text: str) -> str:
@@ -88,14 +121,19 @@ class MegatronSched(Sched):
     @classmethod
     def proper(cls, entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
         for group in o.groups:
-            if "initial_lr" in group:  # a scheduler of torch's left its own highest and lowest rate there
+            if (
+                "initial_lr" in group
+            ):  # a scheduler of torch's left its own highest and lowest rate there
                 for k in ("max_lr", "min_lr"):
                     if k not in group.get("overrides", ()):
                         group.pop(k, None)
         settings = _settings(entry, values)
         if settings["end_wd"] and not all("weight_decay" in group for group in o.groups):
-            raise CallError(entry.name, f"the optimizer {o.entry.name} has no weight decay",
-                            says=("optimizer", o.entry.name))
+            raise CallError(
+                entry.name,
+                f"the optimizer {o.entry.name} has no weight decay",
+                says=("optimizer", o.entry.name),
+            )
         return valued(entry, lambda: class_of(entry)(_Groups(o), **settings), _NAMES)
 
     @property
@@ -122,7 +160,9 @@ class MegatronSched(Sched):
         if ratio != 1.0:
             for k in ("max_lr", "min_lr"):
                 group[k] = float(of.get(k, getattr(self.torch, k))) * ratio
-            group["overrides"] = tuple(dict.fromkeys((*group.get("overrides", ()), "max_lr", "min_lr")))
+            group["overrides"] = tuple(
+                dict.fromkeys((*group.get("overrides", ()), "max_lr", "min_lr"))
+            )
 
     def computed(self, steps: Any) -> tuple[Any, Any]:
         groups = self.opt.groups
@@ -130,8 +170,13 @@ class MegatronSched(Sched):
         decays = [self.torch.wd_at(steps, group) for group in groups]
         if all(decay is None for decay in decays):
             return rates, None
-        return rates, np.stack([np.full(len(steps), group.get("weight_decay", 0.0)) if decay is None else decay
-                                for decay, group in zip(decays, groups, strict=True)], 1)
+        return rates, np.stack(
+            [
+                np.full(len(steps), group.get("weight_decay", 0.0)) if decay is None else decay
+                for decay, group in zip(decays, groups, strict=True)
+            ],
+            1,
+        )
 
     @classmethod
     def prepare(cls, group: dict[str, Any], own: dict[str, Any]) -> None:
@@ -153,7 +198,9 @@ class MegatronSched(Sched):
         fields = dict(pairs(d))
         state = SchedulerFromQ().value(fields.get("state", d))
         if not isinstance(state, dict):
-            raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}")
+            raise QError(
+                f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}"
+            )
         self._load(
             {key: value for key, value in state.items() if value is not None and value == value}
         )  # a null of JSON is nan
@@ -172,11 +219,20 @@ class MegatronSched(Sched):
         """Let entry and option values say what the settings of Megatron's scheduler have become."""
         t = self.torch
         self._read_options()
-        style = next((entry for entry in registry.entries("scheduler")
-                      if scheduler_record(entry).style == t.lr_decay_style), self.entry)
+        style = next(
+            (
+                entry
+                for entry in registry.entries("scheduler")
+                if scheduler_record(entry).style == t.lr_decay_style
+            ),
+            self.entry,
+        )
         if style is not self.entry:
             self.entry = style
-            self.values = {option.name: self.values.get(option.name, option.default) for option in style.options}
+            self.values = {
+                option.name: self.values.get(option.name, option.default)
+                for option in style.options
+            }
             self._read_options()
         if "wsdstyle" in self.values and t.lr_wsd_decay_style:
             self.values["wsdstyle"] = t.lr_wsd_decay_style.replace("_", "")
@@ -199,49 +255,99 @@ def _settings(entry: Entry, values: Values) -> Values:
         v["startwd"] = v["endwd"] = v["endwd"] if v["startwd"] is None else v["startwd"]
     names = {option.name: option.torch for option in entry.options}
     out = {names[key]: x for key, x in v.items()}
-    return out | {"lr_decay_style": scheduler_record(entry).style,
-                  "lr_wsd_decay_style": WSD_FALLS[style] if style else None,
-                  "use_checkpoint_opt_param_scheduler": load == "checkpoint",
-                  "override_opt_param_scheduler": load == "override"}
+    return out | {
+        "lr_decay_style": scheduler_record(entry).style,
+        "lr_wsd_decay_style": WSD_FALLS[style] if style else None,
+        "use_checkpoint_opt_param_scheduler": load == "checkpoint",
+        "override_opt_param_scheduler": load == "override",
+    }
 
 
-scheduler_row("constant", _CLASS, """Warm-up, then the highest rate for ever.
+# fmt: off  # a table
+scheduler_row(
+    "constant",
+    _CLASS,
+    """Warm-up, then the highest rate for ever.
 
 q)s:sched(opt`sgd;`constant;`max`warmup!(.1;2))
 q)exec lr from lrs(s;til 5)
 0 0.05 0.1 0.1 0.1
-""", *_RATES, _STEPS._replace(default=None), *_DECAY, kind=MegatronSched, style="constant")
+""",
+    *_RATES,
+    _STEPS._replace(default=None),
+    *_DECAY,
+    kind=MegatronSched,
+    style="constant",
+)
 
-scheduler_row("linear", _CLASS, """Warm-up, then down to the lowest rate in a straight line.
+scheduler_row(
+    "linear",
+    _CLASS,
+    """Warm-up, then down to the lowest rate in a straight line.
 
 q)s:sched(opt`sgd;`linear;0;.1;0;2;6)
 q)exec lr from lrs(s;til 8)
 0 0.05 0.1 0.075 0.05 0.025 0 0
-""", *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="linear")
+""",
+    *_RATES,
+    _STEPS,
+    *_DECAY,
+    kind=MegatronSched,
+    style="linear",
+)
 
-scheduler_row("cosine", _CLASS, """Warm-up, then down to the lowest rate along half a cosine.
+scheduler_row(
+    "cosine",
+    _CLASS,
+    """Warm-up, then down to the lowest rate along half a cosine.
 
 Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
 
 q)s:sched(opt`sgd;`cosine;0;.1;0;2;6)
 q)exec lr from lrs(s;0 1 2 4 6 7)
 0 0.05 0.1 0.05 0 0
-""", *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="cosine")
+""",
+    *_RATES,
+    _STEPS,
+    *_DECAY,
+    kind=MegatronSched,
+    style="cosine",
+)
 
-scheduler_row("invsqrt", _CLASS, """Warm-up, then with one over the root of the steps; the lowest rate after the last.
+scheduler_row(
+    "invsqrt",
+    _CLASS,
+    """Warm-up, then with one over the root of the steps; the lowest rate after the last.
 
 Vaswani et al. 2017, arXiv 1706.03762.
 
 q)s:sched(opt`sgd;`invsqrt;0;.1;0;4;100)
 q)exec lr from lrs(s;0 2 4 16 100 101)
 0 0.05 0.1 0.05 0.02 0
-""", *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="inverse-square-root")
+""",
+    *_RATES,
+    _STEPS,
+    *_DECAY,
+    kind=MegatronSched,
+    style="inverse-square-root",
+)
 
-scheduler_row("wsd", _CLASS, """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
+scheduler_row(
+    "wsd",
+    _CLASS,
+    """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
 
 Hu et al. 2024, arXiv 2404.06395.
 
 q)s:sched(opt`sgd;`wsd;`max`warmup`steps`wsdsteps`wsdstyle!(.1;2;10;4;`linear))
 q)exec lr from lrs(s;0 1 2 6 7 8 10 11)
 0 0.05 0.1 0.1 0.075 0.05 0 0
-""", *_RATES, _STEPS, *_OF_WSD, *_DECAY, kind=MegatronSched, style="WSD")
+""",
+    *_RATES,
+    _STEPS,
+    *_OF_WSD,
+    *_DECAY,
+    kind=MegatronSched,
+    style="WSD",
+)
+# fmt: on

@@ -89,7 +89,9 @@ class AggWrap(wraps.Wrap):
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
-        _aggregate(o, fill_options("agg", AGG_OPTIONS, parse_options("agg", AGG_OPTIONS, [], options)))
+        _aggregate(
+            o, fill_options("agg", AGG_OPTIONS, parse_options("agg", AGG_OPTIONS, [], options))
+        )
 
     def idle(self) -> bool:
         return self.plain and self.world() == 1
@@ -116,7 +118,15 @@ def _aggregate(o: Opt, values: dict[str, Any]) -> None:
     o.wraps["agg"] = made
 
 
-@api("agg", "agg(o;`world;options..)", "agg(o;`custom;options..)", "agg o", held=True, since="kshell", effect="changes")
+@api(
+    "agg",
+    "agg(o;`world;options..)",
+    "agg(o;`custom;options..)",
+    "agg o",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def agg(x: Value) -> Value:
     """Average gradients over all processes around the steps of any optimizer; of an optimizer alone, the options set.
 
@@ -151,9 +161,17 @@ def _not_sharded(o: Opt, call: str) -> None:
 
 # ------------------------------------------------------------------ half precision
 
-FP16_OPTIONS = (double("init", 1024), double("factor", 2), Option("window", "long", 128, low=1),
-                Option("max", "double", None, "most"), double("min", 1e-4, "least", low=0), _CLIP, _AVERAGE,
-                boolean("before"), boolean("bylayer"))
+FP16_OPTIONS = (
+    double("init", 1024),
+    double("factor", 2),
+    Option("window", "long", 128, low=1),
+    Option("max", "double", None, "most"),
+    double("min", 1e-4, "least", low=0),
+    _CLIP,
+    _AVERAGE,
+    boolean("before"),
+    boolean("bylayer"),
+)
 
 
 @wraps.kind
@@ -175,8 +193,12 @@ class FP16Wrap(wraps.Wrap):
         _halve(o, _fp16_values([], options, 0))
 
 
-def _fp16_values(positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int) -> dict[str, Any]:
-    found = fill_options("fp16", FP16_OPTIONS, parse_options("fp16", FP16_OPTIONS, positional, named, before=before))
+def _fp16_values(
+    positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int
+) -> dict[str, Any]:
+    found = fill_options(
+        "fp16", FP16_OPTIONS, parse_options("fp16", FP16_OPTIONS, positional, named, before=before)
+    )
     if found["max"] is not None and math.isnan(found["max"]):
         found["max"] = None
     return found
@@ -192,11 +214,18 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     if o.abilities.gathers:
         raise CallError("fp16", f"{o.entry.name} takes losses by layer", says=(o.entry.name,))
     if o.outer is not None or o.inner is not None:
-        raise CallError("fp16", f"{o.entry.name} is inside of a {type(o.outer or o.torch).__name__}",
-                        says=(o.entry.name,))
+        raise CallError(
+            "fp16",
+            f"{o.entry.name} is inside of a {type(o.outer or o.torch).__name__}",
+            says=(o.entry.name,),
+        )
     if o.record.dims is not None:
-        raise CallError("fp16", f"{o.entry.name} takes parameters of {o.record.dims} dimensions, and the "
-                        "copies are vectors", says=(o.entry.name,))
+        raise CallError(
+            "fp16",
+            f"{o.entry.name} takes parameters of {o.record.dims} dimensions, and the "
+            "copies are vectors",
+            says=(o.entry.name,),
+        )
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
     if len(o.state):
@@ -206,14 +235,25 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     def inner(groups: list[dict[str, Any]]) -> Any:
         return class_of(o.entry)(groups, **args)
 
-    made = FP16(o.groups, inner, **{option.torch or option.name: values[option.name] for option in FP16_OPTIONS})
+    made = FP16(
+        o.groups,
+        inner,
+        **{option.torch or option.name: values[option.name] for option in FP16_OPTIONS},
+    )
     made.agree("fp16")
     o.torch, o.placed, o.contents = made, None, None
     o.wraps["fp16"] = FP16Wrap(values)
 
 
-@api("fp16", "fp16(parms;optimizer;options..)", "fp16(o;options..)", "fp16 o", held=True, since="kshell",
-     effect="changes")
+@api(
+    "fp16",
+    "fp16(parms;optimizer;options..)",
+    "fp16(o;options..)",
+    "fp16 o",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def fp16(x: Value) -> Value:
     """An optimizer of half-precision parameters: it steps copies in single precision, and scales the loss.
 
@@ -251,7 +291,9 @@ def _fp16_around(given: Sequence[Value]) -> Value:
         raise CallError("fp16", "expecting parameters and an optimizer")
     inner = [given[1]] if given[1].__class__ is Sym else items(given[1])
     if not inner or inner[0].__class__ is not Sym:
-        raise CallError("fp16", expecting="the name of an optimizer, and options", given=kname(given[1]))
+        raise CallError(
+            "fp16", expecting="the name of an optimizer, and options", given=kname(given[1])
+        )
     values = _fp16_values(*split(given, 2), 2)
     entry = entry_of(inner[0].s)
     o = create(entry, parse_optimizer(entry, *split(inner, 1), before=1))
@@ -290,7 +332,15 @@ def masters(x: Value) -> Value:
 # ------------------------------------------------------------------ estimates, neighbours, timings
 
 
-@api("estimated", "estimated o", "estimated(o;t)", "estimated(o;t;k)", held=True, since="kshell", effect="changes")
+@api(
+    "estimated",
+    "estimated o",
+    "estimated(o;t)",
+    "estimated(o;t;k)",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def estimated(x: Value) -> Value:
     """The estimates of the parameters of sparsifiedsgd or centralizedsparsifiedsgd, a vector of tensors; after step t,
     counted from 0, take the parameters into these running means (k: a number of coordinates other than the option's).
@@ -312,7 +362,9 @@ def estimated(x: Value) -> Value:
         return vector_handle(o.torch.estimates())
     numbers = [number for i in given[1:] if (number := long_of(i)) is not None]
     if len(given) > 3 or len(numbers) < len(given) - 1:
-        raise CallError("estimated", "expecting an optimizer, the number of the step and that of coordinates")
+        raise CallError(
+            "estimated", "expecting an optimizer, the number of the step and that of coordinates"
+        )
     o.torch.update_estimates(*numbers)
     return NIL
 
@@ -346,6 +398,7 @@ def topo(x: Value) -> Value:
     `long$()
     """
     from kshell.families.mlbench.optimizers import neighbors_of
+
     given = items(x)
     name = name_of(given[0]) if given else None
     numbers = [n for i in given[1:] if (n := long_of(i)) is not None]
@@ -402,5 +455,3 @@ def _backward(h: OptimizerHandle, *rest: Value) -> Value:
         raise CallError("backward", "expecting an optimizer and a loss")
     wraps.backward(h.obj, as_tensor(rest[0]))
     return NIL
-
-

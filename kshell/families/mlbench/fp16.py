@@ -25,10 +25,18 @@ class LossScale:
     row, up to `most`. Micikevicius et al. 2017, arXiv 1710.03740, section 3.2; mlbench_core's DynamicLossScaler.
     ValueError for numbers that are out of range."""
 
-    def __init__(self, init: float = 2.0 ** 15, factor: float = 2.0, window: int = 2000,
-                 most: float | None = None) -> None:
-        for name, value, least in (("init", init, 0), ("factor", factor, 1), ("max", math.inf if most is None else most,
-                                                                                0)):
+    def __init__(
+        self,
+        init: float = 2.0**15,
+        factor: float = 2.0,
+        window: int = 2000,
+        most: float | None = None,
+    ) -> None:
+        for name, value, least in (
+            ("init", init, 0),
+            ("factor", factor, 1),
+            ("max", math.inf if most is None else most, 0),
+        ):
             if not value > least or (name != "max" and math.isinf(value)):
                 raise said(ValueError(f"Invalid {name} value: {value:g}"))
         if window < 1:
@@ -67,9 +75,20 @@ class FP16(Extra, Optimizer):
 
     meets = True  # a step of several processes is one of all at once
 
-    def __init__(self, params: Iterable[Any], inner: Callable[[list[dict[str, Any]]], Optimizer], init: float = 1024,
-                 factor: float = 2, window: int = 128, most: float | None = None, least: float = 1e-4,
-                 clip: float = math.inf, average: str = "world", before: bool = False, bylayer: bool = False) -> None:
+    def __init__(
+        self,
+        params: Iterable[Any],
+        inner: Callable[[list[dict[str, Any]]], Optimizer],
+        init: float = 1024,
+        factor: float = 2,
+        window: int = 128,
+        most: float | None = None,
+        least: float = 1e-4,
+        clip: float = math.inf,
+        average: str = "world",
+        before: bool = False,
+        bylayer: bool = False,
+    ) -> None:
         self.scaler, self.least, self.clip = LossScale(init, factor, window, most), least, clip
         self.aggregation = Aggregation(average, before, bylayer)
         if not clip > 0:
@@ -77,11 +96,17 @@ class FP16(Extra, Optimizer):
         if not least >= 0:
             raise said(ValueError(f"Invalid min value: {least:g}"))
         if most is not None and least > most:
-            raise said(ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}"))
+            raise said(
+                ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}")
+            )
         super().__init__(params, {})
         self.masters = [_master(group["params"]) for group in self.param_groups]
-        self.inner = inner([{**settings_of(group), "params": [master]}
-                            for group, master in zip(self.param_groups, self.masters, strict=True)])
+        self.inner = inner(
+            [
+                {**settings_of(group), "params": [master]}
+                for group, master in zip(self.param_groups, self.masters, strict=True)
+            ]
+        )
         self.defaults.update(self.inner.defaults)
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
             mine.update(settings_of(group))
@@ -133,7 +158,9 @@ class FP16(Extra, Optimizer):
             if params:
                 master.grad = torch.cat(
                     [
-                        (torch.zeros_like(param) if param.grad is None else param.grad).reshape(-1).float()
+                        (torch.zeros_like(param) if param.grad is None else param.grad)
+                        .reshape(-1)
+                        .float()
                         for param in params
                     ]
                 )
@@ -142,9 +169,14 @@ class FP16(Extra, Optimizer):
 
     def _own(self, multiplier: float = 1) -> tuple[tuple[str, str], ...]:
         s = self.scaler
-        return (("loss scales", f"{s.scale * multiplier:g}"), ("options of fp16", f"clip {self.clip:g}"),
-                ("options of fp16", f"factor {s.factor:g}"), ("options of fp16", f"window {s.window}"),
-                ("options of fp16", f"max {s.most}"), ("options of fp16", f"min {self.least:g}"))
+        return (
+            ("loss scales", f"{s.scale * multiplier:g}"),
+            ("options of fp16", f"clip {self.clip:g}"),
+            ("options of fp16", f"factor {s.factor:g}"),
+            ("options of fp16", f"window {s.window}"),
+            ("options of fp16", f"max {s.most}"),
+            ("options of fp16", f"min {self.least:g}"),
+        )
 
     def agree(self, call: str) -> None:
         """Have all processes the same parameters and options? A ValueError on all, if not."""
@@ -161,13 +193,19 @@ class FP16(Extra, Optimizer):
         super().zero_grad(set_to_none)
         self.inner.zero_grad(set_to_none)
 
-    def step(self, closure: Callable[[], Any] | None = None, multiplier: float = 1,  # type: ignore[override]
-             denom: float | None = None) -> bool:
+    def step(  # type: ignore[override]
+        self,
+        closure: Callable[[], Any] | None = None,
+        multiplier: float = 1,
+        denom: float | None = None,
+    ) -> bool:
         """One update: was it made, or skipped because gradients overflowed? A closure calls `backward` itself."""
         if not 0 < multiplier < math.inf:
             raise said(ValueError(f"Invalid multiplier value: {multiplier:g}"))
         comm.loss_of(closure)
-        self.aggregation.gradients(self.param_groups, denom, call="step: fp16", own=self._own(multiplier))
+        self.aggregation.gradients(
+            self.param_groups, denom, call="step: fp16", own=self._own(multiplier)
+        )
         self.gradients_to_master()
         f = self.scaler.scale * multiplier
         held = [master for master in self.masters if master.grad is not None]
@@ -179,7 +217,11 @@ class FP16(Extra, Optimizer):
         self.scaler.update(overflow)
         if overflow:
             if self.scaler.scale <= self.least:
-                raise said(RuntimeError(f"Minimum loss scale ({self.least:g}) reached: {self.scaler.scale:g}"))
+                raise said(
+                    RuntimeError(
+                        f"Minimum loss scale ({self.least:g}) reached: {self.scaler.scale:g}"
+                    )
+                )
             return False
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
             group.update(settings_of(mine))
@@ -193,9 +235,14 @@ class FP16(Extra, Optimizer):
         """The copies, the inner optimizer's state by group and what it has beside that, the scale and its counts."""
         kept = self.inner.state_dict()
         within = {"within": kept["extra"]} if kept.get("extra") else {}
-        return {**within, "master": [master.detach().clone() for master in self.masters],
-                "inner": [kept["state"].get(i, {}) for i in range(len(self.masters))],
-                "scale": float(self.scaler.scale), "iter": self.scaler.iter, "last": self.scaler.last}
+        return {
+            **within,
+            "master": [master.detach().clone() for master in self.masters],
+            "inner": [kept["state"].get(i, {}) for i in range(len(self.masters))],
+            "scale": float(self.scaler.scale),
+            "iter": self.scaler.iter,
+            "last": self.scaler.last,
+        }
 
     def set_extra(self, extra: dict[str, Any]) -> None:
         """Go on from a state that `get_extra` gave."""
@@ -204,11 +251,22 @@ class FP16(Extra, Optimizer):
         with torch.no_grad():
             for master, kept in zip(self.masters, extra["master"], strict=True):
                 master.copy_(kept)
-        groups = [{**settings_of(group), "params": [i]} for i, group in enumerate(self.inner.param_groups)]
+        groups = [
+            {**settings_of(group), "params": [i]} for i, group in enumerate(self.inner.param_groups)
+        ]
         within = {"extra": extra["within"]} if "within" in extra else {}
-        self.inner.load_state_dict({"state": {i: s for i, s in enumerate(extra["inner"]) if s},
-                                    "param_groups": groups, **within})
-        self.scaler.scale, self.scaler.iter, self.scaler.last = extra["scale"], extra["iter"], extra["last"]
+        self.inner.load_state_dict(
+            {
+                "state": {i: s for i, s in enumerate(extra["inner"]) if s},
+                "param_groups": groups,
+                **within,
+            }
+        )
+        self.scaler.scale, self.scaler.iter, self.scaler.last = (
+            extra["scale"],
+            extra["iter"],
+            extra["last"],
+        )
 
 
 def _master(params: Iterable[Tensor]) -> Tensor:

@@ -18,15 +18,23 @@ def boolean(name: str, default: bool = False) -> Option:
     return Option(name, "boolean", default)
 
 
-_LR, _DECAY = double("lr", .01), double("decay", 0, "weight_decay")
+_LR, _DECAY = double("lr", 0.01), double("decay", 0, "weight_decay")
 _SGD = (_LR, double("momentum", 0), double("dampening", 0), _DECAY, boolean("nesterov"))
 AGGREGATION = (boolean("bylayer"), boolean("agggrad", True), boolean("before"))
-_SPARSE = (_LR, _DECAY, Option("k", "long", 10, low=1, doc="coordinates of each parameter in a step"),
-           boolean("random"), Option("seed", "long", 1, low=0))
+_SPARSE = (
+    _LR,
+    _DECAY,
+    Option("k", "long", 10, low=1, doc="coordinates of each parameter in a step"),
+    boolean("random"),
+    Option("seed", "long", 1, low=0),
+)
 _MOMENTUM = {"momentum_buffer": "momentum_buffer"}
 _MEMORY = {"memory": "memory", "estimated": "estimated"}
 
-optimizer_row("signsgd", "kshell.families.mlbench.optimizers.SignSGD",
+# fmt: off  # a table
+optimizer_row(
+    "signsgd",
+    "kshell.families.mlbench.optimizers.SignSGD",
     """Steps of one size, by the sign of SGD's direction.
 
 Bernstein et al. 2018, arXiv 1802.04434. The decay of weights is inside the sign.
@@ -37,9 +45,15 @@ q)backward(t;.1 0 -7e)
 q)step o
 q)tensor t
 0.5 2 3.5e
-""", *_SGD, state=_MOMENTUM, since=_SINCE)
+""",
+    *_SGD,
+    state=_MOMENTUM,
+    since=_SINCE,
+)
 
-optimizer_row("sparsifiedsgd", "kshell.families.mlbench.optimizers.SparsifiedSGD",
+optimizer_row(
+    "sparsifiedsgd",
+    "kshell.families.mlbench.optimizers.SparsifiedSGD",
     """SGD of k coordinates a step; the rest is remembered.
 
 Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. The coordinates are a block of k in a row or, with random, any. The
@@ -51,18 +65,35 @@ q)backward Sum t
 q)step o
 q)sum 1=tensor t
 4i
-""", *_SPARSE, state=_MEMORY, sharded=False, since=_SINCE)
+""",
+    *_SPARSE,
+    state=_MEMORY,
+    sharded=False,
+    since=_SINCE,
+)
 
-optimizer_row("centralizedsparsifiedsgd", "kshell.families.mlbench.optimizers.CentralizedSparsifiedSGD",
+optimizer_row(
+    "centralizedsparsifiedsgd",
+    "kshell.families.mlbench.optimizers.CentralizedSparsifiedSGD",
     """sparsifiedsgd of several processes.
 
 Each chooses coordinates for itself; the update is what all chose, with average divided by their number.
 
 q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
 `centralizedsparsifiedsgd
-""", *_SPARSE, boolean("average", True), state=_MEMORY, sharded=False, meets=True, since=_SINCE)
+""",
+    *_SPARSE,
+    boolean("average", True),
+    state=_MEMORY,
+    sharded=False,
+    meets=True,
+    since=_SINCE,
+)
 
-optimizer_row("centralizedsgd", "kshell.optim.aggregate.CentralizedSGD", """SGD of the mean gradient over all processes.
+optimizer_row(
+    "centralizedsgd",
+    "kshell.optim.aggregate.CentralizedSGD",
+    """SGD of the mean gradient over all processes.
 
 With agggrad off each steps by its own gradient, and the weights are averaged. bylayer sends each parameter by itself,
 before divides before the sum.
@@ -71,20 +102,41 @@ q)opt[(opt(`centralizedsgd;();.1;`agggrad,0b);0b)]`options
 lr  agggrad
 -----------
 0.1 0
-""", *_SGD, *AGGREGATION, state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
+""",
+    *_SGD,
+    *AGGREGATION,
+    state=_MOMENTUM,
+    sharded=False,
+    meets=True,
+    since=_SINCE,
+)
 
-optimizer_row("centralizedadam", "kshell.optim.aggregate.CentralizedAdam",
+optimizer_row(
+    "centralizedadam",
+    "kshell.optim.aggregate.CentralizedAdam",
     """Adam of the mean gradient over all processes.
 
 The last three options are those of centralizedsgd.
 
 q)lr opt(`centralizedadam;();.002)
 ,0.002
-""", double("lr", .001), double("beta1", .9, "betas.0"), double("beta2", .999, "betas.1"), double("eps", 1e-8),
-    _DECAY, boolean("amsgrad"), *AGGREGATION, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")},
-    sharded=False, meets=True, since=_SINCE)
+""",
+    double("lr", 0.001),
+    double("beta1", 0.9, "betas.0"),
+    double("beta2", 0.999, "betas.1"),
+    double("eps", 1e-8),
+    _DECAY,
+    boolean("amsgrad"),
+    *AGGREGATION,
+    state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")},
+    sharded=False,
+    meets=True,
+    since=_SINCE,
+)
 
-optimizer_row("powersgd", "kshell.families.mlbench.powersgd.PowerSGD",
+optimizer_row(
+    "powersgd",
+    "kshell.families.mlbench.powersgd.PowerSGD",
     """SGD of a mean gradient that travels as two thin matrices.
 
 Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727. The matrices have rank columns; what they lose is added to the
@@ -96,11 +148,22 @@ q)backward mse(forward(m;2 3#1 2 3e);2 2#0e)
 q)step o
 q)1e-5>max abs raze first[exec buffers from state[o]`parms where name=`weight]`memory
 1b
-""", *_SGD, Option("rank", "long", 1, low=1), boolean("reuse"), boolean("bylayer"), Option("seed", "long", 1, low=0),
-    boolean("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, sharded=False, meets=True,
-    since=_SINCE)
+""",
+    *_SGD,
+    Option("rank", "long", 1, low=1),
+    boolean("reuse"),
+    boolean("bylayer"),
+    Option("seed", "long", 1, low=0),
+    boolean("always"),
+    state={**_MOMENTUM, "memory": "memory", "query": "query"},
+    sharded=False,
+    meets=True,
+    since=_SINCE,
+)
 
-optimizer_row("decentralizedsgd", "kshell.families.mlbench.optimizers.DecentralizedSGD",
+optimizer_row(
+    "decentralizedsgd",
+    "kshell.families.mlbench.optimizers.DecentralizedSGD",
     """SGD by itself, then the mean of neighbours' weights.
 
 Lian et al. 2017, arXiv 1705.09056. `topo` gives the neighbours of common graphs. With weights metropolis the mean over
@@ -110,5 +173,14 @@ q)opt[(opt(`decentralizedsgd;();.1;`neighbors,enlist topo`ring);0b)]`options
 lr
 ---
 0.1
-""", *_SGD, Option("neighbors", "size", ()), Option("weights", "symbol", "uniform", choices=("uniform", "metropolis")),
-    boolean("bylayer"), state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
+""",
+    *_SGD,
+    Option("neighbors", "size", ()),
+    Option("weights", "symbol", "uniform", choices=("uniform", "metropolis")),
+    boolean("bylayer"),
+    state=_MOMENTUM,
+    sharded=False,
+    meets=True,
+    since=_SINCE,
+)
+# fmt: on

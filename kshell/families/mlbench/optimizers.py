@@ -38,13 +38,28 @@ class SignSGD(Optimizer):
         p <- p - lr sign(d)
     """
 
-    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float = 0, nesterov: bool = False) -> None:
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.01,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+    ) -> None:
         _at_least(0, **{"learning rate": lr, "momentum": momentum, "weight_decay": weight_decay})
         if nesterov and (momentum <= 0 or dampening != 0):
             raise said(ValueError("Nesterov momentum requires a momentum and zero dampening"))
-        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
-                                  "weight_decay": weight_decay, "nesterov": nesterov})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+            },
+        )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -90,8 +105,16 @@ class SparsifiedSGD(Draws, Optimizer):
 
     shared = False  # are coordinates sent to other processes?
 
-    def __init__(self, params: Iterable[Any], lr: float = .01, weight_decay: float = 0, k: int = 10,
-                 random: bool = False, seed: int = 1, average: bool = True) -> None:
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.01,
+        weight_decay: float = 0,
+        k: int = 10,
+        random: bool = False,
+        seed: int = 1,
+        average: bool = True,
+    ) -> None:
         _at_least(0, **{"learning rate": lr, "weight_decay": weight_decay, "seed": seed})
         _at_least(1, k=k)
         options = {"lr": lr, "weight_decay": weight_decay, "k": k, "random": random, "seed": seed}
@@ -165,13 +188,18 @@ class SparsifiedSGD(Draws, Optimizer):
             for param in group["params"]:
                 if param.requires_grad and param.numel():
                     tau = param.numel() / (k or group["k"])
-                    rho = 6 * (t + tau) ** 2 / ((1 + t) * (6 * tau ** 2 + t + 6 * tau * t + 2 * t * t))
+                    rho = (
+                        6 * (t + tau) ** 2 / ((1 + t) * (6 * tau**2 + t + 6 * tau * t + 2 * t * t))
+                    )
                     self._states(param)["estimated"].mul_(1 - rho).add_(param, alpha=rho)
 
     def estimates(self) -> list[Tensor]:
         """The estimate of each parameter; of one that has none yet, the parameter's present value."""
-        return [self.state.get(param, {}).get("estimated", param).detach().clone() for group in self.param_groups
-                for param in group["params"]]
+        return [
+            self.state.get(param, {}).get("estimated", param).detach().clone()
+            for group in self.param_groups
+            for param in group["params"]
+        ]
 
 
 def _scattered(p: Tensor, parts: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
@@ -193,8 +221,16 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
 
     shared = True
 
-    def __init__(self, params: Iterable[Any], lr: float = .01, weight_decay: float = 0, k: int = 10,
-                 random: bool = False, seed: int = 1, average: bool = True) -> None:
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.01,
+        weight_decay: float = 0,
+        k: int = 10,
+        random: bool = False,
+        seed: int = 1,
+        average: bool = True,
+    ) -> None:
         super().__init__(params, lr, weight_decay, k, random, seed, average)
 
     def free(self, group: dict[str, Any]) -> Iterable[str]:
@@ -205,7 +241,11 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
         if comm.world() == 1:
             return super()._fit(work)
         # gradients are looked at before the processes meet: a sparse one is refused there
-        found = super()._fit(work) if not any(p.grad is not None and p.grad.is_sparse for p, _ in work) else []
+        found = (
+            super()._fit(work)
+            if not any(p.grad is not None and p.grad.is_sparse for p, _ in work)
+            else []
+        )
         wrong = self.meet("step", more=found.count(False))
         if not any(wrong):
             return found
@@ -228,13 +268,19 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
         for members in kinds.values():
             sizes = [longest[i] for i in members]
             values = comm.all_gather(
-                torch.cat([_padded(sent[i][3], size) for i, size in zip(members, sizes, strict=True)])
+                torch.cat(
+                    [_padded(sent[i][3], size) for i, size in zip(members, sizes, strict=True)]
+                )
             )
             by_rank = [value.split(sizes) for value in values]
             for j, i in enumerate(members):
                 p, group = sent[i][:2]
                 out[i] = _scattered(
-                    p, [(coordinate[i], v[j]) for coordinate, v in zip(coordinates, by_rank, strict=True)]
+                    p,
+                    [
+                        (coordinate[i], v[j])
+                        for coordinate, v in zip(coordinates, by_rank, strict=True)
+                    ],
                 )
                 if group["average"]:
                     out[i].div_(comm.world())
@@ -261,8 +307,12 @@ def neighbors_of(topology: str, rank: int, world: int) -> list[int]:
     elif topology == "star":
         found = {0} if rank else set(range(world))
     else:
-        raise said(ValueError(f"topo: unrecognized topology {topology}, expecting one of {', '.join(TOPOLOGIES)}"),
-                   topology)
+        raise said(
+            ValueError(
+                f"topo: unrecognized topology {topology}, expecting one of {', '.join(TOPOLOGIES)}"
+            ),
+            topology,
+        )
     return sorted(found - {rank})
 
 
@@ -280,14 +330,29 @@ class DecentralizedSGD(comm.Together, SGD):
     parameters that differ.
     """
 
-    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float = 0, nesterov: bool = False, neighbors: Iterable[int] | int = (),
-                 weights: str = "uniform", bylayer: bool = False) -> None:
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.01,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        neighbors: Iterable[int] | int = (),
+        weights: str = "uniform",
+        bylayer: bool = False,
+    ) -> None:
         given = _listed(neighbors)
         if weights not in ("uniform", "metropolis"):
             raise said(ValueError(f"Invalid weights value: {weights}"))
-        super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
-                         nesterov=nesterov)
+        super().__init__(
+            params,
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+        )
         self.defaults.update(neighbors=given, weights=weights, bylayer=bylayer)
         for group in self.param_groups:
             group.setdefault("neighbors", given)
@@ -342,19 +407,27 @@ def _listed(neighbors: Iterable[int] | int) -> tuple[int, ...]:
 def _graph(mine: Sequence[int]) -> list[int]:
     n, r = comm.world(), comm.rank()
     bad = next((j for j in mine if not 0 <= j < n or j == r), None)
-    row = [-1 if bad is None else bad, int(bad is not None), int(len(set(mine)) < len(mine)),
-           *[int(j in mine) for j in range(n)]]
+    row = [
+        -1 if bad is None else bad,
+        int(bad is not None),
+        int(len(set(mine)) < len(mine)),
+        *[int(j in mine) for j in range(n)],
+    ]
     rows = [row] if n == 1 else [[int(v) for v in found] for found in comm.gathered(row)]
     for i, (wrong, refused, twice, *_) in enumerate(rows):
         if refused:
-            raise said(ValueError(f"neighbors: {i} lists {wrong}, expecting others of 0 to {n - 1}"))
+            raise said(
+                ValueError(f"neighbors: {i} lists {wrong}, expecting others of 0 to {n - 1}")
+            )
         if twice:
             raise said(ValueError(f"neighbors: {i} lists one of them twice"))
     links = [found[3:] for found in rows]
     for i in range(n):
         for j in range(n):
             if links[i][j] and not links[j][i]:
-                raise said(ValueError(f"neighbors not symmetric ({i} lists {j}, {j} does not list {i})"))
+                raise said(
+                    ValueError(f"neighbors not symmetric ({i} lists {j}, {j} does not list {i})")
+                )
     return [sum(found) for found in links]
 
 
@@ -367,7 +440,9 @@ def _weights(near: Sequence[int], degrees: Sequence[int], kind: str) -> list[flo
 
 
 @torch.no_grad()
-def _mix(params: Sequence[Tensor], near: Sequence[int], weights: Sequence[float], bylayer: bool) -> None:
+def _mix(
+    params: Sequence[Tensor], near: Sequence[int], weights: Sequence[float], bylayer: bool
+) -> None:
     for part in comm.buckets(params, bylayer):
         mine = comm.flat(part)
         theirs = [torch.empty_like(mine) for _ in near]

@@ -62,15 +62,32 @@ class PowerSGD(comm.Together, Draws, SGD):
     ValueError for options out of range, and on all processes for parameters or options that differ.
     """
 
-    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float = 0, nesterov: bool = False, rank: int = 1, reuse: bool = False,
-                 bylayer: bool = False, seed: int = 1, always: bool = False) -> None:
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.01,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        rank: int = 1,
+        reuse: bool = False,
+        bylayer: bool = False,
+        seed: int = 1,
+        always: bool = False,
+    ) -> None:
         if rank < 1:
             raise said(ValueError(f"Invalid rank value: {rank}"))
         if not 0 <= seed < 1 << 32:
             raise said(ValueError(f"Invalid seed value: {seed}"))
-        super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
-                         nesterov=nesterov)
+        super().__init__(
+            params,
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+        )
         more = {"rank": rank, "reuse": reuse, "bylayer": bylayer, "seed": seed, "always": always}
         self.defaults.update(more)
         for group in self.param_groups:
@@ -83,14 +100,18 @@ class PowerSGD(comm.Together, Draws, SGD):
         """A new query, the same on every process, as their generators are."""
         n, m = part.a.shape
         made = torch.Generator().manual_seed(int(self.draws.randint(1_000_000_000)))
-        return torch.randn(m, min(n, m, rank), generator=made).to(dtype=part.a.dtype, device=part.a.device)
+        return torch.randn(m, min(n, m, rank), generator=made).to(
+            dtype=part.a.dtype, device=part.a.device
+        )
 
     def _drawn(self) -> str:
         """Where queries come from: which are held, and where the generator is."""
         kept: Any = self.draws.get_state()
         held = [
             i
-            for i, p in enumerate(param for group in self.param_groups if group["reuse"] for param in group["params"])
+            for i, p in enumerate(
+                param for group in self.param_groups if group["reuse"] for param in group["params"]
+            )
             if "query" in self.state.get(p, ())
         ]
         return f"{int(kept[1][0])} {kept[2]}, held {held}"
@@ -110,12 +131,18 @@ class PowerSGD(comm.Together, Draws, SGD):
     def _compress(self) -> bool:
         """Put the mean of the compressed gradients into their place; False, with nothing changed but the generator, if
         it is not finite."""
-        work = [(group, self._parts(group)) for group in self.param_groups if comm.world() > 1 or group["always"]]
+        work = [
+            (group, self._parts(group))
+            for group in self.param_groups
+            if comm.world() > 1 or group["always"]
+        ]
         for group, parts in work:
             for part in parts:
                 if part.a.dim() == 2:
                     held = self.state[part.p].get("query") if group["reuse"] else None
-                    part.query = self._query(part, group["rank"]) if held is None else held.to(part.a)
+                    part.query = (
+                        self._query(part, group["rank"]) if held is None else held.to(part.a)
+                    )
                     part.product = part.a @ part.query
             if not _sum(parts, group["bylayer"]):
                 return False
@@ -179,7 +206,7 @@ def _sum(parts: Sequence[_Part], bylayer: bool) -> bool:
         v = comm.all_reduce(comm.flat(sent, [float(part.held) for part in lot]))
         sums.append(v)
         comm.spread(v, sent)
-        for part, held in zip(lot, v[-len(lot):].tolist(), strict=True):
+        for part, held in zip(lot, v[-len(lot) :].tolist(), strict=True):
             part.held = bool(held)
             if part.query is None:
                 part.a.div_(comm.world())

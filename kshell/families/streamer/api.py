@@ -48,8 +48,16 @@ def _fill(values: Values) -> None:
 
 
 # options of inner optimizers; null is the default that the inner optimizer has itself
-_OWN = tuple(Option(name, "double", None, torch_name) for name, torch_name in (
-    ("momentum", ""), ("decay", "weight_decay"), ("beta1", "betas.0"), ("beta2", "betas.1"), ("eps", "")))
+_OWN = tuple(
+    Option(name, "double", None, torch_name)
+    for name, torch_name in (
+        ("momentum", ""),
+        ("decay", "weight_decay"),
+        ("beta1", "betas.0"),
+        ("beta2", "betas.1"),
+        ("eps", ""),
+    )
+)
 
 
 def _parts(x: Value) -> list[Value]:
@@ -59,23 +67,37 @@ def _parts(x: Value) -> list[Value]:
         if x.__class__ is not List or not x.items or handle(x.items[0]) is not None:
             return [x, NIL]
         i = next(i for i, v in enumerate(found) if not _is_layer(v))
-        raise QError(f"opt: layer {i} of streamer: expecting (encoder;predictor), given {kname(found[i])}")
+        raise QError(
+            f"opt: layer {i} of streamer: expecting (encoder;predictor), given {kname(found[i])}"
+        )
     return [part for layer in found for part in layer.items]
 
 
 def _is_layer(x: Value) -> bool:
-    return x.__class__ is List and len(x) == 2 and all(map(_is_part, x.items)) and not all(map(is_empty, x.items))
+    return (
+        x.__class__ is List
+        and len(x) == 2
+        and all(map(_is_part, x.items))
+        and not all(map(is_empty, x.items))
+    )
 
 
 def _is_part(x: Value) -> bool:
     """Can this be the parameters of one module: an object, an object and what to choose from it, or ()?"""
     if is_empty(x) or isinstance(x, KHandle):
         return True
-    return (x.__class__ is List and len(x) == 2 and isinstance(x.items[0], KHandle)
-            and not isinstance(x.items[1], KHandle) and not is_empty(x.items[1]))
+    return (
+        x.__class__ is List
+        and len(x) == 2
+        and isinstance(x.items[0], KHandle)
+        and not isinstance(x.items[1], KHandle)
+        and not is_empty(x.items[1])
+    )
 
 
-optimizer_row("streamer", "kshell.families.streamer.optimizer.Streamer",
+optimizer_row(
+    "streamer",
+    "kshell.families.streamer.optimizer.Streamer",
     """Layers that learn at their own pace, and may be added on the way.
 
 Mounir, Vijayaraghavan and Sarkar 2023, NeurIPS. The parameters are layers, each (encoder;predictor): groups 0 and 1 are
@@ -95,22 +117,37 @@ q)step o
 1b
 q)tensor f
 0.5 1.5e
-""", Option("inner", "symbol", "adam", "", "optimizer of each encoder and predictor", choices=_INNER),
-    Option("lr", "double", 1e-4), Option("alpha", "double", 3.0, "", "by what a loss counts less a layer further away"),
-    Option("optimize", "long", 100, "optimize_every", "losses of the top layer before an update", low=1),
-    Option("average", "long", 1000, "average_every", "steps between averages over processes", low=1),
+""",
+    Option(
+        "inner", "symbol", "adam", "", "optimizer of each encoder and predictor", choices=_INNER
+    ),
+    Option("lr", "double", 1e-4),
+    Option("alpha", "double", 3.0, "", "by what a loss counts less a layer further away"),
+    Option(
+        "optimize", "long", 100, "optimize_every", "losses of the top layer before an update", low=1
+    ),
+    Option(
+        "average", "long", 1000, "average_every", "steps between averages over processes", low=1
+    ),
     Option("timescale", "boolean", True, "", "losses count by their time scales"),
     Option("reach", "boolean", True, "", "losses count by their distance"),
-    Option("maxlayers", "long", 3, "max_layers", "the most layers there can be", low=1), *_OWN,
-    fill=_fill, parts=_parts, same=("alpha", "optimize", "average", "timescale", "reach", "maxlayers"), sharded=False,
-    since="streamer")
+    Option("maxlayers", "long", 3, "max_layers", "the most layers there can be", low=1),
+    *_OWN,
+    fill=_fill,
+    parts=_parts,
+    same=("alpha", "optimize", "average", "timescale", "reach", "maxlayers"),
+    sharded=False,
+    since="streamer",
+)
 
 
 def _streamer(x: Value, call: str) -> Opt:
     h = handle(x)
     if not isinstance(h, OptimizerHandle) or not h.obj.abilities.gathers:
-        raise QError(f"{call}: expecting an optimizer of layers (streamer), given "
-                     + (h.obj.entry.name if isinstance(h, OptimizerHandle) else kname(x)))
+        raise QError(
+            f"{call}: expecting an optimizer of layers (streamer), given "
+            + (h.obj.entry.name if isinstance(h, OptimizerHandle) else kname(x))
+        )
     return h.obj
 
 
@@ -128,8 +165,15 @@ def _loss(h: OptimizerHandle, *rest: Value) -> Value:
     o = _streamer(h, "loss")
     layer = long_of(rest[0]) if rest else None
     scale = number_of(rest[2]) if len(rest) == 3 else 1.0
-    if layer is None or scale is None or not 2 <= len(rest) <= 3 or rest[1].__class__ is not TensorHandle:
-        raise CallError("loss", "expecting an optimizer, the number of a layer, its loss and the time scale")
+    if (
+        layer is None
+        or scale is None
+        or not 2 <= len(rest) <= 3
+        or rest[1].__class__ is not TensorHandle
+    ):
+        raise CallError(
+            "loss", "expecting an optimizer, the number of a layer, its loss and the time scale"
+        )
     o.torch.loss(layer, as_tensor(rest[1]), float(scale))
     return NIL
 
@@ -167,7 +211,9 @@ def addlayer(x: Value) -> Value:
     check_new(o, [param for c in chosen if c is not None for param in c.params])
     most = o.torch.settings["max_layers"]
     if o.torch.layers >= most:
-        raise CallError("addlayer", f"no more than {most} layer(s), the option maxlayers", says=(most,))
+        raise CallError(
+            "addlayer", f"no more than {most} layer(s), the option maxlayers", says=(most,)
+        )
     _put(o, 2 * o.torch.layers, given[1].items)
     return NIL
 
@@ -181,7 +227,7 @@ def _put(o: Opt, at: int, parts: Sequence[Value]) -> None:
             put_parameters(o, i, {}, part)
     except BaseException:
         back()
-        del o.groups[len(held):]
+        del o.groups[len(held) :]
         for group, params in held:
             group["params"][:] = params
         o.torch.attached()

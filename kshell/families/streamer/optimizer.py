@@ -34,8 +34,16 @@ from kshell.optim.groups import settings_of
 from kshell.parallel import meet as meeting
 
 # inner optimizers by name
-INNER: dict[str, type[Optimizer]] = {"adadelta": Adadelta, "adagrad": Adagrad, "adam": Adam, "adamax": Adamax,
-                                     "adamw": AdamW, "nadam": NAdam, "radam": RAdam, "sgd": SGD}
+INNER: dict[str, type[Optimizer]] = {
+    "adadelta": Adadelta,
+    "adagrad": Adagrad,
+    "adam": Adam,
+    "adamax": Adamax,
+    "adamw": AdamW,
+    "nadam": NAdam,
+    "radam": RAdam,
+    "sgd": SGD,
+}
 # what holds for all layers, and is the same in every group
 SETTINGS = ("alpha", "optimize_every", "average_every", "timescale", "reach", "max_layers")
 # options of inner optimizers; None for one is the inner optimizer's own default
@@ -51,7 +59,10 @@ def reach_of(layer: int, layers: int, alpha: float = 3) -> tuple[list[list[int]]
     if not 0 <= layer < layers:
         raise said(ValueError(f"layer {layer} is not there, layers: {layers}"), layer)
     _check(alpha=alpha)
-    groups = [sorted({layer - d, layer + d} & set(range(layers))) for d in range(max(layer, layers - 1 - layer) + 1)]
+    groups = [
+        sorted({layer - d, layer + d} & set(range(layers)))
+        for d in range(max(layer, layers - 1 - layer) + 1)
+    ]
     distances = torch.arange(len(groups), dtype=torch.float64)
     return groups, torch.softmax(distances * -math.log(alpha), 0).tolist()
 
@@ -59,7 +70,9 @@ def reach_of(layer: int, layers: int, alpha: float = 3) -> tuple[list[list[int]]
 def defaults_of(inner: str) -> dict[str, Any]:
     """The options of an inner optimizer that can be given, with its own defaults."""
     if inner not in INNER:
-        raise ValueError(f"unrecognized inner optimizer {inner}, expecting one of {', '.join(sorted(INNER))}")
+        raise ValueError(
+            f"unrecognized inner optimizer {inner}, expecting one of {', '.join(sorted(INNER))}"
+        )
     found = inspect.signature(INNER[inner]).parameters
     return {option: found[option].default for option in OPTIONS if option in found}
 
@@ -82,12 +95,30 @@ class Streamer(Extra, Optimizer):
 
     gathers = by_process = True
 
-    def __init__(self, layers: Iterable[Any], inner: str | Callable[[list[Tensor]], Optimizer] = "adam",
-                 lr: float = 1e-4, alpha: float = 3, optimize_every: int = 100, average_every: int = 1000,
-                 timescale: bool = True, reach: bool = True, max_layers: int = 3, momentum: float | None = None,
-                 weight_decay: float | None = None, betas: tuple[float, float] | None = None,
-                 eps: float | None = None) -> None:
-        settings = (float(alpha), optimize_every, average_every, bool(timescale), bool(reach), max_layers)
+    def __init__(
+        self,
+        layers: Iterable[Any],
+        inner: str | Callable[[list[Tensor]], Optimizer] = "adam",
+        lr: float = 1e-4,
+        alpha: float = 3,
+        optimize_every: int = 100,
+        average_every: int = 1000,
+        timescale: bool = True,
+        reach: bool = True,
+        max_layers: int = 3,
+        momentum: float | None = None,
+        weight_decay: float | None = None,
+        betas: tuple[float, float] | None = None,
+        eps: float | None = None,
+    ) -> None:
+        settings = (
+            float(alpha),
+            optimize_every,
+            average_every,
+            bool(timescale),
+            bool(reach),
+            max_layers,
+        )
         self.settings = dict(zip(SETTINGS, settings, strict=True))
         _check(**self.settings)
         self._make = None if isinstance(inner, str) else inner
@@ -98,22 +129,33 @@ class Streamer(Extra, Optimizer):
         self.waited = 0  # steps since the parameters were averaged
         self._met: Any = None
         parts = [part for layer in layers for part in _pair(layer)] or [[], []]
-        super().__init__([{"params": part} for part in parts],
-                         {"inner": inner if isinstance(inner, str) else "", "lr": lr, **self.settings,
-                          "momentum": momentum, "weight_decay": weight_decay, "betas": betas, "eps": eps})
+        super().__init__(
+            [{"params": part} for part in parts],
+            {
+                "inner": inner if isinstance(inner, str) else "",
+                "lr": lr,
+                **self.settings,
+                "momentum": momentum,
+                "weight_decay": weight_decay,
+                "betas": betas,
+                "eps": eps,
+            },
+        )
 
     # ------------------------------------------------------------ layers
 
     @property
     def layers(self) -> int:
         """How many layers there are: up to the last that has parameters."""
-        return max((i // 2 + 1 for i, group in enumerate(self.param_groups) if group["params"]), default=0)
+        return max(
+            (i // 2 + 1 for i, group in enumerate(self.param_groups) if group["params"]), default=0
+        )
 
     def add_layer(self, encoder: Any, predictor: Any = ()) -> None:
         """Put a layer on top."""
         at, parts = 2 * self.layers, _pair((encoder, predictor))
         if at >= 2 * self.settings["max_layers"]:
-            raise _too_many(self.settings['max_layers'])
+            raise _too_many(self.settings["max_layers"])
         held = {id(param) for group in self.param_groups for param in group["params"]}
         given = [id(p) for part in parts for p in part]
         if len({*held, *given}) < len(held) + len(given):
@@ -128,13 +170,15 @@ class Streamer(Extra, Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add the next group: the encoder of a further layer, or its predictor."""
         if len(self.param_groups) >= 2 * self.settings["max_layers"]:
-            raise _too_many(self.settings['max_layers'])
+            raise _too_many(self.settings["max_layers"])
         group = {**self.defaults, **param_group}
         inner = self._inner_of(group)
         own = settings_of(inner.param_groups[0])
         if any(setting in own for setting in SETTINGS):
             raise ValueError(f"{type(inner).__name__} has options of the same names")
-        super().add_param_group({**group, **own, "inner": group["inner"] or type(inner).__name__.lower()})
+        super().add_param_group(
+            {**group, **own, "inner": group["inner"] or type(inner).__name__.lower()}
+        )
         self._inner.append(inner)
 
     def _inner_of(self, group: dict[str, Any]) -> Optimizer:
@@ -143,15 +187,22 @@ class Streamer(Extra, Optimizer):
         if self._make is not None:
             found = self._make([dummy])
             if isinstance(found, torch.optim.LBFGS) or len(found.param_groups) != 1:
-                raise said(ValueError(f"{type(found).__name__} cannot be an inner optimizer"), "optimizer")
+                raise said(
+                    ValueError(f"{type(found).__name__} cannot be an inner optimizer"), "optimizer"
+                )
             return found
         known = defaults_of(group["inner"])
         options: dict[str, Any] = {"lr": group["lr"]}
         for option in OPTIONS:
             v = group.get(option)
             if isinstance(v, tuple | list):
-                v = None if all(i is None for i in v) else tuple(
-                    d if i is None else i for i, d in zip(v, known.get(option, v), strict=True))
+                v = (
+                    None
+                    if all(i is None for i in v)
+                    else tuple(
+                        d if i is None else i for i, d in zip(v, known.get(option, v), strict=True)
+                    )
+                )
             if v is not None:
                 if option not in known:
                     raise ValueError(f"streamer: {group['inner']} inside has no {option}")
@@ -160,15 +211,23 @@ class Streamer(Extra, Optimizer):
 
     def attached(self) -> None:
         """Groups were changed from outside: what was set in one for all layers holds for all, and is checked."""
-        del self._inner[len(self.param_groups):]
+        del self._inner[len(self.param_groups) :]
         now = dict(self.settings)
         for group, inner in zip(self.param_groups, self._inner, strict=True):
             if group["inner"] != type(inner).__name__.lower():
-                raise said(ValueError("the inner optimizer of a layer cannot be changed"), "optimizer")
-            now.update({setting: group[setting] for setting in SETTINGS if group[setting] != self.settings[setting]})
+                raise said(
+                    ValueError("the inner optimizer of a layer cannot be changed"), "optimizer"
+                )
+            now.update(
+                {
+                    setting: group[setting]
+                    for setting in SETTINGS
+                    if group[setting] != self.settings[setting]
+                }
+            )
         _check(**now)
         if self.layers > now["max_layers"]:
-            raise _too_many(now['max_layers'])
+            raise _too_many(now["max_layers"])
         self.settings = now
         for known in (self.defaults, *self.param_groups):
             known.update(now)
@@ -206,7 +265,9 @@ class Streamer(Extra, Optimizer):
 
     def backward(self, loss: Tensor, **options: Any) -> None:
         """A loss is that of a layer."""
-        raise ValueError("the losses of a streamer are given by layer, and step does the backward passes")
+        raise ValueError(
+            "the losses of a streamer are given by layer, and step does the backward passes"
+        )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients and counters gathered since the last update."""
@@ -228,12 +289,22 @@ class Streamer(Extra, Optimizer):
         self.attached()
         self._widen()
         n, top = self.layers, self.layers - 1
-        due = bool(n) and self.step_counter[top] + (top in self._ready) >= self.settings["optimize_every"]
+        due = (
+            bool(n)
+            and self.step_counter[top] + (top in self._ready) >= self.settings["optimize_every"]
+        )
         if together and comm.world() > 1:
-            found = [bool(v) for v in comm.meet(self, "step: streamer", self.param_groups, more=int(due), dense=False)]
+            found = [
+                bool(v)
+                for v in comm.meet(
+                    self, "step: streamer", self.param_groups, more=int(due), dense=False
+                )
+            ]
             if len(set(found)) > 1:
-                raise ValueError("an update is due on some processes only: "
-                                 + " ".join(str(r) for r, v in enumerate(found) if v))
+                raise ValueError(
+                    "an update is due on some processes only: "
+                    + " ".join(str(r) for r, v in enumerate(found) if v)
+                )
         encoders = [comm.trained(self._params(2 * j)) for j in range(n)]
         sums: dict[int, tuple[Any, Tensor]] = {}
         ready = sorted(self._ready)
@@ -257,8 +328,13 @@ class Streamer(Extra, Optimizer):
     def _scale(self, layer: int) -> float:
         return self._ready[layer][1] if self.settings["timescale"] else 1.0
 
-    def _add(self, sums: dict[int, tuple[Any, Tensor]], layer: int, encoders: Sequence[list[Tensor]],
-             keep: bool) -> None:
+    def _add(
+        self,
+        sums: dict[int, tuple[Any, Tensor]],
+        layer: int,
+        encoders: Sequence[list[Tensor]],
+        keep: bool,
+    ) -> None:
         """Add the weighed gradients of a layer's loss to sums by parameter. (They are put aside: where a backward pass
         fails, no gradient has changed.)"""
         own = comm.trained(self._params(2 * layer + 1))
@@ -271,8 +347,13 @@ class Streamer(Extra, Optimizer):
             return
         z = self._ready[layer][0]
         with torch.enable_grad():
-            found = torch.autograd.grad(z, inputs, torch.full_like(z, self._scale(layer)), retain_graph=keep,
-                                        allow_unused=True)
+            found = torch.autograd.grad(
+                z,
+                inputs,
+                torch.full_like(z, self._scale(layer)),
+                retain_graph=keep,
+                allow_unused=True,
+            )
         for value, g, w in zip(inputs, found, weights, strict=True):
             if g is not None:
                 held = sums.get(id(value))
@@ -316,8 +397,10 @@ class Streamer(Extra, Optimizer):
             meeting.meet("step: streamer begins")
             found = comm.gathered([self.settings["average_every"], self.waited])
             if any(f != found[0] for f in found):
-                raise ValueError("processes average at different steps: every "
-                                 + " ".join(f"{int(a)} (after {int(b)})" for a, b in found))
+                raise ValueError(
+                    "processes average at different steps: every "
+                    + " ".join(f"{int(a)} (after {int(b)})" for a, b in found)
+                )
         self._met = key
 
     @torch.no_grad()
@@ -354,22 +437,36 @@ class Streamer(Extra, Optimizer):
         """The counters, and the gradients gathered so far, a parameter each. Losses given for the next step have no
         state."""
         self._widen()
-        kept: dict[str, Any] = {"f": list(map(float, self.f_counter)), "p": list(map(float, self.p_counter)),
-                                "steps": list(self.step_counter), "waited": self.waited}
+        kept: dict[str, Any] = {
+            "f": list(map(float, self.f_counter)),
+            "p": list(map(float, self.p_counter)),
+            "steps": list(self.step_counter),
+            "waited": self.waited,
+        }
         if any(self.step_counter):
-            kept["gradients"] = [param.grad for group in self.param_groups for param in group["params"]]
+            kept["gradients"] = [
+                param.grad for group in self.param_groups for param in group["params"]
+            ]
         return kept
 
     @torch.no_grad()
-    def _kept(self, extra: dict[str, Any]) -> tuple[list[list[Any]], list[tuple[Tensor, Tensor | None]]]:
+    def _kept(
+        self, extra: dict[str, Any]
+    ) -> tuple[list[list[Any]], list[tuple[Tensor, Tensor | None]]]:
         """Counters and gradients of an extra state, checked."""
         params = [param for group in self.param_groups for param in group["params"]]
         counters = [_numbers(extra.get(k, ())) for k in ("f", "p", "steps")]
-        if any(len(counter) != len(counters[0]) or len(counter) > self.layers for counter in counters):
-            raise ValueError(f"the state has counters of {len(counters[0])} layers, there are {self.layers}")
+        if any(
+            len(counter) != len(counters[0]) or len(counter) > self.layers for counter in counters
+        ):
+            raise ValueError(
+                f"the state has counters of {len(counters[0])} layers, there are {self.layers}"
+            )
         grads = list(extra.get("gradients", ()))
         if "gradients" in extra and len(grads) != len(params):
-            raise ValueError(f"the state has {len(grads)} gradients, there are {len(params)} parameters")
+            raise ValueError(
+                f"the state has {len(grads)} gradients, there are {len(params)} parameters"
+            )
         return counters, [
             (
                 param,
@@ -386,21 +483,36 @@ class Streamer(Extra, Optimizer):
         for p, g in grads:
             p.grad = g
         self._begin()
-        self.f_counter, self.p_counter = [float(c) for c in counters[0]], [float(c) for c in counters[1]]
+        self.f_counter, self.p_counter = (
+            [float(c) for c in counters[0]],
+            [float(c) for c in counters[1]],
+        )
         self.step_counter = [int(c) for c in counters[2]]
         self.waited, self._met = int(extra.get("waited", 0)), None
 
     def __getstate__(self) -> dict[str, Any]:
         """The state that a copy gets: everything except losses that wait for a step."""
-        return {**super().__getstate__(), "settings": dict(self.settings), "waited": self.waited, "_make": self._make,
-                "_inner": self._inner, "_ready": {}, "_unscaled": [], "_met": None, "f_counter": self.f_counter,
-                "p_counter": self.p_counter, "step_counter": self.step_counter}
+        return {
+            **super().__getstate__(),
+            "settings": dict(self.settings),
+            "waited": self.waited,
+            "_make": self._make,
+            "_inner": self._inner,
+            "_ready": {},
+            "_unscaled": [],
+            "_met": None,
+            "f_counter": self.f_counter,
+            "p_counter": self.p_counter,
+            "step_counter": self.step_counter,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` gave, of as many layers with the same inner optimizers."""
         names = [type(inner).__name__.lower() for inner in self._inner]
         if [group.get("inner") for group in state_dict["param_groups"]] != names:
-            raise ValueError(f"the state is not of {len(names)} groups with {' '.join(sorted(set(names)))} inside")
+            raise ValueError(
+                f"the state is not of {len(names)} groups with {' '.join(sorted(set(names)))} inside"
+            )
         self._kept(state_dict.get("extra", {}))
         super().load_state_dict(state_dict)
         self.attached()
@@ -410,15 +522,28 @@ def _check(**settings: Any) -> None:
     """Is every setting one that makes sense?"""
     for key, value in settings.items():
         low = 1 if key.endswith(("every", "layers")) else 0
-        if not (isinstance(value, int | float) and value >= low and math.isfinite(value) and (value or key != "alpha")):
-            raise said(ValueError(f"Invalid {key.removesuffix('_every').replace('_', '')} value: {value}"))
+        if not (
+            isinstance(value, int | float)
+            and value >= low
+            and math.isfinite(value)
+            and (value or key != "alpha")
+        ):
+            raise said(
+                ValueError(f"Invalid {key.removesuffix('_every').replace('_', '')} value: {value}")
+            )
 
 
 def _pair(layer: Any) -> list[list[Tensor]]:
     """The parameters of a layer's encoder and predictor."""
     parts = layer if isinstance(layer, tuple | list) and len(layer) == 2 else (layer, ())
-    return [list(x.parameters()) if isinstance(x, torch.nn.Module) else [x] if isinstance(x, Tensor) else list(x)
-            for x in parts]
+    return [
+        list(x.parameters())
+        if isinstance(x, torch.nn.Module)
+        else [x]
+        if isinstance(x, Tensor)
+        else list(x)
+        for x in parts
+    ]
 
 
 def _numbers(x: Any) -> list[Any]:

@@ -17,7 +17,20 @@ from kshell.kapi.base.handles import GONE, KHandle, stale
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import synonyms
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Special,
+    Sym,
+    Value,
+    Vec,
+    is_atom,
+    raw,
+    seq_items,
+)
 
 # ------------------------------------------------------------------ the list of arguments
 
@@ -129,9 +142,16 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
 _FEW = 12  # names that a hint lists where none is near
 
 
-def unknown(what: str, name: str, among: Iterable[str], after: str = "",
-            stand: Mapping[str, str] | None = None, call: str = UNSAID, given: str | None = SAID,
-            expected: str | None = SAID) -> CallError:
+def unknown(
+    what: str,
+    name: str,
+    among: Iterable[str],
+    after: str = "",
+    stand: Mapping[str, str] | None = None,
+    call: str = UNSAID,
+    given: str | None = SAID,
+    expected: str | None = SAID,
+) -> CallError:
     """The error of a `call` that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes
     `after` it, then those of the names there are that others call so, that look like it, or have it within, or what
     those `stand` for. If there are none of these, and only a few names, its hint lists all."""
@@ -140,16 +160,28 @@ def unknown(what: str, name: str, among: Iterable[str], after: str = "",
     names = {n.lower(): n if stand is None else stand[n] for n in among}
     same = synonyms.plain(name)
     near = synonyms.near(name, names) + [same] * (same in names)
-    near += [match for match in get_close_matches(name.lower(), names, 4, 0.7) if match not in near] if name else []
+    near += (
+        [match for match in get_close_matches(name.lower(), names, 4, 0.7) if match not in near]
+        if name
+        else []
+    )
     if not near and len(name) > 3:
         near = [n for n in names if name.lower() in n][:4]
     shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
     there = list(dict.fromkeys(value for value in names.values() if value))
-    listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")  # another one says more
+    listed = (
+        not near and 0 < len(there) <= _FEW and after in ("", " not found")
+    )  # another one says more
     hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
     said = "`" + name if what.endswith("`") else name
-    return CallError(call, what + name + after + (f" (near {''.join(shown)})" if near else ""), given=given,
-                     says=(name, said), expected=expected, hint=hint)
+    return CallError(
+        call,
+        what + name + after + (f" (near {''.join(shown)})" if near else ""),
+        given=given,
+        says=(name, said),
+        expected=expected,
+        hint=hint,
+    )
 
 
 def spellings(options: Iterable[Option]) -> dict[str, str]:
@@ -220,7 +252,9 @@ def pairs(x: Value) -> list[tuple[str, Value]]:
     cls = x.__class__
     if cls is Dict:
         if len(x.k) and (x.k.__class__ is not Vec or x.k.t != T.S):
-            raise QError(f"unexpected name,value dictionary with {kname(x.k)} as keys: {_keys_text(x.k)}")
+            raise QError(
+                f"unexpected name,value dictionary with {kname(x.k)} as keys: {_keys_text(x.k)}"
+            )
         return list(zip([item.s for item in seq_items(x.k)], seq_items(x.v), strict=True))
     if cls is Vec and x.t == T.S:
         if len(x) % 2:
@@ -241,7 +275,9 @@ def pairs(x: Value) -> list[tuple[str, Value]]:
 def _keys_text(k: Value) -> str:
     if k.__class__ is not Vec and k.__class__ is not List:
         return kname(k)
-    return " ".join(repr(i) if i.__class__ is Sym else str(raw(i)) if is_atom(i) else kname(i) for i in k.items)
+    return " ".join(
+        repr(i) if i.__class__ is Sym else str(raw(i)) if is_atom(i) else kname(i) for i in k.items
+    )
 
 
 def _by_two(found: Sequence[Value]) -> list[tuple[str, Value]]:
@@ -276,7 +312,9 @@ def looks_paired(x: Value) -> bool:
     if cls is not List or not x.items:
         return False
     head = x.items[0]
-    return head.__class__ is Sym or (isinstance(head, List) and len(head) > 0 and head.items[0].__class__ is Sym)
+    return head.__class__ is Sym or (
+        isinstance(head, List) and len(head) > 0 and head.items[0].__class__ is Sym
+    )
 
 
 def split(given: Sequence[Value], start: int = 0) -> tuple[list[Value], list[tuple[str, Value]]]:
@@ -292,7 +330,15 @@ def split(given: Sequence[Value], start: int = 0) -> tuple[list[Value], list[tup
 
 
 def _long(x: Value, named: bool) -> Any:
-    n = x if x.__class__ is int else NULL_J.v if x is NULL_J else x.v if x.__class__ is Special else None
+    n = (
+        x
+        if x.__class__ is int
+        else NULL_J.v
+        if x is NULL_J
+        else x.v
+        if x.__class__ is Special
+        else None
+    )
     return long_of(x) if n is None and named else n
 
 
@@ -320,7 +366,13 @@ def _longs(x: Value, named: bool) -> Any:
     number = long_of(x)
     if number is not None:
         return [number]
-    return x.a.tolist() if x.__class__ is Vec and x.t in (T.J, T.I, T.H) else [] if is_empty(x) else None
+    return (
+        x.a.tolist()
+        if x.__class__ is Vec and x.t in (T.J, T.I, T.H)
+        else []
+        if is_empty(x)
+        else None
+    )
 
 
 def _doubles(x: Value, named: bool) -> Any:
@@ -349,11 +401,25 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
     read, positional, words = _READ[option.type]
     value = read(x, named)
     if value is None:
-        raise CallError(name, at=option.name, expected=words if named else positional, given=kname(x),
-                        hint="" if named else pairs_hint(x))
-    if option.choices and value not in option.choices and not (value == "" and option.default is None):
-        raise CallError(name, f"unrecognized setting `{value}, expecting one of "
-                        + "".join("`" + choice for choice in option.choices), at=option.name, given=SAID)
+        raise CallError(
+            name,
+            at=option.name,
+            expected=words if named else positional,
+            given=kname(x),
+            hint="" if named else pairs_hint(x),
+        )
+    if (
+        option.choices
+        and value not in option.choices
+        and not (value == "" and option.default is None)
+    ):
+        raise CallError(
+            name,
+            f"unrecognized setting `{value}, expecting one of "
+            + "".join("`" + choice for choice in option.choices),
+            at=option.name,
+            given=SAID,
+        )
     _check_range(name, option, value)
     return value
 
@@ -365,11 +431,18 @@ def number_word(v: float) -> str:
 
 def pairs_hint(x: Value) -> str:
     """A hint where a symbol stands in place of an option's value: it may be the name of the option."""
-    return f"names and values of options are one argument: (`{x.s};..)" if x.__class__ is Sym else ""
+    return (
+        f"names and values of options are one argument: (`{x.s};..)" if x.__class__ is Sym else ""
+    )
 
 
 def _check_range(name: str, option: Option, value: Any) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value == NULL_J.v or math.isnan(value):
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or value == NULL_J.v
+        or math.isnan(value)
+    ):
         return
     if option.low is not None and value < option.low:
         raise CallError(name, f"{value:g} is below {option.low:g}", at=option.name, given=SAID)
@@ -377,9 +450,17 @@ def _check_range(name: str, option: Option, value: Any) -> None:
         raise CallError(name, f"{value:g} is above {option.high:g}", at=option.name, given=SAID)
 
 
-def parse_options(name: str, options: Sequence[Option], positional: Sequence[Value],
-                  named: Iterable[tuple[str, Value]] = (), *, kind: str = "", known: Iterable[str] | None = None,
-                  before: int = 0, more: Iterable[Option] = ()) -> dict[str, Any]:
+def parse_options(
+    name: str,
+    options: Sequence[Option],
+    positional: Sequence[Value],
+    named: Iterable[tuple[str, Value]] = (),
+    *,
+    kind: str = "",
+    known: Iterable[str] | None = None,
+    before: int = 0,
+    more: Iterable[Option] = (),
+) -> dict[str, Any]:
     """The options given, as {option name: Python value}, in the order in which they were read (defaults not filled in).
 
     `name` is the type (`linear`, `adamw`); `positional` and `named` come from `split`. `before` counts the arguments
@@ -388,9 +469,14 @@ def parse_options(name: str, options: Sequence[Option], positional: Sequence[Val
     else `{name} option: foo not recognized`; the names of options that look like it follow.
     """
     if len(positional) > len(options):
-        raise QError(f"{name}: expecting up to {before + len(options)} positional args, "
-                     f"{before + len(positional)} given")
-    out = {option.name: read_option(name, option, x) for option, x in zip(options, positional, strict=False)}
+        raise QError(
+            f"{name}: expecting up to {before + len(options)} positional args, "
+            f"{before + len(positional)} given"
+        )
+    out = {
+        option.name: read_option(name, option, x)
+        for option, x in zip(options, positional, strict=False)
+    }
     by_name = {option.name: option for option in (*options, *more)}
     family = None if known is None else set(known)
     for key, x in named:

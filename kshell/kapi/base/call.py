@@ -40,37 +40,69 @@ F = TypeVar("F", bound=Callable[..., Any])
 # ------------------------------------------------------------------ errors
 
 # parts of torch's messages that mean something q has a name for
-_LIMIT = ("overflow when unpacking", "multiplication overflow", "max_size()", "heap-allocated concrete symint")
+_LIMIT = (
+    "overflow when unpacking",
+    "multiplication overflow",
+    "max_size()",
+    "heap-allocated concrete symint",
+)
 # what Python says where a value of another class stands than the code there thinks: nothing that helps who gave it
 _CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
 # what torch says behind a reason: advice
-_ADVICE = re.compile(r"(?:\. This is typically |  \(Could this error |, but there was no fake impl ).*$")
+_ADVICE = re.compile(
+    r"(?:\. This is typically |  \(Could this error |, but there was no fake impl ).*$"
+)
 # where in a library's source a message comes from, or which of its products of matrices says so
-_PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: |(?:add|b|badd)?m[mv]: (?=mat1 ))")
+_PLACE = re.compile(
+    r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: |(?:add|b|badd)?m[mv]: (?=mat1 ))"
+)
 # what torch says before the message of a check of its own that failed
-_INTERNAL = re.compile(r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*')
+_INTERNAL = re.compile(
+    r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*'
+)
 # what torch says where it has no way with sparse tensors
-_SPARSE = re.compile(r"^(?:Could not run '[\w:.]+' with arguments from the 'Sparse|Cannot access storage of Sparse)")
+_SPARSE = re.compile(
+    r"^(?:Could not run '[\w:.]+' with arguments from the 'Sparse|Cannot access storage of Sparse)"
+)
 # what the call's own name adds nothing to
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
 
 # a part of what torch says, and what to do
 _WAYS_OUT = (
-    ("does not require grad and does not have a grad_fn",
-     "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)"),
-    ("backward through the graph a second time",
-     "calculate the output again before each backward, or keep its graph: backward(t;`retain)"),
-    ("can be implicitly created only for scalar outputs",
-     "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)"),
-    ("leaf Variable that requires grad is being used in an in-place operation",
-     "change the values outside the graph of gradients: nograd({[t]..};t)"),
-    ("modified by an inplace operation", "a tensor that backward needs was changed since: calculate the output again"),
+    (
+        "does not require grad and does not have a grad_fn",
+        "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)",
+    ),
+    (
+        "backward through the graph a second time",
+        "calculate the output again before each backward, or keep its graph: backward(t;`retain)",
+    ),
+    (
+        "can be implicitly created only for scalar outputs",
+        "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)",
+    ),
+    (
+        "leaf Variable that requires grad is being used in an in-place operation",
+        "change the values outside the graph of gradients: nograd({[t]..};t)",
+    ),
+    (
+        "modified by an inplace operation",
+        "a tensor that backward needs was changed since: calculate the output again",
+    ),
     ("must have the same dtype", "convert one of them: to(x;`float), or `float$x of q values"),
-    ("expected all tensors to be on the same device", "move one of them: to(x;`cuda), or to(x;`cpu)"),
-    ("zero-dimensional tensor (at position",
-     "the tensors are one list and the dimension stands after it: cat((a;b);1)"),
-    ("and [] at entry", "the tensors are one list and the dimension stands after it: stack((a;b);1)"),
+    (
+        "expected all tensors to be on the same device",
+        "move one of them: to(x;`cuda), or to(x;`cpu)",
+    ),
+    (
+        "zero-dimensional tensor (at position",
+        "the tensors are one list and the dimension stands after it: cat((a;b);1)",
+    ),
+    (
+        "and [] at entry",
+        "the tensors are one list and the dimension stands after it: stack((a;b);1)",
+    ),
     ("only tensors of floating point", "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
 )
 
@@ -102,13 +134,29 @@ def mapped(name: str, exc: BaseException) -> QError:
         if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
             return CallError(name, ERRORS["type"][0], expected=UNSAID)
         message = _plain(message)
-    if ("timed out waiting" in low or "by peer" in low) and group.joined() and not getattr(exc, "looked", False):
+    if (
+        ("timed out waiting" in low or "by peer" in low)
+        and group.joined()
+        and not getattr(exc, "looked", False)
+    ):
         message = parallel.meet.awaited(message) or message
-    if not message or message == "ZeroDivisionError":  # torch's message is but the name of its error
-        message = "division by zero" if isinstance(exc, ZeroDivisionError) or message else type(exc).__name__
+    if (
+        not message or message == "ZeroDivisionError"
+    ):  # torch's message is but the name of its error
+        message = (
+            "division by zero"
+            if isinstance(exc, ZeroDivisionError) or message
+            else type(exc).__name__
+        )
     layer = exc.__dict__.get("layer")
     reason = first_line(message.removeprefix(name + ":").lstrip(), 255 - len(name) - 2)
-    return reported(name, exc, reason + (f" (in `{layer})" if layer else ""), way_out(message_of(exc)), _frames(exc))
+    return reported(
+        name,
+        exc,
+        reason + (f" (in `{layer})" if layer else ""),
+        way_out(message_of(exc)),
+        _frames(exc),
+    )
 
 
 def _plain(message: str) -> str:
@@ -130,9 +178,21 @@ def _frames(exc: BaseException) -> str:
         return ""
     import traceback  # only an error needs it
 
-    places = [f for f in traceback.extract_tb(exc.__traceback__) if not f.filename.startswith(registry.FOLDER)]
-    return "".join("\n" + line for line in [*str(exc).strip().split("\n")[1:], *(
-        f"frame #{i}: {f.name} ({f.filename}:{f.lineno})" for i, f in enumerate(reversed(places)))])
+    places = [
+        f
+        for f in traceback.extract_tb(exc.__traceback__)
+        if not f.filename.startswith(registry.FOLDER)
+    ]
+    return "".join(
+        "\n" + line
+        for line in [
+            *str(exc).strip().split("\n")[1:],
+            *(
+                f"frame #{i}: {f.name} ({f.filename}:{f.lineno})"
+                for i, f in enumerate(reversed(places))
+            ),
+        ]
+    )
 
 
 def with_all(call: str, *args: Value) -> AbstractContextManager[None]:
@@ -165,7 +225,11 @@ def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) ->
         exc.__dict__["layer"] = _layer(exc, m)
     if not group.joined():
         return exc
-    return parallel.meet.tell(call, exc, _to_tell(call, exc, args)) if parallel.around.together(m, grad) else exc
+    return (
+        parallel.meet.tell(call, exc, _to_tell(call, exc, args))
+        if parallel.around.together(m, grad)
+        else exc
+    )
 
 
 def _layer(exc: Exception, m: Any) -> str:
@@ -231,7 +295,9 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
                 wake()
             if _of_q(exc):
                 raise
-            exc.__traceback__ = None  # a frame that has it as a variable would keep the handles of the call
+            exc.__traceback__ = (
+                None  # a frame that has it as a variable would keep the handles of the call
+            )
             error = _told(name, exc, x)
         except Exception as exc:
             error = _told(name, mapped(name, exc), x)
@@ -278,8 +344,14 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, held: bool = False,
-        effect: str | None = None, **fields: Any) -> Callable[[F], F]:
+def api(
+    name: str,
+    *forms: str,
+    arity: int | tuple[int, ...] = 1,
+    held: bool = False,
+    effect: str | None = None,
+    **fields: Any,
+) -> Callable[[F], F]:
     """Register a k-api function behind the door: fn(x), x the argument list as q made it (`()`, `::`, a value, a list).
 
     An interrupt waits until the call ends. `effect` is what the call does beside giving a value, as an entry of the
@@ -295,8 +367,11 @@ def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, held: bool = F
         note = carried_out(name) if does == "changes" else ""
         inner = guarded(name, does, held_section(fn, note) if held else fn)
         run: Any = _door1(name, inner) if arity == 1 else _door(name, inner)
-        run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
-                                            co_firstlineno=fn.__code__.co_firstlineno, co_name=fn.__name__)
+        run.__code__ = run.__code__.replace(
+            co_filename=fn.__code__.co_filename,
+            co_firstlineno=fn.__code__.co_firstlineno,
+            co_name=fn.__name__,
+        )
         run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn
         whole(run.__code__)
         registry.api(name, *forms, arity=arity, asks=True, effect=does, **fields)(run)

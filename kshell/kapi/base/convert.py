@@ -20,20 +20,44 @@ from kshell.values.base.build import as_nd, collapse, regular, symdict
 from kshell.values.base.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
 from kshell.values.base.functions import Derived, Foreign
 
+# fmt: off  # a table
 # torch's names of the data types: the symbol, torch's attribute, the q type that shows it
 _DTYPES = (
-    ("bool", "bool", T.B), ("byte", "uint8", T.X), ("char", "int8", T.C), ("short", "int16", T.H),
-    ("int", "int32", T.I), ("long", "int64", T.J), ("half", "float16", T.E), ("float", "float32", T.E),
-    ("double", "float64", T.F), ("chalf", "complex32", T.E), ("cfloat", "complex64", T.E),
+    ("bool", "bool", T.B),
+    ("byte", "uint8", T.X),
+    ("char", "int8", T.C),
+    ("short", "int16", T.H),
+    ("int", "int32", T.I),
+    ("long", "int64", T.J),
+    ("half", "float16", T.E),
+    ("float", "float32", T.E),
+    ("double", "float64", T.F),
+    ("chalf", "complex32", T.E),
+    ("cfloat", "complex64", T.E),
     ("cdouble", "complex128", T.F),
-    ("bfloat16", "bfloat16", T.E), ("float8e4m3", "float8_e4m3fn", T.E), ("float8e5m2", "float8_e5m2", T.E),
-    ("float8e4m3fnuz", "float8_e4m3fnuz", T.E), ("float8e5m2fnuz", "float8_e5m2fnuz", T.E),
+    ("bfloat16", "bfloat16", T.E),
+    ("float8e4m3", "float8_e4m3fn", T.E),
+    ("float8e5m2", "float8_e5m2", T.E),
+    ("float8e4m3fnuz", "float8_e4m3fnuz", T.E),
+    ("float8e5m2fnuz", "float8_e5m2fnuz", T.E),
     ("float8e8m0", "float8_e8m0fnu", T.E),
-    ("ushort", "uint16", T.I), ("uint", "uint32", T.J), ("ulong", "uint64", T.J),
+    ("ushort", "uint16", T.I),
+    ("uint", "uint32", T.J),
+    ("ulong", "uint64", T.J),
 )
+# fmt: on
 DTYPE_NAMES = tuple(row[0] for row in _DTYPES)
 _TORCHS = {attribute: name for name, attribute, _ in _DTYPES if attribute not in DTYPE_NAMES}
-_FROM_Q = {T.E: "float", T.F: "double", T.J: "long", T.I: "int", T.H: "short", T.B: "bool", T.X: "byte", T.C: "char"}
+_FROM_Q = {
+    T.E: "float",
+    T.F: "double",
+    T.J: "long",
+    T.I: "int",
+    T.H: "short",
+    T.B: "bool",
+    T.X: "byte",
+    T.C: "char",
+}
 # numpy's view of a q vector where the two differ: q chars are bytes, torch's char is signed
 _VIEW = {T.C: np.dtype("i1")}
 
@@ -54,13 +78,27 @@ def tables() -> _Tables:
     """The tables of data types (made at first use, since they need torch)."""
     if not _TABLES:
         named = {n: getattr(torch, a) for n, a, _ in _DTYPES}
-        via = {value: torch.float32 for value in named.values() if value.is_floating_point and value.itemsize < 4}
-        via |= {named["ushort"]: torch.int32, named["uint"]: torch.int64, named["ulong"]: torch.int64,
-                named["chalf"]: torch.complex64}
-        _TABLES.append(_Tables(named, {value: key for key, value in named.items()},
-                               {named[n]: t for n, _, t in _DTYPES}, via,
-                               frozenset(named[n] for n in ("chalf", "cfloat", "cdouble")),
-                               {named[value]: key for key, value in _FROM_Q.items() if key not in _VIEW}))
+        via = {
+            value: torch.float32
+            for value in named.values()
+            if value.is_floating_point and value.itemsize < 4
+        }
+        via |= {
+            named["ushort"]: torch.int32,
+            named["uint"]: torch.int64,
+            named["ulong"]: torch.int64,
+            named["chalf"]: torch.complex64,
+        }
+        _TABLES.append(
+            _Tables(
+                named,
+                {value: key for key, value in named.items()},
+                {named[n]: t for n, _, t in _DTYPES},
+                via,
+                frozenset(named[n] for n in ("chalf", "cfloat", "cdouble")),
+                {named[value]: key for key, value in _FROM_Q.items() if key not in _VIEW},
+            )
+        )
     return _TABLES[0]
 
 
@@ -98,8 +136,16 @@ def default_dtype() -> Any:
 
 # ------------------------------------------------------------------ words for messages
 
-_COMPOUND = {"Table": "table", "Dict": "kdictionary", "_Nil": "null/unary primitive", "Lambda": "lambda",
-             "Proj": "projection", "ListProj": "projection", "Comp": "composition", "Iter": "adverb"}
+_COMPOUND = {
+    "Table": "table",
+    "Dict": "kdictionary",
+    "_Nil": "null/unary primitive",
+    "Lambda": "lambda",
+    "Proj": "projection",
+    "ListProj": "projection",
+    "Comp": "composition",
+    "Iter": "adverb",
+}
 # type names of messages; the others are q's own
 _WORD = {T.F: "double", T.ENUM: "enumeration"}
 
@@ -155,7 +201,11 @@ def _hollow(x: Value) -> tuple[int, ...] | None:
     if not x.items:
         return (0,)
     inner = _hollow(x.items[0])
-    return (len(x.items), *inner) if inner is not None and all(_hollow(i) == inner for i in x.items[1:]) else None
+    return (
+        (len(x.items), *inner)
+        if inner is not None and all(_hollow(i) == inner for i in x.items[1:])
+        else None
+    )
 
 
 def _no_tensor(reason: str, given: str | None = UNSAID, *says: object) -> CallError:
@@ -178,7 +228,10 @@ def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> CallErr
     it, whose lengths are in `shape`, and whose innermost list is in `base` once there was one."""
     if not isinstance(x, Vec | List):
         if depth and (is_atom(x) or isinstance(x, KHandle) or x is NIL):
-            return _no_tensor(f"unable to map mixed array to tensor: {kname(x)} encountered at depth {depth}", SAID)
+            return _no_tensor(
+                f"unable to map mixed array to tensor: {kname(x)} encountered at depth {depth}",
+                SAID,
+            )
         return _no_tensor(f"no torch type found for k: {kname(x)}", SAID)
     inner = x.__class__ is Vec or not len(x)
     if not base:
@@ -188,12 +241,19 @@ def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> CallErr
             if x.__class__ is Vec and x.t not in _FROM_Q:
                 return _no_tensor(f"no torch type found for k: {kname(x)}", SAID)
     elif len(x) != shape[depth]:
-        return _no_tensor(f"dimension mismatch at depth {depth}, {shape[depth]} vs {len(x)}", UNSAID,
-                          depth, shape[depth], len(x))
+        return _no_tensor(
+            f"dimension mismatch at depth {depth}, {shape[depth]} vs {len(x)}",
+            UNSAID,
+            depth,
+            shape[depth],
+            len(x),
+        )
     else:
         want = kname(base[0]) if depth == len(shape) - 1 else "general list"
         if kname(x) != want:
-            return _no_tensor(f"type mismatch at depth {depth}, {want} vs {kname(x)}", UNSAID, depth)
+            return _no_tensor(
+                f"type mismatch at depth {depth}, {want} vs {kname(x)}", UNSAID, depth
+            )
     for item in () if inner else x.items:
         found = _wrong(item, depth + 1, shape, base)
         if found is not None:
@@ -288,8 +348,14 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
     tab = _TABLES[0] if _TABLES else tables()
     dtype = t.dtype
     quick = tab.direct.get(dtype)
-    if quick is not None and t.is_cpu and t.dim() and t.layout is torch.strided and t.is_contiguous() \
-            and not t.is_neg():
+    if (
+        quick is not None
+        and t.is_cpu
+        and t.dim()
+        and t.layout is torch.strided
+        and t.is_contiguous()
+        and not t.is_neg()
+    ):
         return _dense(quick, (t.clone() if copy else t).numpy())
     kt = tab.ktype.get(dtype, T.E)
     if not t.dim() and dtype not in tab.complex:
@@ -304,7 +370,9 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
     if t.is_complex():
         t, copy = _split(t.resolve_conj(), complexfirst), False
     if copy or t.is_neg() or not t.is_contiguous():
-        t = t.resolve_neg().clone(memory_format=torch.contiguous_format)  # a tensor that numpy has seen cannot grow
+        t = t.resolve_neg().clone(
+            memory_format=torch.contiguous_format
+        )  # a tensor that numpy has seen cannot grow
     a = t.numpy()
     want = T.DTYPE[kt]
     if a.dtype != want:

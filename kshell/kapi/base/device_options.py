@@ -10,17 +10,33 @@ from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, items, long_of, name_of, names_of, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_symbol, kname
-from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaves, handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    TensorHandle,
+    VectorHandle,
+    ask,
+    behaves,
+    handle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import collapse
 from kshell.values.base.core import NIL, NULL_J, Dict, Value, Vec, long, sym, sym_vec
 
-_MEMORY = {"contiguous": "contiguous_format", "preserve": "preserve_format", "channel2d": "channels_last",
-           "channel3d": "channels_last_3d"}
+_MEMORY = {
+    "contiguous": "contiguous_format",
+    "preserve": "preserve_format",
+    "channel2d": "channels_last",
+    "channel3d": "channels_last_3d",
+}
 # the symbols of a tensor's options, beside those of devices, by what they set
-SYMBOLS: dict[str, tuple[str, ...]] = {"dtype": DTYPE_NAMES, "layout": ("strided", "sparse"),
-                                       "gradient": ("grad", "nograd"), "pin": ("pinned", "unpinned"),
-                                       "memory": tuple(_MEMORY)}
+SYMBOLS: dict[str, tuple[str, ...]] = {
+    "dtype": DTYPE_NAMES,
+    "layout": ("strided", "sparse"),
+    "gradient": ("grad", "nograd"),
+    "pin": ("pinned", "unpinned"),
+    "memory": tuple(_MEMORY),
+}
 DEVICES = ("cpu", "cuda", "mps", "xpu", "meta")
 
 
@@ -52,8 +68,11 @@ def is_device(name: str) -> bool:
 def device_named(name: str, call: str) -> Any:
     """The torch device of a symbol; an error that names it if this machine has none such."""
     if name != "meta" and name not in device_names():  # meta is no machine's: tensors without data
-        raise CallError(call, f"device {name} is not available, this machine has " + " ".join(device_names()),
-                        says=(name,))
+        raise CallError(
+            call,
+            f"device {name} is not available, this machine has " + " ".join(device_names()),
+            says=(name,),
+        )
     return torch.device(name)
 
 
@@ -89,8 +108,11 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
         elif name in _MEMORY:
             out.memory = name
         elif name:
-            raise unknown("unrecognized tensor option: `", name,
-                          (word for words in (*SYMBOLS.values(), DEVICES) for word in words))
+            raise unknown(
+                "unrecognized tensor option: `",
+                name,
+                (word for words in (*SYMBOLS.values(), DEVICES) for word in words),
+            )
     return out
 
 
@@ -123,7 +145,9 @@ def convert_to(t: Any, o: TensorOptions, copy: bool = False, wait: bool = True) 
     leaf = t.is_leaf
     flag = t.requires_grad if o.grad is None else o.grad
     source = t.detach() if leaf and t.requires_grad else t
-    out = source.to(device=o.device or t.device, dtype=o.dtype or t.dtype, copy=copy, non_blocking=not wait)
+    out = source.to(
+        device=o.device or t.device, dtype=o.dtype or t.dtype, copy=copy, non_blocking=not wait
+    )
     if o.layout == "sparse" and out.layout is torch.strided:
         out = out.to_sparse()
     elif o.layout == "strided" and out.layout is not torch.strided:
@@ -198,7 +222,9 @@ def cudadevice(x: Value) -> Value:
         return sym(f"cuda:{torch.cuda.current_device()}") if torch.cuda.is_available() else sym("")
     name = name_of(x)
     if name is None or not name.startswith("cuda:") or not is_device(name):
-        raise QError("unrecognized CUDA device, expecting cuda with valid device number, e.g. `cuda:0")
+        raise QError(
+            "unrecognized CUDA device, expecting cuda with valid device number, e.g. `cuda:0"
+        )
     torch.cuda.set_device(device_named(name, "cudadevice"))
     return NIL
 
@@ -211,8 +237,10 @@ def cudadevices(x: Value) -> Value:
     1b
     """
     if not is_empty(x):
-        raise QError("cudadevices: unexpected arg(s), cudadevices[] counts the devices, cudadevices() names them, "
-                     f"given {kname(x)}")
+        raise QError(
+            "cudadevices: unexpected arg(s), cudadevices[] counts the devices, cudadevices() names them, "
+            f"given {kname(x)}"
+        )
     names = [name for name in device_names() if name.startswith("cuda")]
     return max(len(names) - 1, 0) if x is NIL else sym_vec(names)
 
@@ -233,7 +261,10 @@ def _sync_devices(x: Value) -> set[str]:
     if is_empty(x):
         return {_default_device()}
     if isinstance(x, KHandle):
-        if x.__class__ not in (TensorHandle, VectorHandle, DictHandle) and behaves("device", x) is None:
+        if (
+            x.__class__ not in (TensorHandle, VectorHandle, DictHandle)
+            and behaves("device", x) is None
+        ):
             raise QError(f"sync: not implemented for {x.plural}")
         found = device(x)
         if found.__class__ is Dict:
@@ -269,11 +300,21 @@ def generator_of(name: str) -> Any:
 def seeds() -> Dict:
     """The seed of each device's random generator."""
     names = device_names()
-    return Dict(sym_vec(names), collapse([long(generator_of(name).initial_seed()) for name in names]))
+    return Dict(
+        sym_vec(names), collapse([long(generator_of(name).initial_seed()) for name in names])
+    )
 
 
-@api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True, target="torch.manual_seed",
-     effect="changes")
+@api(
+    "seed",
+    "seed()",
+    "seed n",
+    "seed device",
+    "seed(device;n)",
+    held=True,
+    target="torch.manual_seed",
+    effect="changes",
+)
 def seed(x: Value) -> Value:
     """Get or set the seeds of torch's random generators; 0N seeds from the system.
 
@@ -316,9 +357,16 @@ def options_dict(t: Any) -> Dict:
     names = ("device", "dtype", "layout", "gradient", "pin", "memory")
     if t is None:
         return Dict(sym_vec(names), sym_vec([""] * 6))
-    values = (str(t.device), dtype_name(t.dtype), layout_name(t), "grad" if t.requires_grad else "nograd",
-              "pinned" if t.device.type == "cpu" and layout_name(t) == "strided" and is_pinned(t) else "unpinned",
-              memory_name(t))
+    values = (
+        str(t.device),
+        dtype_name(t.dtype),
+        layout_name(t),
+        "grad" if t.requires_grad else "nograd",
+        "pinned"
+        if t.device.type == "cpu" and layout_name(t) == "strided" and is_pinned(t)
+        else "unpinned",
+        memory_name(t),
+    )
     return Dict(sym_vec(names), sym_vec(values))
 
 

@@ -20,7 +20,19 @@ from kshell.kapi.base.convert import dtype_name, is_array, kname
 from kshell.kapi.base.handles import GONE, KHandle, TensorHandle, VectorHandle
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Sym, Value, Vec, atom_t, is_atom, text_of
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Dict,
+    List,
+    Special,
+    Sym,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    text_of,
+)
 from kshell.values.base.describe import function_words
 from kshell.values.base.functions import Function, Prim
 
@@ -31,11 +43,15 @@ FOREIGN = {
     # what was there: a kind, a count, a size, a name
     "given": re.compile(
         r"\b(?:(?<!when )given|got(?! false)|but(?! got false)|found|supplied|encountered|unexpected|instead"
-        r"|not implemented for)\b|(?<!range )[([]\d|: -?\d|\bis (?:-?\d|inf|nan|null)", re.IGNORECASE),
+        r"|not implemented for)\b|(?<!range )[([]\d|: -?\d|\bis (?:-?\d|inf|nan|null)",
+        re.IGNORECASE,
+    ),
     # what was wanted
     "wanted": re.compile(r"expect|requir|must|should|need|only|at least", re.IGNORECASE),
     # reasons from which nobody learns that
-    "vague": re.compile(r"Unknown Complex|operator with Meta|: empty |len\(\) of |invalid index|memory format"),
+    "vague": re.compile(
+        r"Unknown Complex|operator with Meta|: empty |len\(\) of |invalid index|memory format"
+    ),
     # torch's refusal of the value of an option, which says all but the call
     "option": re.compile(r"Invalid [\w ]+: |Nesterov momentum "),
     # the words and numbers of a message, among which the arguments may be
@@ -50,7 +66,9 @@ def described(x: Value) -> str:
     if isinstance(x, Function) and cls is not Prim:
         return function_words(x)
     if cls is Sym:
-        return "`" + first_line(x.s, 255 if x.s[:1] == ":" else 24)  # a path cut short is another path
+        return "`" + first_line(
+            x.s, 255 if x.s[:1] == ":" else 24
+        )  # a path cut short is another path
     if cls is int or cls is float or cls is Special:
         return f"{kname(x).removesuffix(' scalar')} {_number(x)}"
     if isinstance(x, KHandle):
@@ -112,9 +130,17 @@ class Foreign(CallError):
 
     def read(self, args: Sequence[Value]) -> CallError:
         """The error by its parts, of a call with these arguments."""
-        vague = FOREIGN["vague"].search(f": {self.reason}") and not FOREIGN["wanted"].search(self.reason)
-        return CallError(self.call, self.reason, hint=self.hint, below=self.below, expected=UNSAID if vague else SAID,
-                         given=SAID if _says_given(self.reason, spread(args)) else UNSAID)
+        vague = FOREIGN["vague"].search(f": {self.reason}") and not FOREIGN["wanted"].search(
+            self.reason
+        )
+        return CallError(
+            self.call,
+            self.reason,
+            hint=self.hint,
+            below=self.below,
+            expected=UNSAID if vague else SAID,
+            given=SAID if _says_given(self.reason, spread(args)) else UNSAID,
+        )
 
 
 def _says_given(message: str, given: Sequence[Value]) -> bool:
@@ -123,7 +149,9 @@ def _says_given(message: str, given: Sequence[Value]) -> bool:
         return True
     words = set(FOREIGN["word"].findall(message))
     names = _names_among(given)
-    if _named(words, names) or any(f"`{name}" in message or ("/" in name and name in message) for name in names):
+    if _named(words, names) or any(
+        f"`{name}" in message or ("/" in name and name in message) for name in names
+    ):
         return True
     if FOREIGN["wanted"].search(message):  # a kind or number may be the one that is wanted
         return False
@@ -133,7 +161,9 @@ def _says_given(message: str, given: Sequence[Value]) -> bool:
 def _names_among(given: Sequence[Value]) -> set[str]:
     """The names and texts among arguments."""
     names = {text_of(x) for x in given if x.__class__ is Vec and x.t == T.C}
-    return names | {name.strip(":") for x in given for name in names_of(x.k if x.__class__ is Dict else x) or ()}
+    return names | {
+        name.strip(":") for x in given for name in names_of(x.k if x.__class__ is Dict else x) or ()
+    }
 
 
 def _named(words: set[str], names: set[str]) -> bool:
@@ -143,7 +173,10 @@ def _named(words: set[str], names: set[str]) -> bool:
 
 def _described_by(words: set[str], given: Sequence[Value]) -> bool:
     """Is the kind, number or size of one of these arguments among words?"""
-    return any((isinstance(x, KHandle) and x.kind in words) or described(x).rpartition(" ")[2] in words for x in given)
+    return any(
+        (isinstance(x, KHandle) and x.kind in words) or described(x).rpartition(" ")[2] in words
+        for x in given
+    )
 
 
 def _among(said: Sequence[object], given: Sequence[Value]) -> bool:
@@ -152,20 +185,31 @@ def _among(said: Sequence[object], given: Sequence[Value]) -> bool:
     return bool(words) and (_named(words, _names_among(given)) or _described_by(words, given))
 
 
-def reported(call: str, exc: BaseException, message: str, hint: str = "", below: str = "") -> CallError:
+def reported(
+    call: str, exc: BaseException, message: str, hint: str = "", below: str = ""
+) -> CallError:
     """The error of a call that a Python exception means, with this message. Whether one that kshell itself
     raises says what was given, it has from there (`kshell.errors.said`)."""
     if raised_here(exc.__traceback__):
-        return CallError(call, message, given=getattr(exc, "given", UNSAID), says=getattr(exc, "says", ()), hint=hint,
-                         below=below)
+        return CallError(
+            call,
+            message,
+            given=getattr(exc, "given", UNSAID),
+            says=getattr(exc, "says", ()),
+            hint=hint,
+            below=below,
+        )
     return Foreign(call, message, hint=hint, below=below)
 
 
 def refused(exc: ValueError, message: str) -> QError:
     """The error of a value of an option that a class of torch's kind does not take, with this message of it: one that
     says what was given gets the name of the call, another stays as it is."""
-    whole = exc.__dict__.get("given", UNSAID) is SAID if raised_here(exc.__traceback__) else \
-        FOREIGN["option"].match(message) is not None
+    whole = (
+        exc.__dict__.get("given", UNSAID) is SAID
+        if raised_here(exc.__traceback__)
+        else FOREIGN["option"].match(message) is not None
+    )
     return CallError(UNSAID, message, given=SAID) if whole else QError(message)
 
 
@@ -190,24 +234,39 @@ def raised_here(tb: TracebackType | None) -> bool:
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     code = None if tb is None else tb.tb_frame.f_code
-    return tb is not None and code is not None and code.co_filename.startswith(registry.FOLDER) \
+    return (
+        tb is not None
+        and code is not None
+        and code.co_filename.startswith(registry.FOLDER)
         and code.co_code[tb.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    )
 
 
 def told(name: str, exc: QError, args: Sequence[Value]) -> QError:
     """The error of the call `name` with what was left to its door; itself if that is nothing, or if it is another's."""
     if exc.text in _BARE:
         exc = CallError(name, ERRORS[exc.text][0], expected=_BARE[exc.text], hint=exc.hint)
-    if not isinstance(exc, CallError) or exc.call not in (UNSAID, name) or (exc.call == UNSAID and exc.home == name):
+    if (
+        not isinstance(exc, CallError)
+        or exc.call not in (UNSAID, name)
+        or (exc.call == UNSAID and exc.home == name)
+    ):
         return exc
     if isinstance(exc, Foreign):
         exc = exc.read(args)
     given = spread(args)
-    return exc.completed(name, lambda: SAID if _among(exc.says, given) else arguments(given),
-                         lambda: _form(name, len(given)))
+    return exc.completed(
+        name,
+        lambda: SAID if _among(exc.says, given) else arguments(given),
+        lambda: _form(name, len(given)),
+    )
 
 
 def _form(name: str, n: int) -> str:
     """The form of a call of n arguments, or the one nearest to that; empty if it has none."""
     entry = registry.find("api", name)
-    return min(entry.forms, key=lambda form: abs(form.count(";") + 1 - n)) if entry is not None and entry.forms else ""
+    return (
+        min(entry.forms, key=lambda form: abs(form.count(";") + 1 - n))
+        if entry is not None and entry.forms
+        else ""
+    )

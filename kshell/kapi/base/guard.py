@@ -14,7 +14,9 @@ from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
 
-WINDOW_MAX = (1 << 31) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
+WINDOW_MAX = (
+    1 << 31
+) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
 WINDOWS = ("size", "stride", "pad", "dilate")
 
 
@@ -37,7 +39,9 @@ def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
         if n.numel() and (int(n.min()) < 0 or int(n.max()) > limit):
             raise CallError("ctc", f"{name} lengths must be in the range 0-{limit}")
     if y.dim() == 1 and x.dim() == 3 and int(ny.sum()) > y.numel():
-        raise QError(f"ctc: target lengths add up to {int(ny.sum())}, but {y.numel()} target(s) given")
+        raise QError(
+            f"ctc: target lengths add up to {int(ny.sum())}, but {y.numel()} target(s) given"
+        )
 
 
 SIZE_MAX = (1 << 31) - 1  # the libraries behind transforms and powers count in 32 bits
@@ -79,8 +83,11 @@ def factors(name: str, lu: Any, pivots: Any) -> None:
     if pivots.dtype != torch.int32:
         raise CallError(name, "expecting pivots of type int")
     if tuple(pivots.shape) != (*lu.shape[:-2], min(lu.shape[-2:])):
-        raise CallError(name, f"size of pivots, {list(pivots.shape)}, does not fit that of matrices, {list(lu.shape)}",
-                        given=SAID)
+        raise CallError(
+            name,
+            f"size of pivots, {list(pivots.shape)}, does not fit that of matrices, {list(lu.shape)}",
+            given=SAID,
+        )
     if pivots.numel() and (int(pivots.min()) < 1 or int(pivots.max()) > lu.shape[-2]):
         raise CallError(name, f"pivots must be in the range 1-{lu.shape[-2]}")
 
@@ -118,9 +125,17 @@ class kept:
     __slots__ = ("before",)
 
     def __init__(self, tensors: Iterable[Any], sizes: bool = False) -> None:
-        self.before = [(tensor, tensor.size(), tensor.stride(), tensor.storage_offset(),
-                        tensor.detach().clone() if not sizes and tensor.numel() else None)
-                       for tensor in tensors if tensor.layout is torch.strided and tensor.device.type != "meta"]
+        self.before = [
+            (
+                tensor,
+                tensor.size(),
+                tensor.stride(),
+                tensor.storage_offset(),
+                tensor.detach().clone() if not sizes and tensor.numel() else None,
+            )
+            for tensor in tensors
+            if tensor.layout is torch.strided and tensor.device.type != "meta"
+        ]
 
     def __enter__(self) -> None:
         return None
@@ -162,7 +177,9 @@ def before_a_device(check: Callable[..., None]) -> Callable[..., None]:
     return check
 
 
-def guarded(name: str, fn: Callable[..., Any], check: Callable[..., None] | None) -> Callable[..., Any]:
+def guarded(
+    name: str, fn: Callable[..., Any], check: Callable[..., None] | None
+) -> Callable[..., Any]:
     """fn, on a device after its check if that is one for devices."""
     if not getattr(check, "device", False):
         return fn
@@ -190,11 +207,16 @@ def indices(low: int = 0) -> Callable[..., None]:
         else:
             return
         least, most = (int(i) for i in (torch.aminmax(at) if at.is_cpu else span(at)))
-        if (least < low * n or most >= n) and at._base is not None:  # of the tensor that it is a part of
+        if (
+            least < low * n or most >= n
+        ) and at._base is not None:  # of the tensor that it is a part of
             least, most = (int(i) for i in torch.aminmax(at))
         if least < low * n or most >= n:
-            raise CallError(name, f"index {most if most >= n else least} is out of bounds for {where}size {n}",
-                            says=(most if most >= n else least, dim, n))
+            raise CallError(
+                name,
+                f"index {most if most >= n else least} is out of bounds for {where}size {n}",
+                says=(most if most >= n else least, dim, n),
+            )
 
     return check
 
@@ -232,6 +254,7 @@ def classes(x: Any, y: Any, ignore: int | None) -> None:
     low, high = span(y)
     if low >= 0 and high < n:
         return
+
     def wrong(t: Any) -> Any:
         outside = (t < 0) | (t >= n)
         return t[outside if ignore is None else outside & (t != ignore)]

@@ -107,8 +107,11 @@ class KHandle(Handle):
         return ask("undo", self, args)
 
     def same(self, other: Value) -> bool:
-        return self is other or (other.__class__ is self.__class__ and bool(behaves("same", self))
-                                 and ask("same", self, other))
+        return self is other or (
+            other.__class__ is self.__class__
+            and bool(behaves("same", self))
+            and ask("same", self, other)
+        )
 
     def length(self) -> int:
         return ask("length", self) if self.folded else super().length()
@@ -228,7 +231,9 @@ def give_back(lending: Any) -> None:
 
 def lendings(whole: KHandle) -> list[Lending]:
     """The lendings of which a handle is the whole."""
-    return [getweakref for getweakref in weakref.getweakrefs(whole) if isinstance(getweakref, Lending)]
+    return [
+        getweakref for getweakref in weakref.getweakrefs(whole) if isinstance(getweakref, Lending)
+    ]
 
 
 def module_of(h: KHandle) -> Any:
@@ -252,7 +257,9 @@ class HandleTable:
     def __init__(self) -> None:
         self.live: dict[int, weakref.ref[KHandle]] = {}
         self._sweep_at = 256
-        self.state: dict[str, Any] = {}  # default dtype, settings, ... of the session, by the file that owns the key
+        self.state: dict[
+            str, Any
+        ] = {}  # default dtype, settings, ... of the session, by the file that owns the key
 
     def add(self, h: KHandle) -> None:
         live = self.live
@@ -417,6 +424,8 @@ def ask(name: str, h: KHandle, *args: Any) -> Any:
     if fn is None:
         call = args[0] if name in ("monad", "dyad") else "index" if name == "at" else name
         call = "condition" if call == "item" else call
-        raise QError(f"{call}: not implemented for {h.plural}" + (f"; {JOINED}" if name == "dyad" else ""),
-                     hint=_index_hint(h, args[0]) if name == "at" else "")
+        raise QError(
+            f"{call}: not implemented for {h.plural}" + (f"; {JOINED}" if name == "dyad" else ""),
+            hint=_index_hint(h, args[0]) if name == "at" else "",
+        )
     return fn(h, *args)

@@ -25,9 +25,16 @@ class _Torch:
 torch: Any = _Torch()
 _MODULE: list[Any] = []
 # warnings of torch that say nothing to a user of the shell
-_QUIET = ("The given NumPy array is not writable", "An output with one or more elements was resized",
-          "The .grad attribute of a Tensor that is not a leaf", "Sparse", "ComplexHalf support is experimental",
-          "Detected call of `lr_scheduler.step", "Error detected in ", "Anomaly Detection has been enabled")
+_QUIET = (
+    "The given NumPy array is not writable",
+    "An output with one or more elements was resized",
+    "The .grad attribute of a Tensor that is not a leaf",
+    "Sparse",
+    "ComplexHalf support is experimental",
+    "Detected call of `lr_scheduler.step",
+    "Error detected in ",
+    "Anomaly Detection has been enabled",
+)
 
 
 def load() -> Any:
@@ -56,7 +63,9 @@ def map_libraries() -> None:
     dlopen = ctypes.CDLL(None).dlopen
     dlopen.restype, dlopen.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
     for file, mode in (("libtorch_global_deps.so", os.RTLD_GLOBAL), ("libtorch.so", os.RTLD_LOCAL)):
-        dlopen(os.fsencode(os.path.join(os.path.dirname(spec.origin), "lib", file)), os.RTLD_NOW | mode)
+        dlopen(
+            os.fsencode(os.path.join(os.path.dirname(spec.origin), "lib", file)), os.RTLD_NOW | mode
+        )
 
 
 def loaded() -> bool:

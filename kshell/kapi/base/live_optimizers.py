@@ -36,7 +36,11 @@ def live_optimizers() -> Iterator[Opt]:
 def optimizers_with(params: Iterable[Any]) -> list[Opt]:
     """The live optimizers that have some of these parameters."""
     ids = set(map(id, params))
-    return [optimizer for optimizer in live_optimizers() if any(id(param) in ids for param in optimizer.parameters())]
+    return [
+        optimizer
+        for optimizer in live_optimizers()
+        if any(id(param) in ids for param in optimizer.parameters())
+    ]
 
 
 def stepped() -> None:

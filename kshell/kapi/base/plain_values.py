@@ -79,7 +79,9 @@ class ToQ:
         return symdict(list(map(str, v)), [self.value(i, str(key)) for key, i in v.items()])
 
     def other(self, v: Any, key: str) -> Value:
-        raise CallError("state", f"unable to show buffer {key} of type {type(v).__name__}", says=(key,))
+        raise CallError(
+            "state", f"unable to show buffer {key} of type {type(v).__name__}", says=(key,)
+        )
 
 
 class StateToQ(ToQ):
@@ -101,7 +103,11 @@ class SchedulerToQ(ToQ):
         return self.value(t.tolist())
 
     def sequence(self, v: Any) -> Value:
-        return floats(v) if v and all(isinstance(i, float) for i in v) else List([self.value(i) for i in v])
+        return (
+            floats(v)
+            if v and all(isinstance(i, float) for i in v)
+            else List([self.value(i) for i in v])
+        )
 
     def dictionary(self, v: dict[Any, Any]) -> Value:
         if isinstance(v, Counter):  # the milestones of multistep
@@ -144,7 +150,10 @@ class FromQ:
 
     def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
         keys = [self.value(item) for item in seq_items(x.k)]
-        return {key: self.value(item, within(where, key)) for key, item in zip(keys, seq_items(x.v), strict=True)}
+        return {
+            key: self.value(item, within(where, key))
+            for key, item in zip(keys, seq_items(x.v), strict=True)
+        }
 
     def atom(self, x: Value, where: str) -> Any:
         number = number_of(x)
@@ -169,7 +178,13 @@ class StateFromQ(FromQ):
     the same items. (`fitted` in kshell/optim/state_tree.py gives buffers the types that the optimizer makes.)"""
 
     def atom(self, x: Value, where: str) -> Any:
-        return x.v if x.__class__ is Special else to_tensor(x) if x.__class__ is Atom and x.t == T.E else x
+        return (
+            x.v
+            if x.__class__ is Special
+            else to_tensor(x)
+            if x.__class__ is Atom and x.t == T.E
+            else x
+        )
 
     def array(self, x: Value, where: str) -> Any:
         return to_tensor(x) if is_array(x) else super().array(x, where)
@@ -192,7 +207,10 @@ def to_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None])
         return ["(" if isinstance(v, tuple) else "[", [to_record(i, tensor, size) for i in v]]
     if isinstance(v, dict):
         size(2 * len(v))
-        return ["{", [[to_record(key, tensor, size), to_record(i, tensor, size)] for key, i in v.items()]]
+        return [
+            "{",
+            [[to_record(key, tensor, size), to_record(i, tensor, size)] for key, i in v.items()],
+        ]
     if isinstance(v, torch.dtype):
         return ["dtype", dtype_name(v)]
     raise QError(f"a {type(v).__name__} cannot be saved")
@@ -227,6 +245,7 @@ _TENSOR = "/tensor"  # the key under which the name of a tensor stands
 def to_json(v: Any, name: str, tensor: Callable[[str, Any], None], call: str) -> Any:
     """A plain value as JSON, a tensor as the name of what it is in the value of this name. `tensor` takes the name and
     the tensor; of what is no plain value `call` begins the error."""
+
     def leaf(path: Sequence[Any], v: Any) -> Any:
         if isinstance(v, torch.Tensor):
             at = "/".join([name, *map(str, path)])
@@ -250,21 +269,36 @@ def from_json(v: Any, tensor: Callable[[str], Any]) -> Any:
         return [from_json(i, tensor) for i in v]
     if not isinstance(v, dict):
         return v
-    return tensor(v[_TENSOR]) if v.keys() == {_TENSOR} else {key: from_json(i, tensor) for key, i in v.items()}
+    return (
+        tensor(v[_TENSOR])
+        if v.keys() == {_TENSOR}
+        else {key: from_json(i, tensor) for key, i in v.items()}
+    )
 
 
 # ------------------------------------------------------------------ options
 
 # the q value of an option that is absent; of a module another one, for types that have no null
-_NULLS: dict[str, Callable[[], Value]] = {"long": lambda: NULL_J, "double": lambda: math.nan, "symbol": lambda: sym("")}
+_NULLS: dict[str, Callable[[], Value]] = {
+    "long": lambda: NULL_J,
+    "double": lambda: math.nan,
+    "symbol": lambda: sym(""),
+}
 _EMPTY: dict[str, Callable[[], Value]] = {
-    "any": lambda: symdict([], []), **dict.fromkeys(("boolean", "size", "longs", "pad", "doubles"), lambda: List([]))}
+    "any": lambda: symdict([], []),
+    **dict.fromkeys(("boolean", "size", "longs", "pad", "doubles"), lambda: List([])),
+}
 
 
 def options_q(options: Sequence[Option], values: Mapping[str, Any] | None = None) -> Dict:
     """The q values of options by name, {name: Python value}; their defaults if no values are given."""
-    return symdict([option.name for option in options],
-                   [option_q(option, option.default if values is None else values[option.name]) for option in options])
+    return symdict(
+        [option.name for option in options],
+        [
+            option_q(option, option.default if values is None else values[option.name])
+            for option in options
+        ],
+    )
 
 
 def option_q(option: Option, value: Any, dims: int | None = None) -> Value:
@@ -291,12 +325,22 @@ def _sizes_q(option: Option, value: Any, dims: int | None) -> Value:
     kind, several = option.type, isinstance(value, tuple | list | np.ndarray)
     many = tuple(value) if several else (value,) * (dims or 1)
     many = tuple(NULL_J.v if v is None else v for v in many)
-    one = not several if dims is None else len(set(many)) == 1 and (
-        kind in ("size", "pad") or (option.default is None and len(many) == dims))
+    one = (
+        not several
+        if dims is None
+        else len(set(many)) == 1
+        and (kind in ("size", "pad") or (option.default is None and len(many) == dims))
+    )
     if one:
-        return float(many[0]) if kind == "doubles" or isinstance(many[0], float) else long(int(many[0]))
+        return (
+            float(many[0])
+            if kind == "doubles" or isinstance(many[0], float)
+            else long(int(many[0]))
+        )
     return _numbers_q(kind, many)
 
 
 def _numbers_q(kind: str, many: tuple[Any, ...]) -> Value:
-    return floats(many) if kind == "doubles" or (many and isinstance(many[0], float)) else longs(many)
+    return (
+        floats(many) if kind == "doubles" or (many and isinstance(many[0], float)) else longs(many)
+    )

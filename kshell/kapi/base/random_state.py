@@ -29,8 +29,7 @@ def own_state() -> Vec:
 
 def states() -> Value:
     """A dictionary: the state of q's own generator under `q, of torch's under its devices, as bytes."""
-    found = {"q": own_state(),
-             "cpu": _bytes(torch.get_rng_state().numpy())}
+    found = {"q": own_state(), "cpu": _bytes(torch.get_rng_state().numpy())}
     for name in accelerators():
         found[name] = _bytes(generator_of(name).get_state().numpy())
     return symdict(list(found), list(found.values()))
@@ -64,7 +63,10 @@ def checked(d: Dict) -> Callable[[], None]:
             todo.append((torch.set_rng_state, (state,)))
         elif name != "cpu" and is_device(name):
             if name in accelerators():
-                generator, state = generator_of(name), torch.frombuffer(bytearray(data), dtype=torch.uint8)
+                generator, state = (
+                    generator_of(name),
+                    torch.frombuffer(bytearray(data), dtype=torch.uint8),
+                )
                 before = generator.get_state()
                 generator.set_state(state)  # torch says here what is wrong with it
                 generator.set_state(before)
@@ -84,7 +86,9 @@ def restore(d: Dict) -> None:
     checked(d)()
 
 
-@api("rng", "rng[]", "rng dictionary", since="kshell", target="torch.get_rng_state", effect="reads0")
+@api(
+    "rng", "rng[]", "rng dictionary", since="kshell", target="torch.get_rng_state", effect="reads0"
+)
 def rng(x: Value) -> Value:
     """The states of all random generators, q's and torch's; given back, they continue from there.
 

@@ -80,7 +80,9 @@ class Autosave:
 
     def between(self) -> None:
         """The line that runs is where it can be saved."""
-        if (self.count >= self.every if self.steps else clock() >= self.due) and self._rest.is_set():
+        if (
+            self.count >= self.every if self.steps else clock() >= self.due
+        ) and self._rest.is_set():
             job = self._captured()
             if job is not None:
                 with self._gate:
@@ -133,7 +135,9 @@ class Autosave:
     def _work(self) -> None:
         """The thread: wait, then write what a line has copied, or copy what is due between lines."""
         while not self._closed:
-            left = self.due - clock()  # past its time: a line runs, which copies what is due when it ends
+            left = (
+                self.due - clock()
+            )  # past its time: a line runs, which copies what is due when it ends
             self._wake.wait(None if self.steps else left if left > 0 else LEAST)
             self._wake.clear()
             with self._gate:
@@ -161,8 +165,10 @@ class Autosave:
     def shown(self) -> Dict:
         """The settings of the autosave, and the number of files that it has written."""
         every = int(self.every) if self.every == int(self.every) else self.every
-        return symdict(["file", "every", "unit", "saves"],
-                       [sym(":" + self.given), every, sym("steps" if self.steps else "seconds"), self.saves])
+        return symdict(
+            ["file", "every", "unit", "saves"],
+            [sym(":" + self.given), every, sym("steps" if self.steps else "seconds"), self.saves],
+        )
 
 
 def _stop(session: Any) -> None:
@@ -171,8 +177,16 @@ def _stop(session: Any) -> None:
         session.autosave = None
 
 
-@api("autosave", "autosave(`:file.ks;seconds)", "autosave(`:file.ks;n;`steps)", "autosave[]", "autosave 0b", held=True,
-     since="kshell", effect="changes")
+@api(
+    "autosave",
+    "autosave(`:file.ks;seconds)",
+    "autosave(`:file.ks;n;`steps)",
+    "autosave[]",
+    "autosave 0b",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def autosave(x: Value) -> Value:
     """Save the session now, as `snapshot` does, and from then on every so many seconds, or steps of optimizers, in
     which something has run; the result is the file. `0b` ends it; without an argument a dictionary says what is asked
@@ -203,7 +217,9 @@ def autosave(x: Value) -> Value:
     path = path_of(args[0], "autosave")
     unit = name_of(args[2]) if len(args) == 3 else "seconds"
     if unit not in ("seconds", "steps"):
-        raise QError(f"autosave: unit is seconds or steps, given {kname(args[2]) if unit is None else unit}")
+        raise QError(
+            f"autosave: unit is seconds or steps, given {kname(args[2]) if unit is None else unit}"
+        )
     every = long_of(args[1]) if unit == "steps" else number_of(args[1])
     if every is None:
         raise CallError("autosave", expecting=f"a number of {unit}", given=kname(args[1]))

@@ -97,8 +97,16 @@ def read(path: str) -> Value:
     return to_q_value(tensors | ({META: meta} if meta else {}))
 
 
-@api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell",
-     target="torch.save", effect="reads1")
+@api(
+    "ckpt",
+    "ckpt`:file",
+    "ckpt(`:file;value)",
+    "ckpt(`:folder;value;bytes)",
+    held=True,
+    since="kshell",
+    target="torch.save",
+    effect="reads1",
+)
 def ckpt(x: Value) -> Value:
     """Read a checkpoint of PyTorch, or write one: .safetensors by its name, a folder of such files with their index if
     the most bytes of a file are given, .pt else.
@@ -143,8 +151,10 @@ def _tell_name(given: list[Value]) -> None:
     """Say that a symbol is written as it is where there is a variable of that name, which may have been meant."""
     x, session = given[1], running()
     if x.__class__ is Sym and x.s and session.names.find(x.s, session.names.current) is not None:
-        session.warn(f"ckpt: the symbol `{x.s} is written, not the variable {x.s}: "
-                     f"ckpt(`{given[0].s};{x.s}) writes what the variable holds\n")
+        session.warn(
+            f"ckpt: the symbol `{x.s} is written, not the variable {x.s}: "
+            f"ckpt(`{given[0].s};{x.s}) writes what the variable holds\n"
+        )
 
 
 @api("ckpttable", "ckpttable value", "ckpttable(value;0b)", since="kshell", effect="none")
@@ -164,7 +174,9 @@ def ckpttable(x: Value) -> Value:
     args = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
     flag = flag_of(args[1]) if len(args) == 2 else True
     if not 1 <= len(args) <= 2 or flag is None:
-        raise CallError("ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag")
+        raise CallError(
+            "ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag"
+        )
     rows = tensors_in(args[0])
     tensors = [t for _, t in rows]
     columns = [
@@ -174,12 +186,24 @@ def ckpttable(x: Value) -> Value:
         longs([tensor.numel() * tensor.element_size() for tensor in tensors]),
     ]
     more = norm_and_bad(tensors) if flag else []
-    return table(["name", "dtype", "size", "bytes", *("norm", "bad")[:len(more)]], [*columns, *more])
+    return table(
+        ["name", "dtype", "size", "bytes", *("norm", "bad")[: len(more)]], [*columns, *more]
+    )
 
 
-@api("putstate", "putstate(module;d[;strict])", "putstate(module;state[;strict])", "putstate(module;module[;strict])",
-     "putstate(optimizer;d)", "putstate(optimizer;state)", "putstate(model;d[;strict])", held=True, since="kshell",
-     target="torch.nn.Module.load_state_dict", effect="changes")
+@api(
+    "putstate",
+    "putstate(module;d[;strict])",
+    "putstate(module;state[;strict])",
+    "putstate(module;module[;strict])",
+    "putstate(optimizer;d)",
+    "putstate(optimizer;state)",
+    "putstate(model;d[;strict])",
+    held=True,
+    since="kshell",
+    target="torch.nn.Module.load_state_dict",
+    effect="changes",
+)
 def putstate(x: Value) -> Value:
     """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
     reads them; or those of a state of a module or optimizer as `state` gives it, or of another module. Both stay the
@@ -208,8 +232,15 @@ def putstate(x: Value) -> Value:
     args = items(x)
     h = handle(args[0]) if len(args) > 1 else None
     strict = flag_of(args[2]) if len(args) == 3 else True
-    if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle) or len(args) > 3 or strict is None:
-        raise CallError("putstate", "expecting a module or an optimizer, a dictionary, and for a module a strict flag")
+    if (
+        not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle)
+        or len(args) > 3
+        or strict is None
+    ):
+        raise CallError(
+            "putstate",
+            "expecting a module or an optimizer, a dictionary, and for a module a strict flag",
+        )
     if len(args) == 3 and isinstance(h, OptimizerHandle):
         raise CallError("putstate", "a strict flag is for modules")
     if isinstance(h, OptimizerHandle) and is_opt_state(args[1]):
@@ -226,7 +257,11 @@ def putstate(x: Value) -> Value:
 
 def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
     if not isinstance(value, dict):
-        raise CallError("putstate", expecting="a module or an optimizer, and a dictionary of its state", given=kname(x))
+        raise CallError(
+            "putstate",
+            expecting="a module or an optimizer, and a dictionary of its state",
+            given=kname(x),
+        )
     return value
 
 
@@ -269,10 +304,15 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
     of_state = is_state(x) and _parts_of(x) is None
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
     if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
-        value |= {k: to_tensor(item) for k, item in zip(value, seq_items(x.v), strict=True) if is_array(item)}
+        value |= {
+            k: to_tensor(item)
+            for k, item in zip(value, seq_items(x.v), strict=True)
+            if is_array(item)
+        }
     own = m.state_dict(keep_vars=True)
     value = {
-        key: torch.as_tensor(value) if isinstance(value, bool | int | float) else value for key, value in value.items()
+        key: torch.as_tensor(value) if isinstance(value, bool | int | float) else value
+        for key, value in value.items()
     }
     missing, more = _fits(own, value, strict)
 
@@ -280,7 +320,9 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
         for key, t in own.items():
             if key in value:
                 put(t, value[key])
-        return NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
+        return (
+            NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
+        )
 
     return apply
 
@@ -290,13 +332,17 @@ def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
     if any(not isinstance(group, dict) for group in groups):
         raise CallError("putstate", "expecting state and param_groups")
     names = [group.pop(NAMES, None) for group in groups]
-    if all(isinstance(own, list) and len(own) == len(group.get("params", ()))
-           for own, group in zip(names, groups, strict=True)):
+    if all(
+        isinstance(own, list) and len(own) == len(group.get("params", ()))
+        for own, group in zip(names, groups, strict=True)
+    ):
         by_name = restored_groups(o, names)
         if by_name is not None:
             check_groups(o, by_name)
             return by_name
-    if [len(group.get("params", ())) for group in groups] != [len(group["params"]) for group in o.groups]:
+    if [len(group.get("params", ())) for group in groups] != [
+        len(group["params"]) for group in o.groups
+    ]:
         raise CallError("putstate", "the parameter groups have other sizes")
     return [list(group["params"]) for group in o.groups]
 
@@ -304,14 +350,18 @@ def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
 def _put_state_of(o: Opt, state: Value) -> None:
     """Give an optimizer what its state, taken before, held."""
     if o.container is None or o.own:
-        raise CallError("putstate", "expecting an optimizer of the parameters of one module", given=SAID)
+        raise CallError(
+            "putstate", "expecting an optimizer of the parameters of one module", given=SAID
+        )
     whole = ModuleHandle(o.container)
     try:
         restored = restore(state, whole)
     finally:
         whole.free()
     if restored.entry is not o.entry:
-        raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {restored.entry.name}")
+        raise QError(
+            f"putstate: expecting a state of {o.entry.name}, given one of {restored.entry.name}"
+        )
     if {*map(id, restored.parameters())} != {*map(id, o.parameters())}:
         raise CallError("putstate", "the groups of the state have other parameters")
     regroup(o, [list(group["params"]) for group in restored.groups])
@@ -319,7 +369,12 @@ def _put_state_of(o: Opt, state: Value) -> None:
 
 
 # q's names for the Python values that its own become
-_KINDS: dict[type, str] = {str: "a symbol or string", bool: "a boolean", int: "an integer", float: "a float"}
+_KINDS: dict[type, str] = {
+    str: "a symbol or string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a float",
+}
 
 
 def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[list[str], list[str]]:
@@ -327,17 +382,28 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
     missing = [k for k in own if k not in given]
     more = [k for k in given if k not in own]
     if strict and (missing or more):
-        inside = next((k for k, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None)
+        inside = next(
+            (k for k, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None
+        )
         if inside is not None:
             raise QError(f"putstate: no {missing[0]} given, it is in `{inside} of the dictionary")
-        raise CallError("putstate", f"no {missing[0]} given" if missing else f"unable to find {more[0]}")
+        raise CallError(
+            "putstate", f"no {missing[0]} given" if missing else f"unable to find {more[0]}"
+        )
     for k, value in own.items():
         if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != value.shape):
             if not isinstance(given[k], torch.Tensor):
-                raise QError(f"putstate: expecting a tensor of size {list(value.shape)} for {k}, given "
-                             + ("null, as a dictionary gives for a key that it lacks" if given[k] is None else
-                                _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")))
-            raise QError(f"putstate: size mismatch, {k} is {list(value.shape)}, given {list(given[k].shape)}")
+                raise QError(
+                    f"putstate: expecting a tensor of size {list(value.shape)} for {k}, given "
+                    + (
+                        "null, as a dictionary gives for a key that it lacks"
+                        if given[k] is None
+                        else _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")
+                    )
+                )
+            raise QError(
+                f"putstate: size mismatch, {k} is {list(value.shape)}, given {list(given[k].shape)}"
+            )
     return missing, more
 
 
@@ -347,13 +413,21 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
         raise CallError("putstate", "expecting state and param_groups")
     params = _groups_by_name(o, groups)
     places = dict(
-        zip([i for group in groups for i in group["params"]], [p for own in params for p in own], strict=True)
+        zip(
+            [i for group in groups for i in group["params"]],
+            [p for own in params for p in own],
+            strict=True,
+        )
     )
     for i, state in value["state"].items():
         for key, t in state.items():
             p = places.get(i)
-            if p is None or (isinstance(t, torch.Tensor) and t.dim() and t.numel() not in (1, p.numel())
-                             and key.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
+            if p is None or (
+                isinstance(t, torch.Tensor)
+                and t.dim()
+                and t.numel() not in (1, p.numel())
+                and key.startswith(("exp_", "max_exp", "momentum", "square", "sum"))
+            ):
                 raise QError(f"putstate: {key} of parameter {i} has a wrong size")
     regroup(o, params)
     before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None

@@ -42,9 +42,20 @@ from kshell.store.archive import Archive
 from kshell.store.snapshot import Decoder
 from kshell.values.base.core import Dict, Value
 
-_HANDLES: dict[str, type[KHandle]] = {c.kind: c for c in (
-    TensorHandle, VectorHandle, DictHandle, ModuleHandle, LossHandle, OptimizerHandle, ModelHandle, SchedulerHandle,
-    RuleHandle)}
+_HANDLES: dict[str, type[KHandle]] = {
+    c.kind: c
+    for c in (
+        TensorHandle,
+        VectorHandle,
+        DictHandle,
+        ModuleHandle,
+        LossHandle,
+        OptimizerHandle,
+        ModelHandle,
+        SchedulerHandle,
+        RuleHandle,
+    )
+}
 
 _ROOM = 16 << 20  # bytes that a module may have beyond those of the file
 
@@ -56,7 +67,9 @@ def _unfilled() -> Any:
     so not even touched."""
 
     class Unfilled(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, fn: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            self, fn: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             given = kwargs or {}
             if getattr(fn, "__name__", "") in _FILLS:
                 t = args[0] if args else given.get("tensor")
@@ -75,8 +88,10 @@ def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
         if rec.get("class", "torch.").startswith(("torch.", "kshell.")):
             raise
     name = str(rec["class"]).rpartition(".")[2]
-    raise QError(f"resume: there is no {kind} type `{rec['type']} here, of class {name}; \\l of the file that "
-                 "registers it comes first")
+    raise QError(
+        f"resume: there is no {kind} type `{rec['type']} here, of class {name}; \\l of the file that "
+        "registers it comes first"
+    )
 
 
 class Loader:
@@ -171,9 +186,11 @@ class Loader:
                 raise ValueError(f"{name} of a module is larger than the file")
 
         self._left, self._room, self._limits = parts, room, (parts, room)
-        handles = [hooks.register_module_parameter_registration_hook(tensor),
-                   hooks.register_module_buffer_registration_hook(tensor),
-                   hooks.register_module_module_registration_hook(child)]
+        handles = [
+            hooks.register_module_parameter_registration_hook(tensor),
+            hooks.register_module_buffer_registration_hook(tensor),
+            hooks.register_module_module_registration_hook(child),
+        ]
         try:
             yield
         finally:
@@ -240,7 +257,11 @@ class Loader:
         layout = rec.get("layout")
         if layout is not None:
             parts = [self.tensor(part) for part in rec["parts"]]
-            make = {"coo": torch.sparse_coo_tensor, "csr": torch.sparse_csr_tensor, "csc": torch.sparse_csc_tensor}
+            make = {
+                "coo": torch.sparse_coo_tensor,
+                "csr": torch.sparse_csr_tensor,
+                "csc": torch.sparse_csc_tensor,
+            }
             t = make[layout](*parts, shape, dtype=dtype, check_invariants=True)
             return t._coalesced_(True) if rec.get("coalesced") else t
         return view(self.get("storage", rec["storage"]), dtype, shape, rec["stride"], rec["offset"])
@@ -252,7 +273,9 @@ class Loader:
         device = self._device(rec["device"])
         if device.type == "cpu":
             return held
-        return torch.empty(0, dtype=torch.uint8).set_(held, 0, (n,), (1,)).to(device).untyped_storage()
+        return (
+            torch.empty(0, dtype=torch.uint8).set_(held, 0, (n,), (1,)).to(device).untyped_storage()
+        )
 
     def _generator(self, i: int, rec: Record) -> Any:
         g = torch.Generator(self._device(rec["device"]))
@@ -269,8 +292,14 @@ class Loader:
 
     def _module(self, i: int, rec: Record) -> Any:
         owner = rec["owner"]
-        if owner is not None and ("module", owner) not in self._opening and owner not in self._filling:
-            self._opening.discard(("module", i))  # the owner asks for it, if it does not make it itself
+        if (
+            owner is not None
+            and ("module", owner) not in self._opening
+            and owner not in self._filling
+        ):
+            self._opening.discard(
+                ("module", i)
+            )  # the owner asks for it, if it does not make it itself
             self.get("module", owner)
             return self._made["module", i]
         entry = _known("module", rec, entry_of)
@@ -311,7 +340,9 @@ class Loader:
     def _put(self, m: Any, own: dict[str, Any], k: str, t: Any) -> None:
         was = own.get(k)
         if isinstance(m, torch.nn.ParameterDict) and own is m._parameters and t is not None:
-            m._keys[k] = None  # the tensor itself, which may be no parameter, as an optimizer of tensors has them
+            m._keys[k] = (
+                None  # the tensor itself, which may be no parameter, as an optimizer of tensors has them
+            )
             own[k] = t
             return
         if t is not None and not isinstance(t, torch.nn.Parameter) and own is m._parameters:
@@ -350,9 +381,13 @@ class Loader:
     def _alike(self, i: int, m: Any) -> bool:
         """Is a module such as a record's: of its type, its own parameters of the same sizes?"""
         rec = self.record("module", i)
-        sizes = {k: None if n is None else self.record("tensor", n)["shape"] for k, n in rec["parms"]}
+        sizes = {
+            k: None if n is None else self.record("tensor", n)["shape"] for k, n in rec["parms"]
+        }
         return rec["type"] in (None, type_name(m)) and all(
-            value is None or sizes.get(key) == list(value.shape) for key, value in m._parameters.items())
+            value is None or sizes.get(key) == list(value.shape)
+            for key, value in m._parameters.items()
+        )
 
     def _loss(self, i: int, rec: Record) -> Any:
         m = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
@@ -368,8 +403,13 @@ class Loader:
 
     def _optimizer(self, i: int, rec: Record) -> Any:
         entry = _known("optimizer", rec, optimizer_of)
-        groups = [([self.tensor(param) for param in params], self.python(own)) for params, own in rec["groups"]]
-        if not groups or any(not isinstance(param, torch.Tensor) for params, _ in groups for param in params):
+        groups = [
+            ([self.tensor(param) for param in params], self.python(own))
+            for params, own in rec["groups"]
+        ]
+        if not groups or any(
+            not isinstance(param, torch.Tensor) for params, _ in groups for param in params
+        ):
             raise ValueError("a wrong optimizer")
         o = create(entry, group_values(entry, groups[0][1]))
         o.container = None if rec["container"] is None else self.get("module", rec["container"])
@@ -389,10 +429,14 @@ class Loader:
         return state
 
     def _scheduler(self, i: int, rec: Record) -> Any:
-        return scheduler_api.restored(self._state(rec["state"]), self.get("optimizer", rec["optimizer"]))
+        return scheduler_api.restored(
+            self._state(rec["state"]), self.get("optimizer", rec["optimizer"])
+        )
 
     def _rule(self, i: int, rec: Record) -> Any:
-        return wraps.RULE.fn(self._state(rec["state"]), self.get("optimizer", rec["optimizer"]), bool(rec["around"]))
+        return wraps.RULE.fn(
+            self._state(rec["state"]), self.get("optimizer", rec["optimizer"]), bool(rec["around"])
+        )
 
     # ------------------------------------------------------------ models
 

@@ -22,15 +22,28 @@ _TENSOR = 400  # bytes that a tensor needs beside its memory, about
 _STORAGE = 450  # and that memory beside its content
 _GRANTED = 2500  # bytes that each memory in a file may cost beside its content: a small tensor is larger than its bytes
 _ZEROS = 1 << 20  # that are written at once
-_STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
-             "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
-             "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+_STORAGES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Byte": "uint8",
+    "Char": "int8",
+    "Short": "int16",
+    "Int": "int32",
+    "Long": "int64",
+    "Bool": "bool",
+    "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
+}
 _SCRIPTED = "a TorchScript program, which torch.jit.load runs"
 # how the files of torch.save before version 1.6 begin, and what to do with them
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _REWRITE = "a file in the form before 1.6 is rewritten in Python: torch.save(torch.load(old),new)"
-_PLAIN = ("if you trust the file, save its tensors by themselves in Python: c=torch.load(old,weights_only=False), "
-          "torch.save(c['model'],new)")
+_PLAIN = (
+    "if you trust the file, save its tensors by themselves in Python: c=torch.load(old,weights_only=False), "
+    "torch.save(c['model'],new)"
+)
 _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 
 
@@ -64,14 +77,30 @@ class _StorageType:
 # ------------------------------------------------------------------ what pickles call
 
 
-def _strided(typed: Any, offset: Any, shape: Any, stride: Any, grad: Any, _hooks: Any = None, more: Any = None) -> Any:
+def _strided(
+    typed: Any,
+    offset: Any,
+    shape: Any,
+    stride: Any,
+    grad: Any,
+    _hooks: Any = None,
+    more: Any = None,
+) -> Any:
     if not isinstance(typed, _Typed):
         raise ValueError("a tensor without memory")
     return _seen(typed.held, typed.dtype, offset, shape, stride, grad, more)
 
 
-def _strided_as(typed: Any, offset: Any, shape: Any, stride: Any, grad: Any, _hooks: Any, dtype: Any,
-                more: Any = None) -> Any:
+def _strided_as(
+    typed: Any,
+    offset: Any,
+    shape: Any,
+    stride: Any,
+    grad: Any,
+    _hooks: Any,
+    dtype: Any,
+    more: Any = None,
+) -> Any:
     if not isinstance(typed, _Typed):
         raise ValueError("a tensor without memory")
     return _seen(typed.held, dtype, offset, shape, stride, grad, more)
@@ -101,7 +130,11 @@ def _with(t: Any, state: Any) -> Any:
 
 
 def _of_class(fn: Any, cls: Any, args: Any, state: Any) -> Any:
-    if fn.__class__ is not Maker or cls.__class__ is not _Class or fn.make not in (_strided, _strided_as):
+    if (
+        fn.__class__ is not Maker
+        or cls.__class__ is not _Class
+        or fn.make not in (_strided, _strided_as)
+    ):
         raise Refused("a tensor of another class")
     t = fn.make(*args)
     if cls.name.endswith("Parameter"):
@@ -116,7 +149,9 @@ def _sparse(layout: Any, data: Any) -> Any:
         t = torch.sparse_coo_tensor(first, values, _size(size), check_invariants=True)
         return t._coalesced_(True) if coalesced and coalesced[0] else t
     other, values, size = rest
-    return torch.sparse_compressed_tensor(first, other, values, _size(size), layout=layout, check_invariants=True)
+    return torch.sparse_compressed_tensor(
+        first, other, values, _size(size), layout=layout, check_invariants=True
+    )
 
 
 def _size(x: Any) -> tuple[int, ...]:
@@ -218,7 +253,10 @@ class _File:
         pickles = [n for n in self.left if n.endswith("/data.pkl")]
         if len(pickles) != 1:
             kind, way = ("", "") if pickles else kind_of_archive(self.file.name, self.left)
-            raise QError(f"it is {kind}" if kind else f"it has {'two of' if pickles else 'no'} data.pkl", hint=way)
+            raise QError(
+                f"it is {kind}" if kind else f"it has {'two of' if pickles else 'no'} data.pkl",
+                hint=way,
+            )
         self.root = pickles[0].removesuffix("data.pkl")
         if f"{self.root}constants.pkl" in self.left:
             raise QError(f"it is {_SCRIPTED}")
@@ -237,7 +275,12 @@ class _File:
         if asked.__class__ is not tuple or len(asked) != 5 or asked[0] != "storage":
             raise Refused("an object that is kept elsewhere")
         _, kind, key, _, n = asked
-        if kind.__class__ is not _StorageType or key.__class__ is not str or n.__class__ is not int or n < 0:
+        if (
+            kind.__class__ is not _StorageType
+            or key.__class__ is not str
+            or n.__class__ is not int
+            or n < 0
+        ):
             raise Refused("memory of an unknown kind")
         length = n * kind.dtype.itemsize
         if key not in self.held:
@@ -252,16 +295,20 @@ class _File:
         return _Typed(self.held[key], kind.dtype)
 
 
-def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[Any, int, Callable[[int], None]]:
+def read(
+    path: str, f: BinaryIO, size: int, room: Room | None = None
+) -> tuple[Any, int, Callable[[int], None]]:
     """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
     verified. Errors of what is no such file, and of one that asks for more memory than `room` has, or one of its
     size may."""
     begin = f.read(len(_LEGACY))
     if begin[:4] != b"PK\3\4":
         kind, way = kind_of(path, begin)
-        raise QError(f"ckpt: {path} is not a checkpoint: " + (
-                        f"it is {kind}" if kind else "those of PyTorch 1.6 and later are zip files"),
-                     hint=_REWRITE if begin == _LEGACY else way)
+        raise QError(
+            f"ckpt: {path} is not a checkpoint: "
+            + (f"it is {kind}" if kind else "those of PyTorch 1.6 and later are zip files"),
+            hint=_REWRITE if begin == _LEGACY else way,
+        )
     problem = hint = ""
     try:
         return _File(f, size, room or Room(size)).read()
@@ -286,7 +333,9 @@ def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[A
 def add_zeros(f: BinaryIO, n: int) -> None:
     """Add a member of n zeros to a .pt file."""
     with zipfile.ZipFile(f, "a", zipfile.ZIP_STORED) as z:
-        root = next(name for name in z.namelist() if name.endswith("/data.pkl")).removesuffix("data.pkl")
+        root = next(name for name in z.namelist() if name.endswith("/data.pkl")).removesuffix(
+            "data.pkl"
+        )
         with z.open(f"{root}.data/zeros", "w", force_zip64=True) as member:
             for at in range(0, n, _ZEROS):
                 member.write(bytes(min(_ZEROS, n - at)))

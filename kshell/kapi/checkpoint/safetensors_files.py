@@ -17,10 +17,29 @@ from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.values.session.interrupts import PENDING, give_up
 
-_DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
-           "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
-           "I16": "int16", "U16": "uint16", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "U32": "uint32",
-           "F32": "float32", "F64": "float64", "I64": "int64", "U64": "uint64", "C64": "complex64"}
+# fmt: off  # a table
+_DTYPES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "F64": "float64",
+    "I64": "int64",
+    "U64": "uint64",
+    "C64": "complex64",
+}
+# fmt: on
 META = "__metadata__"
 _INDEX = ".safetensors.index.json"
 _CHUNK = 1 << 24
@@ -63,7 +82,9 @@ def read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | N
         for place in sorted(places, key=lambda p: (p.start, p.end)):
             if len(place.shape) > DIMS:
                 raise ValueError(f"{place.name} has {len(place.shape)} dimensions")
-            t = tensors[place.name] = torch.empty(place.shape, dtype=getattr(torch, _DTYPES[place.dtype]))
+            t = tensors[place.name] = torch.empty(
+                place.shape, dtype=getattr(torch, _DTYPES[place.dtype])
+            )
             into = _memory(t)
             f.seek(first + place.start)
             for at in range(0, len(into), _CHUNK):
@@ -74,7 +95,11 @@ def read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | N
                     raise ValueError(f"{place.name} is cut off")
                 if want is not None:
                     digest.update(part)
-            if place.dtype == "BOOL" and place.end > place.start and int(t.view(torch.uint8).max()) > 1:
+            if (
+                place.dtype == "BOOL"
+                and place.end > place.start
+                and int(t.view(torch.uint8).max()) > 1
+            ):
                 raise ValueError(f"{place.name} has wrong booleans")
         if want is not None and digest.hexdigest() != want:
             raise ValueError("the digest is another")
@@ -89,27 +114,40 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
         raise CallError("ckpt", "a .safetensors file holds tensors by name")
     value = dict(value)
     meta = value.pop(META, {})
-    if not isinstance(meta, dict) or any(not isinstance(value, str) for value in (*meta, *meta.values())):
+    if not isinstance(meta, dict) or any(
+        not isinstance(value, str) for value in (*meta, *meta.values())
+    ):
         raise QError(f"ckpt: {META} holds texts by name")
     known = {getattr(torch, value) for value in _DTYPES.values()}
     for key, t in value.items():
         if not isinstance(key, str) or not isinstance(t, torch.Tensor):
-            raise CallError("ckpt", f"a .safetensors file holds tensors by name, {key} is not a tensor")
+            raise CallError(
+                "ckpt", f"a .safetensors file holds tensors by name, {key} is not a tensor"
+            )
         if t.layout is not torch.strided or t.dtype not in known:
             raise QError(f"ckpt: {key}: a .safetensors file cannot hold this kind of tensor")
     return value, {"format": "pt", **meta}
 
 
-def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
+def _filling(
+    tensors: dict[str, Any], meta: dict[str, str]
+) -> tuple[Callable[[BinaryIO], None], int, str]:
     """A function that writes a .safetensors file of these tensors, the size of their data in bytes, and the digest."""
     names = {getattr(torch, value): key for key, value in _DTYPES.items()}
-    plain = {key: value.detach().cpu().resolve_conj().resolve_neg().contiguous() for key, value in tensors.items()}
-    places = safetensors.layout([(key, names[value.dtype], list(value.shape)) for key, value in plain.items()])
+    plain = {
+        key: value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        for key, value in tensors.items()
+    }
+    places = safetensors.layout(
+        [(key, names[value.dtype], list(value.shape)) for key, value in plain.items()]
+    )
     order = [plain[place.name] for place in sorted(places, key=lambda p: (p.start, p.end))]
     digest = hashlib.sha256(safetensors.described(places, meta))
     for t in order:
         digest.update(_memory(t))
-    head = safetensors.header(places, {**meta, safetensors.OWN: "1", safetensors.DIGEST: digest.hexdigest()})
+    head = safetensors.header(
+        places, {**meta, safetensors.OWN: "1", safetensors.DIGEST: digest.hexdigest()}
+    )
 
     def fill(f: BinaryIO) -> None:
         f.write(head)
@@ -142,7 +180,11 @@ def read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
         index = bounded(f.read(safetensors.MOST), Room(size))
         known = index["weight_map"]
         for name, file in known.items():
-            if file.__class__ is not str or file != os.path.basename(file) or not file.endswith(".safetensors"):
+            if (
+                file.__class__ is not str
+                or file != os.path.basename(file)
+                or not file.endswith(".safetensors")
+            ):
                 raise ValueError(f"{name} is in a file outside the folder")
         return dict(known), index.get("metadata")
 
@@ -158,8 +200,9 @@ def read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     if missing is not None:
         raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
     own = about if isinstance(about, dict) else {}
-    if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(where, digests) or (
-            None not in digests.values() and safetensors.DIGEST not in own):
+    if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(
+        where, digests
+    ) or (None not in digests.values() and safetensors.DIGEST not in own):
         raise QError(f"ckpt: {indexes[0]} is damaged: its digest is another")
     return {key: held[file][key] for key, file in where.items()}, meta
 
@@ -187,7 +230,17 @@ def write_folder(path: str, value: Any, most: int) -> None:
     files = [_filling(part, meta) for part in parts]
     where = {k: name for name, part in zip(names, parts, strict=True) for k in part}
     digest = _index_digest(where, {name: d for name, (_, _, d) in zip(names, files, strict=True)})
-    index = {"metadata": {"total_size": sum(n for _, n, _ in files), safetensors.DIGEST: digest}, "weight_map": where}
+    index = {
+        "metadata": {"total_size": sum(n for _, n, _ in files), safetensors.DIGEST: digest},
+        "weight_map": where,
+    }
     text = json.dumps(index, indent=1).encode()
-    atomic.write_all([*((os.path.join(path, name), fill) for name, (fill, _, _) in zip(names, files, strict=True)),
-                      (os.path.join(path, "model" + _INDEX), atomic.filling([text]))])
+    atomic.write_all(
+        [
+            *(
+                (os.path.join(path, name), fill)
+                for name, (fill, _, _) in zip(names, files, strict=True)
+            ),
+            (os.path.join(path, "model" + _INDEX), atomic.filling([text])),
+        ]
+    )

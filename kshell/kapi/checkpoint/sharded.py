@@ -117,9 +117,14 @@ class _Parts:
         numbers = {}
         for key, _, p, _ in rows:
             form = self._form(o, f"{name}/{key}", o.state.of(p))
-            numbers[key] = {k: value for k, value in form.items() if value != named(f"{name}/{key}/{k}")}
+            numbers[key] = {
+                k: value for k, value in form.items() if value != named(f"{name}/{key}/{k}")
+            }
         groups = [
-            {"params": [row.name for row in rows if row.group == at], **leaves.mapped(_number, settings_of(group))}
+            {
+                "params": [row.name for row in rows if row.group == at],
+                **leaves.mapped(_number, settings_of(group)),
+            }
             for at, group in enumerate(o.groups)
         ]
         about = {"type": o.entry.name, "numbers": numbers, "groups": groups}
@@ -133,8 +138,11 @@ class _Parts:
 def check_optimizer(o: Opt, call: str) -> None:
     """Is the state of an optimizer the same on any number of processes?"""
     if o.abilities.by_process:
-        raise CallError(call, f"{o.entry.name} has a state by process; save `state` of it on each",
-                        says=(o.entry.name,))
+        raise CallError(
+            call,
+            f"{o.entry.name} has a state by process; save `state` of it on each",
+            says=(o.entry.name,),
+        )
     for key, value in o.wraps.items():
         if value.kept():
             raise CallError(
@@ -152,7 +160,9 @@ def _number(path: Sequence[Any], v: Any) -> Any:
 def _holds_handle(x: Value) -> bool:
     if x.__class__ is List:
         return any(map(_holds_handle, x.items))
-    return isinstance(x, KHandle) or (x.__class__ is Dict and (_holds_handle(x.k) or _holds_handle(x.v)))
+    return isinstance(x, KHandle) or (
+        x.__class__ is Dict and (_holds_handle(x.k) or _holds_handle(x.v))
+    )
 
 
 def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
@@ -161,7 +171,11 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
     if h is not None:
         return {"": h}, {}
     if x.__class__ is not Dict or not all(item.__class__ is Sym for item in seq_items(x.k)):
-        raise CallError(call, expecting="an object or a dictionary of objects and values by name", given=kname(x))
+        raise CallError(
+            call,
+            expecting="an object or a dictionary of objects and values by name",
+            given=kname(x),
+        )
     handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
     for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
@@ -171,7 +185,9 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
         if h is None:
             if _holds_handle(v):
                 raise CallError(
-                    call, f"{item.s} holds objects, which are to be given by names of their own", says=(item.s,)
+                    call,
+                    f"{item.s} holds objects, which are to be given by names of their own",
+                    says=(item.s,),
                 )
             values[item.s] = v
         else:
@@ -193,8 +209,14 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
         raise QError(f"{call}: {folder} is not a folder")
     if not os.path.exists(path):
         begun = any(map(_ours, os.listdir(folder)))
-        raise QError(f"{call}: {folder} is not a checkpoint of several processes: it has no {INDEX}" + (
-            ", only files of a save that has not ended; the next ckptsave to it removes them" if begun else ""))
+        raise QError(
+            f"{call}: {folder} is not a checkpoint of several processes: it has no {INDEX}"
+            + (
+                ", only files of a save that has not ended; the next ckptsave to it removes them"
+                if begun
+                else ""
+            )
+        )
     try:
         with open(path, "rb") as file:
             index = json.loads(file.read())
@@ -208,7 +230,9 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
                 if name != os.path.basename(name) or size < 0:
                     raise ValueError(f"{name} is outside the folder")
             return body
-        problem = QError(f"{call}: {path} has version {body['version']} of the format, this is {VERSION}")
+        problem = QError(
+            f"{call}: {path} has version {body['version']} of the format, this is {VERSION}"
+        )
     except OSError as e:
         problem = refused(e, path)
     except (RecursionError, *WRONG) as e:
@@ -226,7 +250,10 @@ def _from_first(call: str, work: Callable[[], Any]) -> Any:
 def _agree(call: str, parts: _Parts) -> None:
     """Have all processes the same names, sizes and types?"""
     text = json.dumps(
-        [[[key, list(value.shape), str(value.dtype)] for key, value in parts.tensors.items()], parts.about],
+        [
+            [[key, list(value.shape), str(value.dtype)] for key, value in parts.tensors.items()],
+            parts.about,
+        ],
         sort_keys=True,
     )
     digests = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
@@ -245,7 +272,9 @@ def _fit_to_write(folder: str) -> str:
             raise QError(f"ckptsave: {folder} is not a folder")
         there = unfinished.names_in(folder)
         if INDEX not in there and any(not _ours(n) for n in there):
-            raise QError(f"ckptsave: {folder} has other files, expecting a new or empty folder, or an earlier save")
+            raise QError(
+                f"ckptsave: {folder} has other files, expecting a new or empty folder, or an earlier save"
+            )
     return uuid.uuid4().hex
 
 
@@ -253,7 +282,14 @@ def _ours(name: str) -> bool:
     return name.endswith(parallel.shards.SUFFIX) or name.startswith(INDEX)
 
 
-@api("ckptsave", "ckptsave(`:folder;object)", "ckptsave(`:folder;dict)", held=True, since="kshell", effect="changes")
+@api(
+    "ckptsave",
+    "ckptsave(`:folder;object)",
+    "ckptsave(`:folder;dict)",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def ckptsave(x: Value) -> Value:
     """Save objects of several processes to a folder that all see, by torch.distributed.checkpoint: modules (after
     `ddp`, `fsdp` or as they are), optimizers, models, tensors, and in a dictionary q values too. What is the same
@@ -277,7 +313,9 @@ def ckptsave(x: Value) -> Value:
 
     def prepare() -> tuple[str, dict[str, Value]]:
         if len(args) != 2:
-            raise QError(f"ckptsave: expecting (folder;objects), given {len(args)} arg{'s' * (len(args) != 1)}")
+            raise QError(
+                f"ckptsave: expecting (folder;objects), given {len(args)} arg{'s' * (len(args) != 1)}"
+            )
         handles, values = _given(args[1], call)
         for name, value in handles.items():
             parts.take(name, value)
@@ -290,13 +328,24 @@ def ckptsave(x: Value) -> Value:
     try:
         written, stored = _together(
             call,
-            lambda: parallel.shards.save(folder, tag, {key: value.detach() for key, value in parts.tensors.items()}),
+            lambda: parallel.shards.save(
+                folder, tag, {key: value.detach() for key, value in parts.tensors.items()}
+            ),
         )
-        files = [json.loads(byte) for byte in parallel.collect.gather_bytes(json.dumps(written).encode(), call)]
+        files = [
+            json.loads(byte)
+            for byte in parallel.collect.gather_bytes(json.dumps(written).encode(), call)
+        ]
 
         def index() -> None:
-            body = {"format": FORMAT, "version": VERSION, "files": files, "tensors": stored, "about": parts.about,
-                    "values": {key: base64.b64encode(value).decode() for key, value in values.items()}}
+            body = {
+                "format": FORMAT,
+                "version": VERSION,
+                "files": files,
+                "tensors": stored,
+                "about": parts.about,
+                "values": {key: base64.b64encode(value).decode() for key, value in values.items()},
+            }
             text = json.dumps({"digest": _digest(body), "body": body})
             atomic.write_bytes(os.path.join(folder, INDEX), text.encode())
 
@@ -337,25 +386,40 @@ class _Wanted(_Parts):
     def _stored(self, name: str) -> list[Any]:
         stored = self.index["tensors"].get(name)
         if stored is None:
-            raise CallError(self.call, f"there is no {name.lstrip('/')} in the checkpoint", says=(name.lstrip("/"),))
+            raise CallError(
+                self.call,
+                f"there is no {name.lstrip('/')} in the checkpoint",
+                says=(name.lstrip("/"),),
+            )
         return stored
 
     def _like(self, name: str, t: Any) -> Any:
         dtype, size, _ = self._stored(name)
         if list(t.shape) != size:
-            raise QError(f"{self.call}: size mismatch, {name.lstrip('/')} is {list(t.shape)}, in the checkpoint {size}")
+            raise QError(
+                f"{self.call}: size mismatch, {name.lstrip('/')} is {list(t.shape)}, in the checkpoint {size}"
+            )
         if str(t.dtype) != f"torch.{dtype}":
-            raise QError(f"{self.call}: type mismatch, {name.lstrip('/')} is {str(t.dtype).removeprefix('torch.')}, in "
-                         f"the checkpoint {dtype}")
+            raise QError(
+                f"{self.call}: type mismatch, {name.lstrip('/')} is {str(t.dtype).removeprefix('torch.')}, in "
+                f"the checkpoint {dtype}"
+            )
         return torch.empty_like(t.detach(), memory_format=torch.contiguous_format)
 
     def take(self, name: str, h: KHandle) -> None:
         about = self.index["about"].get(name)
         if about is None:
-            raise CallError(self.call, f"there is no {name or 'object without a name'} in the checkpoint", says=(name,))
+            raise CallError(
+                self.call,
+                f"there is no {name or 'object without a name'} in the checkpoint",
+                says=(name,),
+            )
         if about["kind"] != h.kind:
-            raise CallError(self.call, f"{name or 'it'} is {_one(h.kind)}, in the checkpoint {_one(about['kind'])}",
-                            says=(name,))
+            raise CallError(
+                self.call,
+                f"{name or 'it'} is {_one(h.kind)}, in the checkpoint {_one(about['kind'])}",
+                says=(name,),
+            )
         super().take(name, h)
         prefix = f"{name}/"
         for tensor in self.index["tensors"]:
@@ -368,34 +432,51 @@ class _Wanted(_Parts):
 
     def _deeper(self, key: str, name: str) -> bool:
         """Is a tensor one of another object, whose name begins with this one's?"""
-        return any(len(k) > len(name) and (key == k or key.startswith(f"{k}/")) for k in self.index["about"])
+        return any(
+            len(k) > len(name) and (key == k or key.startswith(f"{k}/"))
+            for k in self.index["about"]
+        )
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
         at = name.removesuffix("/optimizer") if name not in self.index["about"] else name
         saved = self.index["about"][at]["optimizer"]
         if saved["type"] != o.entry.name:
-            raise CallError(self.call, f"the optimizer is {o.entry.name}, in the checkpoint {saved['type']}",
-                            says=("optimizer", o.entry.name))
+            raise CallError(
+                self.call,
+                f"the optimizer is {o.entry.name}, in the checkpoint {saved['type']}",
+                says=("optimizer", o.entry.name),
+            )
         places = {row.name: row.p for row in parameters_of(o)}
         names = [key for group in saved["groups"] for key in group["params"]]
         if not set(names) <= places.keys():
-            raise CallError(self.call, f"the parameter groups of {o.entry.name} are others than in the checkpoint",
-                            says=(o.entry.name,))
+            raise CallError(
+                self.call,
+                f"the parameter groups of {o.entry.name} are others than in the checkpoint",
+                says=(o.entry.name,),
+            )
         params = [[places[key] for key in group["params"]] for group in saved["groups"]]
         check_groups(o, params)
         flat: dict[str, dict[str, Any]] = {}
         for k in self.index["tensors"]:
             owner, _, buffer = k.rpartition("/")
             flat.setdefault(owner, {})[buffer] = named(k)
-        kept = {i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
-                for i, key in enumerate(names)}
+        kept = {
+            i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
+            for i, key in enumerate(names)
+        }
         args = {"state": {i: value for i, value in kept.items() if value}}
         if "extra" in saved:
             args["extra"] = self._kept(None, saved["extra"])
         numbers = iter(range(len(names)))
-        groups = [{key: tuple(value) if isinstance(value, list) else value for key, value in group.items()}
-                  | {"params": [next(numbers) for _ in group["params"]]} for group in saved["groups"]]
+        groups = [
+            {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in group.items()
+            }
+            | {"params": [next(numbers) for _ in group["params"]]}
+            for group in saved["groups"]
+        ]
 
         self.jobs.append(lambda: regroup(o, params))
         self.jobs.append(lambda: load_state(o, {**args, "param_groups": groups}))
@@ -409,15 +490,24 @@ class _Wanted(_Parts):
         stored, size, _ = self._stored(name)
         dtype = parallel.shards.dtype_of(stored)
         if p is not None and list(p.shape) == list(size):
-            buffer = torch.empty_like(p.detach(), dtype=dtype, memory_format=torch.contiguous_format)
+            buffer = torch.empty_like(
+                p.detach(), dtype=dtype, memory_format=torch.contiguous_format
+            )
         else:
             buffer = torch.empty(size, dtype=dtype)
         self.tensors[name] = buffer
         return buffer
 
 
-@api("ckptload", "ckptload`:folder", "ckptload(`:folder;object)", "ckptload(`:folder;dict)", held=True, since="kshell",
-     effect="reads1")
+@api(
+    "ckptload",
+    "ckptload`:folder",
+    "ckptload(`:folder;object)",
+    "ckptload(`:folder;dict)",
+    held=True,
+    since="kshell",
+    effect="reads1",
+)
 def ckptload(x: Value) -> Value:
     """Give live objects what `ckptsave` saved, on any number of processes, sharded or not; the dictionary of the q
     values that were saved with them is the result. The objects are made as they were, and the names are the same.
@@ -455,7 +545,11 @@ def ckptload(x: Value) -> Value:
                 raise CallError(call, f"{next(iter(values))} cannot be filled")
             for name, value in handles.items():
                 wanted.take(name, value)
-        mine = [file for i, file in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]
+        mine = [
+            file
+            for i, file in enumerate(index["files"])
+            if i % parallel.group.world() == parallel.group.rank()
+        ]
         problem = ""
         try:
             parallel.shards.verify(folder, mine)
@@ -468,7 +562,9 @@ def ckptload(x: Value) -> Value:
     _agree(call, wanted)
     if wanted.tensors:
         files = [file[0] for file in index["files"]]
-        _together(call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors))
+        _together(
+            call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors)
+        )
     values = {key: decode(base64.b64decode(value)) for key, value in index["values"].items()}
     for job in wanted.jobs:
         job()

@@ -28,8 +28,18 @@ from kshell.values.base.core import Dict, Value, Vec, sym_vec
 from kshell.values.session.context import running
 
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
-_SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),
-             "o": (-1 << 16, 1 << 16), "e": (0, 2), "T": (0, 1 << 31), "g": (0, 1)}  # the least and the most
+_SETTINGS = {
+    "P": (0, 17),
+    "c": (0, 1 << 16),
+    "C": (0, 1 << 16),
+    "S": (-1 << 63, 1 << 63),
+    "z": (0, 1),
+    "W": (0, 6),
+    "o": (-1 << 16, 1 << 16),
+    "e": (0, 2),
+    "T": (0, 1 << 31),
+    "g": (0, 1),
+}  # the least and the most
 _STATE = (bool, int, float, str)  # types of the k-api's settings
 _MOST_SPACES = 100  # namespaces within one another
 _BUILTINS = "__builtins__"
@@ -60,7 +70,10 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
     """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
     it."""
     known = running().names
-    every = {s: {key: value for key, value in d.items() if key != _BUILTINS} for s, d in known.spaces.items()}
+    every = {
+        s: {key: value for key, value in d.items() if key != _BUILTINS}
+        for s, d in known.spaces.items()
+    }
     if names is None:
         return every
     chosen: dict[str, dict[str, Value]] = {}
@@ -71,7 +84,11 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
         if last in every.get(space, {}):
             chosen.setdefault(space, {})[last] = every[space][last]
         elif name in every and name != ".":
-            inside = {key: value for key, value in every.items() if key == name or key.startswith(name + ".")}
+            inside = {
+                key: value
+                for key, value in every.items()
+                if key == name or key.startswith(name + ".")
+            }
             for s, d in inside.items():
                 chosen.setdefault(s, {}).update(d)
         else:
@@ -84,16 +101,26 @@ def _session() -> dict[str, Any]:
     session = running()
     settings = {setting: getattr(session.settings, setting) for setting in _SETTINGS}
     state: dict[str, Any] = {
-        "settings": settings, "current": session.names.current, "timer": session.timer.interval,
+        "settings": settings,
+        "current": session.names.current,
+        "timer": session.timer.interval,
         "bare": sorted(session.names.bare),
-        "kapi": {key: value for key, value in table().state.items() if value.__class__ in _STATE}}
+        "kapi": {key: value for key, value in table().state.items() if value.__class__ in _STATE},
+    }
     if loaded():
         state["dtype"] = dtype_name(torch.get_default_dtype())
         state["deterministic"] = torch.get_deterministic_debug_mode()
     return state
 
 
-@api("snapshot", "snapshot`:file.ks", "snapshot(`:file.ks;names)", held=True, since="kshell", effect="changes")
+@api(
+    "snapshot",
+    "snapshot`:file.ks",
+    "snapshot(`:file.ks;names)",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def snapshot(x: Value) -> Value:
     """Save the session to a file, or the variables with these names: data, functions, views, handles with all that they
     own and share, and for a whole session the settings and the states of random generators too. The result is the file.
@@ -155,8 +182,11 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         for k, v in held.items():
             at[0] = _full(space, k)
             encoded[space][k] = _encoded(encoder, call, at[0], v)
-    views = {k: v.text for k in list(session.names.views)
-             if (names is None or k in names) and (v := session.names.view(k)) is not None}
+    views = {
+        k: v.text
+        for k in list(session.names.views)
+        if (names is None or k in names) and (v := session.names.view(k)) is not None
+    }
     manifest: dict[str, Any] = {"kshell": __version__, "spaces": encoded, "views": views}
     if names is None:
         manifest["session"] = _session()
@@ -166,7 +196,9 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         manifest["objects"] = _finished(saver[0], call)
     encoder.handle = None  # it knows the saver, which knows every handle: they would stay until Python looks for cycles
     needs = encoder.needs + sum(map(function_cost, views.values()))
-    return Captured(manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else [])
+    return Captured(
+        manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else []
+    )
 
 
 def _own_state() -> Dict:
@@ -198,8 +230,18 @@ def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
 
 # ------------------------------------------------------------------ bringing back
 
-_WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError, RecursionError,
-          AssertionError, StopIteration)
+_WRONG = (
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RuntimeError,
+    RecursionError,
+    AssertionError,
+    StopIteration,
+)
 
 
 class _Plan:
@@ -231,14 +273,22 @@ class _Plan:
 
     def _make(self, decoder: Decoder) -> None:
         m, names = self.manifest, self.wanted
-        self.spaces = {s: {key: self._value(decoder, value) for key, value in held.items()}
-                       for s, held in self._chosen(m["spaces"]).items()}
+        self.spaces = {
+            s: {key: self._value(decoder, value) for key, value in held.items()}
+            for s, held in self._chosen(m["spaces"]).items()
+        }
         self.archive.room.need(sum(function_cost(value) for value in m["views"].values()))
-        self.views = [VIEW.fn(str(key), text) for key, text in m["views"].items() if names is None or key in names]
+        self.views = [
+            VIEW.fn(str(key), text)
+            for key, text in m["views"].items()
+            if names is None or key in names
+        ]
         if self.loader:
             self.loader.finish()
         self.session = m.get("session") if names is None else None
-        self.random = checked(decoder.value(m["random"])) if names is None and "random" in m else None
+        self.random = (
+            checked(decoder.value(m["random"])) if names is None and "random" in m else None
+        )
         if self.session is not None:
             self._check_session(self.session)
 
@@ -281,16 +331,26 @@ class _Plan:
             wide = getattr(running().settings, key).__class__ is tuple
             if wide and (v.__class__ is not list or len(v) != 2):
                 raise ValueError(f"setting {key} is wrong")
-            if any(i.__class__ is not int or not least <= i <= most for i in (v if wide else [v])) and not (
-                    key == "o" and v is None):
+            if any(
+                i.__class__ is not int or not least <= i <= most for i in (v if wide else [v])
+            ) and not (key == "o" and v is None):
                 raise ValueError(f"setting {key} is wrong")
         self._check_space(s["current"])
-        if s["timer"].__class__ is not int or not 0 <= s["timer"] < 1 << 31 or any(
-                b.__class__ is not str for b in s["bare"]) or any(
-                value.__class__ not in _STATE or key.__class__ is not str for key, value in s["kapi"].items()):
+        if (
+            s["timer"].__class__ is not int
+            or not 0 <= s["timer"] < 1 << 31
+            or any(b.__class__ is not str for b in s["bare"])
+            or any(
+                value.__class__ not in _STATE or key.__class__ is not str
+                for key, value in s["kapi"].items()
+            )
+        ):
             raise ValueError("settings are wrong")
-        if "dtype" in s and (dtype_named(s["dtype"]) is None or not dtype_named(s["dtype"]).is_floating_point
-                             or s["deterministic"] not in (0, 1, 2)):
+        if "dtype" in s and (
+            dtype_named(s["dtype"]) is None
+            or not dtype_named(s["dtype"]).is_floating_point
+            or s["deterministic"] not in (0, 1, 2)
+        ):
             raise ValueError("settings are wrong")
 
     def apply(self) -> list[str]:
@@ -333,7 +393,16 @@ class _Plan:
             self._set_session(self.session)
         if self.random is not None:  # last: what is put back after an error are names
             self.random()
-        return sorted([*done, *(view for view in self.manifest["views"] if self.wanted is None or view in self.wanted)])
+        return sorted(
+            [
+                *done,
+                *(
+                    view
+                    for view in self.manifest["views"]
+                    if self.wanted is None or view in self.wanted
+                ),
+            ]
+        )
 
     def _set_session(self, s: dict[str, Any]) -> None:
         session = running()
@@ -354,16 +423,22 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     sweep(os.path.realpath(path))  # a session that was killed while it saved may be resumed here
     with Archive(path, "resume") as archive:
         plan = _Plan(archive, names)
-        fork = loaded() and "objects" in archive.manifest  # the random numbers that new modules draw are not used
+        fork = (
+            loaded() and "objects" in archive.manifest
+        )  # the random numbers that new modules draw are not used
         try:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()
             done = plan.apply()
             if plan.loader is not None and plan.loader.moved:
-                running().warn(f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n")
+                running().warn(
+                    f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n"
+                )
             return done
         except QError as e:
-            problem = e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e)
+            problem = (
+                e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e)
+            )
         except QExit:
             problem = archive.damaged(ValueError())
         except _WRONG as e:
@@ -373,7 +448,14 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     raise problem
 
 
-@api("resume", "resume`:file.ks", "resume(`:file.ks;names)", held=True, since="kshell", effect="changes")
+@api(
+    "resume",
+    "resume`:file.ks",
+    "resume(`:file.ks;names)",
+    held=True,
+    since="kshell",
+    effect="changes",
+)
 def resume(x: Value) -> Value:
     """Bring back a session that `snapshot` saved, or the variables with these names from it. The result is the names.
 

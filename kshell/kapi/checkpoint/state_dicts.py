@@ -33,7 +33,20 @@ from kshell.kapi.optim.tables import TENSORS_IN
 from kshell.optim.leaves import leaves_of
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, symdict
-from kshell.values.base.core import NULL_J, Atom, Dict, List, Nd, Table, Value, Vec, long, seq_items, sym, text_of
+from kshell.values.base.core import (
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    long,
+    seq_items,
+    sym,
+    text_of,
+)
 
 MOST = 5_000_000  # values of one checkpoint
 MAX_DEPTH = 100
@@ -72,18 +85,25 @@ class _Reader(ToQ):
         return tensor_handle(t)
 
     def sequence(self, v: list[Any] | tuple[Any, ...]) -> Value:
-        if v and all(isinstance(d, dict) and d.keys() == v[0].keys() and d for d in v) and all(
-                isinstance(k, str) for k in v[0]):
+        if (
+            v
+            and all(isinstance(d, dict) and d.keys() == v[0].keys() and d for d in v)
+            and all(isinstance(k, str) for k in v[0])
+        ):
             return self._table(v, list(v[0]))
         return collapse(self.inside(v))
 
     def _table(self, rows: Sequence[dict[str, Any]], names: list[str]) -> Table:
-        return Table(names, [collapse(self.inside((row[name] for row in rows), 2)) for name in names])
+        return Table(
+            names, [collapse(self.inside((row[name] for row in rows), 2)) for name in names]
+        )
 
     def dictionary(self, v: dict[Any, Any]) -> Value:
         if not is_optimizer(v):
             return self._dict(v)
-        values = [self._states(i) if key == "state" else self.inside([i])[0] for key, i in v.items()]
+        values = [
+            self._states(i) if key == "state" else self.inside([i])[0] for key, i in v.items()
+        ]
         return symdict(list(v), values)
 
     def _dict(self, v: dict[Any, Any]) -> Value:
@@ -97,8 +117,12 @@ class _Reader(ToQ):
         """The state of an optimizer: a keyed table, if each parameter has the same buffers."""
         rows = list(state.values())
         names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
-        if names and all(isinstance(row, dict) and list(row) == names for row in rows) and all(
-                k.__class__ is int for k in state) and all(isinstance(name, str) for name in names):
+        if (
+            names
+            and all(isinstance(row, dict) and list(row) == names for row in rows)
+            and all(k.__class__ is int for k in state)
+            and all(isinstance(name, str) for name in names)
+        ):
             return Dict(Table(["parm"], [longs(list(state))]), self._table(rows, names))
         self.depth += 1
         table = self._dict(state)
@@ -112,7 +136,9 @@ class _Reader(ToQ):
             return self.value(sorted(v, key=str))
         if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
             return sym(str(v))
-        raise CallError("ckpt", f"it holds a {type(v).__name__.strip('_').lower()}, which has no q value")
+        raise CallError(
+            "ckpt", f"it holds a {type(v).__name__.strip('_').lower()}, which has no q value"
+        )
 
 
 def _bytes(v: bytes | bytearray) -> Any:
@@ -123,8 +149,11 @@ def _bytes(v: bytes | bytearray) -> Any:
 
 def is_optimizer(v: dict[Any, Any]) -> bool:
     """Is a dictionary the state_dict of an optimizer?"""
-    return isinstance(v.get("state"), dict) and isinstance(v.get("param_groups"), list) and all(
-        isinstance(k, str) for k in v)
+    return (
+        isinstance(v.get("state"), dict)
+        and isinstance(v.get("param_groups"), list)
+        and all(isinstance(k, str) for k in v)
+    )
 
 
 def to_q_value(v: Any, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
@@ -178,13 +207,19 @@ class _Writer(FromQ):
         keys = x.k
         if keys.__class__ is Table:
             if len(keys.cols) != 1:
-                raise CallError("ckpt", f"{where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
+                raise CallError(
+                    "ckpt",
+                    f"{where or 'it'} is a table with {len(keys.cols)} keys, one is expected",
+                )
             keys = keys.cols[0]
         plain_keys = [self.value(item) for item in seq_items(keys)]
         if len(set(map(repr, plain_keys))) != len(plain_keys):
             raise CallError("ckpt", f"{where or 'it'} has a key twice")
         values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
-        result = {key: self.value(value, within(where, key)) for key, value in zip(plain_keys, values, strict=True)}
+        result = {
+            key: self.value(value, within(where, key))
+            for key, value in zip(plain_keys, values, strict=True)
+        }
         if is_optimizer(result):
             for group in result["param_groups"]:
                 if not isinstance(group, dict):
@@ -230,8 +265,13 @@ def _of_handle(h: Any, where: str) -> Any:
     if isinstance(h, SchedulerHandle):
         return _whole(obj.torch.state_dict())
     if isinstance(h, ModelHandle):
-        return _whole({"module": obj.module.state_dict(), "loss": obj.loss.state_dict(),
-                       "optimizer": _optimizer_state(obj.optimizer)})
+        return _whole(
+            {
+                "module": obj.module.state_dict(),
+                "loss": obj.loss.state_dict(),
+                "optimizer": _optimizer_state(obj.optimizer),
+            }
+        )
     raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
 
 
@@ -247,7 +287,8 @@ def _optimizer_state(o: Opt) -> dict[str, Any]:
     names = iter([row.name for row in parameters_of(o)])
     if len(o.groups) > 1 or [*map(id, o.parameters())] != [*map(id, o.container.parameters())]:
         state["param_groups"] = [
-            {**group, NAMES: [next(names) for _ in group["params"]]} for group in state["param_groups"]
+            {**group, NAMES: [next(names) for _ in group["params"]]}
+            for group in state["param_groups"]
         ]
     return state
 
@@ -258,6 +299,9 @@ def _whole(v: Any) -> Any:
         return whole(v)
     if isinstance(v, dict | list):
         parts = [_whole(i) for i in (v.values() if isinstance(v, dict) else v)]
-        if any(part is not value for part, value in zip(parts, v.values() if isinstance(v, dict) else v, strict=True)):
+        if any(
+            part is not value
+            for part, value in zip(parts, v.values() if isinstance(v, dict) else v, strict=True)
+        ):
             return dict(zip(v, parts, strict=True)) if isinstance(v, dict) else parts
     return v

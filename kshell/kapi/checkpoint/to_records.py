@@ -31,8 +31,18 @@ from kshell.values.base.functions import Handle
 
 Record = dict[str, Any]
 # kinds that have records, and the bytes of memory that an object of each needs beside arrays, about
-KINDS = {"storage": 450, "tensor": 400, "module": 8000, "loss": 8000, "generator": 8000, "optimizer": 12000,
-         "scheduler": 6000, "rule": 6000, "model": 6000, "handle": 300}
+KINDS = {
+    "storage": 450,
+    "tensor": 400,
+    "module": 8000,
+    "loss": 8000,
+    "generator": 8000,
+    "optimizer": 12000,
+    "scheduler": 6000,
+    "rule": 6000,
+    "model": 6000,
+    "handle": 300,
+}
 _ITEM = 40  # and of an item of a list or dictionary
 
 
@@ -55,7 +65,9 @@ class Saver:
         self._numbers: dict[tuple[str, int], int] = {}
         self._kept: list[Any] = []  # so that no id is used twice
         self._modules: list[tuple[Any, int, str]] = []
-        self._places: dict[int, tuple[Any, int, str]] = {}  # of a module: its first parent, and its name there
+        self._places: dict[
+            int, tuple[Any, int, str]
+        ] = {}  # of a module: its first parent, and its name there
         self.variable = ""  # whose value is written
         self._handles: list[tuple[KHandle, Record]] = []
         self.notes: list[str] = []  # on everything that the file does not keep
@@ -81,7 +93,11 @@ class Saver:
         alone: set[int] = set()  # modules that no other one makes when it is made
         for m, n, variable in self._modules:
             parent, at, key = self._places.get(n, (None, -1, ""))
-            if parent is None or key in parent.__dict__.get(REPLACED, ()) or (at in alone and is_container(parent)):
+            if (
+                parent is None
+                or key in parent.__dict__.get(REPLACED, ())
+                or (at in alone and is_container(parent))
+            ):
                 alone.add(n)
                 _check_makeable(m, variable)
         for h, record in self._handles:
@@ -92,7 +108,11 @@ class Saver:
     # ------------------------------------------------------------ handles
 
     def _handle(self, h: KHandle) -> Record:
-        rec = {"kind": h.kind, "freed": True} if h.obj is GONE else {"kind": h.kind, "obj": self._owned(h, h.obj)}
+        rec = (
+            {"kind": h.kind, "freed": True}
+            if h.obj is GONE
+            else {"kind": h.kind, "obj": self._owned(h, h.obj)}
+        )
         self._handles.append((h, rec))
         return rec
 
@@ -124,7 +144,11 @@ class Saver:
     def _tensor(self, t: Any) -> Record:
         if type(t) not in (torch.Tensor, torch.nn.Parameter) or t.is_quantized or t.is_meta:
             raise QError(f"a tensor of class {type(t).__name__} cannot be saved")
-        rec: Record = {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "device": str(t.device)}
+        rec: Record = {
+            "dtype": dtype_name(t.dtype),
+            "shape": list(t.shape),
+            "device": str(t.device),
+        }
         if isinstance(t, torch.nn.Parameter):
             rec["parameter"] = True
         if t.grad_fn is not None:
@@ -140,18 +164,27 @@ class Saver:
 
     def _content(self, t: Any) -> Record:
         if t.layout is torch.sparse_coo:
-            return {"layout": "coo", "coalesced": t.is_coalesced(), "parts": self._own([t._indices(), t._values()])}
+            return {
+                "layout": "coo",
+                "coalesced": t.is_coalesced(),
+                "parts": self._own([t._indices(), t._values()]),
+            }
         if t.layout in (torch.sparse_csr, torch.sparse_csc):
             rows = t.layout is torch.sparse_csr
-            parts = [t.crow_indices(), t.col_indices()] if rows else [t.ccol_indices(), t.row_indices()]
+            parts = (
+                [t.crow_indices(), t.col_indices()] if rows else [t.ccol_indices(), t.row_indices()]
+            )
             return {"layout": "csr" if rows else "csc", "parts": self._own([*parts, t.values()])}
         if t.layout is not torch.strided:
             raise QError(f"a tensor of layout {t.layout} cannot be saved")
         if t.is_conj() or t.is_neg():
             t = t.resolve_conj().resolve_neg().clone()
         held = t.untyped_storage()
-        return {"storage": self.ref("storage", held, held._cdata), "offset": t.storage_offset(),
-                "stride": list(t.stride())}
+        return {
+            "storage": self.ref("storage", held, held._cdata),
+            "offset": t.storage_offset(),
+            "stride": list(t.stride()),
+        }
 
     def _own(self, tensors: list[Any]) -> list[int]:
         return [self.ref("tensor", tensor) for tensor in tensors]
@@ -161,10 +194,16 @@ class Saver:
         if held.device.type != "cpu":
             held = held.cpu()
             self._kept.append(held)
-        return {"array": self.encoder.add(Member("|u1", (n,), memory_of(held, n))), "device": device}
+        return {
+            "array": self.encoder.add(Member("|u1", (n,), memory_of(held, n))),
+            "device": device,
+        }
 
     def _generator(self, g: Any) -> Record:
-        return {"device": str(g.device), "state": base64.b64encode(bytes(g.get_state().numpy())).decode()}
+        return {
+            "device": str(g.device),
+            "state": base64.b64encode(bytes(g.get_state().numpy())).decode(),
+        }
 
     def python(self, v: Any) -> Any:
         """A plain Python value as JSON."""
@@ -177,8 +216,13 @@ class Saver:
 
     def _module(self, m: Any) -> Record:
         entry = type_of(m)
-        rec: Record = {"type": None if entry is None else entry.name, "name": name_of_module(m), "owner": None,
-                       "training": m.training, "recompute": nn.recompute.recomputes(m)}
+        rec: Record = {
+            "type": None if entry is None else entry.name,
+            "name": name_of_module(m),
+            "owner": None,
+            "training": m.training,
+            "recompute": nn.recompute.recomputes(m),
+        }
         if entry is not None and entry.name != "parmdict":
             rec["options"] = self.encoder.value(options_of(m, True, True))
         if entry is not None and module_record(entry).cls is not None:
@@ -194,7 +238,11 @@ class Saver:
         for key, child in m._modules.items():
             n = None if child is None else self.ref("module", child)
             rec["children"].append([key, n])
-            if n is not None and (kept := self.tables["module"][n]) is not None and kept["owner"] is None:
+            if (
+                n is not None
+                and (kept := self.tables["module"][n]) is not None
+                and kept["owner"] is None
+            ):
                 kept["owner"] = own
                 self._places[n] = m, own, key
         return rec
@@ -203,32 +251,47 @@ class Saver:
         entry = losses.type_of(m)
         if class_of(entry) is not type(m):
             raise QError(f"a loss of class {type(m).__name__} cannot be saved")
-        return {"type": entry.name, "name": name_of_module(m), "training": m.training,
-                "options": self.encoder.value(as_dict(entry, live_values(entry, m), False)),
-                "buffers": [[key, self.tensor(value)] for key, value in m._buffers.items()]}
+        return {
+            "type": entry.name,
+            "name": name_of_module(m),
+            "training": m.training,
+            "options": self.encoder.value(as_dict(entry, live_values(entry, m), False)),
+            "buffers": [[key, self.tensor(value)] for key, value in m._buffers.items()],
+        }
 
     # ------------------------------------------------------------ optimizers, schedulers, rules
 
     def _optimizer(self, o: Any) -> Record:
         entry = find("optimizer", o.entry.name)
-        plain = o.torch.inner if "fp16" in o.wraps else o.torch  # fp16 is around it, and put there again
+        plain = (
+            o.torch.inner if "fp16" in o.wraps else o.torch
+        )  # fp16 is around it, and put there again
         if entry is None or entry is not o.entry or type(plain) is not optimizer_class(entry):
             raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
         if o.outer is not None:
             self.notes.append(f"the {type(o.outer).__name__} around an optimizer")
         state = o.state
         rec: Record = {
-            "type": entry.name, "own": o.own, "class": entry.target,
+            "type": entry.name,
+            "own": o.own,
+            "class": entry.target,
             "container": None if o.container is None else self.ref("module", o.container),
-            "groups": [[[self.tensor(param) for param in group["params"]],
-                        self.python(settings_of(group))] for group in o.groups],
+            "groups": [
+                [[self.tensor(param) for param in group["params"]], self.python(settings_of(group))]
+                for group in o.groups
+            ],
             "defaults": self.python(dict(plain.defaults)),
-            "state": [[self.tensor(owner), self.python(state.of(owner))] for owner in state.owners()],
-            "wraps": [[key, self.encoder.value(value.state())] for key, value in o.wraps.items()]}
+            "state": [
+                [self.tensor(owner), self.python(state.of(owner))] for owner in state.owners()
+            ],
+            "wraps": [[key, self.encoder.value(value.state())] for key, value in o.wraps.items()],
+        }
         if o.abilities.keeps_extra:
             rec["extra"] = self.python(state.extra())
         pending = [
-            [key, self.python(found)] for key, value in o.wraps.items() if (found := value.pending()) is not None
+            [key, self.python(found)]
+            for key, value in o.wraps.items()
+            if (found := value.pending()) is not None
         ]
         if pending:
             rec["pending"] = pending
@@ -238,34 +301,55 @@ class Saver:
 
     def _scheduler(self, s: Any) -> Record:
         if s.live and not s.known:
-            raise QError(f"a scheduler of class {type(s.torch).__name__} that Python made cannot be saved")
-        return {"optimizer": self.ref("optimizer", s.opt), "state": self.encoder.value(scheduler_api.state_of(s))}
+            raise QError(
+                f"a scheduler of class {type(s.torch).__name__} that Python made cannot be saved"
+            )
+        return {
+            "optimizer": self.ref("optimizer", s.opt),
+            "state": self.encoder.value(scheduler_api.state_of(s)),
+        }
 
     def _rule(self, r: Any) -> Record:
-        return {"optimizer": self.ref("optimizer", r.opt), "around": r.opt.wraps.get("scale") is r,
-                "state": self.encoder.value(r.state())}
+        return {
+            "optimizer": self.ref("optimizer", r.opt),
+            "around": r.opt.wraps.get("scale") is r,
+            "state": self.encoder.value(r.state()),
+        }
 
     # ------------------------------------------------------------ models
 
     def _model(self, m: Any) -> Record:
-        return {"module": self.ref("module", m.module), "loss": self.ref("loss", m.loss),
-                "optimizer": self.ref("optimizer", m.optimizer),
-                "options": [[[key, self.encoder.value(value)] for key, value in s.items()] for s in (m.train, m.test)],
-                "data": [self._data(d) for d in (m.data, m.testdata)]}
+        return {
+            "module": self.ref("module", m.module),
+            "loss": self.ref("loss", m.loss),
+            "optimizer": self.ref("optimizer", m.optimizer),
+            "options": [
+                [[key, self.encoder.value(value)] for key, value in s.items()]
+                for s in (m.train, m.test)
+            ],
+            "data": [self._data(d) for d in (m.data, m.testdata)],
+        }
 
     def _data(self, d: Any) -> Record:
-        return {"x": self.python(d.x), "y": self.python(d.y), "n": d.n, "batch": d.batch,
-                "order": self.tensor(d.order),
-                "generator": None if d.generator is None else self.ref("generator", d.generator),
-                "hidden": self.python(d.hidden)}
+        return {
+            "x": self.python(d.x),
+            "y": self.python(d.y),
+            "n": d.n,
+            "batch": d.batch,
+            "order": self.tensor(d.order),
+            "generator": None if d.generator is None else self.ref("generator", d.generator),
+            "hidden": self.python(d.hidden),
+        }
 
 
 def _check_makeable(m: Any, variable: str) -> None:
     """An error that names the variable for a module that could not be made again."""
     where = f"{variable}: " if variable else ""
     if not _makeable(m):
-        raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
-                     "of kshell.kapi.module.types registers its class, and ckpt saves its tensors")
+        raise QError(
+            f"{where}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
+            "of kshell.kapi.module.types registers its class, and ckpt saves its tensors"
+        )
     entry = type_of(m)
     if entry is None or module_record(entry).cls is None:
         return
@@ -275,13 +359,17 @@ def _check_makeable(m: Any, variable: str) -> None:
         if option.default is REQUIRED and option.name not in live_values(entry, m)
     ]
     if lost:
-        raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is no "
-                     "attribute of it")
+        raise QError(
+            f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is no "
+            "attribute of it"
+        )
 
 
 def _makeable(m: Any) -> bool:
     """Is a module of just the class that its type makes?"""
     entry = type_of(m)
     cls = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)
-    return entry is not None and (class_of(entry) is cls
-                                  or module_record(entry).made == f"{cls.__module__}.{cls.__qualname__}")
+    return entry is not None and (
+        class_of(entry) is cls
+        or module_record(entry).made == f"{cls.__module__}.{cls.__qualname__}"
+    )

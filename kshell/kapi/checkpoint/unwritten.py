@@ -42,20 +42,30 @@ def _make() -> type:
         def _should_skip_dynamo(cls) -> bool:
             return False  # else torch imports its compiler at the first operation: five seconds
 
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             kwargs = kwargs or {}
             schema = func._schema
             if schema.is_mutable and restricted():
                 for x in tree_leaves(_written(schema, args, kwargs)):
                     if isinstance(x, torch.Tensor) and _storage(x) not in self.made:
-                        raise Agreed(f"noupdate: {func.overloadpacket.__name__} would write a tensor that was "
-                                     "there before")
+                        raise Agreed(
+                            f"noupdate: {func.overloadpacket.__name__} would write a tensor that was "
+                            "there before"
+                        )
             result = func(*args, **kwargs)
             if func is torch.ops.aten.lift_fresh.default:  # of values given in Python
                 self.made.add(_storage(args[0]))
             elif not schema.is_mutable:
-                before = {_storage(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
-                self.made |= {_storage(x) for x in tree_leaves(result) if isinstance(x, torch.Tensor)} - before - {0}
+                before = {
+                    _storage(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)
+                }
+                self.made |= (
+                    {_storage(x) for x in tree_leaves(result) if isinstance(x, torch.Tensor)}
+                    - before
+                    - {0}
+                )
             return result
 
     return Unwritten
@@ -63,8 +73,11 @@ def _make() -> type:
 
 def _written(schema: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that an operation writes."""
-    return [args[i] if i < len(args) else kwargs.get(argument.name) for i, argument in enumerate(schema.arguments)
-            if argument.alias_info is not None and argument.alias_info.is_write]
+    return [
+        args[i] if i < len(args) else kwargs.get(argument.name)
+        for i, argument in enumerate(schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
 
 
 def _storage(t: Any) -> int:
@@ -122,5 +135,12 @@ def _wall() -> Iterator[None]:
         _OPEN.pop()
 
 
-registry.add(registry.Entry("restrict", "handler", {0: _wall}, topic="unwritten",
-                            doc="What a restricted evaluation does about tensors."))
+registry.add(
+    registry.Entry(
+        "restrict",
+        "handler",
+        {0: _wall},
+        topic="unwritten",
+        doc="What a restricted evaluation does about tensors.",
+    )
+)

@@ -74,15 +74,24 @@ def opt_of(o: Any) -> Opt:
     known.crossed, known.placed = True, None
     if known.container is None:
         mine = {id(param) for param in known.parameters()}
-        known.container = next((h.obj for h in table() if isinstance(h, ModuleHandle)
-                                and mine <= {id(param) for param in h.obj.parameters()}), None)
+        known.container = next(
+            (
+                h.obj
+                for h in table()
+                if isinstance(h, ModuleHandle)
+                and mine <= {id(param) for param in h.obj.parameters()}
+            ),
+            None,
+        )
     return known
 
 
 def all_tensors(items: Sequence[Any]) -> bool:
     """Are these tensors, one at least and no other thing?"""
     torch = sys.modules.get("torch")
-    return torch is not None and bool(items) and all(issubclass(type(x), torch.Tensor) for x in items)
+    return (
+        torch is not None and bool(items) and all(issubclass(type(x), torch.Tensor) for x in items)
+    )
 
 
 def vector_of(items: Sequence[Any]) -> Value:

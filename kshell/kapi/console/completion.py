@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterable
 
 from kshell import registry
 from kshell.kapi.base.device_options import SYMBOLS, device_names
-from kshell.kapi.base.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves, module_of
+from kshell.kapi.base.handles import (
+    GONE,
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    behaves,
+    module_of,
+)
 from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.console.help import options_of
@@ -45,22 +53,47 @@ def _tensor_options() -> Words:
 
 
 def _entries(*kinds: str) -> Callable[[], Words]:
-    return lambda: [(entry.name, entry.summary) for kind in kinds for entry in registry.entries(kind)]
+    return lambda: [
+        (entry.name, entry.summary) for kind in kinds for entry in registry.entries(kind)
+    ]
 
 
 CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
-    "opt": _entries("optimizer"), "module": _entries("module"), "loss": _entries("loss"),
-    "sched": _entries("scheduler"), "scale": _entries("rule"),
+    "opt": _entries("optimizer"),
+    "module": _entries("module"),
+    "loss": _entries("loss"),
+    "sched": _entries("scheduler"),
+    "scale": _entries("rule"),
     "tensor": lambda: [*((name, "makes a tensor") for name in MODES), *_tensor_options()],
-    "to": _tensor_options, "vector": _tensor_options, "device": _devices, "seed": _devices, "sync": _devices,
-    "autosave": lambda: [("seconds", "time between two files"), ("steps", "steps of optimizers between two files")],
+    "to": _tensor_options,
+    "vector": _tensor_options,
+    "device": _devices,
+    "seed": _devices,
+    "sync": _devices,
+    "autosave": lambda: [
+        ("seconds", "time between two files"),
+        ("steps", "steps of optimizers between two files"),
+    ],
     "profile": lambda: [("torch", "rows of torch's operations, too")],
-    "train": _entries("option"), "test": _entries("option"),
+    "train": _entries("option"),
+    "test": _entries("option"),
     "parmtable": lambda: [(name, "option of an optimizer") for name in sorted(known_options())],
     "setting": _entries("setting"),
-    "help": lambda: [*((name, text or "a table") for name, (text, _) in TOPICS.items()),
-                     *_entries("api", "verb", "module", "loss", "optimizer", "scheduler", "rule", "topic", "option",
-                                "setting")()],
+    "help": lambda: [
+        *((name, text or "a table") for name, (text, _) in TOPICS.items()),
+        *_entries(
+            "api",
+            "verb",
+            "module",
+            "loss",
+            "optimizer",
+            "scheduler",
+            "rule",
+            "topic",
+            "option",
+            "setting",
+        )(),
+    ],
     "options": _entries("module", "loss", "optimizer", "scheduler", "rule"),
 }
 

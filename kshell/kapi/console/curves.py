@@ -23,8 +23,11 @@ def has_unicode(stream: Any) -> bool:
         return True
     words = (os.environ.get(k) for k in ("LC_ALL", "LC_CTYPE", "LANG"))
     coding = next((word for word in words if word), "")
-    return os.environ.get("TERM", "") not in _PLAIN and "utf" in coding.lower().replace("-", "") \
+    return (
+        os.environ.get("TERM", "") not in _PLAIN
+        and "utf" in coding.lower().replace("-", "")
         and "utf" in locale.getpreferredencoding(False).lower()
+    )
 
 
 class Line(NamedTuple):
@@ -50,12 +53,22 @@ def curve(y: np.ndarray, width: int, height: int, unicode: bool = True) -> list[
     return panel([line("", y)], width, height, unicode)
 
 
-def panel(lines: Sequence[Line], width: int, height: int, unicode: bool = True, logx: bool = False,
-          logy: bool = False, told: Callable[[float], str] | None = None) -> list[str]:
+def panel(
+    lines: Sequence[Line],
+    width: int,
+    height: int,
+    unicode: bool = True,
+    logx: bool = False,
+    logy: bool = False,
+    told: Callable[[float], str] | None = None,
+) -> list[str]:
     """The lines of a picture of curves on one scale; several have their names on the right, where they end. On a
     logarithmic scale what is not above zero is a gap. `told` gives the text of a place below the picture."""
     lines = [Line(line.name, _scaled(line.x, logx), _scaled(line.y, logy)) for line in lines]
-    (left, right), (low, high) = _range([line.x for line in lines]), _range([line.y for line in lines])
+    (left, right), (low, high) = (
+        _range([line.x for line in lines]),
+        _range([line.y for line in lines]),
+    )
     labels = _labels(low, high, height, logy)
     margin = max(map(len, labels)) + 1
     names = max(len(line.name) for line in lines) + 1 if len(lines) > 1 else 0
@@ -65,9 +78,15 @@ def panel(lines: Sequence[Line], width: int, height: int, unicode: bool = True, 
     rows = _rows(np.logical_or.reduce(parts), unicode)
     if names:
         ends = _ends(parts, height)
-        rows = [f"{row:<{columns}} {lines[ends[i]].name}" if i in ends else row for i, row in enumerate(rows)]
+        rows = [
+            f"{row:<{columns}} {lines[ends[i]].name}" if i in ends else row
+            for i, row in enumerate(rows)
+        ]
     bar = "│┤" if unicode else "||"
-    drawn = [f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip() for label, row in zip(labels, rows, strict=True)]
+    drawn = [
+        f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip()
+        for label, row in zip(labels, rows, strict=True)
+    ]
     first, last = (_number(v, logx) if told is None else told(v) for v in (left, right))
     room = max(columns - len(first), len(last) + 1)
     return [*drawn, " " * (margin + 1) + first + (last.rjust(room) if right > left else "")]
@@ -80,11 +99,15 @@ def _scaled(v: np.ndarray, log: bool) -> np.ndarray:
 def _range(parts: Sequence[np.ndarray]) -> tuple[float, float]:
     """The least and the greatest finite number of some arrays, 0 and 0 of none."""
     good = [g for part in parts if len(g := part[np.isfinite(part)])]
-    return (min(float(g.min()) for g in good), max(float(g.max()) for g in good)) if good else (0.0, 0.0)
+    return (
+        (min(float(g.min()) for g in good), max(float(g.max()) for g in good))
+        if good
+        else (0.0, 0.0)
+    )
 
 
 def _number(v: float, log: bool) -> str:
-    v = 10.0 ** v if log else v
+    v = 10.0**v if log else v
     near = round(v)
     return str(near) if abs(v) < 1e15 and abs(v - near) <= 1e-9 * abs(v) else f"{v:.4g}"
 
@@ -93,11 +116,11 @@ def _labels(low: float, high: float, height: int, log: bool = False) -> list[str
     """The scale: what the first, the middle and the last line stand for."""
     labels = [""] * height
     if low == high:
-        labels[height // 2] = f"{10.0 ** low if log else low:.4g}"
+        labels[height // 2] = f"{10.0**low if log else low:.4g}"
         return labels
     for i in {0, height // 2, height - 1}:
         v = high - (high - low) * i / max(height - 1, 1)
-        labels[i] = f"{10.0 ** v if log else v:.4g}"
+        labels[i] = f"{10.0**v if log else v:.4g}"
     return labels
 
 
@@ -107,25 +130,37 @@ def _ends(parts: Sequence[np.ndarray], height: int) -> dict[int, int]:
     ends: dict[int, int] = {}
     for k, dots in enumerate(parts):
         columns = np.flatnonzero(dots.any(0))
-        row = int(np.flatnonzero(dots[:, columns[-1]])[0]) * height // len(dots) if len(columns) else 0
+        row = (
+            int(np.flatnonzero(dots[:, columns[-1]])[0]) * height // len(dots)
+            if len(columns)
+            else 0
+        )
         free = sorted((i for i in range(height) if i not in ends), key=lambda i: abs(i - row))
         if free:
             ends[free[0]] = k
     return ends
 
 
-def _dots(c: Line, across: int, down: int, wide: tuple[float, float], tall: tuple[float, float]) -> np.ndarray:
+def _dots(
+    c: Line, across: int, down: int, wide: tuple[float, float], tall: tuple[float, float]
+) -> np.ndarray:
     """Which dots of a grid the line through the points meets."""
     (left, right), (low, high) = wide, tall
     known = np.isfinite(c.x)
     x, y = c.x[known], c.y[known]
-    if len(x) > 1 and (len(x) < across * _PER or right - left != len(x) - 1):  # places between the points, too
+    if len(x) > 1 and (
+        len(x) < across * _PER or right - left != len(x) - 1
+    ):  # places between the points, too
         between = np.union1d(np.linspace(x[0], x[-1], across * _PER), x)
         x, y = between, np.interp(between, x, y)
     good = np.isfinite(y)
     x, y = x[good], y[good]
     column = np.rint((x - left) / ((right - left) or 1) * (across - 1)).astype(int)
-    row = np.rint((high - y) / (high - low) * (down - 1)).astype(int) if high > low else np.full(len(y), down // 2)
+    row = (
+        np.rint((high - y) / (high - low) * (down - 1)).astype(int)
+        if high > low
+        else np.full(len(y), down // 2)
+    )
     top, bottom = np.full(across, down), np.full(across, -1)
     np.minimum.at(top, column, row)
     np.maximum.at(bottom, column, row)

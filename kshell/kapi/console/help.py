@@ -44,7 +44,19 @@ from kshell.kapi.tensor.gradients import MODES
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.build import bools, longs, string, symdict
-from kshell.values.base.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, sym_vec, text_of
+from kshell.values.base.core import (
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.base.describe import listed
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
@@ -65,9 +77,16 @@ def described(entry: Entry, options: Value = None) -> Dict:
     count = max(least, min(most, 9))
     return symdict(
         ["module", "pytorch", "forward", "result", "n", "args", "options"],
-        [sym(entry.name), string(pytorch_name(entry)), is_forward(entry), sym(type_record(entry).result),
-         least, sym("tensor") if count == 1 else sym_vec(["tensor"] * count),
-         module_options(entry) if options is None else options])
+        [
+            sym(entry.name),
+            string(pytorch_name(entry)),
+            is_forward(entry),
+            sym(type_record(entry).result),
+            least,
+            sym("tensor") if count == 1 else sym_vec(["tensor"] * count),
+            module_options(entry) if options is None else options,
+        ],
+    )
 
 
 def _many(kind: str, every: bool = False) -> Table:
@@ -78,8 +97,18 @@ def _many(kind: str, every: bool = False) -> Table:
     ]
     rows = [described(entry).v.items for entry in sorted(entries, key=lambda e: e.name)]
     name, torch_name, forward, result, n, args, options = (list(c) for c in zip(*rows, strict=True))
-    return Table(["module", "pytorch", "forward", "result", "n", "args", "options"],
-                 [_syms(name), List(torch_name), bools(forward), _syms(result), longs(n), List(args), List(options)])
+    return Table(
+        ["module", "pytorch", "forward", "result", "n", "args", "options"],
+        [
+            _syms(name),
+            List(torch_name),
+            bools(forward),
+            _syms(result),
+            longs(n),
+            List(args),
+            List(options),
+        ],
+    )
 
 
 def _syms(found: Iterable[Sym]) -> Vec:
@@ -93,11 +122,17 @@ def _listed(e: Entry) -> bool:
 def _optimizers(every: bool = False) -> Table:
     """ktorch's optimizers and those of the user's own files; with `every` all."""
     entries = sorted(
-        (entry for entry in registry.entries("optimizer") if every or _listed(entry)), key=lambda e: e.name
+        (entry for entry in registry.entries("optimizer") if every or _listed(entry)),
+        key=lambda e: e.name,
     )
-    return Table(["optimizer", "pytorch", "options"],
-                 [sym_vec([entry.name for entry in entries]), List([string(pytorch(entry)) for entry in entries]),
-                  List([optimizer_options(entry) for entry in entries])])
+    return Table(
+        ["optimizer", "pytorch", "options"],
+        [
+            sym_vec([entry.name for entry in entries]),
+            List([string(pytorch(entry)) for entry in entries]),
+            List([optimizer_options(entry) for entry in entries]),
+        ],
+    )
 
 
 def pytorch(entry: Entry) -> str:
@@ -110,26 +145,47 @@ def pytorch(entry: Entry) -> str:
 
 
 def _backward() -> Table:
-    text = ("free graph, no higher order derivatives", "retain graph, no higher order derivatives",
-            "retain graph, create graph for higher order derivatives",
-            "free graph & create graph for higher order derivatives")
+    text = (
+        "free graph, no higher order derivatives",
+        "retain graph, no higher order derivatives",
+        "retain graph, create graph for higher order derivatives",
+        "free graph & create graph for higher order derivatives",
+    )
     retain, create = zip(*MODES.values(), strict=True)
-    return Table(["mode", "retain", "create", "description"],
-                 [sym_vec(MODES), bools(retain), bools(create), List([string(s) for s in text])])
+    return Table(
+        ["mode", "retain", "create", "description"],
+        [sym_vec(MODES), bools(retain), bools(create), List([string(s) for s in text])],
+    )
 
 
-_DTYPES = ("float", "double", "half", "bool", "byte", "char", "long", "int", "short", "chalf", "cfloat", "cdouble")
+_DTYPES = (
+    "float",
+    "double",
+    "half",
+    "bool",
+    "byte",
+    "char",
+    "long",
+    "int",
+    "short",
+    "chalf",
+    "cfloat",
+    "cdouble",
+)
 
 
 def _dtype() -> Dict:
     """ktorch's data types; the further ones are in help`tensor."""
-    return Dict(sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(dtype))].char for dtype in _DTYPES]))
+    return Dict(
+        sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(dtype))].char for dtype in _DTYPES])
+    )
 
 
 def _ktype() -> Dict:
     types = [t for t in (T.E, T.F, T.B, T.X, T.C, T.J, T.I, T.H) if dtype_of_q(t) is not None]
     return Dict(
-        sym_vec([T.TYPE[kind].char for kind in types]), sym_vec([dtype_name(dtype_of_q(kind)) for kind in types])
+        sym_vec([T.TYPE[kind].char for kind in types]),
+        sym_vec([dtype_name(dtype_of_q(kind)) for kind in types]),
     )
 
 
@@ -155,7 +211,7 @@ TOPICS |= {
 }
 
 
-@api("help", "help()", "help`topic", "help`name", "help\"name\"", "help ptr")
+@api("help", "help()", "help`topic", "help`name", 'help"name"', "help ptr")
 def help_(x: Value) -> Value:
     """Help on a topic, on a type of module, loss or optimizer, on an object, or on anything else that has a name:
     functions, operators, options of training, settings, system commands.
@@ -183,7 +239,11 @@ def help_(x: Value) -> Value:
         return of_object(h)
     if isinstance(x, Prim) and isinstance(x.entry, Entry):
         return show_entries([x.entry])
-    if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
+    if (
+        x.__class__ is Sym
+        or (x.__class__ is Vec and x.t == T.C)
+        or (x.__class__ is Atom and x.t == T.C)
+    ):
         return of_name(text_of(x), x.__class__ is not Sym)
     raise CallError("help", expecting="a name, function or torch object", given=kname(x))
 
@@ -196,8 +256,13 @@ def of_name(name: str, text: bool = False) -> Value:
             show_entries(entries)
         return TOPICS[name][1]()
     if not entries:
-        raise unknown("unrecognized help topic, `", name, [*TOPICS, *(e.name for e in registry.every())], call="help",
-                      given=UNSAID)
+        raise unknown(
+            "unrecognized help topic, `",
+            name,
+            [*TOPICS, *(e.name for e in registry.every())],
+            call="help",
+            given=UNSAID,
+        )
     if not text:
         entry = _with_options(name)
         if entry is not None and entry.kind == "loss":
@@ -212,7 +277,9 @@ def of_name(name: str, text: bool = False) -> Value:
         if entry is not None:
             return optimizer_options(entry)
         if {entry.kind for entry in entries} <= {"scheduler", "rule"}:
-            return next(d for d in (value(name) for value in info.NAMED_OPTIONS.values()) if d is not None)
+            return next(
+                d for d in (value(name) for value in info.NAMED_OPTIONS.values()) if d is not None
+            )
     show_entries(entries)
     if name in TOPICS:
         _show_topic(name)
@@ -230,31 +297,57 @@ def _seen() -> bool:
 def _show_topic(name: str) -> None:
     """Under the help of a name, the table of the topic that is called so, or how to see it if it is long."""
     table, session = TOPICS[name][1](), running()
-    session.write(f"\n/ help`{name} is a table" + (f" of {len(table)} rows\n" if len(table) > _ROWS else
-                                                   f":\n\n{session.show(table)}\n"))
+    session.write(
+        f"\n/ help`{name} is a table"
+        + (f" of {len(table)} rows\n" if len(table) > _ROWS else f":\n\n{session.show(table)}\n")
+    )
 
 
 def _tell_examples(entry: Entry) -> None:
     """On a terminal: which options of a type have no default, so that what is shown of them are examples."""
     names = [o.name for o in options_of(entry) if o.default is REQUIRED]
     if names and _seen():
-        running().warn(f"/ {listed(names)} {'have' if len(names) > 1 else 'has'} no default: the "
-                       f"value{'s' * (len(names) > 1)} below {'are examples' if len(names) > 1 else 'is an example'}\n")
+        running().warn(
+            f"/ {listed(names)} {'have' if len(names) > 1 else 'has'} no default: the "
+            f"value{'s' * (len(names) > 1)} below {'are examples' if len(names) > 1 else 'is an example'}\n"
+        )
 
 
-_ORDER = ("verb", "topic", "api", "module", "loss", "optimizer", "scheduler", "rule", "option", "setting", "name",
-          "command", "internal")
+_ORDER = (
+    "verb",
+    "topic",
+    "api",
+    "module",
+    "loss",
+    "optimizer",
+    "scheduler",
+    "rule",
+    "option",
+    "setting",
+    "name",
+    "command",
+    "internal",
+)
 # how a kind is called above an entry, where a name has several
-_WORDS = {"verb": "function", "topic": "syntax", "api": "function of the k-api", "module": "module type",
-          "rule": "scaling rule", "option": "option of training", "command": "system command",
-          "internal": "internal function"}
+_WORDS = {
+    "verb": "function",
+    "topic": "syntax",
+    "api": "function of the k-api",
+    "module": "module type",
+    "rule": "scaling rule",
+    "option": "option of training",
+    "command": "system command",
+    "internal": "internal function",
+}
 
 
 def named(name: str) -> list[Entry]:
     """All entries of a name, as it is written in q: a command may have its backslash, an internal function its !."""
     number = name.removesuffix("!")
-    spelled = {"command": name[1:] if len(name) > 1 and name[0] == "\\" else name,
-               "internal": str(T.NULL[T.J]) if number == "0N" else number}
+    spelled = {
+        "command": name[1:] if len(name) > 1 and name[0] == "\\" else name,
+        "internal": str(T.NULL[T.J]) if number == "0N" else number,
+    }
     command = registry.find("command", spelled["command"])
     if command is not None and command.name != name:
         return [command]
@@ -271,12 +364,21 @@ def of_object(h: KHandle) -> Value:
     own = behaves("help", h)
     if own is not None:
         return own(h)
-    entry = type_of(h.obj) if isinstance(h, ModuleHandle) else \
-        loss_type(h.obj) if isinstance(h, LossHandle) else None
+    entry = (
+        type_of(h.obj)
+        if isinstance(h, ModuleHandle)
+        else loss_type(h.obj)
+        if isinstance(h, LossHandle)
+        else None
+    )
     if entry is None:
         raise QError(f"help: not implemented for {h.plural}")
-    return described(entry, options_of_module(h.obj, every_option(), False) if isinstance(h, ModuleHandle) else
-                     info.options(h))
+    return described(
+        entry,
+        options_of_module(h.obj, every_option(), False)
+        if isinstance(h, ModuleHandle)
+        else info.options(h),
+    )
 
 
 def show_entries(found: list[Entry]) -> Value:
@@ -285,7 +387,10 @@ def show_entries(found: list[Entry]) -> Value:
     width = session.settings.c[1] if getattr(session, "interactive", False) else 0
     texts = [entry_text(e, width) for e in found]
     if len(found) > 1:
-        texts = [f"/ {e.name}: {_WORDS.get(e.kind, e.kind)}\n\n{text}" for e, text in zip(found, texts, strict=True)]
+        texts = [
+            f"/ {e.name}: {_WORDS.get(e.kind, e.kind)}\n\n{text}"
+            for e, text in zip(found, texts, strict=True)
+        ]
     session.write("\n".join(texts))
     return NIL
 
@@ -297,9 +402,19 @@ def entry_text(entry: Entry, width: int = 0) -> str:
     told, _, example = doc.partition("\n\nq)")
     target = f"PyTorch: {entry.target}" if entry.target.startswith("torch.") else ""
     options = "\n".join(_options_text(options_of(entry), width))
-    parts = ["\n".join(forms_of(entry)), _filled(told, width), target, options,
-             f"q){example}" if example else ""]
-    return "\n".join(line.rstrip() for line in "\n\n".join(part for part in parts if part).split("\n")).rstrip() + "\n"
+    parts = [
+        "\n".join(forms_of(entry)),
+        _filled(told, width),
+        target,
+        options,
+        f"q){example}" if example else "",
+    ]
+    return (
+        "\n".join(
+            line.rstrip() for line in "\n\n".join(part for part in parts if part).split("\n")
+        ).rstrip()
+        + "\n"
+    )
 
 
 _CODE = re.compile(r"`` ?(.+?) ?``", re.DOTALL)
@@ -309,9 +424,14 @@ def _filled(text: str, width: int) -> str:
     """A text with its paragraphs filled to a width, if one is given, and q code without its marks; lists and what is
     indented stay as they are."""
     parts = _CODE.sub(r"\1", text).split("\n\n") if width else [text]
-    plain = [width and not any(line[:1] in (" ", "-", "|") for line in part.split("\n")) for part in parts]
-    return "\n\n".join("\n".join(wrap(part, width - 1, break_on_hyphens=False)) if fill else part
-                       for part, fill in zip(parts, plain, strict=True))
+    plain = [
+        width and not any(line[:1] in (" ", "-", "|") for line in part.split("\n"))
+        for part in parts
+    ]
+    return "\n\n".join(
+        "\n".join(wrap(part, width - 1, break_on_hyphens=False)) if fill else part
+        for part, fill in zip(parts, plain, strict=True)
+    )
 
 
 def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
@@ -319,23 +439,43 @@ def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
     rows = (
         [
             ("option", "type", "default", ""),
-            *((option.name, option.type, default_text(option.default), _meaning(option)) for option in options),
+            *(
+                (option.name, option.type, default_text(option.default), _meaning(option))
+                for option in options
+            ),
         ]
         if options
         else []
     )
     wide = [max(len(row[i]) for row in rows) for i in range(3)] if rows else []
-    lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, wide, strict=False)), row[3]]) for row in rows]
+    lines = [
+        "  ".join([*(cell.ljust(w) for cell, w in zip(row, wide, strict=False)), row[3]])
+        for row in rows
+    ]
     start = sum(wide) + 6
     if width - start < 30:
         return lines
-    return [part for line in lines for part in wrap(line, width - 1, subsequent_indent=" " * start,
-                                                    drop_whitespace=True, break_on_hyphens=False) or [line]]
+    return [
+        part
+        for line in lines
+        for part in wrap(
+            line,
+            width - 1,
+            subsequent_indent=" " * start,
+            drop_whitespace=True,
+            break_on_hyphens=False,
+        )
+        or [line]
+    ]
 
 
 def _meaning(o: Option) -> str:
     """The description of an option, with the symbols that it takes unless the text lists them."""
-    listed = ", ".join(o.choices) if o.choices and not all(choice in o.doc for choice in o.choices) else ""
+    listed = (
+        ", ".join(o.choices)
+        if o.choices and not all(choice in o.doc for choice in o.choices)
+        else ""
+    )
     return f"{o.doc} ({listed})" if o.doc and listed else o.doc or listed
 
 
@@ -359,12 +499,21 @@ def forms_of(entry: Entry) -> tuple[str, ...]:
     """The ways to call an entry: those it gives, or what its options or numbers of arguments say."""
     if entry.forms:
         return entry.forms
-    return (_type_form(entry),) if entry.kind in _FORMS else tuple(_form(entry, fn) for fn in sorted(entry.fns))
+    return (
+        (_type_form(entry),)
+        if entry.kind in _FORMS
+        else tuple(_form(entry, fn) for fn in sorted(entry.fns))
+    )
 
 
 # how a type of this kind is used, before its options
-_FORMS = {"module": "module enlist(`{}", "loss": "loss(`{}", "optimizer": "opt(`{};parameters", "scheduler":
-          "sched(optimizer;`{}", "rule": "scale(optimizer;`{}"}
+_FORMS = {
+    "module": "module enlist(`{}",
+    "loss": "loss(`{}",
+    "optimizer": "opt(`{};parameters",
+    "scheduler": "sched(optimizer;`{}",
+    "rule": "scale(optimizer;`{}",
+}
 
 
 def _type_form(entry: Entry) -> str:

@@ -59,7 +59,10 @@ def _kind(h: KHandle) -> str:
 def _counts(h: KHandle) -> list[str]:
     """How many tensors, layers, parameters, groups there are."""
     if isinstance(h, VectorHandle | DictHandle):
-        return [_many(len(h.obj), "tensor"), _many(sum(t.numel() for t in tensors_of(h) if t is not None), "element")]
+        return [
+            _many(len(h.obj), "tensor"),
+            _many(sum(t.numel() for t in tensors_of(h) if t is not None), "element"),
+        ]
     if isinstance(h, ModuleHandle | ModelHandle):
         module = module_of(h)
         layers = sum(1 for _ in module.children())
@@ -89,22 +92,35 @@ def notes(x: Value) -> list[str]:
         return _of_items(x.v.items)
     if x.__class__ is List:
         return _of_items(x.items)
-    if x.__class__ is Table and x.names[:1] == ["ptr"] and "names" not in x.names and x.cols[0].__class__ is List:
+    if (
+        x.__class__ is Table
+        and x.names[:1] == ["ptr"]
+        and "names" not in x.names
+        and x.cols[0].__class__ is List
+    ):
         names = referring()
         words = [
-            " ".join(names.get(item.number, ())) if isinstance(item, KHandle) else "" for item in x.cols[0].items[:MOST]
+            " ".join(names.get(item.number, ())) if isinstance(item, KHandle) else ""
+            for item in x.cols[0].items[:MOST]
         ]
         return ["", "", *words] if any(words) else []
     return []
 
 
 def _of_items(items: list[Value]) -> list[str]:
-    return [note(i) for i in items[:MOST]] if any(isinstance(i, KHandle) for i in items[:MOST]) else []
+    return (
+        [note(i) for i in items[:MOST]] if any(isinstance(i, KHandle) for i in items[:MOST]) else []
+    )
 
 
 def shown(x: Value) -> list[str]:
     """The notes of a value's lines; none if an object cannot be asked."""
     try:
         return notes(x)
-    except (QError, AttributeError, TypeError, RuntimeError):  # of an object of a program that changes meanwhile
+    except (
+        QError,
+        AttributeError,
+        TypeError,
+        RuntimeError,
+    ):  # of an object of a program that changes meanwhile
         return []

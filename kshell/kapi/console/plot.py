@@ -55,7 +55,9 @@ def _numbers(x: Value) -> np.ndarray | None:
 
 
 def _named(names: list[str], cols: list[Value]) -> list[Series] | None:
-    curves = [(name, y) for name, col in zip(names, cols, strict=True) if (y := _numbers(col)) is not None]
+    curves = [
+        (name, y) for name, col in zip(names, cols, strict=True) if (y := _numbers(col)) is not None
+    ]
     return curves or None
 
 
@@ -80,7 +82,9 @@ def _series(x: Value) -> list[Series] | None:
     if x.__class__ in (List, Nd) and len(x):
         columns = [_numbers(i) for i in seq_items(x)]
         if all(i is not None for i in columns):
-            return [(str(n) * (len(columns) > 1), i) for n, i in enumerate(columns) if i is not None]
+            return [
+                (str(n) * (len(columns) > 1), i) for n, i in enumerate(columns) if i is not None
+            ]
     return None
 
 
@@ -100,10 +104,21 @@ def _how(given: Sequence[Value]) -> How:
     values: dict[str, Any] = {}
     names = names_of(given[0]) if len(given) == 2 and given[0].__class__ is Vec else None
     try:
-        options = pairs(given[0] if len(given) == 1 else List(list(given))) if names is None else \
-            list(zip(names, seq_items(given[1]) if is_list(given[1]) else [given[1]] * len(names), strict=True))
+        options = (
+            pairs(given[0] if len(given) == 1 else List(list(given)))
+            if names is None
+            else list(
+                zip(
+                    names,
+                    seq_items(given[1]) if is_list(given[1]) else [given[1]] * len(names),
+                    strict=True,
+                )
+            )
+        )
     except ValueError:
-        raise QError(f"plot: {len(names or ())} names of options, given {kname(given[1])}") from None
+        raise QError(
+            f"plot: {len(names or ())} names of options, given {kname(given[1])}"
+        ) from None
     except QError as exc:
         raise QError(f"plot: {exc.text}") from None
     for name, v in options:
@@ -156,8 +171,11 @@ def _first(x: Vec) -> Any:
 def _column(given: Value, name: str) -> Value:
     """The column of a table, or the item of a dictionary, of a name; nothing without one."""
     if given.__class__ is Dict and given.v.__class__ is Table:
-        return _column(given.k, name) if given.k.__class__ is Table and name in given.k.names \
+        return (
+            _column(given.k, name)
+            if given.k.__class__ is Table and name in given.k.names
             else _column(given.v, name)
+        )
     if isinstance(given, DictHandle):
         return to_q(given.get()[name]) if name in given.get() else NIL
     if given.__class__ is Table:
@@ -175,12 +193,19 @@ def _lines(given: Value, how: How) -> list[Line]:
     if how.x.__class__ is Sym:
         over = _over(_column(given, how.x.s), how) if how.x.s else None
         if over is None:
-            raise unknown("x: no numbers or times named `", how.x.s, [name for name, _ in curves if name], call="plot")
+            raise unknown(
+                "x: no numbers or times named `",
+                how.x.s,
+                [name for name, _ in curves if name],
+                call="plot",
+            )
         curves = [(name, y) for name, y in curves if name != how.x.s]
     elif how.x is not NIL:
         over = _over(how.x, how)
         if over is None:
-            raise QError(f"plot: x: expected the name of a column, numbers or times, given {kname(how.x)}")
+            raise QError(
+                f"plot: x: expected the name of a column, numbers or times, given {kname(how.x)}"
+            )
     if not curves or not all(len(y) for _, y in curves):
         raise CallError("plot", "there is nothing to plot")
     if len(curves) > _MOST:
@@ -202,7 +227,9 @@ def _check_scales(lines: list[Line], how: How) -> None:
         shown = [bool((place > 0).any()) for place in places]
         if log and not (any(shown) if how.together else all(shown)):
             which = lines[shown.index(False)].name if name == "logy" and not how.together else ""
-            raise QError(f"plot: {name}: {f'`{which} has no value' if which else 'no value is'} above zero")
+            raise QError(
+                f"plot: {name}: {f'`{which} has no value' if which else 'no value is'} above zero"
+            )
 
 
 class Times(NamedTuple):
@@ -237,7 +264,14 @@ def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[f
     return told
 
 
-@api("plot", "plot y", "plot(y;options)", "plot(`:file.png;y[;options])", since="kshell", effect="none")
+@api(
+    "plot",
+    "plot y",
+    "plot(y;options)",
+    "plot(`:file.png;y[;options])",
+    since="kshell",
+    effect="none",
+)
 def plot(x: Value) -> Value:
     """Draw numbers over their places: of a vector or tensor a curve, of a list of them, a dictionary or a table one for
     each, with its name. What is null or infinite is a gap.
@@ -312,7 +346,9 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     rows, columns = session.settings.c
     unicode = has_unicode(session.output)
     panels = [lines] if how.together else [[line] for line in lines]
-    height = min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1  # odd, so that one line is the middle
+    height = (
+        min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1
+    )  # odd, so that one line is the middle
     text = [how.title] * bool(how.title)
     for part in panels:
         text += [part[0].name] * bool(part[0].name and len(part) == 1)
@@ -322,14 +358,19 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
 
 # of types that are points in time: numpy's word for the unit, and how many of it one of q is
 _DATES: dict[int, tuple[Any, int]] = {
-    T.P: ("ns", 1), T.D: ("ns", 86_400_000_000_000), T.Z: ("ns", 86_400_000_000_000), T.M: ("M", 1)}
+    T.P: ("ns", 1),
+    T.D: ("ns", 86_400_000_000_000),
+    T.Z: ("ns", 86_400_000_000_000),
+    T.M: ("M", 1),
+}
 
 
 def _as_dates(x: np.ndarray, times: Times) -> np.ndarray:
     """Places that are points in time as numpy has them."""
     unit, each = _DATES[times.t]
-    return np.datetime64("2000-01-01", unit) + (np.rint(x * each).astype(np.int64) + int(times.first) * each).astype(
-        f"timedelta64[{unit}]")
+    return np.datetime64("2000-01-01", unit) + (
+        np.rint(x * each).astype(np.int64) + int(times.first) * each
+    ).astype(f"timedelta64[{unit}]")
 
 
 def _picture(kind: str, lines: list[Line], how: How, times: Times | None) -> bytes | None:

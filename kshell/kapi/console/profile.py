@@ -21,7 +21,10 @@ from kshell.values.base.core import Value, is_text, sym_vec, text_of
 from kshell.values.session.context import running
 
 _LONGEST = 60  # characters of a function's text that name it
-_APPLY = ("lang.each.keywords", "lang.verbs.apply_")  # topics of verbs that apply what they are given
+_APPLY = (
+    "lang.each.keywords",
+    "lang.verbs.apply_",
+)  # topics of verbs that apply what they are given
 _KINDS = ("verb", "api", "internal", "name")
 clock = time.perf_counter
 
@@ -62,7 +65,9 @@ def _bound(fn: Any, code: CodeType) -> dict[str, Any]:
         if cell.cell_contents is not fn
     }
     given = fn.__defaults__ or ()
-    return bindings | dict(zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
+    return bindings | dict(
+        zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True)
+    )
 
 
 class Profiler:
@@ -101,7 +106,14 @@ class Profiler:
             row = self._codes[code] = self._entry(owners[0][1])
             return row
         here = frame.f_locals
-        entry = next((e for bound, e in owners if all(here.get(key) is value for key, value in bound.items())), None)
+        entry = next(
+            (
+                e
+                for bound, e in owners
+                if all(here.get(key) is value for key, value in bound.items())
+            ),
+            None,
+        )
         return None if entry is None else self._entry(entry)
 
     def _named(self, code: CodeType) -> _Row | None:
@@ -110,12 +122,16 @@ class Profiler:
         if source is None or not source.text or code.co_name.startswith("_p"):
             return None
         text = " ".join(source.text.split())
-        return self._row(source.name or (text if len(text) <= _LONGEST else text[: _LONGEST - 2] + ".."))
+        return self._row(
+            source.name or (text if len(text) <= _LONGEST else text[: _LONGEST - 2] + "..")
+        )
 
     def _tell(self, frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             row = self._of(frame)
-            if row is None or (self._stack and self._stack[-1][1].closed and frame.f_code.co_filename != Q_FILE):
+            if row is None or (
+                self._stack and self._stack[-1][1].closed and frame.f_code.co_filename != Q_FILE
+            ):
                 return
             row.calls += 1
             row.depth += 1
@@ -147,8 +163,14 @@ def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
     ]
 
 
-@registry.api("profile", "profile text", "profile(text;`torch)", since="kshell",
-              target="torch.profiler.profile", effect="changes")
+@registry.api(
+    "profile",
+    "profile text",
+    "profile(text;`torch)",
+    since="kshell",
+    target="torch.profiler.profile",
+    effect="changes",
+)
 def profile(x: Value) -> Value:
     """Run q text and tell what it did: a table of the functions, verbs and functions of the k-api that were called,
     how often, and their milliseconds, in all and without what they called, the longest first. With `torch the rows of
@@ -161,8 +183,8 @@ def profile(x: Value) -> Value:
     q)`fn xasc select fn,calls from profile"f each 3#enlist til 10"where fn in`f`sum
     fn  calls
     ---------
-    f   3    
-    sum 3    
+    f   3
+    sum 3
     """
     args = [x] if is_text(x) else items(x)
     text = args[0] if args else x
@@ -172,7 +194,9 @@ def profile(x: Value) -> Value:
     session = running()
     session.names.load_builtins()
     if asked:
-        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the library below says on standard error when it begins
+        os.environ.setdefault(
+            "KINETO_LOG_LEVEL", "99"
+        )  # the library below says on standard error when it begins
         load()
     q = Profiler()
 
@@ -184,11 +208,17 @@ def profile(x: Value) -> Value:
         ops = _ops(work)
     else:
         work()
-    rows = [(value.name, value.calls, value.total * 1000, value.own * 1000) for value in q.rows.values() if value.calls]
+    rows = [
+        (value.name, value.calls, value.total * 1000, value.own * 1000)
+        for value in q.rows.values()
+        if value.calls
+    ]
     rows = sorted(rows, key=lambda r: -r[3]) + sorted(ops, key=lambda r: -r[3])
     names, calls, total, own = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return table(["fn", "calls", "total", "own"], [sym_vec(names), longs(list(calls)), floats(list(total)),
-                                                   floats(list(own))])
+    return table(
+        ["fn", "calls", "total", "own"],
+        [sym_vec(names), longs(list(calls)), floats(list(total)), floats(list(own))],
+    )
 
 
 # ------------------------------------------------------------------ memory of a GPU
@@ -218,4 +248,12 @@ def _used() -> int:
 
 
 _GPU: dict[str, Callable[[], int]] = {"reset": _reset, "peak": _peak, "used": _used}
-registry.add(Entry("gpu", "handler", {1: _gpu}, doc="What `\\ts` asks about the memory of a GPU.", topic="measure"))
+registry.add(
+    Entry(
+        "gpu",
+        "handler",
+        {1: _gpu},
+        doc="What `\\ts` asks about the memory of a GPU.",
+        topic="measure",
+    )
+)

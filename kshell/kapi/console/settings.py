@@ -75,43 +75,111 @@ def _cudnn() -> bool:
 
 
 SETTINGS: dict[str, Setting] = {
-    "mkl": Setting(lambda: bool(torch.backends.mkl.is_available()), None, "", "Built with Intel's math library.", "1b"),
-    "openmp": Setting(lambda: bool(torch.backends.openmp.is_available()), None, "", "Built with OpenMP.", "1b"),
-    "threads": Setting(lambda: torch.get_num_threads(), lambda n: torch.set_num_threads(n), "long",
-                       "Threads of one operation.", "2"),
-    "interopthreads": Setting(lambda: torch.get_num_interop_threads(), lambda n: torch.set_num_interop_threads(n),
-                              "long", "Operations at once.", "2"),
-    "mps": Setting(lambda: bool(torch.backends.mps.is_available()), None, "", "Apple's GPU is available.", "0b"),
+    "mkl": Setting(
+        lambda: bool(torch.backends.mkl.is_available()),
+        None,
+        "",
+        "Built with Intel's math library.",
+        "1b",
+    ),
+    "openmp": Setting(
+        lambda: bool(torch.backends.openmp.is_available()), None, "", "Built with OpenMP.", "1b"
+    ),
+    "threads": Setting(
+        lambda: torch.get_num_threads(),
+        lambda n: torch.set_num_threads(n),
+        "long",
+        "Threads of one operation.",
+        "2",
+    ),
+    "interopthreads": Setting(
+        lambda: torch.get_num_interop_threads(),
+        lambda n: torch.set_num_interop_threads(n),
+        "long",
+        "Operations at once.",
+        "2",
+    ),
+    "mps": Setting(
+        lambda: bool(torch.backends.mps.is_available()), None, "", "Apple's GPU is available.", "0b"
+    ),
     "cuda": Setting(_cuda, None, "", "A CUDA GPU is available.", "0b"),
     "magma": Setting(lambda: bool(torch.cuda.has_magma), None, "", "Built with MAGMA.", "0b"),
     "cudnn": Setting(_cudnn, None, "", "cuDNN is available.", "0b"),
-    "cudnnversion": Setting(lambda: torch.backends.cudnn.version() or NULL_J, None, "",
-                            "cuDNN's version, null without.", "0N"),
-    "cudadevices": Setting(lambda: torch.cuda.device_count(), None, "", "Number of CUDA devices.", "0"),
-    "benchmark": Setting(lambda: bool(torch.backends.cudnn.benchmark), _assign("cudnn.benchmark"), "boolean",
-                         "cuDNN times its algorithms and takes the fastest.", "0b"),
-    "deterministic": Setting(_deterministic, _set_deterministic, "long",
-                             "Deterministic algorithms only: 0 off, 1 warn, 2 error.", "0"),
-    "cudnndeterministic": Setting(lambda: bool(torch.backends.cudnn.deterministic), _assign("cudnn.deterministic"),
-                                  "boolean", "Deterministic algorithms in cuDNN.", "0b"),
-    "stackframe": Setting(*_kept("stackframe", False), "boolean",
-                          "Errors show all of torch's message, and the calls in Python's files that it came through.",
-                          "0b"),
-    "alloptions": Setting(*_kept("alloptions", True), "boolean",
-                          "Definitions show all options, not only those that differ from the defaults.", "1b"),
-    "complexfirst": Setting(*_kept("complexfirst", True), "boolean",
-                            "Real and imaginary parts along the first dimension, not the last.", "1b"),
-    "anomaly": Setting(lambda: bool(torch.is_anomaly_enabled()), _detect_anomaly, "boolean",
-                       "backward ends with an error where a gradient is null, and tells the calculation that it is of "
-                       "(torch's detect_anomaly); slow.", "0b", "torch"),
+    "cudnnversion": Setting(
+        lambda: torch.backends.cudnn.version() or NULL_J,
+        None,
+        "",
+        "cuDNN's version, null without.",
+        "0N",
+    ),
+    "cudadevices": Setting(
+        lambda: torch.cuda.device_count(), None, "", "Number of CUDA devices.", "0"
+    ),
+    "benchmark": Setting(
+        lambda: bool(torch.backends.cudnn.benchmark),
+        _assign("cudnn.benchmark"),
+        "boolean",
+        "cuDNN times its algorithms and takes the fastest.",
+        "0b",
+    ),
+    "deterministic": Setting(
+        _deterministic,
+        _set_deterministic,
+        "long",
+        "Deterministic algorithms only: 0 off, 1 warn, 2 error.",
+        "0",
+    ),
+    "cudnndeterministic": Setting(
+        lambda: bool(torch.backends.cudnn.deterministic),
+        _assign("cudnn.deterministic"),
+        "boolean",
+        "Deterministic algorithms in cuDNN.",
+        "0b",
+    ),
+    "stackframe": Setting(
+        *_kept("stackframe", False),
+        "boolean",
+        "Errors show all of torch's message, and the calls in Python's files that it came through.",
+        "0b",
+    ),
+    "alloptions": Setting(
+        *_kept("alloptions", True),
+        "boolean",
+        "Definitions show all options, not only those that differ from the defaults.",
+        "1b",
+    ),
+    "complexfirst": Setting(
+        *_kept("complexfirst", True),
+        "boolean",
+        "Real and imaginary parts along the first dimension, not the last.",
+        "1b",
+    ),
+    "anomaly": Setting(
+        lambda: bool(torch.is_anomaly_enabled()),
+        _detect_anomaly,
+        "boolean",
+        "backward ends with an error where a gradient is null, and tells the calculation that it is of "
+        "(torch's detect_anomaly); slow.",
+        "0b",
+        "torch",
+    ),
 }
 
 
 def _register(name: str, s: Setting) -> None:
     """Make a setting known to help, completion and the reference."""
     forms = (f"setting`{name}", *((f"setting(`{name};{s.takes})",) if s.put is not None else ()))
-    registry.add(Entry(name, "setting", forms=forms, doc=f"{s.doc}\n\nq)setting`{name}\n{s.shown}", topic="settings",
-                       since=s.since, file=__file__))
+    registry.add(
+        Entry(
+            name,
+            "setting",
+            forms=forms,
+            doc=f"{s.doc}\n\nq)setting`{name}\n{s.shown}",
+            topic="settings",
+            since=s.since,
+            file=__file__,
+        )
+    )
 
 
 for _name, _setting in SETTINGS.items():
@@ -136,12 +204,18 @@ def setting(x: Value) -> Value:
     q)setting`alloptions,1b
     """
     if is_empty(x):
-        values = {key: value.get() for key, value in SETTINGS.items() if value.since == "ktorch" or value.get()}
+        values = {
+            key: value.get()
+            for key, value in SETTINGS.items()
+            if value.since == "ktorch" or value.get()
+        }
         return symdict(list(values), list(values.values()))
     args = items(x)
     name = name_of(args[0])
     if name is None or len(args) > 2:
-        raise QError(f"setting: unrecognized arg(s), expecting symbol or (symbol;value), given {kname(x)}")
+        raise QError(
+            f"setting: unrecognized arg(s), expecting symbol or (symbol;value), given {kname(x)}"
+        )
     entry = SETTINGS.get(name)
     if entry is None:
         raise unknown("unrecognized configuration setting: ", name, SETTINGS)
@@ -159,7 +233,11 @@ def _put(name: str, s: Setting, x: Value) -> None:
         if name == "deterministic" and flag is not None:
             n = 2 if flag else 0
         else:
-            raise CallError("setting", f"cannot set {'flag' if flag is not None else 'value'} for {name}", says=(name,))
+            raise CallError(
+                "setting",
+                f"cannot set {'flag' if flag is not None else 'value'} for {name}",
+                says=(name,),
+            )
     if name in ("threads", "interopthreads") and (n is None or n < 1):
         raise QError(f"setting: {name} must be 1 or more, given {n}")
     put = s.put
@@ -180,8 +258,10 @@ def config(x: Value) -> Value:
     "PyTorch built with:"
     """
     if not is_empty(x):
-        raise QError("config: expects empty argument, config[] prints to stderr, config() returns strings, given "
-                     f"{kname(x)}")
+        raise QError(
+            "config: expects empty argument, config[] prints to stderr, config() returns strings, given "
+            f"{kname(x)}"
+        )
     if x is NIL:
         running().warn("\n".join(_lines()) + "\n")
         return NIL
@@ -196,8 +276,10 @@ def version(x: Value) -> Value:
     1b
     """
     if not is_empty(x):
-        raise QError("version: unexpected arg(s), use version() for string, version[] for number, given "
-                     f"{kname(x)}")
+        raise QError(
+            "version: unexpected arg(s), use version() for string, version[] for number, given "
+            f"{kname(x)}"
+        )
     text = torch.__version__.split("+")[0]
     if x is not NIL:
         return string(text)

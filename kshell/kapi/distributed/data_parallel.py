@@ -14,12 +14,35 @@ from kshell.kapi.module.api import of_module
 from kshell.registry import Option
 from kshell.values.base.core import NIL, Value
 
-_DDP = (Option("unused", "boolean", False, "find_unused_parameters", doc="may an output not depend on a parameter"),
-        Option("bucket", "double", 25.0, "bucket_cap_mb", doc="megabytes of gradients that travel together", low=0))
+_DDP = (
+    Option(
+        "unused",
+        "boolean",
+        False,
+        "find_unused_parameters",
+        doc="may an output not depend on a parameter",
+    ),
+    Option(
+        "bucket",
+        "double",
+        25.0,
+        "bucket_cap_mb",
+        doc="megabytes of gradients that travel together",
+        low=0,
+    ),
+)
 
 
-@api("ddp", "ddp m", "ddp(m;options..)", "ddp(m;0b)", held=True, since="kshell",
-     target="torch.nn.parallel.DistributedDataParallel", effect="changes")
+@api(
+    "ddp",
+    "ddp m",
+    "ddp(m;options..)",
+    "ddp(m;0b)",
+    held=True,
+    since="kshell",
+    target="torch.nn.parallel.DistributedDataParallel",
+    effect="changes",
+)
 def ddp(x: Value) -> Value:
     """Put torch's DistributedDataParallel around a module or model, in place: backward leaves the mean of the gradients
     of all processes in the parameters. All begin with the values of process 0; 0b takes it away.
@@ -49,11 +72,20 @@ def _averaged(x: Value) -> Value:
         raise CallError("ddp", "parameters are sharded")
     if next(m.parameters(), None) is None:
         raise CallError("ddp", "there are no parameters")
-    parallel.around.average(m, {o.torch: options.get(o.name, o.default) for o in _DDP}, told_by("forward"))
+    parallel.around.average(
+        m, {o.torch: options.get(o.name, o.default) for o in _DDP}, told_by("forward")
+    )
     return NIL
 
 
-@api("fsdp", "fsdp m", held=True, since="kshell", target="torch.distributed.fsdp.fully_shard", effect="changes")
+@api(
+    "fsdp",
+    "fsdp m",
+    held=True,
+    since="kshell",
+    target="torch.distributed.fsdp.fully_shard",
+    effect="changes",
+)
 def fsdp(x: Value) -> Value:
     """Shard a module or model with torch's FSDP2, in place: each process keeps a part of every parameter, gradient and
     buffer of the optimizer; layers are whole only while they are calculated, and gradients are the mean over all
@@ -98,13 +130,21 @@ def _sharded(x: Value) -> Value:
             raise QError(f"fsdp: {told} does not take sharded parameters")
         for _, t, p in o.state.buffers():
             if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
-                raise CallError("fsdp", f"{o.entry.name} has buffers that cannot be sharded", says=(o.entry.name,))
+                raise CallError(
+                    "fsdp",
+                    f"{o.entry.name} has buffers that cannot be sharded",
+                    says=(o.entry.name,),
+                )
     new = parallel.around.shard(m, told_by("forward"))
     for o in using:
         o.placed = o.contents = None
         o.state.exchange(new, lambda leaf, p: part_of(leaf.value, p))
         for submodule in () if o.container is None else o.container.modules():
             submodule._parameters.update(
-                {name: new[id(value)] for name, value in submodule._parameters.items() if id(value) in new}
+                {
+                    name: new[id(value)]
+                    for name, value in submodule._parameters.items()
+                    if id(value) in new
+                }
             )
     return NIL

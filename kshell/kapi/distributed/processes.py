@@ -179,8 +179,11 @@ def _reduced(x: Value) -> Value:
     args = data_items(x)
     name = name_of(args[1]) if len(args) == 2 else "sum"
     if not 1 <= len(args) <= 2 or name is None:
-        raise CallError("allreduce", "expecting a tensor or array, and sum, avg, min, max or prod",
-                        says=(*parallel.collect.OPS,))
+        raise CallError(
+            "allreduce",
+            "expecting a tensor or array, and sum, avg, min, max or prod",
+            says=(*parallel.collect.OPS,),
+        )
     h = handle(args[0])
     if isinstance(h, VectorHandle | DictHandle):
         parts = list(h.obj) if isinstance(h, VectorHandle) else list(h.obj.values())
@@ -224,7 +227,11 @@ def _state(h: KHandle) -> list[Any] | None:
         return list(h.obj.values())
     if isinstance(h, ModuleHandle | ModelHandle):
         module = module_of(h)
-        return [param for param in (*module.parameters(), *module.buffers()) if not hasattr(param, "full_tensor")]
+        return [
+            param
+            for param in (*module.parameters(), *module.buffers())
+            if not hasattr(param, "full_tensor")
+        ]
     return None
 
 
@@ -233,7 +240,9 @@ def _numbered(x: Value, call: str, least: int = 2) -> tuple[Sequence[Value], int
     args = items(x)
     number = long_of(args[-1]) if least <= len(args) <= 2 else None
     if number is None:
-        raise CallError(call, f"expecting {'a value and ' if least == 2 else ''}the number of a process")
+        raise CallError(
+            call, f"expecting {'a value and ' if least == 2 else ''}the number of a process"
+        )
     return args, number
 
 
@@ -270,7 +279,9 @@ def _from(x: Value) -> Value:
     if h is not None and tensors is not None:
         parallel.collect._other(source, "source")
         if group.joined():
-            parallel.collect.alike("broadcast", tensors, ("kinds", h.plural), ("sources", str(source)))
+            parallel.collect.alike(
+                "broadcast", tensors, ("kinds", h.plural), ("sources", str(source))
+            )
             for tensor in tensors:
                 parallel.collect.broadcast_(tensor, source)
         return NIL
@@ -310,8 +321,10 @@ def recv(x: Value) -> Value:
     if isinstance(received, bytes):
         received = to_tensor(decode(received))
     if received is None or received.shape != tensor.shape:
-        raise QError(f"recv: tensor of {list(tensor.shape)} for what was sent with "
-                     f"{'no size' if received is None else list(received.shape)}")
+        raise QError(
+            f"recv: tensor of {list(tensor.shape)} for what was sent with "
+            f"{'no size' if received is None else list(received.shape)}"
+        )
     tensor.detach().copy_(received)
     return NIL
 
@@ -351,10 +364,15 @@ def say(x: Value) -> Value:
     """
     session = running()
     with with_all("say", x):
-        texts = parallel.collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"), "say")
+        texts = parallel.collect.gather_bytes(
+            session.show(x).encode("utf-8", "surrogateescape"), "say"
+        )
     if group.rank() == 0:
-        text = "".join(f"[{r}] {line}\n" for r, data in enumerate(texts)
-                       for line in data.decode("utf-8", "surrogateescape").split("\n"))
+        text = "".join(
+            f"[{r}] {line}\n"
+            for r, data in enumerate(texts)
+            for line in data.decode("utf-8", "surrogateescape").split("\n")
+        )
         stream = getattr(session, "out", None)
         stream.raw.write(text) if isinstance(stream, Marked) else session.write(text)
     return NIL

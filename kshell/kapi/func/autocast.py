@@ -27,7 +27,8 @@ def cast_name(call: str, x: Value) -> str:
     cast = dtype_symbol(name)
     if cast not in CASTS:
         raise QError(
-            f"{call}: unrecognized data type `{name}, expecting one of " + "".join("`" + cast for cast in CASTS)
+            f"{call}: unrecognized data type `{name}, expecting one of "
+            + "".join("`" + cast for cast in CASTS)
         )
     return cast
 
@@ -67,8 +68,11 @@ class Scaler:
     def __init__(self, o: Opt, scale: float, since: float) -> None:
         first = next(iter(o.parameters()), None)
         self.step_of = _Step(o)
-        self.scaler = torch.amp.GradScaler("cpu" if first is None else first.device.type, init_scale=scale,
-                                           growth_interval=self.GROWTH)
+        self.scaler = torch.amp.GradScaler(
+            "cpu" if first is None else first.device.type,
+            init_scale=scale,
+            growth_interval=self.GROWTH,
+        )
         self.scaler.load_state_dict(self.scaler.state_dict() | {"_growth_tracker": int(since)})
 
     def backward(self, loss: Any) -> None:

@@ -66,7 +66,10 @@ class QFunction:
         if isinstance(self.f, ModuleHandle):
             outputs = flat(calculate(self.f.get(), inputs))
             return outputs[0] if len(outputs) == 1 else tuple(outputs)
-        own = [dict_handle(t) if isinstance(t, dict) else TensorHandle(t) for t in grouped(inputs, self.names)]
+        own = [
+            dict_handle(t) if isinstance(t, dict) else TensorHandle(t)
+            for t in grouped(inputs, self.names)
+        ]
         try:
             return self._tensors(applied(self.f, own))
         finally:
@@ -120,7 +123,9 @@ DUALS = _Duals()
 
 def _direction(t: Any) -> Any:
     """The direction of a tensor in a call of jvp, None if it has none."""
-    return torch.autograd.forward_ad.unpack_dual(t).tangent if DUALS.inside and not VMAPS.n else None
+    return (
+        torch.autograd.forward_ad.unpack_dual(t).tangent if DUALS.inside and not VMAPS.n else None
+    )
 
 
 def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
@@ -133,7 +138,9 @@ def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
         return [tensor_handle(value) for value in x.get().values()], list(x.get())
     names = names_of(x.k) if x.__class__ is Dict else None
     if names is None or not all(i.__class__ is TensorHandle or is_array(i) for i in seq_items(x.v)):
-        raise CallError(call, expecting="tensor or array, or dictionary of these, for input", given=kname(x))
+        raise CallError(
+            call, expecting="tensor or array, or dictionary of these, for input", given=kname(x)
+        )
     return seq_items(x.v), names
 
 
@@ -144,14 +151,17 @@ class Call:
     def __init__(self, x: Value, call: str, least: int = 1, dicts: bool = True) -> None:
         args = items(x)
         if x.__class__ is not List or len(args) < 1 + least:
-            raise QError(f"{call}: expecting (function;input;..), given {len(args)} arg{'s' * (len(args) != 1)}")
+            raise QError(
+                f"{call}: expecting (function;input;..), given {len(args)} arg{'s' * (len(args) != 1)}"
+            )
         parts = [_members(i, call, dicts) for i in args[1:]]
         self.f = QFunction(args[0], call)
         self.f.names = self.names = [names for _, names in parts]
         each = [i for members, _ in parts for i in members]
         tensors, self.wrap = as_tensors(each)
         self.inputs = [
-            tensor if i.__class__ is TensorHandle else tensor.clone() for i, tensor in zip(each, tensors, strict=True)
+            tensor if i.__class__ is TensorHandle else tensor.clone()
+            for i, tensor in zip(each, tensors, strict=True)
         ]
         # derivatives by tensors that are part of a graph, or have a direction, can be differentiated again
         self.directed = any(_direction(value) is not None for value in self.inputs)
@@ -171,7 +181,9 @@ class Call:
             value = self._one(*by)
             if not value.requires_grad:
                 return value, [torch.zeros_like(value) for value in inputs]
-            return value, torch.autograd.grad(value, by, weights, create_graph=self.graph, materialize_grads=True)
+            return value, torch.autograd.grad(
+                value, by, weights, create_graph=self.graph, materialize_grads=True
+            )
 
     def directional(self, n: int) -> tuple[Any, Any]:
         """The function's result of the first n inputs, and its derivative in the direction of the others, by two
@@ -182,12 +194,23 @@ class Call:
             if not value.requires_grad:
                 return value, torch.zeros_like(value)
             weights = torch.zeros_like(value).detach().requires_grad_()
-            grads = torch.autograd.grad(value, by, weights, create_graph=True, materialize_grads=True)
+            grads = torch.autograd.grad(
+                value, by, weights, create_graph=True, materialize_grads=True
+            )
             if not any(t.requires_grad for t in grads):
                 return value, torch.zeros_like(value)
-            grads = [(grad, value) for grad, value in zip(grads, self.inputs[n:], strict=True) if grad.requires_grad]
-            return value, torch.autograd.grad([t for t, _ in grads], weights, [v for _, v in grads], create_graph=True,
-                                              materialize_grads=True)[0]
+            grads = [
+                (grad, value)
+                for grad, value in zip(grads, self.inputs[n:], strict=True)
+                if grad.requires_grad
+            ]
+            return value, torch.autograd.grad(
+                [t for t, _ in grads],
+                weights,
+                [v for _, v in grads],
+                create_graph=True,
+                materialize_grads=True,
+            )[0]
 
     def by_input(self, found: Sequence[Any]) -> Any:
         """Group one item for each tensor by input; for a single input, its items alone."""
@@ -201,7 +224,10 @@ class Call:
             return wrapped(results, self.wrap)
         if len(self.inputs) == 1:
             results = [results] if times == 1 else [[results]]
-        return wrapped(self.by_input(results if times == 1 else [self.by_input(row) for row in results]), self.wrap)
+        return wrapped(
+            self.by_input(results if times == 1 else [self.by_input(row) for row in results]),
+            self.wrap,
+        )
 
     def _one(self, *inputs: Any) -> Any:
         """The function's result, which is to be one tensor."""
@@ -220,8 +246,12 @@ class Call:
         inputs = self.leaves(self.inputs) if self.directed else self.inputs
         args = inputs[0] if len(inputs) == 1 else tuple(inputs)
         with torch.enable_grad():
-            return transform(self._one if any(self.names) else self.f, args, create_graph=self.graph,
-                             vectorize=not self.directed)
+            return transform(
+                self._one if any(self.names) else self.f,
+                args,
+                create_graph=self.graph,
+                vectorize=not self.directed,
+            )
 
 
 def _leaf(t: Any) -> Any:

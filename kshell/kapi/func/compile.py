@@ -24,7 +24,9 @@ from kshell.values.base.build import bools
 from kshell.values.base.core import NIL, Sym, Value
 
 
-@api("autocast", "autocast(dtype;f;x;..)", since="kshell", target="torch.amp.autocast", effect="none")
+@api(
+    "autocast", "autocast(dtype;f;x;..)", since="kshell", target="torch.amp.autocast", effect="none"
+)
 def autocast(x: Value) -> Value:
     """A function of q applied with torch's autocast: products and convolutions are calculated in bfloat16 or half, what
     needs it in float. Gradients are calculated outside.
@@ -41,8 +43,10 @@ def autocast(x: Value) -> Value:
     """
     args = items(x)
     if len(args) < 2:
-        raise QError(f"autocast: expecting (data type;function;argument;..), given {len(args)} "
-                     f"arg{'s' * (len(args) != 1)}")
+        raise QError(
+            f"autocast: expecting (data type;function;argument;..), given {len(args)} "
+            f"arg{'s' * (len(args) != 1)}"
+        )
     dtype = dtype_named(cast_name("autocast", args[0]))
     if not is_function(args[1]) or isinstance(args[1], ModuleHandle):
         raise CallError("autocast", expecting="function, its name or text", given=kname(args[1]))
@@ -53,8 +57,17 @@ def autocast(x: Value) -> Value:
         return applied(args[1], args[2:])
 
 
-@api("checkpoint", "checkpoint m", "checkpoint(m;flag)", "checkpoint(m;names)", "checkpoint(m;names;flag)", held=True,
-     since="kshell", target="torch.utils.checkpoint.checkpoint", effect="changes")
+@api(
+    "checkpoint",
+    "checkpoint m",
+    "checkpoint(m;flag)",
+    "checkpoint(m;names)",
+    "checkpoint(m;names;flag)",
+    held=True,
+    since="kshell",
+    target="torch.utils.checkpoint.checkpoint",
+    effect="changes",
+)
 def checkpoint(x: Value) -> Value:
     """Let a module, or the modules in it with these names, keep nothing but their inputs for the gradients, and
     calculate again what backward needs: less memory for more time, and the same numbers. Without a flag, whether they
@@ -85,8 +98,11 @@ def checkpoint(x: Value) -> Value:
         return flags[0] if single else bools(flags)
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
-        raise QError(f"checkpoint: expected boolean scalar, given {kname(rest[0])}"
-                     if flag is None else f"checkpoint: expecting up to 3 args, given {len(items(x))}")
+        raise QError(
+            f"checkpoint: expected boolean scalar, given {kname(rest[0])}"
+            if flag is None
+            else f"checkpoint: expecting up to 3 args, given {len(items(x))}"
+        )
     for part in parts:
         nn.recompute.set_recompute(part, flag)
     return NIL
@@ -95,8 +111,18 @@ def checkpoint(x: Value) -> Value:
 _COMPILERS = ("g++", "clang++", "cl")
 
 
-@api("compile", "compile m", "compile(m;backend)", "compile(m;flag)", "compile f", "compile(f;backend)", held=True,
-     since="kshell", target="torch.compile", effect="changes")
+@api(
+    "compile",
+    "compile m",
+    "compile(m;backend)",
+    "compile(m;flag)",
+    "compile f",
+    "compile(f;backend)",
+    held=True,
+    since="kshell",
+    target="torch.compile",
+    effect="changes",
+)
 def compile_(x: Value) -> Value:
     """Let torch.compile make the code of a module's forward calculation, at its next call and for each new kind of
     input; with 0b, take that code away. The backend is torch's default, inductor, or another, such as eager.
@@ -126,7 +152,9 @@ def compile_(x: Value) -> Value:
     if flag is False:
         m._compiled_call_impl = None
         return NIL
-    backend = _backend([] if flag and len(rest) == 1 else rest, "backend or flag", device_of_module(m).type)
+    backend = _backend(
+        [] if flag and len(rest) == 1 else rest, "backend or flag", device_of_module(m).type
+    )
     for part in m.modules():
         if isinstance(part, nn.callback.Callback):  # q is no Python for torch to look into
             part.call = torch.compiler.disable(part.fn)
@@ -142,8 +170,11 @@ def _backend(given: Sequence[Value], what: str, device: str) -> str:
     if backend is None:
         raise CallError("compile", expected=what, given=kname(given[0]))
     if backend not in torch.compiler.list_backends(exclude_tags=()):
-        raise QError(f"compile: unrecognized backend `{backend}, expecting one of "
-                     + "".join("`" + backend for backend in torch.compiler.list_backends()) + "`eager`aot_eager")
+        raise QError(
+            f"compile: unrecognized backend `{backend}, expecting one of "
+            + "".join("`" + backend for backend in torch.compiler.list_backends())
+            + "`eager`aot_eager"
+        )
     if backend == "inductor":
         _check_inductor(device)
     return backend
@@ -154,6 +185,8 @@ def _check_inductor(device: str) -> None:
     if device == "cpu":
         named = os.environ.get("CXX", "")
         if not any(shutil.which(compiler) for compiler in (named, *_COMPILERS) if compiler):
-            raise QError("compile: no C++ compiler found; install one, set CXX, or give the backend `eager")
+            raise QError(
+                "compile: no C++ compiler found; install one, set CXX, or give the backend `eager"
+            )
     elif device == "cuda" and not torch.utils._triton.has_triton():
         raise QError("compile: no Triton found; install it, or give the backend `eager")

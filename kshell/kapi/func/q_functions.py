@@ -38,13 +38,19 @@ class Traced:
                 raise CallError("compile", expecting="tensor or array for input", given=kname(x))
         given, handles = as_tensors(args)
         # the function may write into its inputs, and q arrays are never written
-        tensors = [t if x.__class__ is TensorHandle else t.clone() for x, t in zip(args, given, strict=True)]
+        tensors = [
+            t if x.__class__ is TensorHandle else t.clone()
+            for x, t in zip(args, given, strict=True)
+        ]
         return wrapped(invoke("compile", self._calculate, tensors), handles)
 
     def _calculate(self, tensors: list[Any]) -> Any:
         kind = (
             torch.is_grad_enabled(),
-            *((tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad) for tensor in tensors),
+            *(
+                (tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad)
+                for tensor in tensors
+            ),
         )
         program = self.programs.get(kind)
         if program is None:
@@ -54,14 +60,22 @@ class Traced:
     def _program(self, tensors: list[Any]) -> Callable[..., Any]:
         from torch.fx.experimental.proxy_tensor import make_fx
 
-        log = logging.getLogger("torch._subclasses.fake_tensor")  # it prints the traceback of any wrong argument
+        log = logging.getLogger(
+            "torch._subclasses.fake_tensor"
+        )  # it prints the traceback of any wrong argument
         silent, log.disabled = log.disabled, True
         try:
             # recorded above autograd, so that gradients go through the program; it holds tensors that are no inputs
-            graph = make_fx(self.f, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True)(*tensors)
+            graph = make_fx(
+                self.f, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True
+            )(*tensors)
         finally:
             log.disabled = silent
-        return graph if self.backend == "eager" else torch.compile(graph, backend=self.backend, fullgraph=True)
+        return (
+            graph
+            if self.backend == "eager"
+            else torch.compile(graph, backend=self.backend, fullgraph=True)
+        )
 
 
 def compiled(f: Value, backend: str) -> Prim:

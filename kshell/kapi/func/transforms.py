@@ -33,8 +33,14 @@ from kshell.values.base.core import NIL, List, Value
 EFFECT = "none"  # of the functions here, if they say nothing else
 
 
-@api("autograd", "autograd(f;x;..)", "autograd(t;x)", "autograd(t;x;mode)", since="kshell",
-     target="torch.autograd.grad")
+@api(
+    "autograd",
+    "autograd(f;x;..)",
+    "autograd(t;x)",
+    "autograd(t;x;mode)",
+    since="kshell",
+    target="torch.autograd.grad",
+)
 def autograd(x: Value) -> Value:
     """The gradient of a function that gives a scalar, at its input; of several inputs, a list of gradients.
 
@@ -62,19 +68,32 @@ def autograd(x: Value) -> Value:
 
 def _of_tensor(given: Sequence[Value]) -> Value:
     y = as_tensor(given[0])
-    if not 2 <= len(given) <= 3 or not isinstance(given[1], TensorHandle | VectorHandle | DictHandle):
-        raise CallError("autograd", "expecting (tensor;tensor, vector or dictionary) and optional mode")
+    if not 2 <= len(given) <= 3 or not isinstance(
+        given[1], TensorHandle | VectorHandle | DictHandle
+    ):
+        raise CallError(
+            "autograd", "expecting (tensor;tensor, vector or dictionary) and optional mode"
+        )
     mode = name_of(given[2]) if len(given) == 3 else "free"
     if mode not in MODES:
-        raise CallError("autograd", "unrecognized mode, expecting one of " + "".join("`" + mode for mode in MODES),
-                        says=(*(f"`{m}" for m in MODES),))
+        raise CallError(
+            "autograd",
+            "unrecognized mode, expecting one of " + "".join("`" + mode for mode in MODES),
+            says=(*(f"`{m}" for m in MODES),),
+        )
     retain, create = MODES[mode]
     held = as_tensor(given[1]) if given[1].__class__ is TensorHandle else given[1].get()
     by = list(held.values()) if isinstance(held, dict) else held
-    gradients = torch.autograd.grad(y, by, retain_graph=retain, create_graph=create, materialize_grads=True)
+    gradients = torch.autograd.grad(
+        y, by, retain_graph=retain, create_graph=create, materialize_grads=True
+    )
     if isinstance(held, torch.Tensor):
         return TensorHandle(gradients[0])
-    return dict_handle(dict(zip(held, gradients, strict=True))) if isinstance(held, dict) else vector_handle(gradients)
+    return (
+        dict_handle(dict(zip(held, gradients, strict=True)))
+        if isinstance(held, dict)
+        else vector_handle(gradients)
+    )
 
 
 @api("jacobian", "jacobian(f;x;..)", since="kshell", target="torch.autograd.functional.jacobian")
@@ -143,7 +162,9 @@ def jvp(x: Value) -> Value:
     c = Call(x, "jvp", 2)
     n, half = len(c.inputs) // 2, len(c.names) // 2
     if len(c.names) % 2 or c.names[:half] != c.names[half:]:
-        raise CallError("jvp", "expecting (function;input;..;direction;..), one direction for each input")
+        raise CallError(
+            "jvp", "expecting (function;input;..;direction;..), one direction for each input"
+        )
     c.f.names = c.names[:half]
     if VMAPS.n:
         return wrapped(torch.func.jvp(c.f, tuple(c.inputs[:n]), tuple(c.inputs[n:])), c.wrap)
@@ -153,7 +174,12 @@ def jvp(x: Value) -> Value:
     DUALS.inside = True
     try:
         with forward.dual_level():
-            dual = c._one(*[forward.make_dual(value, v) for value, v in zip(c.inputs[:n], c.inputs[n:], strict=True)])
+            dual = c._one(
+                *[
+                    forward.make_dual(value, v)
+                    for value, v in zip(c.inputs[:n], c.inputs[n:], strict=True)
+                ]
+            )
             value, direction = forward.unpack_dual(dual)
             result = value, torch.zeros_like(value) if direction is None else direction
     finally:
@@ -195,8 +221,10 @@ def customgrad(x: Value) -> Value:
     """
     args = items(x)
     if x.__class__ is not List or len(args) < 3:
-        raise QError(f"customgrad: expecting (function;function of gradient and inputs;input;..), given {len(args)} "
-                     f"arg{'s' * (len(args) != 1)}")
+        raise QError(
+            f"customgrad: expecting (function;function of gradient and inputs;input;..), given {len(args)} "
+            f"arg{'s' * (len(args) != 1)}"
+        )
     c = Call(List([args[0], *args[2:]]), "customgrad", dicts=False)
     back = Later(args[1], "customgrad")
 
@@ -204,7 +232,9 @@ def customgrad(x: Value) -> Value:
         results = back(*tensors)
         count = len(results) if isinstance(results, tuple) else 1
         if count != len(c.inputs):
-            raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {count}")
+            raise QError(
+                f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {count}"
+            )
         return results
 
     return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)
@@ -222,8 +252,10 @@ def gradcheck(x: Value) -> Value:
     if isinstance(c.f.f, ModuleHandle):
         for t in c.f.f.get().parameters():
             if t.is_floating_point() and t.dtype is not torch.float64:
-                raise CallError("gradcheck",
-                                f"the parameters of the module are {dtype_name(t.dtype)}, expecting double")
+                raise CallError(
+                    "gradcheck",
+                    f"the parameters of the module are {dtype_name(t.dtype)}, expecting double",
+                )
     inputs = [value.detach().to(torch.float64, copy=True).requires_grad_() for value in c.inputs]
     from torch.autograd.gradcheck import GradcheckError
 
@@ -239,17 +271,27 @@ class _Hook(Later):
 
     def __call__(self, *inputs: Any) -> Any:
         gradient = super().__call__(*inputs)
-        if gradient is not None and (not isinstance(gradient, torch.Tensor) or gradient.shape != inputs[0].shape):
-            raise CallError("registerhook",
-                            f"the function must return a gradient of size {list(inputs[0].shape)}, or ::")
+        if gradient is not None and (
+            not isinstance(gradient, torch.Tensor) or gradient.shape != inputs[0].shape
+        ):
+            raise CallError(
+                "registerhook",
+                f"the function must return a gradient of size {list(inputs[0].shape)}, or ::",
+            )
         return None if gradient is None else gradient.to(inputs[0].dtype)
 
     def _tensors(self, found: Value) -> Any:
         return None if found is NIL else super()._tensors(found)
 
 
-@api("registerhook", "registerhook(t;f)", "registerhook(t;::)", since="torch", target="torch.Tensor.register_hook",
-     effect="changes")
+@api(
+    "registerhook",
+    "registerhook(t;f)",
+    "registerhook(t;::)",
+    since="torch",
+    target="torch.Tensor.register_hook",
+    effect="changes",
+)
 def registerhook(x: Value) -> Value:
     """Let `backward` call a function with the gradient of a tensor, when it has calculated it. What the function gives
     takes the gradient's place; if that is ::, the gradient stays. With :: as the function, those of the tensor go.
@@ -273,7 +315,9 @@ def registerhook(x: Value) -> Value:
     return NIL
 
 
-@api("retaingrad", "retaingrad t", since="torch", target="torch.Tensor.retain_grad", effect="changes")
+@api(
+    "retaingrad", "retaingrad t", since="torch", target="torch.Tensor.retain_grad", effect="changes"
+)
 def retaingrad(x: Value) -> Value:
     """Let `grad` have the gradient of a tensor that was calculated from others, too.
 

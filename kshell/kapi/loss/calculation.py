@@ -29,9 +29,16 @@ class LossRecord(TypeRecord):
     """The fields of the entry of a loss beside name and options."""
 
     n: tuple[int, int] = (2, 2)  # the least and most tensors it takes
-    eg: tuple[str, str] = ("", "")  # arguments of a call of the function with the loss's name, and the result
-    functions: Sequence[str] = ()  # the functions that there are instead of one with the loss's name
-    shown: Sequence[str] | None = ()  # attributes that libtorch writes in the loss's text; None: not even brackets
+    eg: tuple[str, str] = (
+        "",
+        "",
+    )  # arguments of a call of the function with the loss's name, and the result
+    functions: Sequence[
+        str
+    ] = ()  # the functions that there are instead of one with the loss's name
+    shown: (
+        Sequence[str] | None
+    ) = ()  # attributes that libtorch writes in the loss's text; None: not even brackets
     text: str = ""  # that text, where ktorch has a class of its own
 
 
@@ -134,8 +141,12 @@ def _flags(x: Any, y: Any) -> Any:
 def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
     class_weight = m.pos_weight
     return torch.nn.functional.binary_cross_entropy_with_logits(
-        x, _flags(x, y), None if w is None else w.to(x.dtype), reduction=m.reduction,
-        pos_weight=None if class_weight is None else class_weight.to(x))
+        x,
+        _flags(x, y),
+        None if w is None else w.to(x.dtype),
+        reduction=m.reduction,
+        pos_weight=None if class_weight is None else class_weight.to(x),
+    )
 
 
 def _kl(m: Any, x: Any, y: Any) -> Any:
@@ -150,7 +161,12 @@ def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
     return m(x, y, nx, ny)
 
 
-_SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits, "ctc": _ctc, "kl": _kl}
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "bce": _bce,
+    "bcelogits": _bcelogits,
+    "ctc": _ctc,
+    "kl": _kl,
+}
 
 
 def inputs(args: Sequence[Value]) -> list[Any]:

@@ -23,7 +23,9 @@ def _classes(x: Any, what: str, scores: bool) -> tuple[Any, int]:
     """The numbers of classes in one dimension, of a tensor of them or of scores; and of how many classes scores tell,
     else 0."""
     if x.is_complex():
-        raise QError(f"confusion: expected class numbers or scores as {what}, given complex numbers")
+        raise QError(
+            f"confusion: expected class numbers or scores as {what}, given complex numbers"
+        )
     if scores:
         if not x.shape[-1]:
             raise QError(f"confusion: the scores given as {what} are of no class")
@@ -39,10 +41,15 @@ def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
     if ignored is not None:
         keep = y != ignored
         y, p = y[keep], p[keep]
-    low, high = (min(int(y.min()), int(p.min())), max(int(y.max()), int(p.max()))) if y.numel() else (0, -1)
+    low, high = (
+        (min(int(y.min()), int(p.min())), max(int(y.max()), int(p.max()))) if y.numel() else (0, -1)
+    )
     if low < 0:
-        raise CallError("confusion", f"class number {low} is below 0; (y;p;names;{low}) ignores it as a true class",
-                        says=(low,))
+        raise CallError(
+            "confusion",
+            f"class number {low} is below 0; (y;p;names;{low}) ignores it as a true class",
+            says=(low,),
+        )
     if n and high >= n:
         raise CallError("confusion", f"class number {high}, of {n} classes", says=(high, n))
     n = n or high + 1
@@ -58,9 +65,13 @@ def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:
             raise CallError("confusion", expected=f"a tensor or array as {role}", given=kname(x))
     (y, p), _ = as_tensors(given)
     deep = p.dim() - y.dim()
-    if abs(deep) > 1 or (y.shape[:-1] if deep < 0 else y.shape) != (p.shape[:-1] if deep > 0 else p.shape):
-        raise QError(f"confusion: true classes of size {list(y.shape)} and predictions of size {list(p.shape)} do not "
-                     "fit: they are of one size, or one of them has scores along one more dimension")
+    if abs(deep) > 1 or (y.shape[:-1] if deep < 0 else y.shape) != (
+        p.shape[:-1] if deep > 0 else p.shape
+    ):
+        raise QError(
+            f"confusion: true classes of size {list(y.shape)} and predictions of size {list(p.shape)} do not "
+            "fit: they are of one size, or one of them has scores along one more dimension"
+        )
     both = not deep and y.dim() > 1 and y.is_floating_point() and p.is_floating_point()
     a, m = _classes(y, "true classes", deep < 0 or both)
     b, n = _classes(p, "predictions", deep > 0 or both)
@@ -71,14 +82,22 @@ def _names(x: Value, classes: int) -> list[str]:
     """The names of classes; `()` for none. Scores, if there are some, are of as many."""
     names = names_of(x)
     if names is None or len(set(names)) != len(names):
-        raise CallError("confusion", expected="the names of the classes, all different", given=kname(x))
+        raise CallError(
+            "confusion", expected="the names of the classes, all different", given=kname(x)
+        )
     if names and classes and len(names) != classes:
         raise QError(f"confusion: {len(names)} name(s) and scores of {classes} classes")
     return names
 
 
-@api("confusion", "confusion(y;p)", "confusion(y;p;names)", "confusion(y;p;names;ignored)", since="kshell",
-     effect="none")
+@api(
+    "confusion",
+    "confusion(y;p)",
+    "confusion(y;p;names)",
+    "confusion(y;p;names;ignored)",
+    since="kshell",
+    effect="none",
+)
 def confusion(x: Value) -> Value:
     """The confusion matrix of true classes y and predicted ones p, a keyed table of counts: a row for each true class,
     a column for each that was predicted.
@@ -105,10 +124,14 @@ def confusion(x: Value) -> Value:
         raise QError(f"confusion: expecting 2-4 args, given {len(args)}")
     ignored = long_of(args[3]) if len(args) == 4 else None
     if len(args) == 4 and ignored is None:
-        raise CallError("confusion", expected="the number of the class to ignore", given=kname(args[3]))
+        raise CallError(
+            "confusion", expected="the number of the class to ignore", given=kname(args[3])
+        )
     y, p, n = _pair(args[:2])
     names = _names(args[2], n) if len(args) > 2 else []
     counts = _counts(y, p, ignored, len(names) or n)
     names = names or [str(i) for i in range(len(counts))]
     key = "true" if "class" in names else "class"
-    return Dict(Table([key], [sym_vec(names)]), Table(list(names), [longs(c.copy()) for c in counts.T]))
+    return Dict(
+        Table([key], [sym_vec(names)]), Table(list(names), [longs(c.copy()) for c in counts.T])
+    )

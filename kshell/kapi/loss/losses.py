@@ -45,59 +45,233 @@ _HERE = __file__
 # ------------------------------------------------------------------ the rows
 
 
-def row(name: str, target: str, summary: str, *options: Option, least: int = 2, most: int = 2, eg: str = "",
-        out: str = "", **fields: Any) -> Entry:
+def row(
+    name: str,
+    target: str,
+    summary: str,
+    *options: Option,
+    least: int = 2,
+    most: int = 2,
+    eg: str = "",
+    out: str = "",
+    **fields: Any,
+) -> Entry:
     """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
     with the same name and `out` is its result. Further fields are those of LossRecord."""
-    return registry.add(Entry(
-        name, "loss", doc=f"{summary}\n\nq)class loss`{name}\n`loss\n", options=worded(name, options), topic="losses",
-        since="ktorch",
-        target=f"torch.nn.{target}", file=_HERE, record=LossRecord(n=(least, most), eg=(eg, out), **fields)))
+    return registry.add(
+        Entry(
+            name,
+            "loss",
+            doc=f"{summary}\n\nq)class loss`{name}\n`loss\n",
+            options=worded(name, options),
+            topic="losses",
+            since="ktorch",
+            target=f"torch.nn.{target}",
+            file=_HERE,
+            record=LossRecord(n=(least, most), eg=(eg, out), **fields),
+        )
+    )
 
 
-row("bce", "BCELoss", "Binary cross entropy of probabilities.", _REDUCE, most=3, eg="(.1 .9;0 1f)", out="0.1053605",
-    text="BCELoss()")
-row("bcelogits", "BCEWithLogitsLoss", "Binary cross entropy of logits.", T("weight", "pos_weight", None), _REDUCE,
-    most=3, functions=("bcelogit1", "bcelogit2"), text="BCEWithLogitsLoss()")
-row("ce", "CrossEntropyLoss", "Cross entropy of logits and class numbers or probabilities.",
-    _WEIGHT, L("ignore", "ignore_index", -100), D("smoothing", "label_smoothing", 0.0), _REDUCE,
-    eg="((1 2 3f;3 2 1f);2 0)", out="0.407606")
-row("cosineloss", "CosineEmbeddingLoss", "Cosine distance of pairs, near (1) or apart (-1).",
-    D("margin", "", 0.0), _REDUCE, least=3, most=3, eg="((1 0f;0 1f);(1 0f;0 1f);1 -1)", out="0.5", shown=("margin",))
-row("ctc", "CTCLoss", "Connectionist temporal classification.",
-    L("blank", "", 0), B("zeroinf", "zero_infinity", False), _REDUCE, least=4, most=4,
-    eg="(log 3 1 2#.5;1 1#1;enlist 3;enlist 1)", out="0.2876821")
-row("hinge", "HingeEmbeddingLoss", "Hinge loss of distances, near (1) or apart (-1).", _MARGIN, _REDUCE,
-    eg="(.5 .5;1 -1)", out="0.5", shown=("margin",))
-row("huber", "HuberLoss", "Squared error when small, absolute when large.", D("delta", "", 1.0), _REDUCE,
-    eg="(1 2f;1 5f)", out="1.25", shown=None)
-row("kl", "KLDivLoss", "Kullback-Leibler divergence of log probabilities and probabilities.", _REDUCE_KL,
-    eg="(log .5 .5;.5 .5;`sum)", out="0f")
+# fmt: off  # a table
+row(
+    "bce",
+    "BCELoss",
+    "Binary cross entropy of probabilities.",
+    _REDUCE,
+    most=3,
+    eg="(.1 .9;0 1f)",
+    out="0.1053605",
+    text="BCELoss()",
+)
+row(
+    "bcelogits",
+    "BCEWithLogitsLoss",
+    "Binary cross entropy of logits.",
+    T("weight", "pos_weight", None),
+    _REDUCE,
+    most=3,
+    functions=("bcelogit1", "bcelogit2"),
+    text="BCEWithLogitsLoss()",
+)
+row(
+    "ce",
+    "CrossEntropyLoss",
+    "Cross entropy of logits and class numbers or probabilities.",
+    _WEIGHT,
+    L("ignore", "ignore_index", -100),
+    D("smoothing", "label_smoothing", 0.0),
+    _REDUCE,
+    eg="((1 2 3f;3 2 1f);2 0)",
+    out="0.407606",
+)
+row(
+    "cosineloss",
+    "CosineEmbeddingLoss",
+    "Cosine distance of pairs, near (1) or apart (-1).",
+    D("margin", "", 0.0),
+    _REDUCE,
+    least=3,
+    most=3,
+    eg="((1 0f;0 1f);(1 0f;0 1f);1 -1)",
+    out="0.5",
+    shown=("margin",),
+)
+row(
+    "ctc",
+    "CTCLoss",
+    "Connectionist temporal classification.",
+    L("blank", "", 0),
+    B("zeroinf", "zero_infinity", False),
+    _REDUCE,
+    least=4,
+    most=4,
+    eg="(log 3 1 2#.5;1 1#1;enlist 3;enlist 1)",
+    out="0.2876821",
+)
+row(
+    "hinge",
+    "HingeEmbeddingLoss",
+    "Hinge loss of distances, near (1) or apart (-1).",
+    _MARGIN,
+    _REDUCE,
+    eg="(.5 .5;1 -1)",
+    out="0.5",
+    shown=("margin",),
+)
+row(
+    "huber",
+    "HuberLoss",
+    "Squared error when small, absolute when large.",
+    D("delta", "", 1.0),
+    _REDUCE,
+    eg="(1 2f;1 5f)",
+    out="1.25",
+    shown=None,
+)
+row(
+    "kl",
+    "KLDivLoss",
+    "Kullback-Leibler divergence of log probabilities and probabilities.",
+    _REDUCE_KL,
+    eg="(log .5 .5;.5 .5;`sum)",
+    out="0f",
+)
 row("l1", "L1Loss", "Mean absolute error.", _REDUCE, eg="(1 2f;1 4f)", out="1f")
-row("margin", "MarginRankingLoss", "Whether first inputs rank above second ones.", D("margin", "", 0.0), _REDUCE,
-    least=3, most=3, eg="(1 2f;2 1f;1 1)", out="0.5")
+row(
+    "margin",
+    "MarginRankingLoss",
+    "Whether first inputs rank above second ones.",
+    D("margin", "", 0.0),
+    _REDUCE,
+    least=3,
+    most=3,
+    eg="(1 2f;2 1f;1 1)",
+    out="0.5",
+)
 row("mse", "MSELoss", "Mean squared error.", _REDUCE, eg="(1 3 6 9.0;1 2 4 8.0)", out="1.5")
-row("multilabel", "MultiLabelMarginLoss", "Margin loss of several classes an item.", _REDUCE,
-    eg="(1 2 4f;2 -1 0)", out="0f")
-row("multimargin", "MultiMarginLoss", "Margin loss of one class an item.",
-    L("p", "", 1), _MARGIN, _WEIGHT, _REDUCE, eg="(1 2 4f;2)", out="0f", shown=("p", "margin", "weight", "reduction"))
-row("multisoft", "MultiLabelSoftMarginLoss", "Cross entropy of several classes an item.", _WEIGHT, _REDUCE,
-    eg="(enlist 0 0f;enlist 1 0f)", out="0.6931472")
-row("nll", "NLLLoss", "Negative log likelihood of log probabilities and class numbers.",
-    _WEIGHT, L("ignore", "ignore_index", -100), _REDUCE, eg="((-1 -2f;-3 -4f);0 1)", out="2.5")
-row("pairwise", "PairwiseDistance", "p-norm distance of two inputs.",
-    D("p", "", 2.0), D("eps", "", 1e-6), B("keepdim", "", False), read={"p": lambda m: float(m.norm)}, functions=("",))
-row("poissonloss", "PoissonNLLLoss", "Negative log likelihood of Poisson counts.",
-    B("log", "log_input", True), B("full", "", False), D("eps", "", 1e-8), _REDUCE, eg="(0 0f;1 2f)", out="1f")
-row("similar", "CosineSimilarity", "Cosine similarity of two inputs.", L("dim", "", 1), D("eps", "", 1e-8),
-    functions=("",))
-row("smoothl1", "SmoothL1Loss", "Squared error when small, absolute when large, over beta.", D("beta", "", 1.0),
-    _REDUCE, eg="(1 2f;1 5f)", out="1.25", shown=None)
-row("softmargin", "SoftMarginLoss", "Logistic loss of two classes, 1 and -1.", _REDUCE, eg="(0 0f;1 -1)",
-    out="0.6931472")
-row("triplet", "TripletMarginLoss", "Anchor near positive and far from negative.",
-    _MARGIN, D("p", "", 2.0), D("eps", "", 1e-6), B("swap", "", False), _REDUCE, least=3, most=3,
-    eg="((1 0f;0 1f);(1 0f;0 1f);(0 1f;1 0f))", out="0f", shown=("margin", "p", "eps", "swap"))
+row(
+    "multilabel",
+    "MultiLabelMarginLoss",
+    "Margin loss of several classes an item.",
+    _REDUCE,
+    eg="(1 2 4f;2 -1 0)",
+    out="0f",
+)
+row(
+    "multimargin",
+    "MultiMarginLoss",
+    "Margin loss of one class an item.",
+    L("p", "", 1),
+    _MARGIN,
+    _WEIGHT,
+    _REDUCE,
+    eg="(1 2 4f;2)",
+    out="0f",
+    shown=("p", "margin", "weight", "reduction"),
+)
+row(
+    "multisoft",
+    "MultiLabelSoftMarginLoss",
+    "Cross entropy of several classes an item.",
+    _WEIGHT,
+    _REDUCE,
+    eg="(enlist 0 0f;enlist 1 0f)",
+    out="0.6931472",
+)
+row(
+    "nll",
+    "NLLLoss",
+    "Negative log likelihood of log probabilities and class numbers.",
+    _WEIGHT,
+    L("ignore", "ignore_index", -100),
+    _REDUCE,
+    eg="((-1 -2f;-3 -4f);0 1)",
+    out="2.5",
+)
+row(
+    "pairwise",
+    "PairwiseDistance",
+    "p-norm distance of two inputs.",
+    D("p", "", 2.0),
+    D("eps", "", 1e-6),
+    B("keepdim", "", False),
+    read={"p": lambda m: float(m.norm)},
+    functions=("",),
+)
+row(
+    "poissonloss",
+    "PoissonNLLLoss",
+    "Negative log likelihood of Poisson counts.",
+    B("log", "log_input", True),
+    B("full", "", False),
+    D("eps", "", 1e-8),
+    _REDUCE,
+    eg="(0 0f;1 2f)",
+    out="1f",
+)
+row(
+    "similar",
+    "CosineSimilarity",
+    "Cosine similarity of two inputs.",
+    L("dim", "", 1),
+    D("eps", "", 1e-8),
+    functions=("",),
+)
+row(
+    "smoothl1",
+    "SmoothL1Loss",
+    "Squared error when small, absolute when large, over beta.",
+    D("beta", "", 1.0),
+    _REDUCE,
+    eg="(1 2f;1 5f)",
+    out="1.25",
+    shown=None,
+)
+row(
+    "softmargin",
+    "SoftMarginLoss",
+    "Logistic loss of two classes, 1 and -1.",
+    _REDUCE,
+    eg="(0 0f;1 -1)",
+    out="0.6931472",
+)
+row(
+    "triplet",
+    "TripletMarginLoss",
+    "Anchor near positive and far from negative.",
+    _MARGIN,
+    D("p", "", 2.0),
+    D("eps", "", 1e-6),
+    B("swap", "", False),
+    _REDUCE,
+    least=3,
+    most=3,
+    eg="((1 0f;0 1f);(1 0f;0 1f);(0 1f;1 0f))",
+    out="0f",
+    shown=("margin", "p", "eps", "swap"),
+)
+# fmt: on
 
 
 def entry_of(name: str) -> Entry:
@@ -117,20 +291,29 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
         reduce = parse(entry, (), [("reduce", rest.pop())])
     if names == ["reduce"]:
         if len(rest) + len(reduce) > 1:
-            raise QError(f"{entry.name}: only 1 positional argument(reduce) expected, {len(rest) + len(reduce)} given")
+            raise QError(
+                f"{entry.name}: only 1 positional argument(reduce) expected, {len(rest) + len(reduce)} given"
+            )
         if rest:
             raise CallError(entry.name, at="reduce", expected="symbol", given=kname(rest[0]))
         for key, _ in named:
             if key != "reduce":
-                raise CallError(UNSAID, f"unrecognized option: {key}, {entry.name} loss expects single option: reduce",
-                                given=SAID)
+                raise CallError(
+                    UNSAID,
+                    f"unrecognized option: {key}, {entry.name} loss expects single option: reduce",
+                    given=SAID,
+                )
     places = len(names) - (names[-1] == "reduce")
     values = parse(entry, rest[:places], (), before)
     if len(rest) > places:
-        raise QError(f"{entry.name}: expecting up to {before + places} additional positional args, "
-                     f"{before + len(rest) + len(reduce)} given")
+        raise QError(
+            f"{entry.name}: expecting up to {before + places} additional positional args, "
+            f"{before + len(rest) + len(reduce)} given"
+        )
     tensors = {option.name for option in entry.options if option.type == "tensor"}
-    named = [(k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named]  # no weights
+    named = [
+        (k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named
+    ]  # no weights
     return {**values, **reduce, **parse(entry, (), named, before)}
 
 
@@ -151,14 +334,26 @@ def make(entry: Entry, args: Sequence[Value]) -> Any:
 def definition(m: Any, every: bool) -> Dict:
     """Type and options of a loss."""
     entry = type_of(m)
-    return symdict(["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)])
+    return symdict(
+        ["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)]
+    )
 
 
 # ------------------------------------------------------------------ the function
 
 
-@api("loss", "loss`name", "loss(name;options..)", "loss dict", "loss l", "loss(l;flag)", "loss(l;x;y)",
-     "loss(model;x;y)", "loss model", "loss(o;layer;z;timescale)")
+@api(
+    "loss",
+    "loss`name",
+    "loss(name;options..)",
+    "loss dict",
+    "loss l",
+    "loss(l;flag)",
+    "loss(l;x;y)",
+    "loss(model;x;y)",
+    "loss model",
+    "loss(o;layer;z;timescale)",
+)
 def loss(x: Value) -> Value:
     """Make a loss, get its definition, or calculate it for inputs and targets.
 
@@ -176,7 +371,11 @@ def loss(x: Value) -> Value:
     """
     if x.__class__ is List and len(x.items) == 3:  # the call of a training loop
         h, a, b = x.items
-        if h.__class__ is LossHandle and a.__class__ is TensorHandle and b.__class__ is TensorHandle:
+        if (
+            h.__class__ is LossHandle
+            and a.__class__ is TensorHandle
+            and b.__class__ is TensorHandle
+        ):
             return TensorHandle(calculate(h.get(), (a.get(), b.get())))
     if x.__class__ is Sym:
         return loss_handle(make(entry_of(x.s), ()))
@@ -208,7 +407,11 @@ def _from_dict(d: Dict) -> Value:
     options = fields.get("options", NIL)
     if options.__class__ is not Dict and not is_empty(options):
         raise CallError("loss", expected="dictionary for options", given=kname(options))
-    return loss_handle(make(entry_of(fields["module"].s), [] if is_empty(options) or not len(options) else [options]))
+    return loss_handle(
+        make(
+            entry_of(fields["module"].s), [] if is_empty(options) or not len(options) else [options]
+        )
+    )
 
 
 # ------------------------------------------------------------------ as functions
@@ -243,7 +446,9 @@ def _is_option(x: Value) -> bool:
     return x.__class__ in (Sym, Dict) or (x.__class__ is Vec and x.t == 11) or is_empty(x)
 
 
-def _register(name: str, entry: Entry, n: int, weighted: bool, form: str, example: tuple[str, str]) -> None:
+def _register(
+    name: str, entry: Entry, n: int, weighted: bool, form: str, example: tuple[str, str]
+) -> None:
     run = _function(name, entry, n, weighted)
     run.__doc__ = (
         f"{entry.summary}\n\nOf arrays the result is an array, of tensors a tensor. Options follow the "
@@ -259,11 +464,31 @@ def _register_all() -> None:
             continue
         least, most = record.n
         names = {2: "x;y", 3: "x;y;z", 4: "x;y;nx;ny"}[least]
-        _register(entry.name, entry, least, most > least,
-                  f"{entry.name}({names}{'[;w]' if most > least else ''}[;options..])", record.eg)
+        _register(
+            entry.name,
+            entry,
+            least,
+            most > least,
+            f"{entry.name}({names}{'[;w]' if most > least else ''}[;options..])",
+            record.eg,
+        )
     logits = entry_of("bcelogits")
-    _register("bcelogit1", logits, 2, False, "bcelogit1(x;y[;weight][;reduce])", ("(0 0f;0 1f)", "0.6931472"))
-    _register("bcelogit2", logits, 3, False, "bcelogit2(x;y;w[;weight][;reduce])", ("(0 0f;0 1f;1 0f)", "0.3465736"))
+    _register(
+        "bcelogit1",
+        logits,
+        2,
+        False,
+        "bcelogit1(x;y[;weight][;reduce])",
+        ("(0 0f;0 1f)", "0.6931472"),
+    )
+    _register(
+        "bcelogit2",
+        logits,
+        3,
+        False,
+        "bcelogit2(x;y;w[;weight][;reduce])",
+        ("(0 0f;0 1f;1 0f)", "0.3465736"),
+    )
 
 
 _register_all()

@@ -77,7 +77,9 @@ def repeat_interleave(x: Any, times: Any, **options: Any) -> Any:
     if not times.dim() and times.is_floating_point() and bool(times == times.long()):
         times = times.long()  # a number beside a tensor takes its type
     if times.numel():
-        reserve((int(times.sum()) if times.dim() else int(times) * max(x.numel(), 1),), x.element_size())
+        reserve(
+            (int(times.sum()) if times.dim() else int(times) * max(x.numel(), 1),), x.element_size()
+        )
     return torch.repeat_interleave(x, times, **options)
 
 
@@ -93,13 +95,38 @@ def meshgrid(*tensors: Any) -> Any:
 
 def row(name: str, target: str | Callable[..., Any], doc: str, example: str, **fields: Any) -> Row:
     """A row of a function that ktorch has no name for."""
-    return Row(name, target if callable(target) else f"torch.{target}", doc, example, since="torch", **fields)
+    return Row(
+        name,
+        target if callable(target) else f"torch.{target}",
+        doc,
+        example,
+        since="torch",
+        **fields,
+    )
 
 
-def _put(name: str, torch_name: str, doc: str, example: str, options: str = "", inputs: int = 3,
-         out: bool = True, low: int = 0) -> Row:
-    return row(name, _along(torch_name), doc, example, inputs=inputs, lead="dim:dim*", options=options, out=out,
-                inplace=_along_(f"{torch_name}_"), half=guard.indices(low))
+def _put(
+    name: str,
+    torch_name: str,
+    doc: str,
+    example: str,
+    options: str = "",
+    inputs: int = 3,
+    out: bool = True,
+    low: int = 0,
+) -> Row:
+    return row(
+        name,
+        _along(torch_name),
+        doc,
+        example,
+        inputs=inputs,
+        lead="dim:dim*",
+        options=options,
+        out=out,
+        inplace=_along_(f"{torch_name}_"),
+        half=guard.indices(low),
+    )
 
 
 def _many(name: str, target: str | Callable[..., Any], doc: str, example: str) -> Row:
@@ -107,62 +134,230 @@ def _many(name: str, target: str | Callable[..., Any], doc: str, example: str) -
 
 
 CHOOSING = (
-    row("Where", "where", "Elements of y where x is true, else of z.", "Where(101b;1 2 3;4 5 6)|1 5 3", inputs=3),
-    row("gather", _along("gather"), "Elements of x at indices y along a dimension.",
-         "gather(2 2#1 2 3 4;1;2 1#1 0)|2\\n3", inputs=2, lead="dim:dim*", half=guard.indices()),
-    row("takealong", "take_along_dim", "Elements of x at indices y along a dimension, with sizes that broadcast.",
-         "takealong(2 2#1 2 3 4;2 1#1 0;1)|2\\n3", inputs=2, options="dim:dim", half=guard.indices()),
-    row("take", "take", "Elements of x as one list, at indices y.", "take(2 2#1 2 3 4;3 0)|4 1", inputs=2,
-         half=guard.indices(-1)),
-    row("maskedselect", "masked_select", "The elements of x where y is true, as one list.",
-         "maskedselect(1 2 3;101b)|1 3", inputs=2),
-    row("maskedfill", masked_fill, "x with a value where y is true.", "maskedfill(1 2 3;101b;9)|9 2 9", inputs=2,
-         options="value:scalar*", out=False, inplace="masked_fill_"),
-    row("maskedscatter", "masked_scatter", "x with the elements of z, in order, where y is true.",
-         "maskedscatter(1 2 3;101b;8 9)|8 2 9", inputs=3, out=False, inplace="masked_scatter_",
-         half=guard.source),
-    _put("scatter", "scatter", "x with elements of z put at indices y along a dimension.",
-         "scatter(4#0;0;2 0;7 8)|8 0 7 0"),
-    _put("scatteradd", "scatter_add", "x with elements of z added at indices y along a dimension.",
-         "scatteradd(4#0;0;2 0 2;7 8 9)|8 0 16 0"),
-    _put("indexadd", "index_add", "x with the parts of z added at indices y of a dimension; times alpha (1).",
-         "indexadd(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2", "alpha:number"),
-    _put("indexcopy", "index_copy", "x with the parts of z put at indices y of a dimension.",
-         "indexcopy(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2"),
-    _put("indexfill", "index_fill", "x with a value at indices y of a dimension.", "indexfill(4#0;0;1 3;9)|0 9 0 9",
-         "value:scalar*", inputs=2, out=False, low=-1),
-    row("nonzero", "nonzero", "The indices of elements that are not 0, one to a row.", "nonzero 0 7 0 8|1\\n3"),
-    row("countnonzero", countnonzero, "The number of elements that are not 0, overall or over dimensions.",
-         "countnonzero 0 7 0 8|2", options="dim:dims", out=False),
+    row(
+        "Where",
+        "where",
+        "Elements of y where x is true, else of z.",
+        "Where(101b;1 2 3;4 5 6)|1 5 3",
+        inputs=3,
+    ),
+    row(
+        "gather",
+        _along("gather"),
+        "Elements of x at indices y along a dimension.",
+        "gather(2 2#1 2 3 4;1;2 1#1 0)|2\\n3",
+        inputs=2,
+        lead="dim:dim*",
+        half=guard.indices(),
+    ),
+    row(
+        "takealong",
+        "take_along_dim",
+        "Elements of x at indices y along a dimension, with sizes that broadcast.",
+        "takealong(2 2#1 2 3 4;2 1#1 0;1)|2\\n3",
+        inputs=2,
+        options="dim:dim",
+        half=guard.indices(),
+    ),
+    row(
+        "take",
+        "take",
+        "Elements of x as one list, at indices y.",
+        "take(2 2#1 2 3 4;3 0)|4 1",
+        inputs=2,
+        half=guard.indices(-1),
+    ),
+    row(
+        "maskedselect",
+        "masked_select",
+        "The elements of x where y is true, as one list.",
+        "maskedselect(1 2 3;101b)|1 3",
+        inputs=2,
+    ),
+    row(
+        "maskedfill",
+        masked_fill,
+        "x with a value where y is true.",
+        "maskedfill(1 2 3;101b;9)|9 2 9",
+        inputs=2,
+        options="value:scalar*",
+        out=False,
+        inplace="masked_fill_",
+    ),
+    row(
+        "maskedscatter",
+        "masked_scatter",
+        "x with the elements of z, in order, where y is true.",
+        "maskedscatter(1 2 3;101b;8 9)|8 2 9",
+        inputs=3,
+        out=False,
+        inplace="masked_scatter_",
+        half=guard.source,
+    ),
+    _put(
+        "scatter",
+        "scatter",
+        "x with elements of z put at indices y along a dimension.",
+        "scatter(4#0;0;2 0;7 8)|8 0 7 0",
+    ),
+    _put(
+        "scatteradd",
+        "scatter_add",
+        "x with elements of z added at indices y along a dimension.",
+        "scatteradd(4#0;0;2 0 2;7 8 9)|8 0 16 0",
+    ),
+    _put(
+        "indexadd",
+        "index_add",
+        "x with the parts of z added at indices y of a dimension; times alpha (1).",
+        "indexadd(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2",
+        "alpha:number",
+    ),
+    _put(
+        "indexcopy",
+        "index_copy",
+        "x with the parts of z put at indices y of a dimension.",
+        "indexcopy(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2",
+    ),
+    _put(
+        "indexfill",
+        "index_fill",
+        "x with a value at indices y of a dimension.",
+        "indexfill(4#0;0;1 3;9)|0 9 0 9",
+        "value:scalar*",
+        inputs=2,
+        out=False,
+        low=-1,
+    ),
+    row(
+        "nonzero",
+        "nonzero",
+        "The indices of elements that are not 0, one to a row.",
+        "nonzero 0 7 0 8|1\\n3",
+    ),
+    row(
+        "countnonzero",
+        countnonzero,
+        "The number of elements that are not 0, overall or over dimensions.",
+        "countnonzero 0 7 0 8|2",
+        options="dim:dims",
+        out=False,
+    ),
 )
 
 PARTS = (
-    row("split", split, "The parts of one size, or of given sizes, of a dimension (the first).",
-         "split(til 5;2)|0 1\\n2 3\\n,4", options="size:dims* dim:dim", out=False),
-    row("chunk", "chunk", "A number of parts of a dimension (the first).", "chunk(til 4;2)|0 1\\n2 3",
-         options="chunks:long* dim:dim", out=False),
-    row("tensorsplit", tensorsplit, "A number of parts, or those before and behind given places, of a dimension (the "
-         "first).", "tensorsplit(til 4;enlist 2)|0 1\\n2 3", options="places:dims* dim:dim", out=False),
-    row("unbind", "unbind", "The parts along a dimension (the first), which they lack.",
-         "unbind(2 2#1 2 3 4;1)|1 3\\n2 4", options="dim:dim", out=False),
-    row("repeat", _method("repeat", "times"), "The elements repeated along dimensions, new ones first.",
-         "repeat(1 2;2 2)|1 2 1 2\\n1 2 1 2", options="times:dims*", out=False),
-    row("tile", _method("tile", "times"), "The elements repeated along dimensions.", "tile(1 2;2)|1 2 1 2",
-         options="times:dims*", out=False),
-    row("repeatitems", repeat_interleave, "Each item repeated a number of times, along a dimension or as one list.",
-         "repeatitems(1 2;2 3)|1 1 2 2 2", inputs=2, options="dim:dim", out=False),
-    row("rot90", "rot90", "A matrix turned by a number (1) of quarters.", "rot90 2 2#1 2 3 4|2 4\\n1 3",
-         options="k:long dims:dims", out=False),
-    row("movedim", "movedim", "The dimensions with some moved to other places.",
-         "movedim(2 3#til 6;0;1)|0 3\\n1 4\\n2 5", options="source:dims* destination:dims*", out=False),
-    row("unflatten", "unflatten", "One dimension made several.", "unflatten(til 4;0;2 2)|0 1\\n2 3",
-         options="dim:dim* sizes:dims*", out=False),
-    _many("hstack", _joined("hstack"), "Tensors or arrays side by side.", "hstack(1 2;3 4)|1 2 3 4"),
-    _many("vstack", _joined("vstack"), "Tensors or arrays one under the other.", "vstack(1 2;3 4)|1 2\\n3 4"),
-    _many("dstack", _joined("dstack"), "Tensors or arrays along a third dimension.", "first dstack(1 2;3 4)|1 3\\n2 4"),
-    _many("blockdiag", "block_diag", "A matrix with others along its diagonal.",
-          "blockdiag(1 2;3 4)|1 2 0 0\\n0 0 3 4"),
-    _many("meshgrid", meshgrid, "The coordinates of a grid from its axes.", "meshgrid(1 2;3 4)|1 1 2 2\\n3 4 3 4"),
-    _many("cartesian", "cartesian_prod", "Each combination of the items of lists.",
-          "cartesian(1 2;3 4)|1 3\\n1 4\\n2 3\\n2 4"),
+    row(
+        "split",
+        split,
+        "The parts of one size, or of given sizes, of a dimension (the first).",
+        "split(til 5;2)|0 1\\n2 3\\n,4",
+        options="size:dims* dim:dim",
+        out=False,
+    ),
+    row(
+        "chunk",
+        "chunk",
+        "A number of parts of a dimension (the first).",
+        "chunk(til 4;2)|0 1\\n2 3",
+        options="chunks:long* dim:dim",
+        out=False,
+    ),
+    row(
+        "tensorsplit",
+        tensorsplit,
+        "A number of parts, or those before and behind given places, of a dimension (the first).",
+        "tensorsplit(til 4;enlist 2)|0 1\\n2 3",
+        options="places:dims* dim:dim",
+        out=False,
+    ),
+    row(
+        "unbind",
+        "unbind",
+        "The parts along a dimension (the first), which they lack.",
+        "unbind(2 2#1 2 3 4;1)|1 3\\n2 4",
+        options="dim:dim",
+        out=False,
+    ),
+    row(
+        "repeat",
+        _method("repeat", "times"),
+        "The elements repeated along dimensions, new ones first.",
+        "repeat(1 2;2 2)|1 2 1 2\\n1 2 1 2",
+        options="times:dims*",
+        out=False,
+    ),
+    row(
+        "tile",
+        _method("tile", "times"),
+        "The elements repeated along dimensions.",
+        "tile(1 2;2)|1 2 1 2",
+        options="times:dims*",
+        out=False,
+    ),
+    row(
+        "repeatitems",
+        repeat_interleave,
+        "Each item repeated a number of times, along a dimension or as one list.",
+        "repeatitems(1 2;2 3)|1 1 2 2 2",
+        inputs=2,
+        options="dim:dim",
+        out=False,
+    ),
+    row(
+        "rot90",
+        "rot90",
+        "A matrix turned by a number (1) of quarters.",
+        "rot90 2 2#1 2 3 4|2 4\\n1 3",
+        options="k:long dims:dims",
+        out=False,
+    ),
+    row(
+        "movedim",
+        "movedim",
+        "The dimensions with some moved to other places.",
+        "movedim(2 3#til 6;0;1)|0 3\\n1 4\\n2 5",
+        options="source:dims* destination:dims*",
+        out=False,
+    ),
+    row(
+        "unflatten",
+        "unflatten",
+        "One dimension made several.",
+        "unflatten(til 4;0;2 2)|0 1\\n2 3",
+        options="dim:dim* sizes:dims*",
+        out=False,
+    ),
+    _many(
+        "hstack", _joined("hstack"), "Tensors or arrays side by side.", "hstack(1 2;3 4)|1 2 3 4"
+    ),
+    _many(
+        "vstack",
+        _joined("vstack"),
+        "Tensors or arrays one under the other.",
+        "vstack(1 2;3 4)|1 2\\n3 4",
+    ),
+    _many(
+        "dstack",
+        _joined("dstack"),
+        "Tensors or arrays along a third dimension.",
+        "first dstack(1 2;3 4)|1 3\\n2 4",
+    ),
+    _many(
+        "blockdiag",
+        "block_diag",
+        "A matrix with others along its diagonal.",
+        "blockdiag(1 2;3 4)|1 2 0 0\\n0 0 3 4",
+    ),
+    _many(
+        "meshgrid",
+        meshgrid,
+        "The coordinates of a grid from its axes.",
+        "meshgrid(1 2;3 4)|1 1 2 2\\n3 4 3 4",
+    ),
+    _many(
+        "cartesian",
+        "cartesian_prod",
+        "Each combination of the items of lists.",
+        "cartesian(1 2;3 4)|1 3\\n1 4\\n2 3\\n2 4",
+    ),
 )

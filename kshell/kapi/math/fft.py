@@ -12,13 +12,18 @@ from kshell.kapi.math.rows import Row, register
 
 # the input of each transform, in the words of its summary, for the names with and without the leading i
 _KINDS = {
-    "fft": "Discrete Fourier transform", "ifft": "Inverse discrete Fourier transform",
+    "fft": "Discrete Fourier transform",
+    "ifft": "Inverse discrete Fourier transform",
     "rfft": "Fourier transform of real values, the half that is not the mirror of the other",
     "irfft": "Inverse of the transform of real values",
     "hfft": "Fourier transform of half of a Hermitian signal",
     "ihfft": "Inverse of the transform of a Hermitian signal",
 }
-_OVER = {"": "along a dimension (the last)", "2": "over two dimensions (the last two)", "n": "over dimensions (all)"}
+_OVER = {
+    "": "along a dimension (the last)",
+    "2": "over two dimensions (the last two)",
+    "n": "over dimensions (all)",
+}
 # the example of each: (expression, output)
 _EXAMPLES = {
     "fft": "fft 0 1 2 3e|6 -2 -2 -2\\n0 2  0  -2",
@@ -75,12 +80,21 @@ def _with(t: Any, o: TensorOptions) -> Any:
 def _fourier(name: str) -> Row:
     kind, over = (name[:-1], name[-1]) if name[-1] in _OVER else (name, "")
     options = "size/n:long dim:dim norm:symbol" if not over else "size/s:dims dim:dims norm:symbol"
-    return Row(name, _transform(name), f"{_KINDS[kind]}, {_OVER[over]}.", _EXAMPLES[name], options=options)
+    return Row(
+        name, _transform(name), f"{_KINDS[kind]}, {_OVER[over]}.", _EXAMPLES[name], options=options
+    )
 
 
 def _frequencies(name: str, doc: str, example: str) -> Row:
-    return Row(name, _made(name, f"fft.{name}"), doc, example, inputs=0, wrap=True,
-               options="length:long* scale/d:number options:options")
+    return Row(
+        name,
+        _made(name, f"fft.{name}"),
+        doc,
+        example,
+        inputs=0,
+        wrap=True,
+        options="length:long* scale/d:number options:options",
+    )
 
 
 def _shift(name: str, doc: str, example: str) -> Row:
@@ -89,23 +103,47 @@ def _shift(name: str, doc: str, example: str) -> Row:
 
 def _window(name: str, shape: str, example: str, more: str = "") -> Row:
     doc = f"{shape} window of a length; periodic unless the flag says 0b."
-    return Row(name, _made(name, f"{name}_window"), doc, example, inputs=0, wrap=True, out=False,
-               options=f"length:long* periodic:flag {more} options:options")
+    return Row(
+        name,
+        _made(name, f"{name}_window"),
+        doc,
+        example,
+        inputs=0,
+        wrap=True,
+        out=False,
+        options=f"length:long* periodic:flag {more} options:options",
+    )
 
 
 ROWS = (
     *(_fourier(kind + over) for over in _OVER for kind in _KINDS),
-    _frequencies("fftfreq", "The sample frequencies of a transform of a length, with a spacing (1).",
-                 "tensor fftfreq 5|0 0.2 0.4 -0.4 -0.2e"),
-    _frequencies("rfftfreq", "The sample frequencies of a transform of real values, with a spacing (1).",
-                 "tensor rfftfreq 5|0 0.2 0.4e"),
-    _shift("fftshift", "Frequencies moved so that zero is in the middle, over dimensions (all).",
-           "fftshift 0 1 2 -2 -1e|-2 -1 0 1 2e"),
+    _frequencies(
+        "fftfreq",
+        "The sample frequencies of a transform of a length, with a spacing (1).",
+        "tensor fftfreq 5|0 0.2 0.4 -0.4 -0.2e",
+    ),
+    _frequencies(
+        "rfftfreq",
+        "The sample frequencies of a transform of real values, with a spacing (1).",
+        "tensor rfftfreq 5|0 0.2 0.4e",
+    ),
+    _shift(
+        "fftshift",
+        "Frequencies moved so that zero is in the middle, over dimensions (all).",
+        "fftshift 0 1 2 -2 -1e|-2 -1 0 1 2e",
+    ),
     _shift("ifftshift", "The inverse of fftshift.", "ifftshift -2 -1 0 1 2e|0 1 2 -2 -1e"),
     _window("bartlett", "Bartlett", "tensor bartlett 4|0 0.5 1 0.5e"),
     _window("blackman", "Blackman", "2#1_tensor blackman(5;0b;`double)|0.34 1"),
     _window("hann", "Hann", "tensor hann(5;0b;`double)|0 0.5 1 0.5 0"),
-    _window("hamming", "Hamming", "tensor hamming(5;0b;.5;.5;`double)|0 0.5 1 0.5 0", "alpha:number beta:number"),
-    _window("kaiser", "Kaiser", "tensor kaiser(3;0b;2;`double)|0.4386763 1 0.4386763", "beta:number"),
+    _window(
+        "hamming",
+        "Hamming",
+        "tensor hamming(5;0b;.5;.5;`double)|0 0.5 1 0.5 0",
+        "alpha:number beta:number",
+    ),
+    _window(
+        "kaiser", "Kaiser", "tensor kaiser(3;0b;2;`double)|0.4386763 1 0.4386763", "beta:number"
+    ),
 )
 register(ROWS, "kapi.math.fft")

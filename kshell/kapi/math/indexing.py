@@ -60,63 +60,192 @@ def _unary(name: str, torch_name: str, doc: str, example: str, inplace: bool = T
     return row(name, torch_name, doc, example, inplace=f"{torch_name}_" if inplace else "")
 
 
-def _binary(name: str, torch_name: str, doc: str, example: str, inplace: bool = True, options: str = "",
-            half: Callable[..., None] | None = None) -> Row:
-    return row(name, torch_name, doc, example, inputs=2, inplace=f"{torch_name}_" if inplace else "", options=options,
-                half=half)
+def _binary(
+    name: str,
+    torch_name: str,
+    doc: str,
+    example: str,
+    inplace: bool = True,
+    options: str = "",
+    half: Callable[..., None] | None = None,
+) -> Row:
+    return row(
+        name,
+        torch_name,
+        doc,
+        example,
+        inputs=2,
+        inplace=f"{torch_name}_" if inplace else "",
+        options=options,
+        half=half,
+    )
 
 
 _SEARCH = (
-    row("searchsorted", "searchsorted", "Where in the sorted x each of y belongs: before equal ones, or behind.",
-         "searchsorted(1 3 5;3 4)|1 2", inputs=2, options="right:flag"),
-    row("bucketize", "bucketize", "Between which of the boundaries y each of x lies.", "bucketize(3 4;1 3 5)|1 2",
-         inputs=2, options="right:flag"),
-    row("quantile", _quantiles("quantile"), "The values below which fractions y lie, overall or along a dimension.",
-         "quantile(1 2 3 4f;.5)|2.5", inputs=2, options="dim:dim keepdim:flag interpolation:symbol"),
-    row("nanquantile", _quantiles("nanquantile"), "The same of the values that are not null.",
-         "nanquantile(1 2 3 0n;.5)|2f", inputs=2, options="dim:dim keepdim:flag interpolation:symbol"),
-    row("cummax", along_last("cummax"), "The maximum so far and its index, along a dimension (the last).",
-         "cummax 1 3 2|1 3 3\\n0 1 1", options="dim:dim", outputs=2),
-    row("cummin", along_last("cummin"), "The minimum so far and its index, along a dimension (the last).",
-         "cummin 3 1 2|3 1 1\\n0 1 1", options="dim:dim", outputs=2),
-    row("logcumsumexp", along_last("logcumsumexp"), "The logarithm of the sum of exponentials so far, along a "
-         "dimension (the last).", "logcumsumexp 0 0f|0 0.6931472", options="dim:dim"),
-    row("cdist", "cdist", "The p-norm (2) of each row of x less each row of y.", "cdist(1 2#0 0f;2 2#3 4 0 1f)|5 1",
-         inputs=2, options="p:number", out=False),
-    row("trapezoid", "trapezoid", "The integral by the trapezoidal rule, along a dimension (the last).",
-         "trapezoid 1 2 3f|4f", more=1, options="dim:dim", out=False),
-    row("Diff", "diff", "The n-th (1) differences along a dimension (the last).", "Diff 1 4 9|3 5",
-         options="n:long dim:dim", out=False),
-    row("Cov", "cov", "The covariance matrix of the rows of x.", "Cov 2 3#1 2 3 3 2 1f|1  -1\\n-1 1", out=False,
-         options="correction:long"),
-    row("corrcoef", "corrcoef", "The correlation matrix of the rows of x.", "corrcoef 2 3#1 2 3 3 2 1f|1  -1\\n-1 1",
-         out=False),
+    row(
+        "searchsorted",
+        "searchsorted",
+        "Where in the sorted x each of y belongs: before equal ones, or behind.",
+        "searchsorted(1 3 5;3 4)|1 2",
+        inputs=2,
+        options="right:flag",
+    ),
+    row(
+        "bucketize",
+        "bucketize",
+        "Between which of the boundaries y each of x lies.",
+        "bucketize(3 4;1 3 5)|1 2",
+        inputs=2,
+        options="right:flag",
+    ),
+    row(
+        "quantile",
+        _quantiles("quantile"),
+        "The values below which fractions y lie, overall or along a dimension.",
+        "quantile(1 2 3 4f;.5)|2.5",
+        inputs=2,
+        options="dim:dim keepdim:flag interpolation:symbol",
+    ),
+    row(
+        "nanquantile",
+        _quantiles("nanquantile"),
+        "The same of the values that are not null.",
+        "nanquantile(1 2 3 0n;.5)|2f",
+        inputs=2,
+        options="dim:dim keepdim:flag interpolation:symbol",
+    ),
+    row(
+        "cummax",
+        along_last("cummax"),
+        "The maximum so far and its index, along a dimension (the last).",
+        "cummax 1 3 2|1 3 3\\n0 1 1",
+        options="dim:dim",
+        outputs=2,
+    ),
+    row(
+        "cummin",
+        along_last("cummin"),
+        "The minimum so far and its index, along a dimension (the last).",
+        "cummin 3 1 2|3 1 1\\n0 1 1",
+        options="dim:dim",
+        outputs=2,
+    ),
+    row(
+        "logcumsumexp",
+        along_last("logcumsumexp"),
+        "The logarithm of the sum of exponentials so far, along a dimension (the last).",
+        "logcumsumexp 0 0f|0 0.6931472",
+        options="dim:dim",
+    ),
+    row(
+        "cdist",
+        "cdist",
+        "The p-norm (2) of each row of x less each row of y.",
+        "cdist(1 2#0 0f;2 2#3 4 0 1f)|5 1",
+        inputs=2,
+        options="p:number",
+        out=False,
+    ),
+    row(
+        "trapezoid",
+        "trapezoid",
+        "The integral by the trapezoidal rule, along a dimension (the last).",
+        "trapezoid 1 2 3f|4f",
+        more=1,
+        options="dim:dim",
+        out=False,
+    ),
+    row(
+        "Diff",
+        "diff",
+        "The n-th (1) differences along a dimension (the last).",
+        "Diff 1 4 9|3 5",
+        options="n:long dim:dim",
+        out=False,
+    ),
+    row(
+        "Cov",
+        "cov",
+        "The covariance matrix of the rows of x.",
+        "Cov 2 3#1 2 3 3 2 1f|1  -1\\n-1 1",
+        out=False,
+        options="correction:long",
+    ),
+    row(
+        "corrcoef",
+        "corrcoef",
+        "The correlation matrix of the rows of x.",
+        "corrcoef 2 3#1 2 3 3 2 1f|1  -1\\n-1 1",
+        out=False,
+    ),
     row("kron", "kron", "The Kronecker product.", "kron(1 2;1 10)|1 10 2 20", inputs=2),
-    row("vander", vander, "The powers of each item of a list.", "vander 1 2 3|1 1 1\\n4 2 1\\n9 3 1",
-         options="n:long increasing:flag", out=False),
-    row("matrixexp", "matrix_exp", "The exponential of a matrix.", "matrixexp 2 2#0f|1 0\\n0 1", out=False),
+    row(
+        "vander",
+        vander,
+        "The powers of each item of a list.",
+        "vander 1 2 3|1 1 1\\n4 2 1\\n9 3 1",
+        options="n:long increasing:flag",
+        out=False,
+    ),
+    row(
+        "matrixexp",
+        "matrix_exp",
+        "The exponential of a matrix.",
+        "matrixexp 2 2#0f|1 0\\n0 1",
+        out=False,
+    ),
     row("cond", "linalg.cond", "The condition number of a matrix.", "cond 2 2#2 0 0 1f|2f"),
 )
 
 _POINTWISE = (
-    _binary("sub", "sub", "x less a multiple (1) of y.", "sub(5 6;1 2)|4 4", options="alpha:number"),
+    _binary(
+        "sub", "sub", "x less a multiple (1) of y.", "sub(5 6;1 2)|4 4", options="alpha:number"
+    ),
     _binary("bitwiseand", "bitwise_and", "Bits that are set in both.", "bitwiseand(6;3)|2"),
     _binary("bitwiseor", "bitwise_or", "Bits that are set in either.", "bitwiseor(6;3)|7"),
-    _binary("bitwisexor", "bitwise_xor", "Bits that are set in one of the two.", "bitwisexor(6;3)|5"),
-    _binary("leftshift", "bitwise_left_shift", "The bits of x moved up by y.", "leftshift(1 2;3)|8 16"),
-    _binary("rightshift", "bitwise_right_shift", "The bits of x moved down by y.", "rightshift(8 16;3)|1 2"),
+    _binary(
+        "bitwisexor", "bitwise_xor", "Bits that are set in one of the two.", "bitwisexor(6;3)|5"
+    ),
+    _binary(
+        "leftshift", "bitwise_left_shift", "The bits of x moved up by y.", "leftshift(1 2;3)|8 16"
+    ),
+    _binary(
+        "rightshift",
+        "bitwise_right_shift",
+        "The bits of x moved down by y.",
+        "rightshift(8 16;3)|1 2",
+    ),
     _binary("logicaland", "logical_and", "Are both true?", "logicaland(0011b;0101b)|0001b"),
     _binary("logicalor", "logical_or", "Is either true?", "logicalor(0011b;0101b)|0111b"),
-    _binary("floordiv", "floor_divide", "x divided by y, rounded down.", "floordiv(7 -7;2)|3 -4",
-            half=guard.divisor),
-    _binary("copysign", "copysign", "The size of x with the sign of y.", "copysign(1 2f;-1 1f)|-1 2f"),
-    _binary("nextafter", "nextafter", "The next number after x towards y.", "0<nextafter(0f;1f)|1b"),
+    _binary(
+        "floordiv",
+        "floor_divide",
+        "x divided by y, rounded down.",
+        "floordiv(7 -7;2)|3 -4",
+        half=guard.divisor,
+    ),
+    _binary(
+        "copysign", "copysign", "The size of x with the sign of y.", "copysign(1 2f;-1 1f)|-1 2f"
+    ),
+    _binary(
+        "nextafter", "nextafter", "The next number after x towards y.", "0<nextafter(0f;1f)|1b"
+    ),
     _binary("hypot", "hypot", "The square root of the sum of squares.", "hypot(3f;4f)|5f"),
     _binary("gcd", "gcd", "The greatest common divisor.", "gcd(12 18;8)|4 2"),
     row("lcm", lcm, "The least common multiple.", "lcm(4 6;10)|20 30", inputs=2, inplace=_lcm_),
-    _binary("heaviside", "heaviside", "0 below 0, 1 above, y at 0.", "heaviside(-1 0 1f;.5)|0 0.5 1"),
-    _binary("logaddexp", "logaddexp", "The logarithm of the sum of exponentials.", "logaddexp(0f;0f)|0.6931472", False),
-    _binary("xlogy", "xlogy", "x times the logarithm of y, 0 where x is 0.", "xlogy(0 1f;0 1f)|0 0f"),
+    _binary(
+        "heaviside", "heaviside", "0 below 0, 1 above, y at 0.", "heaviside(-1 0 1f;.5)|0 0.5 1"
+    ),
+    _binary(
+        "logaddexp",
+        "logaddexp",
+        "The logarithm of the sum of exponentials.",
+        "logaddexp(0f;0f)|0.6931472",
+        False,
+    ),
+    _binary(
+        "xlogy", "xlogy", "x times the logarithm of y, 0 where x is 0.", "xlogy(0 1f;0 1f)|0 0f"
+    ),
     _unary("square", "square", "x times x.", "square 2 3|4 9"),
     _unary("exp2", "exp2", "2 to the power x.", "exp2 2 3f|4 8f"),
     _unary("asinh", "asinh", "Inverse hyperbolic sine.", "asinh 0 1f|0 0.8813736"),
@@ -126,35 +255,76 @@ _POINTWISE = (
     _unary("deg2rad", "deg2rad", "Degrees as radians.", "deg2rad 0 180f|0 3.141593"),
     _unary("rad2deg", "rad2deg", "Radians as degrees.", "rad2deg 0 1f|0 57.29578"),
     _unary("signbit", "signbit", "Is the sign negative?", "signbit -1 1f|10b", False),
-    row("logit", "logit", "The logarithm of x divided by 1-x; eps keeps x from 0 and 1.", "logit .5 .75|0 1.098612",
-         options="eps:float", inplace="logit_"),
-    row("nantonum", "nan_to_num", "Nulls as 0 and infinities as the largest numbers, or as the values given.",
-         "nantonum(0n 1 0w;0;9)|0 1 9f", options="nan:number posinf:number neginf:number", inplace="nan_to_num_"),
+    row(
+        "logit",
+        "logit",
+        "The logarithm of x divided by 1-x; eps keeps x from 0 and 1.",
+        "logit .5 .75|0 1.098612",
+        options="eps:float",
+        inplace="logit_",
+    ),
+    row(
+        "nantonum",
+        "nan_to_num",
+        "Nulls as 0 and infinities as the largest numbers, or as the values given.",
+        "nantonum(0n 1 0w;0;9)|0 1 9f",
+        options="nan:number posinf:number neginf:number",
+        inplace="nan_to_num_",
+    ),
 )
 
 
-def _like(name: str, target: str | Callable[..., Any], doc: str, example: str, options: str = "") -> Row:
+def _like(
+    name: str, target: str | Callable[..., Any], doc: str, example: str, options: str = ""
+) -> Row:
     return row(name, target, doc, example, options=f"{options} dtype:dtype", out=False)
 
 
 _LIKE = (
-    _like("zeroslike", "zeros_like", "Zeros of the size, type and device of x, or of a data type.",
-          "zeroslike 2 2#1 2 3 4e|0 0\\n0 0"),
-    _like("oneslike", "ones_like", "Ones of the size, type and device of x, or of a data type.",
-          "oneslike 5 6 7|1 1 1"),
-    _like("fulllike", full_like, "A value in all elements of the size, type and device of x, or of a data type.",
-          "fulllike(1 2e;.5)|0.5 0.5e", "value:scalar*"),
-    _like("randlike", "rand_like", "Numbers from 0 to below 1 drawn at random, of the size, type and device of x.",
-          "randlike[2 3#0e]within 0 1e|111b\\n111b"),
-    _like("randnlike", "randn_like", "Numbers of the standard normal distribution, of the size, type and device of x.",
-          "count randnlike 1 2 3e|3"),
+    _like(
+        "zeroslike",
+        "zeros_like",
+        "Zeros of the size, type and device of x, or of a data type.",
+        "zeroslike 2 2#1 2 3 4e|0 0\\n0 0",
+    ),
+    _like(
+        "oneslike",
+        "ones_like",
+        "Ones of the size, type and device of x, or of a data type.",
+        "oneslike 5 6 7|1 1 1",
+    ),
+    _like(
+        "fulllike",
+        full_like,
+        "A value in all elements of the size, type and device of x, or of a data type.",
+        "fulllike(1 2e;.5)|0.5 0.5e",
+        "value:scalar*",
+    ),
+    _like(
+        "randlike",
+        "rand_like",
+        "Numbers from 0 to below 1 drawn at random, of the size, type and device of x.",
+        "randlike[2 3#0e]within 0 1e|111b\\n111b",
+    ),
+    _like(
+        "randnlike",
+        "randn_like",
+        "Numbers of the standard normal distribution, of the size, type and device of x.",
+        "count randnlike 1 2 3e|3",
+    ),
 )
 
 ROWS = (*CHOOSING, *PARTS, *_SEARCH, *_POINTWISE, *_LIKE)
 register(ROWS, "kapi.math.indexing")
 
 
-@api("einsum", "einsum(equation;x;y;..)", topic="kapi.math.indexing", target="torch.einsum", since="torch")
+@api(
+    "einsum",
+    "einsum(equation;x;y;..)",
+    topic="kapi.math.indexing",
+    target="torch.einsum",
+    since="torch",
+)
 def einsum(x: Value) -> Value:
     """Sums of products of tensors and arrays over the indices that an equation names.
 
@@ -164,8 +334,10 @@ def einsum(x: Value) -> Value:
     """
     args = items(x)
     if len(args) < 2 or args[0].__class__ is not Vec or args[0].t != T.C:
-        raise QError("einsum: expecting an equation and tensors or arrays, given "
-                     + (kname(args[0]) if args else "nothing"))
+        raise QError(
+            "einsum: expecting an equation and tensors or arrays, given "
+            + (kname(args[0]) if args else "nothing")
+        )
     tensors, wrap = inputs(args[1:])
     return wrapped(torch.einsum(args[0].a.tobytes().decode("latin-1"), *tensors), wrap)
 
@@ -173,9 +345,14 @@ def einsum(x: Value) -> Value:
 _PADDING = option_words("batchfirst/batch_first:flag value/padding_value:scalar")
 
 
-@api("padsequence", "padsequence(x;y;..[;batchfirst;value])", "padsequence(vector[;batchfirst;value])",
-     topic="kapi.math.indexing",
-     target="torch.nn.utils.rnn.pad_sequence", since="torch")
+@api(
+    "padsequence",
+    "padsequence(x;y;..[;batchfirst;value])",
+    "padsequence(vector[;batchfirst;value])",
+    topic="kapi.math.indexing",
+    target="torch.nn.utils.rnn.pad_sequence",
+    since="torch",
+)
 def padsequence(x: Value) -> Value:
     """Sequences of different lengths as one tensor, the shorter ones filled up with a value (0): a sequence a column,
     with the flag 1b a row.
@@ -189,8 +366,14 @@ def padsequence(x: Value) -> Value:
     4 5 -1
     """
     args = items(x)
-    n = next((i for i, arg in enumerate(args) if not isinstance(arg, KHandle) and (is_atom(arg) or looks_paired(arg))),
-             len(args))
+    n = next(
+        (
+            i
+            for i, arg in enumerate(args)
+            if not isinstance(arg, KHandle) and (is_atom(arg) or looks_paired(arg))
+        ),
+        len(args),
+    )
     options = match("padsequence", _PADDING, args[n:])
     first = args[0] if args else NIL
     if n == 1 and first.__class__ is VectorHandle:
@@ -198,5 +381,7 @@ def padsequence(x: Value) -> Value:
     else:
         tensors, wrap = inputs(args[:n])
     if not tensors or any(tensor is None or not tensor.dim() for tensor in tensors):
-        raise CallError("padsequence", "expecting sequences, each a tensor or array of one dimension or more")
+        raise CallError(
+            "padsequence", "expecting sequences, each a tensor or array of one dimension or more"
+        )
     return wrapped(torch.nn.utils.rnn.pad_sequence(tensors, **options), wrap)

@@ -102,7 +102,9 @@ def _expanded(x: Any, y: Any, z: Any) -> Any:
     return x.expand(y.shape[-2], z.shape[-1]) if not x.dim() and y.dim() == z.dim() == 3 else x
 
 
-def _matrix(name: str, torch_name: str, doc: str, example: str, options: str = "", outputs: int = 1) -> Row:
+def _matrix(
+    name: str, torch_name: str, doc: str, example: str, options: str = "", outputs: int = 1
+) -> Row:
     return Row(name, f"torch.linalg.{torch_name}", doc, example, options=options, outputs=outputs)
 
 
@@ -111,91 +113,292 @@ def _product(name: str, doc: str, example: str, target: str | Callable[..., Any]
 
 
 def _sum(name: str, doc: str, example: str, target: str | Callable[..., Any] = "") -> Row:
-    return Row(name, target or f"torch.{name}", f"A multiple (beta, 1) of x plus a multiple (alpha, 1) of {doc}.",
-               example, inputs=3, options="beta:number alpha:number", inplace=f"{name}_")
+    return Row(
+        name,
+        target or f"torch.{name}",
+        f"A multiple (beta, 1) of x plus a multiple (alpha, 1) of {doc}.",
+        example,
+        inputs=3,
+        options="beta:number alpha:number",
+        inplace=f"{name}_",
+    )
 
 
 _A = "2 2#4 2 2 3f"  # symmetric, positive definite
 _TOL = "atol:tolerance rtol:tolerance hermitian:flag"
 
-_LUN = Row("lun", _unpacked("lun"), "The permutation, lower and upper matrix of what lu gives.",
-    "first lun lu 2 2#1 2 3 4f|0 1\\n1 0", inputs=2, spread=0,
-    options="data/unpack_data:flag pivots/unpack_pivots:flag", outputs=3)
+_LUN = Row(
+    "lun",
+    _unpacked("lun"),
+    "The permutation, lower and upper matrix of what lu gives.",
+    "first lun lu 2 2#1 2 3 4f|0 1\\n1 0",
+    inputs=2,
+    spread=0,
+    options="data/unpack_data:flag pivots/unpack_pivots:flag",
+    outputs=3,
+)
 
 _ROWS = (
     Row("det", "torch.linalg.det", "The determinant.", f"det {_A}|8f"),
-    Row("logdet", "torch.logdet", "The logarithm of the determinant.", "logdet 2 2#1 0 0 1f|0f", out=False),
-    _matrix("slogdet", "slogdet", "The sign and the logarithm of the absolute value of the determinant.",
-            "slogdet 2 2#0 1 1 0f|-1 0f", outputs=2),
-    Row("mrank", _finite("mrank", "matrix_rank"), "The rank, with an absolute and a relative tolerance.",
-        "mrank 2 2#1 2 2 4f|1", options=_TOL),
-    _matrix("chol", "cholesky", "The Cholesky factor, lower unless the flag says upper.", f"chol {_A}|2 0       "
-            "\\n1 1.414214",
-            "upper:flag"),
-    _matrix("cholx", "cholesky_ex", "The Cholesky factor and an error code, which is 0 if the matrix has one.",
-            "last cholx 2 2#1 2 2 1f|2i", "upper:flag check/check_errors:flag", 2),
-    Row("eig", _finite("eig"), "Eigenvalues and eigenvectors, which are complex.",
-        "first first eig 2 2#2 0 0 3f|2 3f", outputs=2),
-    Row("eigvals", _finite("eigvals"), "Eigenvalues, which are complex.", "eigvals 2 2#0 1 -1 0f|0 0 \\n1 -1"),
-    Row("eigh", _hermitian("eigh"), "Eigenvalues and eigenvectors of a Hermitian matrix, of its upper triangle if "
+    Row(
+        "logdet",
+        "torch.logdet",
+        "The logarithm of the determinant.",
+        "logdet 2 2#1 0 0 1f|0f",
+        out=False,
+    ),
+    _matrix(
+        "slogdet",
+        "slogdet",
+        "The sign and the logarithm of the absolute value of the determinant.",
+        "slogdet 2 2#0 1 1 0f|-1 0f",
+        outputs=2,
+    ),
+    Row(
+        "mrank",
+        _finite("mrank", "matrix_rank"),
+        "The rank, with an absolute and a relative tolerance.",
+        "mrank 2 2#1 2 2 4f|1",
+        options=_TOL,
+    ),
+    _matrix(
+        "chol",
+        "cholesky",
+        "The Cholesky factor, lower unless the flag says upper.",
+        f"chol {_A}|2 0       \\n1 1.414214",
+        "upper:flag",
+    ),
+    _matrix(
+        "cholx",
+        "cholesky_ex",
+        "The Cholesky factor and an error code, which is 0 if the matrix has one.",
+        "last cholx 2 2#1 2 2 1f|2i",
+        "upper:flag check/check_errors:flag",
+        2,
+    ),
+    Row(
+        "eig",
+        _finite("eig"),
+        "Eigenvalues and eigenvectors, which are complex.",
+        "first first eig 2 2#2 0 0 3f|2 3f",
+        outputs=2,
+    ),
+    Row(
+        "eigvals",
+        _finite("eigvals"),
+        "Eigenvalues, which are complex.",
+        "eigvals 2 2#0 1 -1 0f|0 0 \\n1 -1",
+    ),
+    Row(
+        "eigh",
+        _hermitian("eigh"),
+        "Eigenvalues and eigenvectors of a Hermitian matrix, of its upper triangle if "
         "the flag says so.",
-        "first eigh 2 2#2 1 1 2f|1 3f", options="upper:flag", outputs=2),
-    Row("eigvalsh", _hermitian("eigvalsh"),
+        "first eigh 2 2#2 1 1 2f|1 3f",
+        options="upper:flag",
+        outputs=2,
+    ),
+    Row(
+        "eigvalsh",
+        _hermitian("eigvalsh"),
         "Eigenvalues of a Hermitian matrix, of its upper triangle if the flag says so.",
-        "eigvalsh 2 2#2 1 1 2f|1 3f", options="upper:flag"),
-    _matrix("qr", "qr", "The QR decomposition; the mode is reduced, complete or r.",
-            "abs first qr 2 2#0 1 1 0f|0 1\\n1 0",
-            "mode:symbol", 2),
-    _matrix("lu", "lu_factor", "The LU decomposition in one matrix, and its pivots.",
-            "last lu 2 2#1 2 3 4f|2 2i",
-            "pivot:flag", 2),
-    _matrix("lux", "lu_factor_ex", "The LU decomposition in one matrix, its pivots, and an error code.",
-            "last lux 2 2#1 2 2 4f|2i", "pivot:flag check/check_errors:flag", 3),
+        "eigvalsh 2 2#2 1 1 2f|1 3f",
+        options="upper:flag",
+    ),
+    _matrix(
+        "qr",
+        "qr",
+        "The QR decomposition; the mode is reduced, complete or r.",
+        "abs first qr 2 2#0 1 1 0f|0 1\\n1 0",
+        "mode:symbol",
+        2,
+    ),
+    _matrix(
+        "lu",
+        "lu_factor",
+        "The LU decomposition in one matrix, and its pivots.",
+        "last lu 2 2#1 2 3 4f|2 2i",
+        "pivot:flag",
+        2,
+    ),
+    _matrix(
+        "lux",
+        "lu_factor_ex",
+        "The LU decomposition in one matrix, its pivots, and an error code.",
+        "last lux 2 2#1 2 2 4f|2i",
+        "pivot:flag check/check_errors:flag",
+        3,
+    ),
     _LUN,
-    _LUN._replace(name="luunpack", target=_unpacked("luunpack"), doc="Another name of lun.",
-                  example="first luunpack lu 2 2#1 2 3 4f|0 1\\n1 0"),
-    Row("svd", _finite("svd"), "The singular value decomposition: U, S and V transposed; reduced if the flag is 0b.",
-        "svd[2 2#3 0 0 2f]1|3 2f", options="full/full_matrices:flag driver:symbol", outputs=3),
-    Row("svdvals", _finite("svdvals"), "The singular values.", "svdvals 2 2#3 0 0 2f|3 2f", options="driver:symbol"),
-    Row("solve", "torch.linalg.solve", "The x of ax=b; of xa=b if the flag is 0b.", f"solve({_A};8 8f)|1 2f",
-        inputs=2, options="left:flag"),
-    Row("trisolve", trisolve, "The x of ax=b with a triangular matrix; upper says which triangle.",
-        "trisolve(2 2#2 1 0 4f;2 1#4 8f;1b)|1\\n2", inputs=2, options="upper:flag* left:flag unitriangular:flag"),
-    Row("cholsolve", "torch.cholesky_solve", "The x of ax=b from the Cholesky factor of a.",
-        f"cholsolve(2 1#8 8f;chol {_A})|1\\n2", inputs=2, options="upper:flag"),
-    Row("lstsq", lstsq, "The least-squares x of ax=b, with residuals, rank and singular values; the method is gels, "
-        "gelsy, gelsd or gelss.", "first lstsq(3 1#1 1 1f;3 1#1 2 3f)|2", inputs=2,
-        options="rcond:float method/driver:symbol", outputs=4, out="copy"),
-    Row("lusolve", lusolve, "The x of ax=b from what lu gives for a.", f"lusolve(2 1#8 8f;lu {_A})|1\\n2", inputs=3,
-        spread=1),
+    _LUN._replace(
+        name="luunpack",
+        target=_unpacked("luunpack"),
+        doc="Another name of lun.",
+        example="first luunpack lu 2 2#1 2 3 4f|0 1\\n1 0",
+    ),
+    Row(
+        "svd",
+        _finite("svd"),
+        "The singular value decomposition: U, S and V transposed; reduced if the flag is 0b.",
+        "svd[2 2#3 0 0 2f]1|3 2f",
+        options="full/full_matrices:flag driver:symbol",
+        outputs=3,
+    ),
+    Row(
+        "svdvals",
+        _finite("svdvals"),
+        "The singular values.",
+        "svdvals 2 2#3 0 0 2f|3 2f",
+        options="driver:symbol",
+    ),
+    Row(
+        "solve",
+        "torch.linalg.solve",
+        "The x of ax=b; of xa=b if the flag is 0b.",
+        f"solve({_A};8 8f)|1 2f",
+        inputs=2,
+        options="left:flag",
+    ),
+    Row(
+        "trisolve",
+        trisolve,
+        "The x of ax=b with a triangular matrix; upper says which triangle.",
+        "trisolve(2 2#2 1 0 4f;2 1#4 8f;1b)|1\\n2",
+        inputs=2,
+        options="upper:flag* left:flag unitriangular:flag",
+    ),
+    Row(
+        "cholsolve",
+        "torch.cholesky_solve",
+        "The x of ax=b from the Cholesky factor of a.",
+        f"cholsolve(2 1#8 8f;chol {_A})|1\\n2",
+        inputs=2,
+        options="upper:flag",
+    ),
+    Row(
+        "lstsq",
+        lstsq,
+        "The least-squares x of ax=b, with residuals, rank and singular values; the method is gels, "
+        "gelsy, gelsd or gelss.",
+        "first lstsq(3 1#1 1 1f;3 1#1 2 3f)|2",
+        inputs=2,
+        options="rcond:float method/driver:symbol",
+        outputs=4,
+        out="copy",
+    ),
+    Row(
+        "lusolve",
+        lusolve,
+        "The x of ax=b from what lu gives for a.",
+        f"lusolve(2 1#8 8f;lu {_A})|1\\n2",
+        inputs=3,
+        spread=1,
+    ),
     _matrix("inverse", "inv", "The inverse.", "inverse 2 2#2 0 0 4f|0.5 0   \\n0   0.25"),
-    Row("pinverse", _finite("pinverse", "pinv"), "The pseudo-inverse, with an absolute and a relative tolerance.",
-        "pinverse 2 2#2 0 0 4f|0.5 0   \\n0   0.25", options=_TOL),
-    Row("cholinverse", "torch.cholesky_inverse", "The inverse from a Cholesky factor.",
-        f"cholinverse chol {_A}|0.375 -0.25\\n-0.25 0.5", options="upper:flag"),
-    Row("power", power, "A matrix to a whole power.", "power(2 2#1 1 1 0;5)|8 5\\n5 3", options="n:long*"),
+    Row(
+        "pinverse",
+        _finite("pinverse", "pinv"),
+        "The pseudo-inverse, with an absolute and a relative tolerance.",
+        "pinverse 2 2#2 0 0 4f|0.5 0   \\n0   0.25",
+        options=_TOL,
+    ),
+    Row(
+        "cholinverse",
+        "torch.cholesky_inverse",
+        "The inverse from a Cholesky factor.",
+        f"cholinverse chol {_A}|0.375 -0.25\\n-0.25 0.5",
+        options="upper:flag",
+    ),
+    Row(
+        "power",
+        power,
+        "A matrix to a whole power.",
+        "power(2 2#1 1 1 0;5)|8 5\\n5 3",
+        options="n:long*",
+    ),
     _product("bmm", "The products of two batches of matrices.", "bmm(1 1 2#1 2;1 2 1#3 4)|11"),
-    Row("Cross", cross, "The cross product, along a dimension (the last).", "Cross(1 0 0;0 1 0)|0 0 1", inputs=2,
-        options="dim:dim"),
+    Row(
+        "Cross",
+        cross,
+        "The cross product, along a dimension (the last).",
+        "Cross(1 0 0;0 1 0)|0 0 1",
+        inputs=2,
+        options="dim:dim",
+    ),
     _product("dot", "The sum of products of two lists.", "dot(2 3;1 10)|32"),
-    _product("householder", "The product of Householder matrices.", "householder(2 1#1 2f;enlist 1f)|0\\n-2",
-             "torch.linalg.householder_product"),
-    _product("matmul", "The matrix product of matrices, lists or batches.", "matmul(1 2 3;4 5 6)|32"),
+    _product(
+        "householder",
+        "The product of Householder matrices.",
+        "householder(2 1#1 2f;enlist 1f)|0\\n-2",
+        "torch.linalg.householder_product",
+    ),
+    _product(
+        "matmul", "The matrix product of matrices, lists or batches.", "matmul(1 2 3;4 5 6)|32"
+    ),
     _product("mm", "The product of two matrices.", "mm(2 2#1 2 3 4;2 2#0 1 1 0)|2 1\\n4 3"),
-    _product("mmt", "The product of a matrix and another one transposed.", "mmt(1 2#1 2;1 2#3 4)|11", mmt),
-    _product("mtm", "The product of a matrix transposed and another one.", "mtm(2 1#1 2;2 1#3 4)|11", mtm),
-    Row("multidot", multidot, "The product of many matrices, in the order that costs least.",
-        "multidot(1 2#1 2f;2 2#0 1 1 0f;2 1#3 4f)|10", inputs=ANY, out=False),
+    _product(
+        "mmt", "The product of a matrix and another one transposed.", "mmt(1 2#1 2;1 2#3 4)|11", mmt
+    ),
+    _product(
+        "mtm", "The product of a matrix transposed and another one.", "mtm(2 1#1 2;2 1#3 4)|11", mtm
+    ),
+    Row(
+        "multidot",
+        multidot,
+        "The product of many matrices, in the order that costs least.",
+        "multidot(1 2#1 2f;2 2#0 1 1 0f;2 1#3 4f)|10",
+        inputs=ANY,
+        out=False,
+    ),
     _product("mv", "The product of a matrix and a list.", "mv(2 2#1 2 3 4;1 10)|21 43"),
-    _product("outer", "Each item of a list times each of another.", "outer(1 2;3 4 5)|3 4 5 \\n6 8 10"),
-    _sum("addbmm", "the sum of the products of batches y and z", "addbmm(1;2 1 1#1 2;2 1 1#3 4)|12", addbmm),
-    _sum("addmm", "the matrix product of y and z", "addmm(10 20;2 2#1 2 3 4;2 2#0 1 1 0)|12 21\\n14 23"),
+    _product(
+        "outer", "Each item of a list times each of another.", "outer(1 2;3 4 5)|3 4 5 \\n6 8 10"
+    ),
+    _sum(
+        "addbmm",
+        "the sum of the products of batches y and z",
+        "addbmm(1;2 1 1#1 2;2 1 1#3 4)|12",
+        addbmm,
+    ),
+    _sum(
+        "addmm",
+        "the matrix product of y and z",
+        "addmm(10 20;2 2#1 2 3 4;2 2#0 1 1 0)|12 21\\n14 23",
+    ),
     _sum("addmv", "the product of matrix y and list z", "addmv(1 2;2 2#1 2 3 4;1 10)|22 45"),
     _sum("addr", "the outer product of lists y and z", "addr(2 2#0 1 2 3;1 2;3 4)|3 5 \\n8 11"),
-    _sum("baddbmm", "the products of batches y and z", "baddbmm(1;2 1 1#1 2;2 1 1#3 4)|4\\n9", baddbmm),
+    _sum(
+        "baddbmm",
+        "the products of batches y and z",
+        "baddbmm(1;2 1 1#1 2;2 1 1#3 4)|4\\n9",
+        baddbmm,
+    ),
 )
+# fmt: off  # a table
 # functions that begin to write before they find that a matrix is of the wrong kind, or that they do not converge
-_FAILING = {"chol", "cholx", "eig", "eigvals", "eigh", "eigvalsh", "lu", "lux", "svd", "svdvals", "solve", "trisolve",
-            "cholsolve", "lusolve", "inverse", "pinverse", "cholinverse", "mrank", "householder", "lun", "luunpack"}
+_FAILING = {
+    "chol",
+    "cholx",
+    "eig",
+    "eigvals",
+    "eigh",
+    "eigvalsh",
+    "lu",
+    "lux",
+    "svd",
+    "svdvals",
+    "solve",
+    "trisolve",
+    "cholsolve",
+    "lusolve",
+    "inverse",
+    "pinverse",
+    "cholinverse",
+    "mrank",
+    "householder",
+    "lun",
+    "luunpack",
+}
+# fmt: on
 ROWS = tuple(row._replace(half=APART) if row.name in _FAILING else row for row in _ROWS)
 register(ROWS, "kapi.math.linalg")

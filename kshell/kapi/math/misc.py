@@ -37,40 +37,113 @@ def flip(x: Any, dims: Any) -> Any:
 
 
 def _triangle(name: str, doc: str, example: str) -> Row:
-    return Row(name, f"torch.{name}", doc, example, options="offset/diagonal:long", inplace=f"{name}_")
+    return Row(
+        name, f"torch.{name}", doc, example, options="offset/diagonal:long", inplace=f"{name}_"
+    )
 
 
 _TYPED = "dim:dim dtype:dtype"
 
 ROWS = (
-    Row("bincount", bincount, "How often each whole number from 0 occurs, or the sum of its weights.",
-        "bincount 4 3 6 3 4|0 0 0 2 2 0 1", more=1, options="bins/minlength:long", out=False),
-    Row("cumprod", along_last("cumprod"), "Cumulative products along a dimension (the last).", "cumprod 1 2 3|1 2 6",
-        options=_TYPED, inplace=_cumulative_("cumprod_")),
-    Row("cumsum", along_last("cumsum"), "Cumulative sums along a dimension (the last).", "cumsum 1 2 3|1 3 6",
-        options=_TYPED, inplace=_cumulative_("cumsum_")),
-    Row("diag", "torch.diag", "The diagonal of a matrix, or a matrix with a list as its diagonal.",
-        "diag 1 2|1 0\\n0 2", options="offset/diagonal:long"),
-    Row("diagflat", "torch.diagflat", "A matrix with the elements of x as its diagonal.",
+    Row(
+        "bincount",
+        bincount,
+        "How often each whole number from 0 occurs, or the sum of its weights.",
+        "bincount 4 3 6 3 4|0 0 0 2 2 0 1",
+        more=1,
+        options="bins/minlength:long",
+        out=False,
+    ),
+    Row(
+        "cumprod",
+        along_last("cumprod"),
+        "Cumulative products along a dimension (the last).",
+        "cumprod 1 2 3|1 2 6",
+        options=_TYPED,
+        inplace=_cumulative_("cumprod_"),
+    ),
+    Row(
+        "cumsum",
+        along_last("cumsum"),
+        "Cumulative sums along a dimension (the last).",
+        "cumsum 1 2 3|1 3 6",
+        options=_TYPED,
+        inplace=_cumulative_("cumsum_"),
+    ),
+    Row(
+        "diag",
+        "torch.diag",
+        "The diagonal of a matrix, or a matrix with a list as its diagonal.",
+        "diag 1 2|1 0\\n0 2",
+        options="offset/diagonal:long",
+    ),
+    Row(
+        "diagflat",
+        "torch.diagflat",
+        "A matrix with the elements of x as its diagonal.",
         "diagflat(1 2;1)|0 1 0\\n0 0 2\\n0 0 0",
-        options="offset:long", out=False),
-    Row("diagonal", "torch.diagonal", "The diagonal of two dimensions (the first two).", "diagonal 2 2#1 2 3 4|1 4",
-        options="offset:long dim1:dim dim2:dim", out=False),
-    Row("flatten", "torch.flatten", "Dimensions from start (0) to end (-1) made one.", "flatten 2 3#til 6|0 1 2 3 4 5",
-        options="start/start_dim:dim end/end_dim:dim", out=False),
-    Row("Flip", flip, "The elements in reverse order along dimensions.",
-        "Flip(2 2#1 2 3 4;0 1)|4 3\\n2 1", options="dims:axes*", out=False),
-    Row("histc", "torch.histc", "The counts of values in bins (100) of one width from low to high, the smallest and "
-        "largest value if both are 0.", "histc(1 2 1 4f;4)|2 1 0 1f",
-        options="bins:long low/min:number high/max:number", half=APART),
-    Row("renorm", "torch.renorm", "The parts along a dimension scaled down to a largest p-norm.",
-        "renorm(2 2#3 4 .3 .4;2;0;1f)|0.6 0.8\\n0.3 0.4", options="p:number* dim:dim* maxnorm:number*",
-        inplace="renorm_"),
-    Row("roll", "torch.roll", "The elements moved on, along dimensions or as one list; what leaves one end comes in "
+        options="offset:long",
+        out=False,
+    ),
+    Row(
+        "diagonal",
+        "torch.diagonal",
+        "The diagonal of two dimensions (the first two).",
+        "diagonal 2 2#1 2 3 4|1 4",
+        options="offset:long dim1:dim dim2:dim",
+        out=False,
+    ),
+    Row(
+        "flatten",
+        "torch.flatten",
+        "Dimensions from start (0) to end (-1) made one.",
+        "flatten 2 3#til 6|0 1 2 3 4 5",
+        options="start/start_dim:dim end/end_dim:dim",
+        out=False,
+    ),
+    Row(
+        "Flip",
+        flip,
+        "The elements in reverse order along dimensions.",
+        "Flip(2 2#1 2 3 4;0 1)|4 3\\n2 1",
+        options="dims:axes*",
+        out=False,
+    ),
+    Row(
+        "histc",
+        "torch.histc",
+        "The counts of values in bins (100) of one width from low to high, the smallest and "
+        "largest value if both are 0.",
+        "histc(1 2 1 4f;4)|2 1 0 1f",
+        options="bins:long low/min:number high/max:number",
+        half=APART,
+    ),
+    Row(
+        "renorm",
+        "torch.renorm",
+        "The parts along a dimension scaled down to a largest p-norm.",
+        "renorm(2 2#3 4 .3 .4;2;0;1f)|0.6 0.8\\n0.3 0.4",
+        options="p:number* dim:dim* maxnorm:number*",
+        inplace="renorm_",
+    ),
+    Row(
+        "roll",
+        "torch.roll",
+        "The elements moved on, along dimensions or as one list; what leaves one end comes in "
         "at the other.",
-        "roll(1 2 3 4;1)|4 1 2 3", options="shifts:dims* dims:dims", out=False),
-    Row("tensordot", tensordot, "The sum of products over dimensions: a number of them, or those of x and those of y.",
-        "tensordot(2 2#1 2 3 4;2 2#0 1 1 0;2)|5", inputs=2, options="dim/dims:axes dim2/other:axes", out=False),
+        "roll(1 2 3 4;1)|4 1 2 3",
+        options="shifts:dims* dims:dims",
+        out=False,
+    ),
+    Row(
+        "tensordot",
+        tensordot,
+        "The sum of products over dimensions: a number of them, or those of x and those of y.",
+        "tensordot(2 2#1 2 3 4;2 2#0 1 1 0;2)|5",
+        inputs=2,
+        options="dim/dims:axes dim2/other:axes",
+        out=False,
+    ),
     Row("trace", "torch.trace", "The sum of the diagonal.", "trace 3 3#til 9|12", out=False),
     _triangle("tril", "The lower triangle, zeros above it.", "tril 3 3#1|1 0 0\\n1 1 0\\n1 1 1"),
     _triangle("triu", "The upper triangle, zeros below it.", "triu 3 3#1|1 1 1\\n0 1 1\\n0 0 1"),

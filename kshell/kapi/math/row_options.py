@@ -69,11 +69,18 @@ def _tensor_options(x: Value) -> Any:
 
 # the types of options: how each is read (None if x is not one) and what messages call it
 TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
-    "long": (long_of, "long scalar"), "dim": (long_of, "long scalar"), "dims": (dims, "long scalar or list"),
+    "long": (long_of, "long scalar"),
+    "dim": (long_of, "long scalar"),
+    "dims": (dims, "long scalar or list"),
     "axes": (longs_of, "long scalar or list"),
-    "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
-    "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
-    "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
+    "number": (_number, "number"),
+    "scalar": (_scalar, "number or boolean"),
+    "tolerance": (number_of, "number"),
+    "float": (_float, "double scalar"),
+    "flag": (flag_of, "boolean"),
+    "dtype": (_dtype, "data type"),
+    "symbol": (name_of, "symbol"),
+    "options": (_tensor_options, "tensor options"),
     "pad": (_pad, "long scalar or list, `same or `valid"),
 }
 
@@ -90,7 +97,11 @@ def option_words(text: str) -> tuple[MathOption, ...]:
 
 def null_bound(x: Value) -> bool:
     """Is x a null number: no bound?"""
-    return x is NULL_J or (isinstance(x, float) and x != x) or (getattr(x, "v", 0.0) != getattr(x, "v", 0.0))
+    return (
+        x is NULL_J
+        or (isinstance(x, float) and x != x)
+        or (getattr(x, "v", 0.0) != getattr(x, "v", 0.0))
+    )
 
 
 def _left_out(x: Value, option: MathOption) -> bool:
@@ -105,7 +116,9 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
     values: dict[str, Any] = {}
     at = 0
     paired = (
-        bool(given) and looks_paired(given[-1]) and not any(option.read(given[-1]) is not None for option in options)
+        bool(given)
+        and looks_paired(given[-1])
+        and not any(option.read(given[-1]) is not None for option in options)
     )
     for x in given[:-1] if paired else given:
         start = at
@@ -139,7 +152,10 @@ def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, An
         option = known.get(key)
         if option is None:
             rest = ", ".join(known)
-            raise QError(f"{name} option: {key} not recognized, " + (f"expecting {rest}" if rest else "there is none"))
+            raise QError(
+                f"{name} option: {key} not recognized, "
+                + (f"expecting {rest}" if rest else "there is none")
+            )
         parsed = option.named(value)
         if parsed is None:
             raise CallError(name, at=key, expected=option.words, given=kname(value))

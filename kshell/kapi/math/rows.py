@@ -100,9 +100,16 @@ def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[An
         if tensor.__class__ in _PLAIN:
             own = _OWN[tensor.__class__]()
             kind = own if base is None else torch.result_type(base, tensor)
-            if base is not None and i not in numbers and kind.is_floating_point and not base.dtype.is_floating_point:
+            if (
+                base is not None
+                and i not in numbers
+                and kind.is_floating_point
+                and not base.dtype.is_floating_point
+            ):
                 kind = own
-            tensors[i] = torch.scalar_tensor(tensor, dtype=kind, device=None if like is None else like.device)
+            tensors[i] = torch.scalar_tensor(
+                tensor, dtype=kind, device=None if like is None else like.device
+            )
     return tensors, like is not None
 
 
@@ -115,8 +122,11 @@ def _base(tensors: Sequence[Any]) -> Any:
 
 
 # the classes of plain numbers, and the tensor types of their own
-_OWN: dict[type, Callable[[], Any]] = {int: lambda: torch.int64, float: lambda: torch.float64,
-                                       bool: lambda: torch.bool}
+_OWN: dict[type, Callable[[], Any]] = {
+    int: lambda: torch.int64,
+    float: lambda: torch.float64,
+    bool: lambda: torch.bool,
+}
 _PLAIN = frozenset(_OWN)
 
 
@@ -160,19 +170,26 @@ def wrapped(r: Any, wrap: bool) -> Value:
     return TensorHandle(r) if wrap else to_q(r, copy=False)
 
 
-def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any], out: Any,
-          row: Row | None = None) -> None:
+def write(
+    fn: Callable[..., Any],
+    tensors: Sequence[Any],
+    options: dict[str, Any],
+    out: Any,
+    row: Row | None = None,
+) -> None:
     """Run fn, of a row unless it cannot fail half way, with its result going into a tensor handle, or several becoming
     the first tensors of a vector. An undefined one simply takes the result. A call that fails leaves all as it was."""
     into = out.get()
     if out.__class__ is VectorHandle:
         results = list(fn(*tensors, **options))
-        into[:len(results)] = results
+        into[: len(results)] = results
         return
     if into is None:
         out.obj = fn(*tensors, **options)
         return
-    half, copy, apart = (row.half, row.out == "copy", False) if row is not None else (None, False, False)
+    half, copy, apart = (
+        (row.half, row.out == "copy", False) if row is not None else (None, False, False)
+    )
     if row is not None and half is not None and not copy and guard.large((into,)):
         half(row.name, *tensors, **options, outs=(into,))
         half, apart = None, half is APART
@@ -199,7 +216,9 @@ def _output(row: Row, rest: list[Value]) -> Any:
         return rest.pop()
     if is_empty(last):
         if not row.inplace:
-            if last is not NIL and any(word.read in (dims, longs_of) for word in option_words(row.options)):
+            if last is not NIL and any(
+                word.read in (dims, longs_of) for word in option_words(row.options)
+            ):
                 return None
             raise CallError(row.name, "not available in place")
         rest.pop()
@@ -223,7 +242,9 @@ def _two(x: Value) -> list[Any] | None:
     else:
         return None
     return (
-        [TensorHandle(part) if isinstance(part, torch.Tensor) else part for part in parts] if len(parts) == 2 else None
+        [TensorHandle(part) if isinstance(part, torch.Tensor) else part for part in parts]
+        if len(parts) == 2
+        else None
     )
 
 
@@ -232,16 +253,24 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
     if row.spread is not None:
         args = list(items(x)) if x.__class__ is not VectorHandle else [x]
         if row.spread < len(args):
-            args[row.spread:row.spread + 1] = _two(args[row.spread]) or [args[row.spread]]
+            args[row.spread : row.spread + 1] = _two(args[row.spread]) or [args[row.spread]]
         if len(args) >= row.inputs:
             return args
         raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(args)}")
     if row.more:
         args = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
         return args if len(args) >= row.inputs else arguments(row.name, row.inputs, x)
-    if required and row.inputs == 1 and isinstance(x, List):  # a whole array alone would lack what must be given
+    if (
+        required and row.inputs == 1 and isinstance(x, List)
+    ):  # a whole array alone would lack what must be given
         return items(x) or arguments(row.name, 1, x)
-    if required and row.inputs == 1 and x.__class__ is Vec and x.t == T.J and len(x) == 1 + _needed(row):
+    if (
+        required
+        and row.inputs == 1
+        and x.__class__ is Vec
+        and x.t == T.J
+        and len(x) == 1 + _needed(row)
+    ):
         return items(x)  # as long as the input and what must be given: `mvlgamma 5 2`
     return arguments(row.name, row.inputs, x)
 
@@ -276,18 +305,28 @@ def function(row: Row) -> Callable[[Value], Value]:
             a, b = x.items
             if a.__class__ is TensorHandle and b.__class__ is TensorHandle and not required:
                 return wrapped(fn(as_tensor(a), as_tensor(b)), True)
-            if a.__class__ is TensorHandle and b.__class__ in _PLAIN and 1 in row.numbers and row.half is None:
+            if (
+                a.__class__ is TensorHandle
+                and b.__class__ in _PLAIN
+                and 1 in row.numbers
+                and row.half is None
+            ):
                 return TensorHandle(fn(as_tensor(a), b))
         if n == ANY:
             tensors, wrap = _all_inputs(name, x)
             return wrapped(fn(*tensors), wrap)
         args = list(_given(row, x, required))
-        if n == 1 and len(args) > 1 and not (options or lead) and all(is_list(arg) and len(arg) for arg in args):
+        if (
+            n == 1
+            and len(args) > 1
+            and not (options or lead)
+            and all(is_list(arg) and len(arg) for arg in args)
+        ):
             to_tensor(x)  # lists that are no array: it says why
         before: dict[str, Any] = {}
         if lead:
-            before = match(name, lead, args[1:1 + len(lead)])
-            args[1:1 + len(lead)] = []
+            before = match(name, lead, args[1 : 1 + len(lead)])
+            args[1 : 1 + len(lead)] = []
             arguments(name, n, List(args))
         k = n
         while k < min(n + row.more, len(args)) and _is_data(args[k]):
@@ -345,7 +384,7 @@ def forms(row: Row) -> tuple[str, ...]:
         return row.forms
     if row.inputs == ANY:
         return (f"{row.name}(x;y;..)", f"{row.name} vector")
-    inputs_given = ["x", "y", "z"][:row.inputs]
+    inputs_given = ["x", "y", "z"][: row.inputs]
     inputs_given[1:1] = [word.name for word in option_words(row.lead)]
     names = [*inputs_given, *(word.name for word in option_words(row.options))]
     full = f"{row.name}({';'.join(names)})" if len(names) > 1 else f"{row.name} {names[0]}"

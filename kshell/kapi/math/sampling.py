@@ -10,7 +10,11 @@ from kshell.kapi.math.rows import Row, register
 
 def multinomial(x: Any, n: int | None = None, **options: Any) -> Any:
     """torch.multinomial; one sample, without a dimension of its own, unless a number is asked for."""
-    return torch.multinomial(x, n, **options) if n is not None else torch.multinomial(x, 1, **options).squeeze(-1)
+    return (
+        torch.multinomial(x, n, **options)
+        if n is not None
+        else torch.multinomial(x, 1, **options).squeeze(-1)
+    )
 
 
 def _bernoulli(x: Any) -> None:
@@ -18,10 +22,22 @@ def _bernoulli(x: Any) -> None:
 
 
 ROWS = (
-    Row("bernoulli", "torch.bernoulli", "0 or 1, 1 with the probability that x gives.", "bernoulli 0 1 1 0f|0 1 1 0f",
-        inplace=_bernoulli, out="copy"),
-    Row("multinomial", multinomial, "Indices of weights, n (1) of each row, drawn as often as the weights say; with "
-        "replacement if the flag is set.", "multinomial(0 1 0f;3;1b)|1 1 1", options="n:long replace/replacement:flag",
-        out="copy"),
+    Row(
+        "bernoulli",
+        "torch.bernoulli",
+        "0 or 1, 1 with the probability that x gives.",
+        "bernoulli 0 1 1 0f|0 1 1 0f",
+        inplace=_bernoulli,
+        out="copy",
+    ),
+    Row(
+        "multinomial",
+        multinomial,
+        "Indices of weights, n (1) of each row, drawn as often as the weights say; with "
+        "replacement if the flag is set.",
+        "multinomial(0 1 0f;3;1b)|1 1 1",
+        options="n:long replace/replacement:flag",
+        out="copy",
+    ),
 )
 register(ROWS, "kapi.math.sampling")

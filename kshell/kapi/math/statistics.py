@@ -101,7 +101,11 @@ def activities(found: Sequence[Any]) -> list[Value]:
         if numbers is not None:
             places.setdefault(numbers.device, []).append(i)
     for value in places.values():
-        table[value] = torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in value]).cpu().numpy()
+        table[value] = (
+            torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in value])
+            .cpu()
+            .numpy()
+        )
     bad = np.where(np.isnan(table[:, 3]), NULL_J.v, np.nan_to_num(table[:, 3])).astype(np.int64)
     return [*(floats(np.ascontiguousarray(c)) for c in table.T[:3]), longs(bad)]
 
@@ -119,7 +123,7 @@ def _norms(values: Sequence[Any]) -> list[Any]:
     for i, value in enumerate(values):
         count += value.numel()
         if count >= _LONG or i == len(values) - 1:
-            norms += torch._foreach_norm(values[start:i + 1])
+            norms += torch._foreach_norm(values[start : i + 1])
             start, count = i + 1, 0
             if PENDING:
                 stop_here()
@@ -164,7 +168,7 @@ def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
     bad = np.array([math.nan if tensor is None else 0.0 for tensor in tensors])
     for i in np.flatnonzero(~np.isfinite(sizes)).tolist():
         if tensors[i] is not None:
-            bad[i] = _bad([_values(tensors[i])], sizes[i:i + 1])[0]
+            bad[i] = _bad([_values(tensors[i])], sizes[i : i + 1])[0]
     return [floats(sizes), _counts(bad)]
 
 

@@ -76,8 +76,20 @@ def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
 # ------------------------------------------------------------------ module
 
 
-@api("module", "module spec", "module ptr", "module(ptr;flag)", "module(ptr;spec)", "module(ptr;depth;spec)",
-     "module(ptr;module)", "module(ptr;depth;module)", "module model", "module optimizer", held=True, effect="reads1")
+@api(
+    "module",
+    "module spec",
+    "module ptr",
+    "module(ptr;flag)",
+    "module(ptr;spec)",
+    "module(ptr;depth;spec)",
+    "module(ptr;module)",
+    "module(ptr;depth;module)",
+    "module model",
+    "module optimizer",
+    held=True,
+    effect="reads1",
+)
 def module(x: Value) -> Value:
     """Make a module, add to one, or get its definition.
 
@@ -110,7 +122,9 @@ def module(x: Value) -> Value:
             return _with_module(first, args[1:])
         if len(args) == 1 and isinstance(first, ModelHandle | OptimizerHandle):
             return module_handle(module_behind(first, "module"))
-        raise CallError("module", f"unrecognized arg(s), {kname(first)}", given=SAID, expected=UNSAID)
+        raise CallError(
+            "module", f"unrecognized arg(s), {kname(first)}", given=SAID, expected=UNSAID
+        )
     if is_empty(x):
         raise CallError("module", "empty list", expected=UNSAID)
     built = define(x)
@@ -136,7 +150,9 @@ def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
         else:
             define(rest[1], m, rest[0])
     else:
-        raise QError(f"module: {type_name(m)} given as 1st arg, but unable to parse remaining arg(s)")
+        raise QError(
+            f"module: {type_name(m)} given as 1st arg, but unable to parse remaining arg(s)"
+        )
     return NIL
 
 
@@ -203,7 +219,9 @@ def state(x: Value) -> Value:
     flag = flag_of(args[1]) if len(args) == 2 else None
     h = handle(args[0]) if args else None
     if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
-        raise CallError("state", expecting="module, loss, optimizer or model and optional flag", given=kname(x))
+        raise CallError(
+            "state", expecting="module, loss, optimizer or model and optional flag", given=kname(x)
+        )
     return ask("state", h, every_option() if flag is None else flag)
 
 
@@ -343,14 +361,18 @@ def _dtype(h: KHandle) -> Value:
 def _ktype(h: KHandle) -> Value:
     """The letters of q types by parameter name."""
     named = _named(h)
-    return symdict(list(named), [char(T.TYPE[ktype_of(value.dtype)].char) for value in named.values()])
+    return symdict(
+        list(named), [char(T.TYPE[ktype_of(value.dtype)].char) for value in named.values()]
+    )
 
 
 @behaviour("gradient", ModuleHandle, LossHandle, ModelHandle)
 def _gradient(h: KHandle) -> Value:
     """By parameter name, whether gradients are calculated."""
     named = _named(h)
-    return symdict(list(named), [sym("grad" if value.requires_grad else "nograd") for value in named.values()])
+    return symdict(
+        list(named), [sym("grad" if value.requires_grad else "nograd") for value in named.values()]
+    )
 
 
 @behaviour("gradflag", ModuleHandle, LossHandle, ModelHandle)
@@ -361,8 +383,11 @@ def _gradflag(h: KHandle, select: Value = None, *rest: Value) -> Value:
         wanted = names_of(select)
         missing = [n for n in wanted or [""] if n not in named]
         if wanted is None or missing:
-            raise QError(f"gradflag: no parameter `{missing[0]}" if wanted else
-                         f"gradflag: expected parameter name(s), given {kname(select)}")
+            raise QError(
+                f"gradflag: no parameter `{missing[0]}"
+                if wanted
+                else f"gradflag: expected parameter name(s), given {kname(select)}"
+            )
         named = {n: named[n] for n in wanted}
     if rest:
         flag = need(flag_of(rest[0]), "gradflag", "boolean scalar", rest[0])
@@ -404,8 +429,12 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
             part._parameters.update(own)
             part._buffers.update(buffers)
         raise
-    was = {key: (part._parameters[name], data.dtype) for key, (_, data, _, part, name) in before.items()
-           if part._parameters[name].device != data.device or part._parameters[name].dtype != data.dtype}
+    was = {
+        key: (part._parameters[name], data.dtype)
+        for key, (_, data, _, part, name) in before.items()
+        if part._parameters[name].device != data.device
+        or part._parameters[name].dtype != data.dtype
+    }
     if was:
         for optimizer in live_optimizers():
             if any(id(param) in was for param in optimizer.parameters()):
@@ -416,10 +445,18 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
 def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
     """Move a module to a device, change the type of its floating-point tensors or their memory format, in place."""
     if options.layout == "sparse" or options.grad is not None or options.pinned is not None:
-        raise CallError("to", "converts device, type & memory format of a module, but cannot be used for layout, "
-                        "gradient or pinned memory", given=SAID, expected=UNSAID)
+        raise CallError(
+            "to",
+            "converts device, type & memory format of a module, but cannot be used for layout, "
+            "gradient or pinned memory",
+            given=SAID,
+            expected=UNSAID,
+        )
     form = {} if options.memory is None else {"memory_format": memory_format(options.memory)}
-    move(h.obj, lambda m: m.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form))
+    move(
+        h.obj,
+        lambda m: m.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form),
+    )
     return NIL
 
 
@@ -444,14 +481,21 @@ def moduletypes(x: Value) -> Value:
     """
     args = items(x)
     if not args or len(args) > 2:
-        raise QError("moduletypes: expecting 1-2 arguments, e.g. module or (module;types), but "
-                     f"{len(args)} args supplied")
-    types = {name: type_name(submodule) for name, submodule in module_behind(args[0], "moduletypes").named_modules()}
+        raise QError(
+            "moduletypes: expecting 1-2 arguments, e.g. module or (module;types), but "
+            f"{len(args)} args supplied"
+        )
+    types = {
+        name: type_name(submodule)
+        for name, submodule in module_behind(args[0], "moduletypes").named_modules()
+    }
     if len(args) == 1:
         return symdict(list(types), [sym(value) for value in types.values()])
     wanted = names_of(args[1])
     if wanted is None:
-        raise CallError("moduletypes", expecting="2nd arg of module types(symbols)", given=kname(args[1]))
+        raise CallError(
+            "moduletypes", expecting="2nd arg of module types(symbols)", given=kname(args[1])
+        )
     for t in wanted:
         entry_of(t)
     types = {key: value for key, value in types.items() if value in wanted}

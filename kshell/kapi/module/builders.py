@@ -61,10 +61,16 @@ def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]
         at = len(args) - 1
         if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(args[-1]):
             return list(args), []
-        if args[-1].__class__ is List and not args[-1].items:  # `()`: no pairs, or an option that is left out
+        if (
+            args[-1].__class__ is List and not args[-1].items
+        ):  # `()`: no pairs, or an option that is left out
             return list(args[:-1]), []
-    if len(args) > 1 and all(arg.__class__ is Sym for arg in args) and len(args) % 2 == 0 and not (
-            entry.options and entry.options[0].type == "symbol"):
+    if (
+        len(args) > 1
+        and all(arg.__class__ is Sym for arg in args)
+        and len(args) % 2 == 0
+        and not (entry.options and entry.options[0].type == "symbol")
+    ):
         return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
     return split(args)
 
@@ -89,8 +95,10 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
     if x.__class__ is DictHandle:
         return dict(x.get())
     if x.__class__ is not Dict:
-        raise QError("module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
-                     f"given {kname(x)}")
+        raise QError(
+            "module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
+            f"given {kname(x)}"
+        )
     return {item.s: own_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
 
 
@@ -99,7 +107,9 @@ def parmdict(entry: Entry, given: Given) -> Any:
     parameter = torch.nn.Parameter
     return torch.nn.ParameterDict(
         {
-            key: value if isinstance(value, parameter) else parameter(value, requires_grad=value.is_floating_point())
+            key: value
+            if isinstance(value, parameter)
+            else parameter(value, requires_grad=value.is_floating_point())
             for key, value in given.items()
         }
     )
@@ -130,8 +140,11 @@ def prelu_place(positional: Sequence[Value]) -> list[str]:
 
 def pad_place(positional: Sequence[Value]) -> list[str]:
     """Sizes and mode, then the value, which may follow the sizes at once."""
-    return ["pad", "value", "mode"] if len(positional) == 2 and positional[1].__class__ is not Sym \
+    return (
+        ["pad", "value", "mode"]
+        if len(positional) == 2 and positional[1].__class__ is not Sym
         else ["pad", "mode", "value"]
+    )
 
 
 def embedbag_place(positional: Sequence[Value]) -> list[str]:
@@ -140,7 +153,7 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
     order = [*head, "maxnorm", "p", "scale", "mode", "sparse", "padindex"]
     count = len(positional)
     if 1 < count < 6 and positional[-1].__class__ is Sym:
-        return [*order[:count - 1], "mode"]
+        return [*order[: count - 1], "mode"]
     return order
 
 
@@ -148,7 +161,12 @@ def embed(entry: Entry, given: Given) -> Any:
     """An embedding from rows and columns, or from given weights, which may be frozen."""
     cls = getattr(nn.tables, class_of(entry).__name__)
     kw = torch_args(
-        entry, {key: value for key, value in given.items() if key not in ("rows", "cols", "weight", "freeze")}
+        entry,
+        {
+            key: value
+            for key, value in given.items()
+            if key not in ("rows", "cols", "weight", "freeze")
+        },
     )
     weight = given.get("weight")
     sizes: Given = {k: given.get(k) for k in ("rows", "cols")}
@@ -164,7 +182,9 @@ def embed(entry: Entry, given: Given) -> Any:
             raise CallError(entry.name, "weight matrix is not floating point")
         for key, n in zip(sizes, weight.shape, strict=True):
             if sizes[key] not in (None, n):
-                raise QError(f"{entry.name}: {key} = {sizes[key]} but weights are {list(weight.shape)}")
+                raise QError(
+                    f"{entry.name}: {key} = {sizes[key]} but weights are {list(weight.shape)}"
+                )
         m = cls(*weight.shape, _weight=weight.detach(), **kw)
     if weight is not None or "freeze" in given:
         m.from_weights = True
@@ -203,7 +223,9 @@ def avgpool1d(entry: Entry, given: Given) -> Any:
     return m if divisor is None else nn.shape.AvgPool1d(m, divisor)
 
 
-AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {"divisor": lambda m: getattr(m, "divisor_override", None)}
+AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {
+    "divisor": lambda m: getattr(m, "divisor_override", None)
+}
 
 
 def pad(entry: Entry, given: Given) -> Any:
@@ -232,7 +254,10 @@ def upsample(entry: Entry, given: Given) -> Any:
     """Resizing: to a size or by a scale."""
     size_or_scale(entry, given)
     given = {key: value for key, value in given.items() if value != ()}
-    options = {key: value[0] if isinstance(value, tuple) and len(value) == 1 else value for key, value in given.items()}
+    options = {
+        key: value[0] if isinstance(value, tuple) and len(value) == 1 else value
+        for key, value in given.items()
+    }
     if options.get("mode") == "nearestexact":
         options["mode"] = "nearest-exact"
     return _plain(entry, options)
@@ -254,7 +279,9 @@ def upsample_mode(m: Any) -> str:
 # ------------------------------------------------------------------ attention and transformers
 
 ATTENTION_READ: dict[str, Callable[[Any], Any]] = {
-    "bias": lambda m: m.in_proj_bias is not None, "addbias": lambda m: m.bias_k is not None}
+    "bias": lambda m: m.in_proj_bias is not None,
+    "addbias": lambda m: m.bias_k is not None,
+}
 
 
 def _activation(m: Any) -> str:
@@ -263,11 +290,15 @@ def _activation(m: Any) -> str:
 
 
 LAYER_READ: dict[str, Callable[[Any], Any]] = {
-    "in": lambda m: m.self_attn.embed_dim, "heads": lambda m: m.self_attn.num_heads,
-    "dim": lambda m: m.linear1.out_features, "dropout": lambda m: m.dropout.p, "fn": _activation,
-    "batchfirst": lambda m: m.self_attn.batch_first}
+    "in": lambda m: m.self_attn.embed_dim,
+    "heads": lambda m: m.self_attn.num_heads,
+    "dim": lambda m: m.linear1.out_features,
+    "dropout": lambda m: m.dropout.p,
+    "fn": _activation,
+    "batchfirst": lambda m: m.self_attn.batch_first,
+}
 
-EXAMPLE_LAYER = symdict(["in", "heads", "dim", "dropout", "fn"], [512, 8, 2048, .1, sym("relu")])
+EXAMPLE_LAYER = symdict(["in", "heads", "dim", "dropout", "fn"], [512, 8, 2048, 0.1, sym("relu")])
 
 
 EXAMPLE_NORM = symdict(["shape", "eps", "affine"], [longs([512]), 1e-5, True])
@@ -289,15 +320,24 @@ def _first(kind: str, m: Any) -> Any:
 
 
 CODER_READ: dict[str, dict[str, Callable[[Any], Any]]] = {
-    kind: {f"{kind}layer": lambda m, kind=kind: _first(f"{kind}layer", m),  # type: ignore[misc]
-           "layers": lambda m: m.num_layers, "layernorm": _norm}
-    for kind in ("encoder", "decoder")}
+    kind: {
+        f"{kind}layer": lambda m, kind=kind: _first(f"{kind}layer", m),  # type: ignore[misc]
+        "layers": lambda m: m.num_layers,
+        "layernorm": _norm,
+    }
+    for kind in ("encoder", "decoder")
+}
 
 
 def attention(entry: Entry, given: Given) -> Any:
     """Attention; sizes of keys and values that are not positive are that of the input."""
-    return _plain(entry, {key: None if key in ("kdim", "vdim") and value is not None and value <= 0 else value
-                          for key, value in given.items()})
+    return _plain(
+        entry,
+        {
+            key: None if key in ("kdim", "vdim") and value is not None and value <= 0 else value
+            for key, value in given.items()
+        },
+    )
 
 
 def _part(kind: str, x: Value) -> Any:

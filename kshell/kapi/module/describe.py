@@ -10,7 +10,14 @@ from typing import Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
-from kshell.kapi.module.options import ModuleRecord, as_dict, class_of, live_values, module_record, type_record
+from kshell.kapi.module.options import (
+    ModuleRecord,
+    as_dict,
+    class_of,
+    live_values,
+    module_record,
+    type_record,
+)
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, longs, symdict, table
 from kshell.values.base.core import Dict, Value, sym, sym_vec
@@ -34,7 +41,9 @@ def set_name(m: Any, name: str) -> None:
 
 def _classes() -> dict[type, Entry]:
     if not _CLASSES or _CLASSES[0][0] != registry.version():
-        _CLASSES[:] = [(registry.version(), {class_of(entry): entry for entry in registry.entries("module")})]
+        _CLASSES[:] = [
+            (registry.version(), {class_of(entry): entry for entry in registry.entries("module")})
+        ]
     return _CLASSES[0][1]
 
 
@@ -62,7 +71,13 @@ def label(m: Any) -> str:
     if own := module_record(entry).label:
         return own
     head, _, last = entry.target.rpartition(".")
-    return last if head == "torch.nn" else f"knn::{last}" if head.startswith("kshell") else type(m).__name__
+    return (
+        last
+        if head == "torch.nn"
+        else f"knn::{last}"
+        if head.startswith("kshell")
+        else type(m).__name__
+    )
 
 
 def pytorch_name(entry: Entry) -> str:
@@ -100,12 +115,21 @@ def definition(m: Any, every: bool = True, state: bool = False) -> Value:
     single module, a table with a row a module for a container."""
     names = ["depth", "module", "name", "options"] + (["parms", "buffers"] if state else [])
     if not is_container(m) and next(m.children(), None) is None:
-        return symdict(names, _row(m, 0, name_of_module(m), every, _Shared() if state else None, ""))
+        return symdict(
+            names, _row(m, 0, name_of_module(m), every, _Shared() if state else None, "")
+        )
     rows: list[list[Value]] = []
     _walk(m, 0, name_of_module(m), every, _Shared() if state else None, "", rows)
     cols = list(zip(*rows, strict=True))
-    return table(names, [longs(cols[0]), sym_vec([s.s for s in cols[1]]), sym_vec([s.s for s in cols[2]]),
-                         *(collapse(list(column)) for column in cols[3:])])
+    return table(
+        names,
+        [
+            longs(cols[0]),
+            sym_vec([s.s for s in cols[1]]),
+            sym_vec([s.s for s in cols[2]]),
+            *(collapse(list(column)) for column in cols[3:]),
+        ],
+    )
 
 
 class _Shared(dict[int, str]):
@@ -117,17 +141,30 @@ class _Shared(dict[int, str]):
         return to_q(t) if first == name else sym(first)
 
 
-def _row(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str) -> list[Value]:
+def _row(
+    m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str
+) -> list[Value]:
     row = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
     if state is not None:
-        parms = {key: state.value(value, f"{path}{key}") for key, value in m._parameters.items() if value is not None}
+        parms = {
+            key: state.value(value, f"{path}{key}")
+            for key, value in m._parameters.items()
+            if value is not None
+        }
         buffers = {key: value for key, value in m._buffers.items() if value is not None}
         row += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
     return row
 
 
-def _walk(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str,
-          rows: list[list[Value]]) -> None:
+def _walk(
+    m: Any,
+    depth: int,
+    name: str,
+    every: bool,
+    state: _Shared | None,
+    path: str,
+    rows: list[list[Value]],
+) -> None:
     rows.append(_row(m, depth, name, every, state, path))
     for key, child in m._modules.items():  # named_children would leave out a child that comes twice
         if child is not None:
@@ -148,7 +185,9 @@ def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
 
 # options that libtorch writes as a list, one number a dimension
 _LISTED = re.compile(r"\b(kernel_size|stride|padding|dilation|output_size)=(\d+)")
-_FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)")  # C++ writes six digits, and 1 for 1.0
+_FLOAT = re.compile(
+    r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)"
+)  # C++ writes six digits, and 1 for 1.0
 _ENUM = re.compile(r"\b(mode|padding_mode)='?([a-z])([a-z-]*)'?")  # an enumerated value: kReflect
 _ALONE = re.compile(r"=\[(\d+)\]")
 _UNKNOWN = ModuleRecord()  # of a class that is no module type

@@ -59,14 +59,20 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
         return list(x.get().values())
     if is_array(x):
         device = torch.device("cpu") if m is None else device_of_module(m)
-        return [to_tensor(x, own=device.type == "cpu").to(device)]  # a module may write into its input
+        return [
+            to_tensor(x, own=device.type == "cpu").to(device)
+        ]  # a module may write into its input
     if x.__class__ is not List:
         raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)
-    return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
+    return (
+        chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
+    )
 
 
-def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str, gaps: bool = False) -> list[Any]:
+def inputs_with_names(
+    given: Sequence[Value], m: Any, at: Any, call: str, gaps: bool = False
+) -> list[Any]:
     """The inputs of a module for arguments, the last of which may be a dictionary of inputs by name. Arrays become
     tensors on the device of the module `at`. `gaps` is that of `inputs_of`."""
     last: Any = given[-1] if given else None
@@ -185,7 +191,9 @@ def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
         if inside:
             return []
         raise QError(f"the output is a {type(out).__name__}, expecting tensors")
-    return [t for value in (out if named is None else named.values()) for t in flat(value, gaps, True)]
+    return [
+        t for value in (out if named is None else named.values()) for t in flat(value, gaps, True)
+    ]
 
 
 def wrapped(out: Any) -> Value:
@@ -263,7 +271,9 @@ def _check_mode(m: Any, call: str) -> None:
     while frame is not None and frame.f_code is not nn.callback.Callback.forward.__code__:
         frame = frame.f_back
     if frame is not None and any(part is m for part in frame.f_locals["self"].modules()):
-        warn_once(f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode")
+        warn_once(
+            f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode"
+        )
 
 
 def _module_of(x: Value) -> Any:
@@ -308,7 +318,11 @@ def forward(x: Value) -> Value:
             if t is not None and m.training and torch.is_grad_enabled():
                 try:
                     result = calculate(m, (t,))
-                    return TensorHandle(result) if isinstance(result, torch.Tensor) else wrapped(result)
+                    return (
+                        TensorHandle(result)
+                        if isinstance(result, torch.Tensor)
+                        else wrapped(result)
+                    )
                 except Exception as exc:
                     raise known_to_all("forward", exc, m, True, x) from None
     return wrapped(output(x, "forward", True, True))
@@ -363,7 +377,9 @@ def kforward(x: Value) -> Value:
         raise known_to_all("kforward", exc, _module_of(x), torch.is_grad_enabled(), x) from None
 
 
-@api("functionalcall", "functionalcall(m;d;x;..)", since="torch", target="torch.func.functional_call")
+@api(
+    "functionalcall", "functionalcall(m;d;x;..)", since="torch", target="torch.func.functional_call"
+)
 def functionalcall(x: Value) -> Value:
     """The output of a module in the mode that it is in, calculated with the tensors of a dictionary instead of its
     parameters and buffers of the same names; the module keeps its own. So the parameters are an input like any other,
@@ -388,7 +404,11 @@ def functionalcall(x: Value) -> Value:
     try:
         tensors = _arguments(List([args[0], *args[2:]]), "functionalcall", False)[1]
         options = tensors.named if isinstance(tensors, Inputs) else {}
-        return wrapped(torch.func.functional_call(nn.called.Called(module, _called), named, tuple(tensors), options))
+        return wrapped(
+            torch.func.functional_call(
+                nn.called.Called(module, _called), named, tuple(tensors), options
+            )
+        )
     except Exception as exc:
         raise known_to_all("functionalcall", exc, module, torch.is_grad_enabled(), x) from None
 
@@ -399,11 +419,25 @@ def _called(m: Any, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
 
 def _substitutes(d: Value, m: Any) -> dict[str, Any]:
     """The tensors of a dictionary by the names that they have in `Called`; there must be such parts of the module."""
-    names = list(d.get()) if isinstance(d, DictHandle) else names_of(d.k) if d.__class__ is Dict else None
+    names = (
+        list(d.get())
+        if isinstance(d, DictHandle)
+        else names_of(d.k)
+        if d.__class__ is Dict
+        else None
+    )
     if names is None:
-        raise CallError("functionalcall", expecting="a dictionary of tensors by name", given=kname(d))
-    values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(item) for item in seq_items(d.v)]
-    own = dict((*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False)))
+        raise CallError(
+            "functionalcall", expecting="a dictionary of tensors by name", given=kname(d)
+        )
+    values = (
+        d.get().values()
+        if isinstance(d, DictHandle)
+        else [as_tensor(item) for item in seq_items(d.v)]
+    )
+    own = dict(
+        (*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False))
+    )
     for name in names:
         if name not in own:
             raise QError(f"functionalcall: no parameter or buffer `{name}")

@@ -9,15 +9,30 @@ from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import items, names_of, size_text, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname
-from kshell.kapi.base.handles import DictHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle, handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.gradients import set_flags
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, seq_items
 
 
-@api("freeze", "freeze ptr", "freeze(m;names)", "freeze(m;names;values)", "freeze(m;dictionary)", held=True,
-     target="torch.nn.Module.requires_grad_", effect="changes")
+@api(
+    "freeze",
+    "freeze ptr",
+    "freeze(m;names)",
+    "freeze(m;names;values)",
+    "freeze(m;dictionary)",
+    held=True,
+    target="torch.nn.Module.requires_grad_",
+    effect="changes",
+)
 def freeze(x: Value) -> Value:
     """Turn off gradients of parameters: all, the named ones or those of named children, or the named ones with values
     to set.
@@ -33,8 +48,15 @@ def freeze(x: Value) -> Value:
     return _freeze(x, False, "freeze")
 
 
-@api("unfreeze", "unfreeze ptr", "unfreeze(m;names)", "unfreeze(m;names;values)", "unfreeze(m;dictionary)", held=True,
-     effect="changes")
+@api(
+    "unfreeze",
+    "unfreeze ptr",
+    "unfreeze(m;names)",
+    "unfreeze(m;names;values)",
+    "unfreeze(m;dictionary)",
+    held=True,
+    effect="changes",
+)
 def unfreeze(x: Value) -> Value:
     """Turn on gradients of parameters: all, the named ones or those of named children, or the named ones with values
     to set.
@@ -92,7 +114,9 @@ def _named(x: Value, call: str) -> dict[str, Any]:
         return x.get()
     if isinstance(x, ModuleHandle | ModelHandle):
         return dict(module_behind(x, call).named_parameters())
-    raise CallError(call, expecting="1st arg of module,model or parameter dictionary", given=kname(x))
+    raise CallError(
+        call, expecting="1st arg of module,model or parameter dictionary", given=kname(x)
+    )
 
 
 def _inside(named: dict[str, Any], name: str) -> list[str]:
@@ -107,9 +131,13 @@ def _new_values(given: Sequence[Value], wanted: list[str], call: str) -> list[An
     x = given[2]
     if given[1].__class__ is Sym:
         return [as_tensor(x)]
-    values = list(x.get()) if x.__class__ is VectorHandle else [as_tensor(item) for item in seq_items(x)]
+    values = (
+        list(x.get()) if x.__class__ is VectorHandle else [as_tensor(item) for item in seq_items(x)]
+    )
     if len(values) != len(wanted):
-        raise QError(f"{call}: {len(wanted)}-element list of names but {len(values)}-element list of values")
+        raise QError(
+            f"{call}: {len(wanted)}-element list of names but {len(values)}-element list of values"
+        )
     return values
 
 
@@ -127,8 +155,10 @@ def _check_names(named: dict[str, Any], wanted: list[str], values: list[Any], ca
         if t is None:
             raise unknown("unable to find parameter `", name, named, call=call, given=UNSAID)
         if values and not _fits(values[k].shape, t.shape):
-            raise QError(f"{call}: size mismatch for parameter `{name}, size is {size_text(t.shape)} vs new size of "
-                         f"{size_text(values[k].shape)}")
+            raise QError(
+                f"{call}: size mismatch for parameter `{name}, size is {size_text(t.shape)} vs new size of "
+                f"{size_text(values[k].shape)}"
+            )
 
 
 def _fits(small: Sequence[int], full: Sequence[int]) -> bool:

@@ -34,41 +34,60 @@ from kshell.values.base.types import NUMERIC
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
+# fmt: off  # a table
 # name of the module type: an example of the function, `expression|result`
 _EXAMPLES = {
-    "celu": "celu(-1 0 1f)|-0.6321206 0 1", "elu": "elu(-1 0 1f;2)|-1.264241 0 1",
-    "gelu": "gelu(-1 0 1f)|-0.1586553 0 0.8413447", "glu": "glu 1 2 3 4f|0.9525741 1.964028",
-    "hardshrink": "hardshrink(-1 .2 1f)|-1 0 1f", "hardtanh": "hardtanh(-3 .5 3f)|-1 0.5 1",
-    "leakyrelu": "leakyrelu(-1 0 1f;.1)|-0.1 0 1", "logsigmoid": "logsigmoid 0 1f|-0.6931472 -0.3132617",
-    "mish": "mish 0 1f|0 0.8650984", "relu": "relu(-1 0 1f)|0 0 1f", "relu6": "relu6(-1 5 9f)|0 5 6f",
-    "rrelu": "rrelu(-1 0 1f)|-0.2291667 0 1", "selu": "selu 0 1f|0 1.050701", "silu": "silu 0 1f|0 0.7310586",
-    "softplus": "softplus 0 1f|0.6931472 1.313262", "softshrink": "softshrink(-1 .2 1f)|-0.5 0 0.5",
-    "softsign": "softsign(-1 0 1f)|-0.5 0 0.5", "tanhshrink": "tanhshrink 0 1f|0 0.2384058",
-    "threshold": "threshold(1 2 3;2;9)|9 9 3", "adaptavg1d": "raze over adaptavg1d(1 6#1f+til 6;2)|2 5f",
-    "adaptavg2d": "raze over adaptavg2d(1 4 4#\"f\"$til 16;1)|,7.5",
-    "adaptavg3d": "raze over adaptavg3d(1 2 2 2#\"f\"$til 8;1)|,3.5",
-    "adaptmax1d": "raze over adaptmax1d(1 6#\"f\"$til 6;2)|2 5f",
-    "adaptmax2d": "raze over adaptmax2d(1 4 4#\"f\"$til 16;1)|,15f",
-    "adaptmax3d": "raze over adaptmax3d(1 2 2 2#\"f\"$til 8;1)|,7f",
-    "avgpool1d": "raze over avgpool1d(1 6#\"f\"$til 6;2)|0.5 2.5 4.5",
-    "avgpool2d": "raze over avgpool2d(1 2 2#\"f\"$til 4;2)|,1.5",
-    "avgpool3d": "raze over avgpool3d(1 2 2 2#\"f\"$til 8;2)|,3.5",
-    "maxpool1d": "raze over maxpool1d(1 6#\"f\"$til 6;2)|1 3 5f",
-    "maxpool2d": "raze over maxpool2d(1 2 2#\"f\"$til 4;2)|,3f",
-    "maxpool3d": "raze over maxpool3d(1 2 2 2#\"f\"$til 8;2)|,7f",
+    "celu": "celu(-1 0 1f)|-0.6321206 0 1",
+    "elu": "elu(-1 0 1f;2)|-1.264241 0 1",
+    "gelu": "gelu(-1 0 1f)|-0.1586553 0 0.8413447",
+    "glu": "glu 1 2 3 4f|0.9525741 1.964028",
+    "hardshrink": "hardshrink(-1 .2 1f)|-1 0 1f",
+    "hardtanh": "hardtanh(-3 .5 3f)|-1 0.5 1",
+    "leakyrelu": "leakyrelu(-1 0 1f;.1)|-0.1 0 1",
+    "logsigmoid": "logsigmoid 0 1f|-0.6931472 -0.3132617",
+    "mish": "mish 0 1f|0 0.8650984",
+    "relu": "relu(-1 0 1f)|0 0 1f",
+    "relu6": "relu6(-1 5 9f)|0 5 6f",
+    "rrelu": "rrelu(-1 0 1f)|-0.2291667 0 1",
+    "selu": "selu 0 1f|0 1.050701",
+    "silu": "silu 0 1f|0 0.7310586",
+    "softplus": "softplus 0 1f|0.6931472 1.313262",
+    "softshrink": "softshrink(-1 .2 1f)|-0.5 0 0.5",
+    "softsign": "softsign(-1 0 1f)|-0.5 0 0.5",
+    "tanhshrink": "tanhshrink 0 1f|0 0.2384058",
+    "threshold": "threshold(1 2 3;2;9)|9 9 3",
+    "adaptavg1d": "raze over adaptavg1d(1 6#1f+til 6;2)|2 5f",
+    "adaptavg2d": 'raze over adaptavg2d(1 4 4#"f"$til 16;1)|,7.5',
+    "adaptavg3d": 'raze over adaptavg3d(1 2 2 2#"f"$til 8;1)|,3.5',
+    "adaptmax1d": 'raze over adaptmax1d(1 6#"f"$til 6;2)|2 5f',
+    "adaptmax2d": 'raze over adaptmax2d(1 4 4#"f"$til 16;1)|,15f',
+    "adaptmax3d": 'raze over adaptmax3d(1 2 2 2#"f"$til 8;1)|,7f',
+    "avgpool1d": 'raze over avgpool1d(1 6#"f"$til 6;2)|0.5 2.5 4.5',
+    "avgpool2d": 'raze over avgpool2d(1 2 2#"f"$til 4;2)|,1.5',
+    "avgpool3d": 'raze over avgpool3d(1 2 2 2#"f"$til 8;2)|,3.5',
+    "maxpool1d": 'raze over maxpool1d(1 6#"f"$til 6;2)|1 3 5f',
+    "maxpool2d": 'raze over maxpool2d(1 2 2#"f"$til 4;2)|,3f',
+    "maxpool3d": 'raze over maxpool3d(1 2 2 2#"f"$til 8;2)|,7f',
     "lppool1d": "raze over lppool1d(1 4#1f;2f;2)|1.414214 1.414214",
     "lppool2d": "raze over lppool2d(1 2 2#1f;2f;2)|,2f",
-    "fmaxpool2d": "raze over fmaxpool2d(1 2 2#\"f\"$til 4;2;1)|,3f",
-    "fmaxpool3d": "raze over fmaxpool3d(1 3 3 3#\"f\"$til 27;2;1)|,26f", "fold": "fold(4 1#1f;2;2)|1 1 1 1",
-    "unfold": "unfold(1 2 2#1f;2)|1\n1\n1\n1", "onehot": "onehot(2 0;3)|0 0 1\n1 0 0",
-    "pad": "pad(1 2;1 1)|0 1 2 0", "pairwise": "pairwise(1 2#0f;1 2#3 4f)|,4.999999",
-    "similar": "similar(1 2#1 0f;1 2#1 0f)|,1f", "zscore": "zscore(1 2 3f;2f;1f)|-1 0 1f",
+    "fmaxpool2d": 'raze over fmaxpool2d(1 2 2#"f"$til 4;2;1)|,3f',
+    "fmaxpool3d": 'raze over fmaxpool3d(1 3 3 3#"f"$til 27;2;1)|,26f',
+    "fold": "fold(4 1#1f;2;2)|1 1 1 1",
+    "unfold": "unfold(1 2 2#1f;2)|1\n1\n1\n1",
+    "onehot": "onehot(2 0;3)|0 0 1\n1 0 0",
+    "pad": "pad(1 2;1 1)|0 1 2 0",
+    "pairwise": "pairwise(1 2#0f;1 2#3 4f)|,4.999999",
+    "similar": "similar(1 2#1 0f;1 2#1 0f)|,1f",
+    "zscore": "zscore(1 2 3f;2f;1f)|-1 0 1f",
     "channelshuffle": "raze over channelshuffle(1 4 1#til 4;2)|0 2 1 3",
-    "hardsigmoid": "hardsigmoid(-3 0 3f)|0 0.5 1", "hardswish": "hardswish(-3 0 3f)|-0 0 3f",
+    "hardsigmoid": "hardsigmoid(-3 0 3f)|0 0.5 1",
+    "hardswish": "hardswish(-3 0 3f)|-0 0 3f",
     "pixelshuffle": "pixelshuffle(4 1 1#til 4;2)|0 1 2 3",
     "pixelunshuffle": "raze over pixelunshuffle(1 2 2#til 4;2)|0 1 2 3",
-    "randomcrop": "randomcrop(2 2#1;2)|1 1\n1 1", "randomflip": "randomflip(1 2#1 2;0f)|1 2",
+    "randomcrop": "randomcrop(2 2#1;2)|1 1\n1 1",
+    "randomflip": "randomflip(1 2#1 2;0f)|1 2",
 }
+# fmt: on
 
 
 _ATOMS = frozenset((int, float, bool, Sym))
@@ -123,7 +142,7 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
 
 def _register(name: str) -> None:
     entry = entry_of(name)
-    inputs = "xy"[:module_record(entry).n[0]]
+    inputs = "xy"[: module_record(entry).n[0]]
     call, _, shown = _EXAMPLES[name].partition("|")
 
     kept: dict[Any, Any] = {}
@@ -131,8 +150,10 @@ def _register(name: str) -> None:
     def run(x: Value) -> Value:
         return _call(entry, x, kept)
 
-    run.__doc__ = (f"{entry.summary}\n\nThe module type `{name}` as a function: its options follow the input.\n\n"
-                   f"q){call}\n{shown}\n")
+    run.__doc__ = (
+        f"{entry.summary}\n\nThe module type `{name}` as a function: its options follow the input.\n\n"
+        f"q){call}\n{shown}\n"
+    )
     form = f"{name}({';'.join(inputs)}[;options..])"
     api(name, form, since="kshell" if name in ("gelu", "mish", "silu") else entry.since)(run)
 
@@ -165,22 +186,71 @@ def _bilinear(x: Any, y: Any, w: Any, b: Any = None) -> Any:
 
 
 ROWS = (
-    Row("softmax", _soft("softmax"), "Exponentials over their sum, along a dimension.", "softmax 0 0f|0.5 0.5",
-        options="dim:dim dtype:dtype", out=False),
-    Row("softmin", _soft("softmin"), "Softmax of the negated input.", "softmin 0 0f|0.5 0.5",
-        options="dim:dim dtype:dtype", out=False),
-    Row("logsoftmax", _soft("log_softmax"), "Logarithm of softmax.", "logsoftmax 0 0f|-0.6931472 -0.6931472",
-        options="dim:dim dtype:dtype", out=False),
-    Row("prelu", "torch.prelu", "Negative inputs times a weight, one or one a channel.",
-        "prelu(-2 3f;enlist .5)|-1 3f", inputs=2, out=False),
-    Row("linear", _linear, "x times weight transposed, plus bias.", "linear(1 2f;2 2#1 2 3 4f)|5 11f", inputs=2, more=1,
-        out=False),
-    Row("bilinear", _bilinear, "The bilinear form of two inputs with a weight, plus bias.",
-        "bilinear(1 2f;3 4f;1 2 2#1f)|,21f", inputs=3, more=1, out=False),
-    Row("normalize", "torch.nn.functional.normalize", "The input over its p-norm along a dimension.",
-        "normalize(3 4f;2;0)|0.6 0.8", options="p:number dim:dim eps:number"),
-    Row("pdist", "torch.pdist", "The p-norm distances of all pairs of rows.", "pdist(0 0f;3 4f)|,5f",
-        options="p:number", out=False),
+    Row(
+        "softmax",
+        _soft("softmax"),
+        "Exponentials over their sum, along a dimension.",
+        "softmax 0 0f|0.5 0.5",
+        options="dim:dim dtype:dtype",
+        out=False,
+    ),
+    Row(
+        "softmin",
+        _soft("softmin"),
+        "Softmax of the negated input.",
+        "softmin 0 0f|0.5 0.5",
+        options="dim:dim dtype:dtype",
+        out=False,
+    ),
+    Row(
+        "logsoftmax",
+        _soft("log_softmax"),
+        "Logarithm of softmax.",
+        "logsoftmax 0 0f|-0.6931472 -0.6931472",
+        options="dim:dim dtype:dtype",
+        out=False,
+    ),
+    Row(
+        "prelu",
+        "torch.prelu",
+        "Negative inputs times a weight, one or one a channel.",
+        "prelu(-2 3f;enlist .5)|-1 3f",
+        inputs=2,
+        out=False,
+    ),
+    Row(
+        "linear",
+        _linear,
+        "x times weight transposed, plus bias.",
+        "linear(1 2f;2 2#1 2 3 4f)|5 11f",
+        inputs=2,
+        more=1,
+        out=False,
+    ),
+    Row(
+        "bilinear",
+        _bilinear,
+        "The bilinear form of two inputs with a weight, plus bias.",
+        "bilinear(1 2f;3 4f;1 2 2#1f)|,21f",
+        inputs=3,
+        more=1,
+        out=False,
+    ),
+    Row(
+        "normalize",
+        "torch.nn.functional.normalize",
+        "The input over its p-norm along a dimension.",
+        "normalize(3 4f;2;0)|0.6 0.8",
+        options="p:number dim:dim eps:number",
+    ),
+    Row(
+        "pdist",
+        "torch.pdist",
+        "The p-norm distances of all pairs of rows.",
+        "pdist(0 0f;3 4f)|,5f",
+        options="p:number",
+        out=False,
+    ),
 )
 register(ROWS, "functions of modules")
 
@@ -194,7 +264,9 @@ _INTERPOLATE = Entry(
         "upsample",
         (
             *(
-                option._replace(choices=(*option.choices, "area")) if option.name == "mode" else option
+                option._replace(choices=(*option.choices, "area"))
+                if option.name == "mode"
+                else option
                 for option in _UPSAMPLE.options
             ),
             B("rescale", "", None),
@@ -203,8 +275,16 @@ _INTERPOLATE = Entry(
     record=ModuleRecord(example={"size": 4}),
 )
 # listed by help beside the module types: functions with options of the same kind
-FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
-    "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12))), record=ModuleRecord()))
+FUNCTIONS = (
+    _INTERPOLATE,
+    Entry(
+        "normalize",
+        "module",
+        target="torch.nn.functional.normalize",
+        options=worded("normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12))),
+        record=ModuleRecord(),
+    ),
+)
 _MODES = {"nearestexact": "nearest-exact"}
 
 
@@ -217,7 +297,9 @@ def interpolate(x: Value) -> Value:
     """
     args = data_items(x)
     if not args or (args[0].__class__ is not TensorHandle and not is_array(args[0])):
-        raise CallError("interpolate", expected="tensor or array", given=kname(args[0] if args else x))
+        raise CallError(
+            "interpolate", expected="tensor or array", given=kname(args[0] if args else x)
+        )
     positional, named = split_args(_INTERPOLATE, args[1:])
     o = parse(_INTERPOLATE, positional, named)
     size_or_scale(_INTERPOLATE, o)

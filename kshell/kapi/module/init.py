@@ -10,7 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import CallError, QError
-from kshell.kapi.base.args import data_items, items, long_of, longs_of, name_of, names_of, need, number_of, size_text
+from kshell.kapi.base.args import (
+    data_items,
+    items,
+    long_of,
+    longs_of,
+    name_of,
+    names_of,
+    need,
+    number_of,
+    size_text,
+)
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname, to_q, to_tensor, undefined
 from kshell.kapi.base.handles import (
@@ -45,10 +55,21 @@ class Init(NamedTuple):
 
 
 # the names of nonlinearities and fan modes, where torch's are others
-_NONLINEAR = {"leakyrelu": "leaky_relu", **{f"convtranspose{n}d": f"conv_transpose{n}d" for n in (1, 2, 3)}}
+_NONLINEAR = {
+    "leakyrelu": "leaky_relu",
+    **{f"convtranspose{n}d": f"conv_transpose{n}d" for n in (1, 2, 3)},
+}
 _FANS = {"fanin": "fan_in", "fanout": "fan_out"}
-NONLINEAR = ("linear", "sigmoid", "tanh", "relu", "leakyrelu", "selu", *(f"conv{n}d" for n in (1, 2, 3)),
-             *(f"convtranspose{n}d" for n in (1, 2, 3)))
+NONLINEAR = (
+    "linear",
+    "sigmoid",
+    "tanh",
+    "relu",
+    "leakyrelu",
+    "selu",
+    *(f"conv{n}d" for n in (1, 2, 3)),
+    *(f"convtranspose{n}d" for n in (1, 2, 3)),
+)
 
 
 def nonlinearity(x: Value) -> str | None:
@@ -98,39 +119,117 @@ ROWS = (
     Init("zeros", _init("zeros_"), "Set to 0.", "zeros 1 2f|0 0f"),
     Init("ones", _init("ones_"), "Set to 1.", "ones 2 3f|1 1f"),
     Init("fill", _method("fill_"), "Set to a value.", "fill(0 0f;2.5)|2.5 2.5", "value:scalar*"),
-    Init("filldiagonal", _method("fill_diagonal_"),
-             "Set the diagonal to a value; that of a tall matrix starts again if the flag "
-         "is set.", "filldiagonal(2 2#0;7)|7 0\\n0 7", "value/fill_value:scalar* wrap:flag"),
+    Init(
+        "filldiagonal",
+        _method("fill_diagonal_"),
+        "Set the diagonal to a value; that of a tall matrix starts again if the flag is set.",
+        "filldiagonal(2 2#0;7)|7 0\\n0 7",
+        "value/fill_value:scalar* wrap:flag",
+    ),
     Init("eye", _init("eye_"), "Set a matrix to the identity.", "eye 2 2#0f|1 0\\n0 1"),
-    Init("dirac", _init("dirac_"), "Set the weights of a convolution so that it keeps its input.",
-             "dirac 1 1 3#0f|0 1 0"),
-    Init("orthogonal", _init("orthogonal_"), "Set to an orthogonal matrix, times a gain (1).",
-         "{all 1e-6>abs raze tril(mmt(x;x);-1)}orthogonal 3 3#0f|1b", "gain:number", True),
-    Init("knormal", _init("kaiming_normal_"), "Kaiming's initialization with a normal distribution.",
-         "count knormal(3 4#0f;`relu;`fanout)|3", _FAN, True),
-    Init("kuniform", _init("kaiming_uniform_"), "Kaiming's initialization with a uniform distribution.",
-         "count kuniform(3 4#0f;`relu;`fanin)|3", _FAN, True),
-    Init("snormal", snormal, "A fraction of each column 0, the others of a normal distribution with a deviation "
-             "(0.01).",
-         "sum 0=snormal(4 2#1f;.5)|2 2i", "fraction:number* std:number", True),
-    Init("xnormal", _init("xavier_normal_"), "Xavier's initialization with a normal distribution, times a gain (1).",
-         "count xnormal 3 4#0f|3", "gain:number", True),
-    Init("xuniform", _init("xavier_uniform_"), "Xavier's initialization with a uniform distribution, times a gain (1).",
-         "all 1>=abs raze xuniform 3 3#0f|1b", "gain:number", True),
-    Init("normal", _method("normal_"), "Draw from a normal distribution with a mean (0) and a deviation (1).",
-         "count normal(5#0f;10;.5)|5", "mean:number std:number"),
-    Init("uniform", _method("uniform_"), "Draw from a uniform distribution between two bounds (0 and 1).",
-         "(uniform(5#0f;2;3))within 2 3|11111b", "low/from:number high/to:number"),
-    Init("random", random, "Draw whole numbers below a bound, or from one bound to below another.",
-         "(random(5#0;3))within 0 2|11111b", "low:number high:number"),
-    Init("cauchy", _method("cauchy_"), "Draw from a Cauchy distribution with a median (0) and a half-width (1).",
-         "count cauchy 5#0f|5", "median:number sigma:number"),
-    Init("exponential", _method("exponential_"), "Draw from an exponential distribution with a rate (1).",
-         "all 0<exponential(5#0f;2)|1b", "rate/lambd:number"),
-    Init("geometric", _method("geometric_"), "Draw numbers of trials up to the first success, which has a probability.",
-         "all 1<=geometric(3#0f;.5)|1b", "p:number*"),
-    Init("lognormal", _method("log_normal_"), "Draw what has a normal logarithm, with a mean (1) and a deviation (2).",
-         "all 0<lognormal(5#0f;0;1)|1b", "mean:number std:number"),
+    Init(
+        "dirac",
+        _init("dirac_"),
+        "Set the weights of a convolution so that it keeps its input.",
+        "dirac 1 1 3#0f|0 1 0",
+    ),
+    Init(
+        "orthogonal",
+        _init("orthogonal_"),
+        "Set to an orthogonal matrix, times a gain (1).",
+        "{all 1e-6>abs raze tril(mmt(x;x);-1)}orthogonal 3 3#0f|1b",
+        "gain:number",
+        True,
+    ),
+    Init(
+        "knormal",
+        _init("kaiming_normal_"),
+        "Kaiming's initialization with a normal distribution.",
+        "count knormal(3 4#0f;`relu;`fanout)|3",
+        _FAN,
+        True,
+    ),
+    Init(
+        "kuniform",
+        _init("kaiming_uniform_"),
+        "Kaiming's initialization with a uniform distribution.",
+        "count kuniform(3 4#0f;`relu;`fanin)|3",
+        _FAN,
+        True,
+    ),
+    Init(
+        "snormal",
+        snormal,
+        "A fraction of each column 0, the others of a normal distribution with a deviation (0.01).",
+        "sum 0=snormal(4 2#1f;.5)|2 2i",
+        "fraction:number* std:number",
+        True,
+    ),
+    Init(
+        "xnormal",
+        _init("xavier_normal_"),
+        "Xavier's initialization with a normal distribution, times a gain (1).",
+        "count xnormal 3 4#0f|3",
+        "gain:number",
+        True,
+    ),
+    Init(
+        "xuniform",
+        _init("xavier_uniform_"),
+        "Xavier's initialization with a uniform distribution, times a gain (1).",
+        "all 1>=abs raze xuniform 3 3#0f|1b",
+        "gain:number",
+        True,
+    ),
+    Init(
+        "normal",
+        _method("normal_"),
+        "Draw from a normal distribution with a mean (0) and a deviation (1).",
+        "count normal(5#0f;10;.5)|5",
+        "mean:number std:number",
+    ),
+    Init(
+        "uniform",
+        _method("uniform_"),
+        "Draw from a uniform distribution between two bounds (0 and 1).",
+        "(uniform(5#0f;2;3))within 2 3|11111b",
+        "low/from:number high/to:number",
+    ),
+    Init(
+        "random",
+        random,
+        "Draw whole numbers below a bound, or from one bound to below another.",
+        "(random(5#0;3))within 0 2|11111b",
+        "low:number high:number",
+    ),
+    Init(
+        "cauchy",
+        _method("cauchy_"),
+        "Draw from a Cauchy distribution with a median (0) and a half-width (1).",
+        "count cauchy 5#0f|5",
+        "median:number sigma:number",
+    ),
+    Init(
+        "exponential",
+        _method("exponential_"),
+        "Draw from an exponential distribution with a rate (1).",
+        "all 0<exponential(5#0f;2)|1b",
+        "rate/lambd:number",
+    ),
+    Init(
+        "geometric",
+        _method("geometric_"),
+        "Draw numbers of trials up to the first success, which has a probability.",
+        "all 1<=geometric(3#0f;.5)|1b",
+        "p:number*",
+    ),
+    Init(
+        "lognormal",
+        _method("log_normal_"),
+        "Draw what has a normal logarithm, with a mean (1) and a deviation (2).",
+        "all 0<lognormal(5#0f;0;1)|1b",
+        "mean:number std:number",
+    ),
 )
 
 
@@ -144,17 +243,23 @@ def _given(name: str, x: Value) -> list[Value]:
     return list(args)
 
 
-def _selected(options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool) -> Value:
+def _selected(
+    options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool
+) -> Value:
     """Take from the arguments the one that says which parts: a list of indices, or names; a single number or symbol
     only if it cannot be an option, or is a long and `indexed`."""
     x = rest[0] if rest else NIL
     if x.__class__ is Vec:
         selects = bool(names_of(x)) if named else bool(longs_of(x))
     elif named:
-        selects = name_of(x) is not None and not any(option.read(x) is not None for option in options)
+        selects = name_of(x) is not None and not any(
+            option.read(x) is not None for option in options
+        )
     else:
         numbers = [option for option in options if option.read(0) is not None]
-        selects = long_of(x) is not None and (indexed or sum(number_of(a) is not None for a in rest) > len(numbers))
+        selects = long_of(x) is not None and (
+            indexed or sum(number_of(a) is not None for a in rest) > len(numbers)
+        )
     return rest.pop(0) if selects else None
 
 
@@ -184,7 +289,9 @@ def _parts(name: str, t: Any, select: Value) -> list[Any]:
     at = longs_of(select) or []
     for i in at:
         if not t.dim() or not 0 <= i < t.shape[0]:
-            raise QError(f"{name}: index {i} out of bounds for a tensor of size {size_text(t.shape)}")
+            raise QError(
+                f"{name}: index {i} out of bounds for a tensor of size {size_text(t.shape)}"
+            )
     return [t[i] for i in at]
 
 
@@ -212,7 +319,9 @@ def _register(row: Init) -> None:
             named = h is not None and h.__class__ not in (TensorHandle, VectorHandle)
             select = _selected(options, named, rest, row.indexed)
         rest.sort(
-            key=lambda a: next((i for i, option in enumerate(options) if option.read(a) is not None), len(options))
+            key=lambda a: next(
+                (i for i, option in enumerate(options) if option.read(a) is not None), len(options)
+            )
         )
         options_given = match(row.name, options, rest)
         if h is not None:
@@ -226,8 +335,12 @@ def _register(row: Init) -> None:
     shown = output.replace("\\n", "\n")
     run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
     names = "".join(f";{option.name}" for option in options)
-    forms = (f"{row.name} x", f"{row.name}(x{names})", f"{row.name}(tensors;indices{names})",
-             f"{row.name}(tensors;names{names})")
+    forms = (
+        f"{row.name} x",
+        f"{row.name}(x{names})",
+        f"{row.name}(tensors;indices{names})",
+        f"{row.name}(tensors;names{names})",
+    )
     api(
         row.name,
         *(forms[1:] if any(option.required for option in options) else dict.fromkeys(forms)),
@@ -258,7 +371,9 @@ def gain(x: Value) -> Value:
     name = nonlinearity(args[0])
     if name is None:
         known = "".join("`" + n for n in NONLINEAR)
-        raise QError(f"gain: expected a nonlinearity, one of {known}, given "
-                     + (f"`{name_of(args[0])}" if args[0].__class__ is Sym else kname(args[0])))
+        raise QError(
+            f"gain: expected a nonlinearity, one of {known}, given "
+            + (f"`{name_of(args[0])}" if args[0].__class__ is Sym else kname(args[0]))
+        )
     factor = None if len(args) < 2 else need(number_of(args[1]), "gain factor", "number", args[1])
     return float(torch.nn.init.calculate_gain(name, factor))

@@ -26,8 +26,14 @@ def _functional(name: str) -> Callable[..., Any]:
 
 def _convolution(name: str, torch_name: str) -> Callable[..., Any]:
     def run(x: Any, w: Any, b: Any = None, **options: Any) -> Any:
-        guard.windows(name, {"stride": options.get("stride"), "pad": options.get("padding"),
-                             "dilate": options.get("dilation")})
+        guard.windows(
+            name,
+            {
+                "stride": options.get("stride"),
+                "pad": options.get("padding"),
+                "dilate": options.get("dilation"),
+            },
+        )
         return getattr(torch.nn.functional, torch_name)(x, w, b, **options)
 
     return run
@@ -37,18 +43,34 @@ def _convolutions() -> list[Row]:
     rows = []
     for d in (1, 2, 3):
         size = "1 1 " + " ".join(["2"] * d)
-        rows.append(Row(
-            f"conv{d}d", _convolution(f"conv{d}d", f"conv{d}d"),
-            f"Convolution of x with weights y, {d}-d; plus a bias.",
-            f"raze over conv{d}d({size}#1e;{size}#1e)|,{2 ** d}e", inputs=2, more=1, out=False, since="torch",
-            options="stride:dims pad/padding:pad dilate/dilation:dims groups:long",
-            forms=(f"conv{d}d(x;y[;bias];stride;pad;dilate;groups)",)))
-        rows.append(Row(
-            f"convtranspose{d}d", _convolution(f"convtranspose{d}d", f"conv_transpose{d}d"),
-            f"Transposed convolution of x with weights y, {d}-d; plus a bias.",
-            f"sum raze over convtranspose{d}d({size}#1e;{size}#1e)|{4 ** d}e", inputs=2, more=1, out=False,
-            since="torch", forms=(f"convtranspose{d}d(x;y[;bias];stride;pad;outpad;groups;dilate)",),
-            options="stride:dims pad/padding:dims outpad/output_padding:dims groups:long dilate/dilation:dims"))
+        rows.append(
+            Row(
+                f"conv{d}d",
+                _convolution(f"conv{d}d", f"conv{d}d"),
+                f"Convolution of x with weights y, {d}-d; plus a bias.",
+                f"raze over conv{d}d({size}#1e;{size}#1e)|,{2**d}e",
+                inputs=2,
+                more=1,
+                out=False,
+                since="torch",
+                options="stride:dims pad/padding:pad dilate/dilation:dims groups:long",
+                forms=(f"conv{d}d(x;y[;bias];stride;pad;dilate;groups)",),
+            )
+        )
+        rows.append(
+            Row(
+                f"convtranspose{d}d",
+                _convolution(f"convtranspose{d}d", f"conv_transpose{d}d"),
+                f"Transposed convolution of x with weights y, {d}-d; plus a bias.",
+                f"sum raze over convtranspose{d}d({size}#1e;{size}#1e)|{4**d}e",
+                inputs=2,
+                more=1,
+                out=False,
+                since="torch",
+                forms=(f"convtranspose{d}d(x;y[;bias];stride;pad;outpad;groups;dilate)",),
+                options="stride:dims pad/padding:dims outpad/output_padding:dims groups:long dilate/dilation:dims",
+            )
+        )
     return rows
 
 
@@ -64,40 +86,104 @@ def _group_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) ->
     return torch.nn.functional.group_norm(x, options.pop("groups"), weight, bias, **options)
 
 
-def _batch_norm(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
+def _batch_norm(
+    x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, **options: Any
+) -> Any:
     return torch.nn.functional.batch_norm(x, mean, var, weight, bias, **options)
 
 
 _NORMS = (
-    Row("layernorm", _layer_norm, "The last dimensions, of a shape, with mean 0 and deviation 1; times weight, plus "
-        "bias.", "layernorm(1 3f;2)|-0.999995 0.999995", more=2, lead="shape:dims*", options="eps:number", out=False,
-        since="torch", forms=("layernorm(x;shape[;weight;bias];eps)",)),
-    Row("rmsnorm", _rms_norm, "The last dimensions, of a shape, over their root mean square; times weight.",
-        "rmsnorm(3 4f;2;`eps,0f)|0.8485281 1.131371", more=1, lead="shape:dims*", options="eps:number", out=False,
-        since="torch", forms=("rmsnorm(x;shape[;weight];eps)",)),
-    Row("groupnorm", _group_norm, "Groups of channels with mean 0 and deviation 1; times weight, plus bias.",
-        "groupnorm(1 2#1 3f;1)|-0.999995 0.999995", more=2, lead="groups:long*", options="eps:number", out=False,
-        since="torch", forms=("groupnorm(x;groups[;weight;bias];eps)",)),
-    Row("instancenorm", _functional("instance_norm"), "Each channel with mean 0 and deviation 1.",
-        "raze over instancenorm 1 1 2#1 3f|-0.999995 0.999995", options="eps:number", out=False, since="torch"),
-    Row("Batchnorm", _batch_norm, "x less the means y of its channels, over the roots of their variances z; times "
+    Row(
+        "layernorm",
+        _layer_norm,
+        "The last dimensions, of a shape, with mean 0 and deviation 1; times weight, plus bias.",
+        "layernorm(1 3f;2)|-0.999995 0.999995",
+        more=2,
+        lead="shape:dims*",
+        options="eps:number",
+        out=False,
+        since="torch",
+        forms=("layernorm(x;shape[;weight;bias];eps)",),
+    ),
+    Row(
+        "rmsnorm",
+        _rms_norm,
+        "The last dimensions, of a shape, over their root mean square; times weight.",
+        "rmsnorm(3 4f;2;`eps,0f)|0.8485281 1.131371",
+        more=1,
+        lead="shape:dims*",
+        options="eps:number",
+        out=False,
+        since="torch",
+        forms=("rmsnorm(x;shape[;weight];eps)",),
+    ),
+    Row(
+        "groupnorm",
+        _group_norm,
+        "Groups of channels with mean 0 and deviation 1; times weight, plus bias.",
+        "groupnorm(1 2#1 3f;1)|-0.999995 0.999995",
+        more=2,
+        lead="groups:long*",
+        options="eps:number",
+        out=False,
+        since="torch",
+        forms=("groupnorm(x;groups[;weight;bias];eps)",),
+    ),
+    Row(
+        "instancenorm",
+        _functional("instance_norm"),
+        "Each channel with mean 0 and deviation 1.",
+        "raze over instancenorm 1 1 2#1 3f|-0.999995 0.999995",
+        options="eps:number",
+        out=False,
+        since="torch",
+    ),
+    Row(
+        "Batchnorm",
+        _batch_norm,
+        "x less the means y of its channels, over the roots of their variances z; times "
         "weight, plus bias. In training the batch's own are taken, and y and z move towards them by the momentum (.1).",
-        "Batchnorm(2 1#1 3f;enlist 2f;enlist 4f;`eps,0f)|-0.5\\n0.5", inputs=3, more=2, out=False, since="torch",
-        options="training:flag momentum:number eps:number", writes=(1, 2),
-        forms=("Batchnorm(x;y;z[;weight;bias];training;momentum;eps)",)),
+        "Batchnorm(2 1#1 3f;enlist 2f;enlist 4f;`eps,0f)|-0.5\\n0.5",
+        inputs=3,
+        more=2,
+        out=False,
+        since="torch",
+        options="training:flag momentum:number eps:number",
+        writes=(1, 2),
+        forms=("Batchnorm(x;y;z[;weight;bias];training;momentum;eps)",),
+    ),
 )
 
 
 def _dropout(name: str, torch_name: str, doc: str, size: str) -> Row:
-    return Row(name, _functional(torch_name), doc, f"distinct raze over {name}({size}#1f;.5;0b)|,1f", out=False,
-               since="torch", options="p:number training:flag")
+    return Row(
+        name,
+        _functional(torch_name),
+        doc,
+        f"distinct raze over {name}({size}#1f;.5;0b)|,1f",
+        out=False,
+        since="torch",
+        options="p:number training:flag",
+    )
 
 
 _DROPS = (
-    _dropout("dropout", "dropout", "Elements at random as 0, with a probability (.5), the others larger by as much; "
-             "unless 0b says that this is no training.", "2 2"),
-    _dropout("dropout2d", "dropout2d", "Whole channels at random as 0, of 2 dimensions each.", "1 2 2 2"),
-    _dropout("dropout3d", "dropout3d", "Whole channels at random as 0, of 3 dimensions each.", "1 2 2 2 2"),
+    _dropout(
+        "dropout",
+        "dropout",
+        "Elements at random as 0, with a probability (.5), the others larger by as much; "
+        "unless 0b says that this is no training.",
+        "2 2",
+    ),
+    _dropout(
+        "dropout2d", "dropout2d", "Whole channels at random as 0, of 2 dimensions each.", "1 2 2 2"
+    ),
+    _dropout(
+        "dropout3d",
+        "dropout3d",
+        "Whole channels at random as 0, of 3 dimensions each.",
+        "1 2 2 2 2",
+    ),
     _dropout("alphadropout", "alpha_dropout", "Dropout that keeps mean 0 and deviation 1.", "2 2"),
 )
 
@@ -113,14 +199,29 @@ def _embedding(x: Any, w: Any, **options: Any) -> Any:
 
 
 _LOOKING = (
-    Row("embedding", _embedding, "The rows of weights y at indices x.",
-        "embedding(1 0;2 2#1 2 3 4f)|3 4\\n1 2", inputs=2, out=False, since="torch",
-        options="padindex/padding_idx:long"),
-    Row("scaleddotproductattention", _attention, "Attention: the values z weighted by the softmax of the products of "
+    Row(
+        "embedding",
+        _embedding,
+        "The rows of weights y at indices x.",
+        "embedding(1 0;2 2#1 2 3 4f)|3 4\\n1 2",
+        inputs=2,
+        out=False,
+        since="torch",
+        options="padindex/padding_idx:long",
+    ),
+    Row(
+        "scaleddotproductattention",
+        _attention,
+        "Attention: the values z weighted by the softmax of the products of "
         "queries x and keys y; with a mask of booleans, or of numbers to add; causal: none that come later.",
-        "raze over scaleddotproductattention(1 1 2#0f;1 2 2#1f;1 2 2#1 2 3 4f)|2 3f", inputs=3, more=1, out=False,
-        since="torch", options="dropout/dropout_p:float causal/is_causal:flag scale:float",
-        forms=("scaleddotproductattention(x;y;z[;mask];dropout;causal;scale)",)),
+        "raze over scaleddotproductattention(1 1 2#0f;1 2 2#1f;1 2 2#1 2 3 4f)|2 3f",
+        inputs=3,
+        more=1,
+        out=False,
+        since="torch",
+        options="dropout/dropout_p:float causal/is_causal:flag scale:float",
+        forms=("scaleddotproductattention(x;y;z[;mask];dropout;causal;scale)",),
+    ),
 )
 
 
@@ -133,20 +234,49 @@ def _affine_grid(theta: Any, size: list[int], align_corners: bool = False) -> An
 
 
 _SAMPLING = (
-    Row("gumbelsoftmax", _functional("gumbel_softmax"), "Softmax of x plus noise, a sample of classes that gradients "
+    Row(
+        "gumbelsoftmax",
+        _functional("gumbel_softmax"),
+        "Softmax of x plus noise, a sample of classes that gradients "
         "go through; tau: its temperature (1); hard: one class as 1, the others 0.",
-        "1e-6>abs 1-sum gumbelsoftmax 1 2 3f|1b", out=False, since="torch", options="tau:float hard:flag dim:long"),
-    Row("gridsample", _grid_sample, "Pictures x at the places of grid y, from -1 to 1; mode: `bilinear, `nearest or "
+        "1e-6>abs 1-sum gumbelsoftmax 1 2 3f|1b",
+        out=False,
+        since="torch",
+        options="tau:float hard:flag dim:long",
+    ),
+    Row(
+        "gridsample",
+        _grid_sample,
+        "Pictures x at the places of grid y, from -1 to 1; mode: `bilinear, `nearest or "
         "`bicubic; pad: `zeros, `border or `reflection; align: are -1 and 1 the middles of the outermost elements?",
-        "raze over gridsample(1 1 2 2#1 2 3 4f;1 1 1 2#0f)|,2.5", inputs=2, out=False, since="torch",
-        options="mode:symbol pad/padding_mode:symbol align/align_corners:flag"),
-    Row("affinegrid", _affine_grid, "The grid that gridsample takes of affine maps x, for pictures of a size.",
-        "raze over affinegrid(1 2 3#1 0 0 0 1 0f;1 1 1 2)|-0.5 0 0.5 0", lead="size:dims*", out=False, since="torch",
-        options="align/align_corners:flag", forms=("affinegrid(x;size;align)",)),
-    Row("gaussiannll", _functional("gaussian_nll_loss"), "Negative log likelihood of targets y, normal with means x, "
+        "raze over gridsample(1 1 2 2#1 2 3 4f;1 1 1 2#0f)|,2.5",
+        inputs=2,
+        out=False,
+        since="torch",
+        options="mode:symbol pad/padding_mode:symbol align/align_corners:flag",
+    ),
+    Row(
+        "affinegrid",
+        _affine_grid,
+        "The grid that gridsample takes of affine maps x, for pictures of a size.",
+        "raze over affinegrid(1 2 3#1 0 0 0 1 0f;1 1 1 2)|-0.5 0 0.5 0",
+        lead="size:dims*",
+        out=False,
+        since="torch",
+        options="align/align_corners:flag",
+        forms=("affinegrid(x;size;align)",),
+    ),
+    Row(
+        "gaussiannll",
+        _functional("gaussian_nll_loss"),
+        "Negative log likelihood of targets y, normal with means x, "
         "variances z; full: with the constant; reduce: `mean, `sum or `none.",
-        "gaussiannll(1 2f;1 4f;1 2f)|0.6732868", inputs=3, out=False, since="torch",
-        options="full:flag eps:number reduce/reduction:symbol"),
+        "gaussiannll(1 2f;1 4f;1 2f)|0.6732868",
+        inputs=3,
+        out=False,
+        since="torch",
+        options="full:flag eps:number reduce/reduction:symbol",
+    ),
 )
 
 ROWS = (*_convolutions(), *_NORMS, *_DROPS, *_LOOKING, *_SAMPLING)

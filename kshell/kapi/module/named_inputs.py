@@ -50,7 +50,9 @@ class _Signature:
             for parameter in parameters
             if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         ]
-        self.all_places = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+        self.all_places = any(
+            parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters
+        )
         self.all_names = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
     def takes_dictionary(self, before: int) -> bool:
@@ -79,8 +81,13 @@ def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
         return False
     if own.all_names:
         return True
-    raise unknown(f"{type(m).__name__} has no input `", wrong[0], own.names,
-                  f", its inputs are {' '.join(own.names)}" if own.names else "", call=call)
+    raise unknown(
+        f"{type(m).__name__} has no input `",
+        wrong[0],
+        own.names,
+        f", its inputs are {' '.join(own.names)}" if own.names else "",
+        call=call,
+    )
 
 
 def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> Inputs | None:
@@ -91,8 +98,14 @@ def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> I
     names = names_of(x.k)
     if names is None:
         raise QError(f"{call}: inputs by name have symbols for keys, given {kname(x.k)}")
-    named = {name: argument(item, device, call) for name, item in zip(names, seq_items(x.v), strict=True)}
-    return Inputs(tensors, named) if _are_names(m, names, len(tensors), call) else Inputs([*tensors, named])
+    named = {
+        name: argument(item, device, call) for name, item in zip(names, seq_items(x.v), strict=True)
+    }
+    return (
+        Inputs(tensors, named)
+        if _are_names(m, names, len(tensors), call)
+        else Inputs([*tensors, named])
+    )
 
 
 def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Any, call: str) -> Inputs | None:
@@ -102,7 +115,11 @@ def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Any, call: str) 
     if entry is not None and module_record(entry).cls is None:
         return None
     own = _Signature(m)
-    return None if own.all_places or len(tensors) + len(named) <= len(own.places) else Inputs([*tensors, dict(named)])
+    return (
+        None
+        if own.all_places or len(tensors) + len(named) <= len(own.places)
+        else Inputs([*tensors, dict(named)])
+    )
 
 
 def by_name(m: Any, named: Mapping[str, Any]) -> bool:
@@ -123,7 +140,10 @@ def argument(x: Value, device: Any, call: str) -> Any:
     if is_text(x):
         return text_of(x)
     if x.__class__ is Dict and (names := names_of(x.k)) is not None:
-        return {name: argument(item, device, call) for name, item in zip(names, seq_items(x.v), strict=True)}
+        return {
+            name: argument(item, device, call)
+            for name, item in zip(names, seq_items(x.v), strict=True)
+        }
     if is_array(x):
         return to_tensor(x, own=device.type == "cpu").to(device)
     if x.__class__ is List:

@@ -13,7 +13,16 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import UNSAID, CallError, QError
-from kshell.kapi.base.args import flag_of, is_empty, long_of, number_of, number_word, pairs_hint, spellings, unknown
+from kshell.kapi.base.args import (
+    flag_of,
+    is_empty,
+    long_of,
+    number_of,
+    number_word,
+    pairs_hint,
+    spellings,
+    unknown,
+)
 from kshell.kapi.base.convert import as_tensor, is_array, kname
 from kshell.kapi.base.handles import KHandle, TensorHandle
 from kshell.kapi.base.plain_values import option_q
@@ -32,22 +41,42 @@ Given = dict[str, Any]  # option values by name
 class TypeRecord:
     """The fields of the entry of a module type or loss beside name and options."""
 
-    cls: type | None = None  # the class itself, of an entry made by a decorator; else the entry's target names it
-    example: Given = field(default_factory=dict)  # values of options that help shows and the help text's example has
+    cls: type | None = (
+        None  # the class itself, of an entry made by a decorator; else the entry's target names it
+    )
+    example: Given = field(
+        default_factory=dict
+    )  # values of options that help shows and the help text's example has
     n: tuple[int, int] = (1, 1)  # the least and most inputs of a calculation
-    result: str = "tensor"  # of several tensors `tuple`, `nested` or `vector`; empty: there is no calculation
+    result: str = (
+        "tensor"  # of several tensors `tuple`, `nested` or `vector`; empty: there is no calculation
+    )
     pytorch: str = ""  # what help names as torch's, if not the target
     # how options are read
-    dims: int | None = None  # the dimensions that a size is given for: one number stands for all of them
-    widths: dict[str, int] = field(default_factory=dict)  # the same of an option that has another count than dims
-    place: Callable[[Sequence[Value]], list[str]] | None = None  # the options that positional values fill
-    shortflag: bool = False  # a boolean in the last place is the last option, whatever was left out before it
-    need: dict[str, str] = field(default_factory=dict)  # the message where a required option is missing
+    dims: int | None = (
+        None  # the dimensions that a size is given for: one number stands for all of them
+    )
+    widths: dict[str, int] = field(
+        default_factory=dict
+    )  # the same of an option that has another count than dims
+    place: Callable[[Sequence[Value]], list[str]] | None = (
+        None  # the options that positional values fill
+    )
+    shortflag: bool = (
+        False  # a boolean in the last place is the last option, whatever was left out before it
+    )
+    need: dict[str, str] = field(
+        default_factory=dict
+    )  # the message where a required option is missing
     empty: bool = False  # a required list that is left out is empty
     own: Given = field(default_factory=dict)  # arguments that the torch class is always given
     # how options are shown
-    like: dict[str, str] = field(default_factory=dict)  # the option whose value is an option's default
-    read: dict[str, Callable[[Any], Any]] = field(default_factory=dict)  # options from a live module, not by attribute
+    like: dict[str, str] = field(
+        default_factory=dict
+    )  # the option whose value is an option's default
+    read: dict[str, Callable[[Any], Any]] = field(
+        default_factory=dict
+    )  # options from a live module, not by attribute
     always: tuple[str, ...] = ()  # options that are shown where they have their defaults, too
     hide: Callable[[Given], Given] | None = None  # the option values to be shown of those there are
 
@@ -57,10 +86,18 @@ class ModuleRecord(TypeRecord):
     """The fields of the entry of a module type beside name and options."""
 
     # how a module is made and described
-    parse: Callable[[Entry, Sequence[Value]], Given] | None = None  # reads all arguments, in the place of the options
-    make: Callable[[Entry, Given], Any] | None = None  # builds the module, in the place of the class
-    made: str = ""  # dotted name of a class of ours that modules of the type may have instead of torch's
-    live: Callable[[Any, bool, bool], Dict] | None = None  # options of a live module: (module, every, in its state)
+    parse: Callable[[Entry, Sequence[Value]], Given] | None = (
+        None  # reads all arguments, in the place of the options
+    )
+    make: Callable[[Entry, Given], Any] | None = (
+        None  # builds the module, in the place of the class
+    )
+    made: str = (
+        ""  # dotted name of a class of ours that modules of the type may have instead of torch's
+    )
+    live: Callable[[Any, bool, bool], Dict] | None = (
+        None  # options of a live module: (module, every, in its state)
+    )
     alone: str = ""  # the message where a definition has a name and no options; {} is the name
     # what it is to its children
     container: bool = False  # it is given its children
@@ -75,7 +112,9 @@ class ModuleRecord(TypeRecord):
     text: Callable[[Any], str] | None = None  # the options of a live module
 
 
-RECORDS: dict[str, type[TypeRecord]] = {"module": ModuleRecord}  # by kind of entry; kapi/loss adds its own
+RECORDS: dict[str, type[TypeRecord]] = {
+    "module": ModuleRecord
+}  # by kind of entry; kapi/loss adds its own
 
 
 def type_record(entry: Entry) -> TypeRecord:
@@ -115,7 +154,11 @@ def _doubles(x: Value) -> Any:
     number = number_of(x)
     if number is not None:
         return (float(number),)
-    return tuple(map(float, x.a.tolist())) if x.__class__ is Vec and x.t in T.NUMERIC - {T.B, T.X} else None
+    return (
+        tuple(map(float, x.a.tolist()))
+        if x.__class__ is Vec and x.t in T.NUMERIC - {T.B, T.X}
+        else None
+    )
 
 
 def _tensor(x: Value) -> Any:
@@ -149,8 +192,12 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
         return value if dims > 1 else value[0]
     if len(value) == 1:
         return value * dims
-    raise CallError(name, at=option.name, expected=f"scalar or {dims}-element input",
-                    given=f"{len(value)}-element list")
+    raise CallError(
+        name,
+        at=option.name,
+        expected=f"scalar or {dims}-element input",
+        given=f"{len(value)}-element list",
+    )
 
 
 def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
@@ -161,11 +208,21 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
     reader, words = _READ[option.type]
     value = reader(x)
     if value is None:
-        raise CallError(name, at=option.name, expected=words, given=kname(x), hint="" if named else pairs_hint(x))
+        raise CallError(
+            name,
+            at=option.name,
+            expected=words,
+            given=kname(x),
+            hint="" if named else pairs_hint(x),
+        )
     if value.__class__ is float and value != value:
         if option.type == "long" and option.default is not None:
             raise CallError(name, at=option.name, expected=words, given="null")
-        return None if option.default is None or option.type == "long" or option.choices == ("null",) else value
+        return (
+            None
+            if option.default is None or option.type == "long" or option.choices == ("null",)
+            else value
+        )
     if option.type in ("size", "pad") and value.__class__ is tuple:
         value = expand(name, option, value, dims)
         if option.choices == ("null",):  # a null keeps the input's size
@@ -175,7 +232,12 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
             value = value if dims > 1 else value[0]
     elif option.type == "double":
         value = float(value)
-    if option.choices and option.choices != ("null",) and value.__class__ is str and value not in option.choices:
+    if (
+        option.choices
+        and option.choices != ("null",)
+        and value.__class__ is str
+        and value not in option.choices
+    ):
         raise QError(f"{name} {option.name}:{value} is not one of {','.join(option.choices)}")
     return value
 
@@ -199,11 +261,15 @@ def signature_options(cls: type) -> tuple[Option, ...]:
         if value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD):
             continue
         annotation = (
-            value.annotation if isinstance(value.annotation, str) else getattr(value.annotation, "__name__", "")
+            value.annotation
+            if isinstance(value.annotation, str)
+            else getattr(value.annotation, "__name__", "")
         )
         kind = _TYPES.get(type(value.default)) or _WORDS.get(annotation.split(" ")[0])
         kind = kind or ("longs" if annotation.startswith("tuple") else "any")
-        options.append(Option(name, kind, REQUIRED if value.default is value.empty else value.default))
+        options.append(
+            Option(name, kind, REQUIRED if value.default is value.empty else value.default)
+        )
     return tuple(options)
 
 
@@ -215,7 +281,9 @@ def with_defaults(cls: type, options: Sequence[Option]) -> tuple[Option, ...]:
         p = known.get(torch_name(o))
         if o.default is None and p is not None:
             plain = p.default is None or type(p.default) in _TYPES
-            o = o._replace(default=REQUIRED if p.default is p.empty else p.default if plain else None)
+            o = o._replace(
+                default=REQUIRED if p.default is p.empty else p.default if plain else None
+            )
         completed.append(o)
     return tuple(completed)
 
@@ -243,11 +311,13 @@ def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
     options = list(entry.options)
     count = len(positional)
     if record.shortflag and 0 < count < len(options) and flag_of(positional[-1]) is not None:
-        return [*options[:count - 1], options[-1]]
+        return [*options[: count - 1], options[-1]]
     return options
 
 
-def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: int = 1) -> dict[str, Any]:
+def parse(
+    entry: Entry, positional: Sequence[Value], named: Pairs = (), before: int = 1
+) -> dict[str, Any]:
     """The options given, {name: Python value}. `before` counts the arguments in front (type, name)."""
     name, record = entry.name, type_record(entry)
     dims, widths = record.dims or 1, record.widths
@@ -255,10 +325,13 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
     if len(positional) > len(slots):
         if not slots:
             raise QError(f"{name}: no arguments expected, given {len(positional)}")
-        raise QError(f"{name}: expecting up to {before + len(slots)} positional args, "
-                     f"{before + len(positional)} given")
+        raise QError(
+            f"{name}: expecting up to {before + len(slots)} positional args, "
+            f"{before + len(positional)} given"
+        )
     values = {
-        slot.name: read(name, slot, x, widths.get(slot.name, dims)) for slot, x in zip(slots, positional, strict=False)
+        slot.name: read(name, slot, x, widths.get(slot.name, dims))
+        for slot, x in zip(slots, positional, strict=False)
     }
     options = {option.name: option for option in entry.options}
     for key, x in named:
@@ -295,9 +368,13 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
                 text = record.need.get(option.name, "")
                 if text.startswith("positive"):
                     raise CallError(entry.name, text)
-                raise QError(f"{entry.name}: {option.name} is {number_word(v)}, below {option.low:g}")
+                raise QError(
+                    f"{entry.name}: {option.name} is {number_word(v)}, below {option.low:g}"
+                )
             if option.high is not None and v > option.high:
-                raise QError(f"{entry.name}: {option.name} is {number_word(v)}, above {option.high:g}")
+                raise QError(
+                    f"{entry.name}: {option.name} is {number_word(v)}, above {option.high:g}"
+                )
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
@@ -306,7 +383,9 @@ def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
     record = type_record(entry)
     if record.cls is not None:
         given = {
-            option.name: option.default for option in entry.options if option.default not in (None, REQUIRED)
+            option.name: option.default
+            for option in entry.options
+            if option.default not in (None, REQUIRED)
         } | given
     kwargs = {
         torch_name(option): given[option.name]
@@ -368,16 +447,24 @@ _GIVEN = "kshell_options"
 _NONE: Any = object()  # an option that cannot be known
 # what the attribute of an option's name is, if it is the option: one that is called `type` may be a method of the class
 _FITS: dict[str, tuple[type, ...]] = {
-    "long": (int,), "double": (int, float), "boolean": (bool,), "symbol": (str,), "pad": (int, str, tuple, list),
-    **dict.fromkeys(("size", "longs", "doubles"), (int, float, tuple, list))}
+    "long": (int,),
+    "double": (int, float),
+    "boolean": (bool,),
+    "symbol": (str,),
+    "pad": (int, str, tuple, list),
+    **dict.fromkeys(("size", "longs", "doubles"), (int, float, tuple, list)),
+}
 
 
 def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
     """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
     were then: an option need not be an attribute, or not as it was given."""
     if type_record(entry).cls is not None:
-        m.__dict__[_GIVEN] = {option.name: (given[option.name], _attribute(m, option)) for option in entry.options
-                              if option.name in given and not isinstance(given[option.name], KHandle)}
+        m.__dict__[_GIVEN] = {
+            option.name: (given[option.name], _attribute(m, option))
+            for option in entry.options
+            if option.name in given and not isinstance(given[option.name], KHandle)
+        }
 
 
 def _attribute(m: Any, o: Option) -> Any:
@@ -427,8 +514,12 @@ def live_values(entry: Entry, m: Any) -> dict[str, Any]:
             and value.__class__ is not bool
             and (value is not None or option.default is not None)
         ):
-            value = value is not None and value is not False  # bias: a parameter, or None where there is none
-        out[option.name] = out[like[option.name]] if value is None and option.name in like else value
+            value = (
+                value is not None and value is not False
+            )  # bias: a parameter, or None where there is none
+        out[option.name] = (
+            out[like[option.name]] if value is None and option.name in like else value
+        )
     return record.hide(out) if record.hide else out
 
 

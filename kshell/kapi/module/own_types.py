@@ -16,7 +16,17 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.types import B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, string, symdict, table
-from kshell.values.base.core import Dict, List, Sym, Value, is_text, seq_items, sym, sym_vec, text_of
+from kshell.values.base.core import (
+    Dict,
+    List,
+    Sym,
+    Value,
+    is_text,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.base.functions import Lambda
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
@@ -26,29 +36,102 @@ from kshell.values.session.interrupts import stoppable
 
 _SEQ = "kshell.nn.seq."
 _OWN: dict[str, Any] = {"container": True, "whole": True}
-row("seqdict", _SEQ + "SeqDict", "Container: named sequences in order; further inputs go to each that takes them.",
-    n=(1, 8), pytorch="knn.SeqDict", **_OWN)
-row("seqlist", _SEQ + "SeqList", "Container: a list of sequences in order; further inputs go to each that takes them.",
-    n=(1, 8), pytorch="knn.SeqList", **_OWN)
-row("seqjoin", _SEQ + "SeqJoin", "Container: the outputs of two sequences, each for one input, joined by a module.",
-    n=(1, 2), pytorch="knn.SeqJoin", label="SeqJoin", **_OWN)
-row("fork", _SEQ + "Fork", "Container: two modules for one input; the result is a vector of both outputs.",
-    pytorch="knn.Fork", result="tuple", **_OWN)
-row("residual", _SEQ + "Residual", "Container: the input, or a second sequence's output, added to a sequence's output.",
-    n=(1, 3), pytorch="knn.Residual", label="Residual", **_OWN)
-row("transform", _SEQ + "Transform", "Container: transformations of data for training, and for evaluation.",
-    pytorch="knn.Transform", label="Transform", open="(", **_OWN)
-row("nbeats", _SEQ + "NBeats", "Container of N-BEATS: blocks that give backcast and forecast; the sum of forecasts.",
-    pytorch="knn.NBeats", **_OWN)
-row("recur", _SEQ + "Recur", "Container of a recurrent layer, with sequences for its input and output.",
-    B("detach", "", True), n=(1, 3), pytorch="knn.Recur", result="vector", **_OWN)
+# fmt: off  # a table
+row(
+    "seqdict",
+    _SEQ + "SeqDict",
+    "Container: named sequences in order; further inputs go to each that takes them.",
+    n=(1, 8),
+    pytorch="knn.SeqDict",
+    **_OWN,
+)
+row(
+    "seqlist",
+    _SEQ + "SeqList",
+    "Container: a list of sequences in order; further inputs go to each that takes them.",
+    n=(1, 8),
+    pytorch="knn.SeqList",
+    **_OWN,
+)
+row(
+    "seqjoin",
+    _SEQ + "SeqJoin",
+    "Container: the outputs of two sequences, each for one input, joined by a module.",
+    n=(1, 2),
+    pytorch="knn.SeqJoin",
+    label="SeqJoin",
+    **_OWN,
+)
+row(
+    "fork",
+    _SEQ + "Fork",
+    "Container: two modules for one input; the result is a vector of both outputs.",
+    pytorch="knn.Fork",
+    result="tuple",
+    **_OWN,
+)
+row(
+    "residual",
+    _SEQ + "Residual",
+    "Container: the input, or a second sequence's output, added to a sequence's output.",
+    n=(1, 3),
+    pytorch="knn.Residual",
+    label="Residual",
+    **_OWN,
+)
+row(
+    "transform",
+    _SEQ + "Transform",
+    "Container: transformations of data for training, and for evaluation.",
+    pytorch="knn.Transform",
+    label="Transform",
+    open="(",
+    **_OWN,
+)
+row(
+    "nbeats",
+    _SEQ + "NBeats",
+    "Container of N-BEATS: blocks that give backcast and forecast; the sum of forecasts.",
+    pytorch="knn.NBeats",
+    **_OWN,
+)
+row(
+    "recur",
+    _SEQ + "Recur",
+    "Container of a recurrent layer, with sequences for its input and output.",
+    B("detach", "", True),
+    n=(1, 3),
+    pytorch="knn.Recur",
+    result="vector",
+    **_OWN,
+)
+# fmt: on
 
 # ------------------------------------------------------------------ operations
 
 _OPS = "kshell.nn.ops."
-row("cat", _OPS + "Cat", "Two tensors joined along a dimension.", L("dim", "", 0), n=(2, 2), pytorch="torch.cat")
-row("mul", _OPS + "Mul", "The product of two tensors, element by element.", n=(2, 2), pytorch="torch.mul")
-row("matmul", _OPS + "Matmul", "The matrix product of two tensors.", n=(2, 2), pytorch="torch.matmul")
+row(
+    "cat",
+    _OPS + "Cat",
+    "Two tensors joined along a dimension.",
+    L("dim", "", 0),
+    n=(2, 2),
+    pytorch="torch.cat",
+)
+row(
+    "mul",
+    _OPS + "Mul",
+    "The product of two tensors, element by element.",
+    n=(2, 2),
+    pytorch="torch.mul",
+)
+row(
+    "matmul",
+    _OPS + "Matmul",
+    "The matrix product of two tensors.",
+    n=(2, 2),
+    pytorch="torch.matmul",
+)
 
 
 def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
@@ -57,18 +140,36 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
     if name and dtype is None:
         raise QError(f"{entry.name}: unrecognized data type `{name}")
     if given.get("classes", -1) < -1:
-        raise CallError(entry.name, "number of classes must be nonnegative or set to -1 to derive from input")
+        raise CallError(
+            entry.name, "number of classes must be nonnegative or set to -1 to derive from input"
+        )
     return nn.ops.OneHot(given.get("classes", -1), dtype)
 
 
-row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
-    also={"classes": 10}, always=("classes",), make=_dtype,
+row(
+    "onehot",
+    _OPS + "OneHot",
+    "Class numbers as rows with a single 1.",
+    L("classes", "", -1),
+    S("dtype", "", None),
+    also={"classes": 10},
+    always=("classes",),
+    make=_dtype,
     hide=lambda o: {key: value for key, value in o.items() if key != "dtype" or value},
     read={"dtype": lambda m: None if m.dtype is None else dtype_name(m.dtype)},
-    pytorch="torch.nn.functional.one_hot")
+    pytorch="torch.nn.functional.one_hot",
+)
 _DIM = {"dim": "no dimension defined"}
-row("select", _OPS + "Select", "The slice at one index of a dimension.", L("dim"), L("ind"), eg=(1, -1),
-    need={**_DIM, "ind": "no index defined"}, pytorch="torch.Tensor.select")
+row(
+    "select",
+    _OPS + "Select",
+    "The slice at one index of a dimension.",
+    L("dim"),
+    L("ind"),
+    eg=(1, -1),
+    need={**_DIM, "ind": "no index defined"},
+    pytorch="torch.Tensor.select",
+)
 
 
 def _indices(entry: Entry, given: dict[str, Any]) -> Any:
@@ -76,32 +177,81 @@ def _indices(entry: Entry, given: dict[str, Any]) -> Any:
     if ind.dtype != torch.int64:
         raise QError(f"{entry.name} ind: long(s) expected, given {dtype_name(ind.dtype)}(s)")
     if ind.dim() > 1:
-        raise QError(f"{entry.name}: expecting scalar index or 1-dim list, given {ind.dim()}-d tensor")
+        raise QError(
+            f"{entry.name}: expecting scalar index or 1-dim list, given {ind.dim()}-d tensor"
+        )
     return nn.ops.IndexSelect(given["dim"], ind)
 
 
-row("indexselect", _OPS + "IndexSelect", "The slices at some indices of a dimension.", L("dim"), T("ind"),
-    eg=(1, (0, 1, 2)), need={**_DIM, "ind": "no index defined"}, pytorch="torch.index_select", make=_indices,
-    read={"ind": lambda m: m.ind})
-row("droppath", _OPS + "DropPath", "Stochastic depth: whole samples become zero in training.", D("p", "", 0.0),
-    always=("p",), also={"p": .1}, pytorch="knn.DropPath")
+row(
+    "indexselect",
+    _OPS + "IndexSelect",
+    "The slices at some indices of a dimension.",
+    L("dim"),
+    T("ind"),
+    eg=(1, (0, 1, 2)),
+    need={**_DIM, "ind": "no index defined"},
+    pytorch="torch.index_select",
+    make=_indices,
+    read={"ind": lambda m: m.ind},
+)
+row(
+    "droppath",
+    _OPS + "DropPath",
+    "Stochastic depth: whole samples become zero in training.",
+    D("p", "", 0.0),
+    always=("p",),
+    also={"p": 0.1},
+    pytorch="knn.DropPath",
+)
 
 # ------------------------------------------------------------------ embeddings, attention
 
 _ROWS = {"rows": "positive number of rows required", "cols": "positive number of columns required"}
-row("embedpos", _OPS + "EmbedPosition", "A learnt vector for each place of a sequence.", L("rows", low=1),
-    L("cols", low=1), eg=(120, 512), need=_ROWS, pytorch="knn.EmbedPosition")
-row("embedseq", _OPS + "EmbedSequence", "The sum of token embedding and learnt vectors of places.", L("rows", low=1),
-    L("cols", low=1), L("length", low=1), eg=(5000, 512, 120), args="module enlist(`embedseq;10;12;8)",
+row(
+    "embedpos",
+    _OPS + "EmbedPosition",
+    "A learnt vector for each place of a sequence.",
+    L("rows", low=1),
+    L("cols", low=1),
+    eg=(120, 512),
+    need=_ROWS,
+    pytorch="knn.EmbedPosition",
+)
+row(
+    "embedseq",
+    _OPS + "EmbedSequence",
+    "The sum of token embedding and learnt vectors of places.",
+    L("rows", low=1),
+    L("cols", low=1),
+    L("length", low=1),
+    eg=(5000, 512, 120),
+    args="module enlist(`embedseq;10;12;8)",
     need={**_ROWS, "length": "positive sequence length required"},
-    pytorch="knn.EmbedSequence")
-row("selfattention", _OPS + "SelfAttention", "Multi-head attention of a sequence to itself.", L("dim", low=1),
-    L("heads", low=1), D("dropout", "", 0.0), B("norm", "", False), eg=(512, 8), n=(1, 3),
-    also={"dropout": .1}, args="module enlist(`selfattention;16;2)",
-    need={"dim": "positive embedding dimension required", "heads": "positive number of heads required"},
-    read={"norm": lambda m: "norm" in m._modules}, pytorch="knn.SelfAttention")
+    pytorch="knn.EmbedSequence",
+)
+row(
+    "selfattention",
+    _OPS + "SelfAttention",
+    "Multi-head attention of a sequence to itself.",
+    L("dim", low=1),
+    L("heads", low=1),
+    D("dropout", "", 0.0),
+    B("norm", "", False),
+    eg=(512, 8),
+    n=(1, 3),
+    also={"dropout": 0.1},
+    args="module enlist(`selfattention;16;2)",
+    need={
+        "dim": "positive embedding dimension required",
+        "heads": "positive number of heads required",
+    },
+    read={"norm": lambda m: "norm" in m._modules},
+    pytorch="knn.SelfAttention",
+)
 
 # ------------------------------------------------------------------ images
+
 
 def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
     """Means and deviations that are whole numbers are taken as doubles."""
@@ -116,17 +266,47 @@ def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
     return nn.ops.Zscore(given["mean"], given["std"], given.get("inplace", False))
 
 
-row("zscore", _OPS + "Zscore", "(x - mean) / std, by channel if several are given.", T("mean"),
-    T("std"), B("inplace", "", False), eg=((.51, .49, .47), (.25, .25, .21)), label="Zscore", make=_zscore,
-    need={"mean": "no mean(s) defined", "std": "no stddev(s) defined"}, args="module enlist(`zscore;.5;.25)",
-    read={"mean": lambda m: m.mean, "std": lambda m: m.stddev}, pytorch="torchvision.transforms")
-row("randomcrop", _OPS + "RandomCrop", "Images padded, then cut to a size at random places.", Z("size", low=1),
-    Z("pad", "", 0), S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
-    D("value", "", 0.0), eg=(32,), also={"pad": 4, "padmode": "reflect"}, dims=2, widths={"pad": 4},
-    args="module enlist(`randomcrop;32)", need={"size": "positive cropping height & width not given"},
-    label="RandomCrop", pytorch="torchvision.transforms")
-row("randomflip", _OPS + "RandomFlip", "Images turned over along a dimension at random.", D("p", "", .5),
-    L("dim", "", -1), label="RandomFlip", pytorch="torchvision.transforms")
+row(
+    "zscore",
+    _OPS + "Zscore",
+    "(x - mean) / std, by channel if several are given.",
+    T("mean"),
+    T("std"),
+    B("inplace", "", False),
+    eg=((0.51, 0.49, 0.47), (0.25, 0.25, 0.21)),
+    label="Zscore",
+    make=_zscore,
+    need={"mean": "no mean(s) defined", "std": "no stddev(s) defined"},
+    args="module enlist(`zscore;.5;.25)",
+    read={"mean": lambda m: m.mean, "std": lambda m: m.stddev},
+    pytorch="torchvision.transforms",
+)
+row(
+    "randomcrop",
+    _OPS + "RandomCrop",
+    "Images padded, then cut to a size at random places.",
+    Z("size", low=1),
+    Z("pad", "", 0),
+    S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
+    D("value", "", 0.0),
+    eg=(32,),
+    also={"pad": 4, "padmode": "reflect"},
+    dims=2,
+    widths={"pad": 4},
+    args="module enlist(`randomcrop;32)",
+    need={"size": "positive cropping height & width not given"},
+    label="RandomCrop",
+    pytorch="torchvision.transforms",
+)
+row(
+    "randomflip",
+    _OPS + "RandomFlip",
+    "Images turned over along a dimension at random.",
+    D("p", "", 0.5),
+    L("dim", "", -1),
+    label="RandomFlip",
+    pytorch="torchvision.transforms",
+)
 
 # ------------------------------------------------------------------ callbacks
 
@@ -138,7 +318,12 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
     rest = list(args)
     named: Sequence[tuple[str, Value]] = ()
-    if rest and is_pairs(rest[-1]) and (named_fields := pairs(rest[-1])) and named_fields[0][0] in _FIELDS:
+    if (
+        rest
+        and is_pairs(rest[-1])
+        and (named_fields := pairs(rest[-1]))
+        and named_fields[0][0] in _FIELDS
+    ):
         named = named_fields
         rest.pop()
     if len(rest) > len(_FIELDS):
@@ -151,7 +336,9 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     fn = fields.get("fn")
     if fn is None:
         raise CallError("callback", "no k function defined")
-    if isinstance(fn, Lambda) and not fn.ctx.strip("."):  # its text is all of it; one of a namespace has names there
+    if isinstance(fn, Lambda) and not fn.ctx.strip(
+        "."
+    ):  # its text is all of it; one of a namespace has names there
         if 1 < fn.rank <= 4:
             fields.setdefault("in", _inputs(fn.rank - 1))
         fn = string(fn.text)
@@ -163,8 +350,12 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     output = fields.get("out", sym("tensor"))
     if output.__class__ is not Sym or output.s != "tensor":
         raise QError("callback out: expecting `tensor")
-    return {"fn": fn, "in": len(words), "parms": _named("parms", fields.get("parms")),
-            "buffers": _named("buffers", fields.get("buffers"))}
+    return {
+        "fn": fn,
+        "in": len(words),
+        "parms": _named("parms", fields.get("parms")),
+        "buffers": _named("buffers", fields.get("buffers")),
+    }
 
 
 def _named(word: str, x: Value) -> dict[str, Any]:
@@ -180,7 +371,9 @@ def _named(word: str, x: Value) -> dict[str, Any]:
     elif x.__class__ is List and not x.items:
         return {}
     else:
-        raise CallError("callback", at=word, expecting="k dictionary or (syms;vals)", given=kname(x))
+        raise CallError(
+            "callback", at=word, expecting="k dictionary or (syms;vals)", given=kname(x)
+        )
     if len(keys) != len(values):
         raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
     tensors = map(own_tensor, values)
@@ -193,7 +386,9 @@ class _QFunction:
     def __init__(self, source: Value) -> None:
         self.source = source
         self.text = source.s if source.__class__ is Sym else text_of(source)
-        self.made: tuple[weakref.ref[Any], Value] | None = None  # the session that evaluated the text, and the lambda
+        self.made: tuple[weakref.ref[Any], Value] | None = (
+            None  # the session that evaluated the text, and the lambda
+        )
 
     def __deepcopy__(self, memo: Any) -> _QFunction:
         return self  # a copy of the module has the same function
@@ -231,7 +426,9 @@ class _QFunction:
 
 
 def _callback(entry: Entry, given: dict[str, Any]) -> Any:
-    return nn.callback.Callback(_QFunction(given["fn"]), given["in"], given["parms"], given["buffers"])
+    return nn.callback.Callback(
+        _QFunction(given["fn"]), given["in"], given["parms"], given["buffers"]
+    )
 
 
 def _callback_live(m: Any, every: bool, state: bool) -> Dict:
@@ -264,11 +461,25 @@ buffer: kforward(m;`child;x), parm(m;`w). It gives a tensor.
 q)m:module enlist(`callback;{[m;x]x*parm(m;`w)};`parms,enlist(enlist`w)!enlist 2 3e)
 q)evaluate(m;4 5e)
 8 15e"""
-row("callback", "kshell.nn.callback.Callback", _CALLBACK,
-    X("fn", "-"), *(X(field, "-", None) for field in _FIELDS[1:]), n=(1, 3), also={"in": "tensor", "out": "tensor"},
-    parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any",
+row(
+    "callback",
+    "kshell.nn.callback.Callback",
+    _CALLBACK,
+    X("fn", "-"),
+    *(X(field, "-", None) for field in _FIELDS[1:]),
+    n=(1, 3),
+    also={"in": "tensor", "out": "tensor"},
+    parse=_callback_args,
+    make=_callback,
+    live=_callback_live,
+    text=_callback_text,
+    children="any",
     alone="no k function defined, 2nd symbol, `{}, defines callback module name",
-    pytorch="knn.Callback", eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
+    pytorch="knn.Callback",
+    eg=(sym("f"),),
+    args='module enlist(`callback;"{[m;x]x}")',
+    **_OWN,
+)
 
 
 @api("callbacks", "callbacks[]", effect="none")
@@ -280,6 +491,11 @@ def callbacks(x: Value) -> Value:
     """
     if not is_empty(x):
         raise QError(f"callbacks: empty arg expected, given {kname(x)}")
-    return table(["fn", "in", "out"], [List([string(signature) for signature in _SIGNATURES]),
-                                       collapse([_inputs(k + 1) for k in range(len(_SIGNATURES))]),
-                                       sym_vec(["tensor"] * len(_SIGNATURES))])
+    return table(
+        ["fn", "in", "out"],
+        [
+            List([string(signature) for signature in _SIGNATURES]),
+            collapse([_inputs(k + 1) for k in range(len(_SIGNATURES))]),
+            sym_vec(["tensor"] * len(_SIGNATURES)),
+        ],
+    )

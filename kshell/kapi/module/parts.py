@@ -49,13 +49,19 @@ def child_of(m: Any, x: Value, call: str) -> Any:
     if x.__class__ is Sym:
         child = _inside(m, x.s)
         if child is None:
-            raise unknown("no child module named `", x.s, (name for name, _ in m.named_modules()), call=call)
+            raise unknown(
+                "no child module named `", x.s, (name for name, _ in m.named_modules()), call=call
+            )
         return child
     n = x if x.__class__ is int else x.v
     every = list(m.modules())[1:]
     if not 0 <= n < len(every):
-        raise CallError(call, f"invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}",
-                        given=SAID, expected=UNSAID)
+        raise CallError(
+            call,
+            f"invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}",
+            given=SAID,
+            expected=UNSAID,
+        )
     return every[n]
 
 
@@ -71,7 +77,11 @@ def _inside(m: Any, path: str) -> Any:
 @behaviour("reached", ModuleHandle, ModelHandle)
 def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
     module, of = module_of(h), "k" if isinstance(h, ModelHandle) else "m"
-    for call, parts in (("child", module._modules), ("parm", module._parameters), ("buffer", module._buffers)):
+    for call, parts in (
+        ("child", module._modules),
+        ("parm", module._parameters),
+        ("buffer", module._buffers),
+    ):
         if name in parts:
             return f"{call}({of};`{name}) is its {_WORDS[call]} of this name"
     return "training(m;1b) sets the mode" if name == "train" else ""
@@ -81,7 +91,9 @@ def _module_and_child(x: Value, call: str) -> Any:
     """The module of `m` or `(m;child)`."""
     args = items(x)
     if len(args) != 1 and len(args) != 2:
-        raise QError(f"{call}: expecting up to two args, (object; index/name), given {len(args)} args")
+        raise QError(
+            f"{call}: expecting up to two args, (object; index/name), given {len(args)} args"
+        )
     module = module_behind(args[0], call)
     if len(args) == 1:
         return module
@@ -141,8 +153,14 @@ def _handles(found: Any) -> Value:
     return Dict(sym_vec(named), collapse([module_handle(value) for value in named.values()]))
 
 
-@api("modules", "modules m", "modules(m;name)", "modules(m;index)", target="torch.nn.Module.named_modules",
-     effect="none")
+@api(
+    "modules",
+    "modules m",
+    "modules(m;name)",
+    "modules(m;index)",
+    target="torch.nn.Module.named_modules",
+    effect="none",
+)
 def modules(x: Value) -> Value:
     """A dictionary of all modules inside a module, or inside one of its children, by dotted name.
 
@@ -150,11 +168,21 @@ def modules(x: Value) -> Value:
     fc| linear
     1 | relu
     """
-    return _handles((name, submodule) for name, submodule in _module_and_child(x, "modules").named_modules() if name)
+    return _handles(
+        (name, submodule)
+        for name, submodule in _module_and_child(x, "modules").named_modules()
+        if name
+    )
 
 
-@api("children", "children m", "children(m;name)", "children(m;index)", target="torch.nn.Module.named_children",
-     effect="none")
+@api(
+    "children",
+    "children m",
+    "children(m;name)",
+    "children(m;index)",
+    target="torch.nn.Module.named_children",
+    effect="none",
+)
 def children(x: Value) -> Value:
     """A dictionary of the immediate children of a module, or of one of its children.
 
@@ -165,10 +193,14 @@ def children(x: Value) -> Value:
     return _handles(_module_and_child(x, "children").named_children())
 
 
-
-
-
-@api("parms", "parms m", "parms(m;name)", "parms(m;index)", target="torch.nn.Module.named_parameters", effect="none")
+@api(
+    "parms",
+    "parms m",
+    "parms(m;name)",
+    "parms(m;index)",
+    target="torch.nn.Module.named_parameters",
+    effect="none",
+)
 def parms(x: Value) -> Value:
     """A dictionary of the parameters of a module, or of one of its children: the module's own tensors.
 
@@ -179,8 +211,14 @@ def parms(x: Value) -> Value:
     return DictHandle(Parameters(_module_and_child(x, "parms").named_parameters()))
 
 
-@api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)", target="torch.nn.Module.named_buffers",
-     effect="none")
+@api(
+    "buffers",
+    "buffers m",
+    "buffers(m;name)",
+    "buffers(m;index)",
+    target="torch.nn.Module.named_buffers",
+    effect="none",
+)
 def buffers(x: Value) -> Value:
     """A dictionary of the buffers of a module, or of one of its children: the module's own tensors.
 
@@ -262,14 +300,20 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
         raise CallError(call, "first arg must be a module, model, loss or optimizer")
     module = module_behind(args[0], call)
     if not 2 <= len(args) <= 3:
-        raise QError(f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
-                     f"but given {len(args)} args")
+        raise QError(
+            f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
+            f"but given {len(args)} args"
+        )
     name = name_of(args[1])
     if name is None:
         raise QError(f"{call}: second arg is {kind} name, expecting symbol given {kname(args[1])}")
     path, _, last = name.rpartition(".")
     owner = _inside(module, path)
-    tensor = None if owner is None else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
+    tensor = (
+        None
+        if owner is None
+        else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
+    )
     if len(args) == 2:
         if tensor is None:
             own = module.named_parameters() if kind == "parameter" else module.named_buffers()
@@ -285,7 +329,11 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     if owner is None:
         raise QError(f"{call}: no child module named `{path}")
     new = args[2] if other is None else args[2].items[0]
-    t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(module))
+    t = (
+        as_tensor(new)
+        if new.__class__ is TensorHandle
+        else to_tensor(new).to(device_of_module(module))
+    )
     if kind == "parameter":
         owner.register_parameter(last, _as_parameter(t))
     else:
@@ -305,9 +353,14 @@ def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
     """Let a module have a parameter of another in the place of its own."""
     if old.shape != new.shape:
         raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
-    if old is not new and any(param is old for optimizer in live_optimizers() for param in optimizer.parameters()):
-        raise CallError("parm", f"an optimizer has {name} already; parameters are shared before it is made",
-                        says=(name, "optimizer"))
+    if old is not new and any(
+        param is old for optimizer in live_optimizers() for param in optimizer.parameters()
+    ):
+        raise CallError(
+            "parm",
+            f"an optimizer has {name} already; parameters are shared before it is made",
+            says=(name, "optimizer"),
+        )
     owner._parameters[name] = new
 
 
@@ -322,8 +375,15 @@ def _as_parameter(t: Any) -> Any:
     return t.requires_grad_(gradients)
 
 
-@api("parm", "parm(m;name)", "parm(m;name;value)", "parm(m;name;enlist parameter)", held=True,
-     target="torch.nn.Module.register_parameter", effect="reads2")
+@api(
+    "parm",
+    "parm(m;name)",
+    "parm(m;name;value)",
+    "parm(m;name;enlist parameter)",
+    held=True,
+    target="torch.nn.Module.register_parameter",
+    effect="reads2",
+)
 def parm(x: Value) -> Value:
     """One parameter of a module as a tensor; with a value, the parameter set to it (registered if it is new). With an
     enlisted parameter, of this module or another, that becomes the parameter: both are one from then on.
@@ -341,8 +401,14 @@ def parm(x: Value) -> Value:
     return _tensor(x, "parameter", "parm")
 
 
-@api("buffer", "buffer(m;name)", "buffer(m;name;value)", held=True, target="torch.nn.Module.register_buffer",
-     effect="reads2")
+@api(
+    "buffer",
+    "buffer(m;name)",
+    "buffer(m;name;value)",
+    held=True,
+    target="torch.nn.Module.register_buffer",
+    effect="reads2",
+)
 def buffer(x: Value) -> Value:
     """One buffer of a module as a tensor; with a value, the buffer set to it (registered if it is new).
 

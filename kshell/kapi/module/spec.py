@@ -15,7 +15,15 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import ModuleHandle
 from kshell.kapi.module.describe import type_name, type_of
 from kshell.kapi.module.options import module_record
-from kshell.kapi.module.stack import Spec, Stack, head_type, shared_of, spec_of, spec_row, tensors_of
+from kshell.kapi.module.stack import (
+    Spec,
+    Stack,
+    head_type,
+    shared_of,
+    spec_of,
+    spec_row,
+    tensors_of,
+)
 from kshell.values.base import types as T
 from kshell.values.base.build import enlist
 from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym_vec
@@ -26,7 +34,7 @@ def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
     first = rows[0][0] if rows else 0
     path: list[str] = []
     for depth, spec in rows:
-        path[max(depth - first - 1, 0):] = [spec.name] if depth > first else []
+        path[max(depth - first - 1, 0) :] = [spec.name] if depth > first else []
         yield ".".join(path), spec
 
 
@@ -78,7 +86,10 @@ def is_state(x: Value) -> bool:
     if x.__class__ is Table:
         return "module" in x.names
     return (
-        x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and any(item.s == "module" for item in x.k.items)
+        x.__class__ is Dict
+        and x.k.__class__ is Vec
+        and x.k.t == T.S
+        and any(item.s == "module" for item in x.k.items)
     )
 
 
@@ -86,8 +97,14 @@ def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
     """The definitions of a state with their depths; where none are given, that of the first, and 1."""
     rows = []
     for k, item in enumerate([x] if x.__class__ is Dict else x.items):
-        depth = next((v for item, v in zip(seq_items(item.k), seq_items(item.v), strict=True) if item.s == "depth"),
-                     1 if k else first)
+        depth = next(
+            (
+                v
+                for item, v in zip(seq_items(item.k), seq_items(item.v), strict=True)
+                if item.s == "depth"
+            ),
+            1 if k else first,
+        )
         if depth.__class__ is not int:
             raise CallError("module", expected="long depth", given=kname(depth))
         rows.append((depth, spec_row(item, k)))
@@ -123,8 +140,10 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
         return
     head = _head(x)
     if isinstance(head, ModuleHandle) and x.__class__ is List and len(x.items) > 1:
-        raise QError(f"{type_name(head.get())}: a module that is there already takes no layers in a specification; "
-                     "module(ptr;spec) adds one")
+        raise QError(
+            f"{type_name(head.get())}: a module that is there already takes no layers in a specification; "
+            "module(ptr;spec) adds one"
+        )
     _push(head, depth, q)
     if x.__class__ is List:
         for child in x.items[1:]:
@@ -183,8 +202,11 @@ def seq_of(x: Value) -> Value:
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
         items = x.items
         if not items:
-            raise CallError("seq", "empty list", expected=UNSAID) if isinstance(x, List) else \
-                QError("seq: expecting at least one module symbol, given  empty list")
+            raise (
+                CallError("seq", "empty list", expected=UNSAID)
+                if isinstance(x, List)
+                else QError("seq: expecting at least one module symbol, given  empty list")
+            )
         return List([items[0], *(_enlist(i) for i in items[1:])])
     raise CallError("seq", expecting=f"module symbol{'s' * (x.__class__ is Vec)}", given=kname(x))
 
@@ -216,8 +238,11 @@ def _is_tree(x: Value) -> bool:
     head = x.items[0]
     names = seq_items(head) if is_list(head) else [head]
     entry = registry.find("module", names[0].s) if names and names[0].__class__ is Sym else None
-    return (entry is not None and module_record(entry).container
-            and all(_is_tree(i) or _is_layer(i) for i in x.items[1:]))
+    return (
+        entry is not None
+        and module_record(entry).container
+        and all(_is_tree(i) or _is_layer(i) for i in x.items[1:])
+    )
 
 
 def _is_layer(x: Value) -> bool:
@@ -248,7 +273,9 @@ def tree_from_pairs(x: Value) -> Value:
         raise CallError("tree", expecting="depth,value pairs", given=kname(x))
     value, at = _subtree(pairs, 0, pairs[0][0])
     if at < len(pairs):
-        raise QError(f"tree: pair[{at}] has depth {pairs[at][0]}, expecting a depth above {pairs[0][0]}")
+        raise QError(
+            f"tree: pair[{at}] has depth {pairs[at][0]}, expecting a depth above {pairs[0][0]}"
+        )
     return value
 
 
@@ -257,7 +284,9 @@ def _subtree(found: list[tuple[int, Value]], at: int, depth: int) -> tuple[Value
     children = []
     while at < len(found) and found[at][0] > depth:
         if found[at][0] > depth + 1:
-            raise QError(f"tree: pair[{at}] has depth {found[at][0]}, above max depth of {depth + 1}")
+            raise QError(
+                f"tree: pair[{at}] has depth {found[at][0]}, above max depth of {depth + 1}"
+            )
         child, at = _subtree(found, at, depth + 1)
         children.append(child)
     return (List([head, *children]) if children else enlist(head)), at

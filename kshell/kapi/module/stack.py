@@ -11,7 +11,15 @@ from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.convert import dtype_name, kname, to_tensor
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.builders import build, entry_of
-from kshell.kapi.module.describe import is_container, label, mark_replaced, name_of_module, set_name, type_name, type_of
+from kshell.kapi.module.describe import (
+    is_container,
+    label,
+    mark_replaced,
+    name_of_module,
+    set_name,
+    type_name,
+    type_of,
+)
 from kshell.kapi.module.options import live_values, module_record
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
@@ -62,8 +70,14 @@ def spec_row(d: Dict, at: int) -> Spec:
     if kind.__class__ is not Sym:
         raise CallError("module", expected="symbol for module type", given=kname(kind))
     args = [] if options is None or not len(options) else [options]
-    return Spec(kind.s, name.s if name.__class__ is Sym else "", args, 0,
-                row.get("parms"), row.get("buffers"))
+    return Spec(
+        kind.s,
+        name.s if name.__class__ is Sym else "",
+        args,
+        0,
+        row.get("parms"),
+        row.get("buffers"),
+    )
 
 
 def create(x: Value) -> Any:
@@ -76,8 +90,16 @@ def _create(spec: Spec) -> Any:
     entry = entry_of(spec.kind)
     if spec.name and not spec.args and (told := module_record(entry).alone):
         raise QError(f"{entry.name}: {told.format(spec.name)}")
-    if spec.name and not spec.args and spec.before == 2 and entry.options and _is_option(spec.name, entry.options[0]):
-        spec = spec._replace(name="", args=(sym(spec.name),), before=1)  # (`gelu;`tanh): the option, not a name
+    if (
+        spec.name
+        and not spec.args
+        and spec.before == 2
+        and entry.options
+        and _is_option(spec.name, entry.options[0])
+    ):
+        spec = spec._replace(
+            name="", args=(sym(spec.name),), before=1
+        )  # (`gelu;`tanh): the option, not a name
     try:
         m = build(entry, spec.args, spec.before)
     except QError as e:
@@ -103,8 +125,10 @@ def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
     if not name or not entry.options:
         return ""
     if name in {option.name for option in entry.options}:
-        return (f"`{name} was taken for the module's name: an option by its name is one item with its value, "
-                f"(`{entry.name};(`{name};value))")
+        return (
+            f"`{name} was taken for the module's name: an option by its name is one item with its value, "
+            f"(`{entry.name};(`{name};value))"
+        )
     first = entry.options[0]
     if first.type == "symbol" and module_record(entry).parse is None and args:
         return f"`{name} was taken for the module's name: the option is (`{first.name};`{name})"
@@ -140,8 +164,10 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
     if floats and all(t.dtype == torch.float64 for t in floats):
         m.double()  # the state of a double module, not of a float one with doubles in it
     with torch.no_grad():
-        for kind, saved, own in (("parameter", spec.parms, m.named_parameters(recurse=False)),
-                                 ("buffer", spec.buffers, m.named_buffers(recurse=False))):
+        for kind, saved, own in (
+            ("parameter", spec.parms, m.named_parameters(recurse=False)),
+            ("buffer", spec.buffers, m.named_buffers(recurse=False)),
+        ):
             if saved is not None:
                 own = {k: t for k, t in own if k not in shared_of(saved)}
                 _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
@@ -161,7 +187,9 @@ def tensors_of(x: Value) -> dict[str, Any]:
     if x is None or not len(x):
         return {}
     return {
-        item.s: to_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is not Sym
+        item.s: to_tensor(v)
+        for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)
+        if v.__class__ is not Sym
     }
 
 
@@ -169,7 +197,12 @@ def shared_of(x: Value) -> dict[str, str]:
     """The parameters of a state that are parameters of other modules too, and the names under which those came."""
     if x is None or not len(x):
         return {}
-    return {item.s: v.s for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is Sym}
+    return {
+        item.s: v.s
+        for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)
+        if v.__class__ is Sym
+    }
+
 
 def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[str, Any]) -> None:
     for key, value in own.items():
@@ -179,9 +212,13 @@ def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[s
         if value.dtype != t.dtype and not (
             value.dtype.itemsize < 4 and value.is_floating_point() and t.is_floating_point()
         ):
-            raise QError(f"{name}: type mismatch, {key} is {dtype_name(value.dtype)}, input is {dtype_name(t.dtype)}")
+            raise QError(
+                f"{name}: type mismatch, {key} is {dtype_name(value.dtype)}, input is {dtype_name(t.dtype)}"
+            )
         if value.shape != t.shape:
-            raise QError(f"{name}: size mismatch, {key} is {list(value.shape)}, input is {list(t.shape)}")
+            raise QError(
+                f"{name}: size mismatch, {key} is {list(value.shape)}, input is {list(t.shape)}"
+            )
         value.copy_(t)
 
 
@@ -198,7 +235,9 @@ class Stack:
         self.open: list[Any] = []
         self.undone: list[Callable[[], Any]] = []  # removes the additions to the root
         self.extends = root is not None
-        self.made: list[Any] = []  # a module that made children itself, and those down to that of the last row
+        self.made: list[
+            Any
+        ] = []  # a module that made children itself, and those down to that of the last row
         m = root
         while m is not None and is_container(m):
             self.open.append(m)
@@ -254,7 +293,9 @@ class Stack:
             level = depth - (len(self.open) if is_container(self.open[-1]) else 0)
             self.made = self.made[:level] or [parent]
             if level > len(self.made):
-                raise QError(f"{spec.kind}: depth {depth} above max depth of {depth - level + len(self.made)}")
+                raise QError(
+                    f"{spec.kind}: depth {depth} above max depth of {depth - level + len(self.made)}"
+                )
             self.made.append(put_implicit(self.made[-1], spec))
             return
         self.made = []
@@ -316,7 +357,9 @@ def _is_of(m: Any, spec: Spec) -> bool:
     """Is a module that is there such as a row says? The options are compared by making the module of the row."""
     entry = registry.find("module", spec.kind)
     if entry is None or module_record(entry).cls is not None or is_container(m):
-        return type_name(m) == spec.kind  # a class of the user's may be made with what only its parent knows
+        return (
+            type_name(m) == spec.kind
+        )  # a class of the user's may be made with what only its parent knows
     return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
 
@@ -353,13 +396,20 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
         return _grown(adder, child)
     mine, entry = type_of(child), type_of(parent)
     if entry is None or not (record := module_record(entry)).container or entry.name == "parmdict":
-        raise QError(f"unable to add a {label(child)} module as a child of a {label(parent)} module")
+        raise QError(
+            f"unable to add a {label(child)} module as a child of a {label(parent)} module"
+        )
     if record.children != "any" and mine is not None:
         if mine.name == "sequential":
-            raise CallError("sequential", "unable to create type-erased module, forward method uses template; "
-                            "a sequence inside of another is `seqnest")
+            raise CallError(
+                "sequential",
+                "unable to create type-erased module, forward method uses template; "
+                "a sequence inside of another is `seqnest",
+            )
         if module_record(mine).result == "":
-            raise CallError(mine.name, "unable to create type-erased module, no forward method defined")
+            raise CallError(
+                mine.name, "unable to create type-erased module, no forward method defined"
+            )
     name = "" if record.numbered else name_of_module(child)
     name = name or str(len(parent._modules))
     if "." in name:
@@ -374,6 +424,8 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
 def _check_apart(parent: Any, child: Any, new: bool) -> None:
     """Is a module neither inside the other already? One that was made by itself is in none."""
     alone = child.__dict__.pop(ALONE, False)
-    if not new and (any(submodule is parent for submodule in child.modules()) or (
-            not alone and any(submodule is child for submodule in parent.modules()))):
+    if not new and (
+        any(submodule is parent for submodule in child.modules())
+        or (not alone and any(submodule is child for submodule in parent.modules()))
+    ):
         raise QError(f"{type_name(parent)}: the module is part of it already")

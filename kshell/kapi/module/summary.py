@@ -46,12 +46,18 @@ def summary(x: Value) -> Value:
         raise known_to_all("summary", exc, m, False, x) from None
     names, parts = zip(*m.named_modules(), strict=True)
     owned = [{id(p): p for p, _, _ in named_parameters(part)}.values() for part in parts]
-    return table(["depth", "name", "module", "size", "elements", "trainable", "bytes"], [
-        longs([name.count(".") + bool(name) for name in names]), sym_vec([name_of_module(m), *names[1:]]),
-        sym_vec([type_name(part) for part in parts]), List([sizes.get(id(part), longs([])) for part in parts]),
-        longs([sum(p.numel() for p in own) for own in owned]),
-        longs([sum(p.numel() for p in own if p.requires_grad) for own in owned]),
-        longs([sum(p.numel() * p.element_size() for p in own) for own in owned])])
+    return table(
+        ["depth", "name", "module", "size", "elements", "trainable", "bytes"],
+        [
+            longs([name.count(".") + bool(name) for name in names]),
+            sym_vec([name_of_module(m), *names[1:]]),
+            sym_vec([type_name(part) for part in parts]),
+            List([sizes.get(id(part), longs([])) for part in parts]),
+            longs([sum(p.numel() for p in own) for own in owned]),
+            longs([sum(p.numel() for p in own if p.requires_grad) for own in owned]),
+            longs([sum(p.numel() * p.element_size() for p in own) for own in owned]),
+        ],
+    )
 
 
 def _inputs(m: Any, x: Value) -> Sequence[Any]:
@@ -61,7 +67,9 @@ def _inputs(m: Any, x: Value) -> Sequence[Any]:
     size = x.a.tolist()
     if any(n < 0 for n in size):
         raise CallError("summary", f"size {size_text(size)} has a negative dimension", given=SAID)
-    dtype = next((param.dtype for param in m.parameters() if param.is_floating_point()), default_dtype())
+    dtype = next(
+        (param.dtype for param in m.parameters() if param.is_floating_point()), default_dtype()
+    )
     reserve(size, dtype.itemsize)
     return [torch.zeros(size, dtype=dtype, device=device_of_module(m))]
 
@@ -80,7 +88,14 @@ def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
     finally:
         for hook in hooks:
             hook.remove()
-    for part in reversed(list(m.modules())):  # a sequence of several inputs is run by its children alone
-        if isinstance(part, torch.nn.Sequential) and id(part) not in by_id and len(part) and id(part[-1]) in by_id:
+    for part in reversed(
+        list(m.modules())
+    ):  # a sequence of several inputs is run by its children alone
+        if (
+            isinstance(part, torch.nn.Sequential)
+            and id(part) not in by_id
+            and len(part)
+            and id(part[-1]) in by_id
+        ):
             by_id[id(part)] = by_id[id(part[-1])]
     return by_id

@@ -39,7 +39,15 @@ from kshell.kapi.optim.optimizer import (
     set_rate,
 )
 from kshell.kapi.optim.parameters import check_new, group_number, parameters_of, plan, select
-from kshell.kapi.optim.state import RESTORABLE, counts, definition, options_dict, options_table, restore, state_tensors
+from kshell.kapi.optim.state import (
+    RESTORABLE,
+    counts,
+    definition,
+    options_dict,
+    options_table,
+    restore,
+    state_tensors,
+)
 from kshell.kapi.optim.wraps import KINDS
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import counted
@@ -55,9 +63,20 @@ from kshell.values.session.progress import line
 # ------------------------------------------------------------------ opt
 
 
-@api("opt", "opt`name", "opt(name;parms;options..)", "opt(name;0;parms;options..)", "opt o", "opt(o;flag)",
-     "opt(o;parms;options..)", "opt(o;group;parms;options..)", "opt(state;module)", "opt model", held=True,
-     effect="reads1")
+@api(
+    "opt",
+    "opt`name",
+    "opt(name;parms;options..)",
+    "opt(name;0;parms;options..)",
+    "opt o",
+    "opt(o;flag)",
+    "opt(o;parms;options..)",
+    "opt(o;group;parms;options..)",
+    "opt(state;module)",
+    "opt model",
+    held=True,
+    effect="reads1",
+)
 def opt(x: Value) -> Value:
     """Make an optimizer, get its definition, add parameters and groups to it, change options, restore it from a state.
 
@@ -106,8 +125,11 @@ def opt(x: Value) -> Value:
 def _reached(h: OptimizerHandle, name: str) -> str:
     if name not in ("optimizer", "options", "parms"):
         return ""
-    return f"opt[o]`{name} are those of an optimizer o, opt[opt k]`{name} those of a model k" if name != "optimizer" \
+    return (
+        f"opt[o]`{name} are those of an optimizer o, opt[opt k]`{name} those of a model k"
+        if name != "optimizer"
         else "opt[o]`optimizer is the type of an optimizer o, opt[opt k]`optimizer that of a model k"
+    )
 
 
 def _meets(state: Dict) -> bool:
@@ -115,7 +137,11 @@ def _meets(state: Dict) -> bool:
     fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
     name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None
-    around = [KINDS[item.s].meets for item in seq_items(wrap.k) if item.s in KINDS] if isinstance(wrap, Dict) else []
+    around = (
+        [KINDS[item.s].meets for item in seq_items(wrap.k) if item.s in KINDS]
+        if isinstance(wrap, Dict)
+        else []
+    )
     return entry is not None and (optimizer_record(entry).meets or any(around))
 
 
@@ -143,8 +169,11 @@ def _define(found: Sequence[Value]) -> Value:
 def _made(entry: Entry, found: Sequence[Value]) -> Value:
     n = _number(found)
     if n:
-        raise CallError("opt", f"cannot define group {long(n)} until optimizer is created with initial parameter group",
-                        says=(long(n), "optimizer"))
+        raise CallError(
+            "opt",
+            f"cannot define group {long(n)} until optimizer is created with initial parameter group",
+            says=(long(n), "optimizer"),
+        )
     at = _offset(found, n is not None)
     o = create(entry, parse(entry, *split(found, at), before=at))
     if len(found) >= at:
@@ -164,12 +193,17 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
     if n < 0:
         raise CallError("opt", f"group {long(n)} invalid, cannot be negative", says=(long(n),))
     if n > count:
-        raise QError(f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})")
+        raise QError(
+            f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})"
+        )
     options = parse(o.entry, *split(found, at), before=at)
     if n == count:
         if o.record.groups is not None and count >= o.record.groups:
-            raise CallError("opt", f"{o.entry.name} optimizer has a single parameter group",
-                            says=(o.entry.name, "optimizer"))
+            raise CallError(
+                "opt",
+                f"{o.entry.name} optimizer has a single parameter group",
+                says=(o.entry.name, "optimizer"),
+            )
         options = group_values(o.entry, o.torch.defaults) | options
     elif options:
         options = group_values(o.entry, o.groups[n]) | options
@@ -240,20 +274,37 @@ def _rates(x: Value, n: int) -> list[float]:
     """Learning rates for n groups: a single one is for all of them."""
     rates = doubles_of(x)
     if rates is None:
-        raise CallError("lr", "unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
+        raise CallError(
+            "lr", "unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)"
+        )
     if len(rates) == 1:
         rates *= n
     if len(rates) != n:
-        raise CallError(UNSAID, f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
-                        f"{n} parameter group{'s' * (n != 1)}", given=SAID)
+        raise CallError(
+            UNSAID,
+            f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
+            f"{n} parameter group{'s' * (n != 1)}",
+            given=SAID,
+        )
     for rate in rates:
         if not rate >= 0:
             raise CallError(UNSAID, f"Invalid learning rate: {rate:g}", given=SAID)
     return rates
 
 
-@api("step", "step o", "step model", "step module", "step(o;denom)", "step(o;denom;multiplier)", "step(o;f)", "step s",
-     "step(s;n)", held=True, effect="changes")
+@api(
+    "step",
+    "step o",
+    "step model",
+    "step module",
+    "step(o;denom)",
+    "step(o;denom;multiplier)",
+    "step(o;f)",
+    "step s",
+    "step(s;n)",
+    held=True,
+    effect="changes",
+)
 def step(x: Value) -> Value:
     """One update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module; one step, or
     n, of a scheduler.
@@ -303,9 +354,17 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
     if given and is_function(given[0]):
         call, given = given[0], given[1:]
     numbers = [None if n is NIL else number_of(n) for n in given]
-    if len(given) > 2 or any(number is None and v is not NIL for number, v in zip(numbers, given, strict=True)):
-        raise CallError("step", "expecting an optimizer, and a function or numbers: denominator and multiplier")
-    args = {k: float(number) for k, number in zip(("denom", "multiplier"), numbers, strict=False) if number is not None}
+    if len(given) > 2 or any(
+        number is None and v is not NIL for number, v in zip(numbers, given, strict=True)
+    ):
+        raise CallError(
+            "step", "expecting an optimizer, and a function or numbers: denominator and multiplier"
+        )
+    args = {
+        k: float(number)
+        for k, number in zip(("denom", "multiplier"), numbers, strict=False)
+        if number is not None
+    }
 
     def closure() -> Any:
         return as_tensor(stoppable(apply1, call, NIL))
@@ -317,7 +376,9 @@ def _optimizer_for(m: Any) -> Opt:
     """The one live optimizer that has parameters of a module."""
     optimizers = optimizers_with(m.parameters())
     if len(optimizers) != 1:
-        raise QError(f"step: expects module with one optimizer, given module with {len(optimizers)}")
+        raise QError(
+            f"step: expects module with one optimizer, given module with {len(optimizers)}"
+        )
     return optimizers[0]
 
 

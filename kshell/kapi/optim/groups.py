@@ -34,7 +34,8 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
             o.state.drop(param)
     count = len(o.groups)
     moved = any(
-        [*map(id, group["params"])] != [*map(id, new.params)] for group, new in zip(o.groups, groups, strict=False)
+        [*map(id, group["params"])] != [*map(id, new.params)]
+        for group, new in zip(o.groups, groups, strict=False)
     )
     o.placed = None
     with with_names(o):
@@ -54,15 +55,23 @@ def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
     if o.inner is not None and [[*map(id, group["params"])] for group in o.groups] != [
         [*map(id, group.params)] for group in groups
     ]:
-        raise QError(f"{call or o.entry.name}: a {type(o.torch).__name__} has dealt its parameters out: their groups "
-                     "stay as they are")
+        raise QError(
+            f"{call or o.entry.name}: a {type(o.torch).__name__} has dealt its parameters out: their groups "
+            "stay as they are"
+        )
 
 
 def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
     """Can the optimizer have groups of these parameters, which are some of those that it has now?"""
     count, most = len(params), o.record.groups or len(params)
-    if count > most or (count != len(o.groups) and o.record.parts is not None) or count < len(o.groups):
-        raise QError(f"{o.entry.name}: {count} parameter group(s) are given, the optimizer has {len(o.groups)}")
+    if (
+        count > most
+        or (count != len(o.groups) and o.record.parts is not None)
+        or count < len(o.groups)
+    ):
+        raise QError(
+            f"{o.entry.name}: {count} parameter group(s) are given, the optimizer has {len(o.groups)}"
+        )
     check_movable(o, [Group({}, list(own)) for own in params])
 
 
@@ -98,7 +107,9 @@ def with_names(o: Opt) -> Iterator[None]:
         yield
         return
     own_names = {
-        id(param): name for group in o.groups for param, name in zip(group["params"], group["param_names"], strict=True)
+        id(param): name
+        for group in o.groups
+        for param, name in zip(group["params"], group["param_names"], strict=True)
     }
     for group in o.groups:
         group.pop("param_names", None)
@@ -107,8 +118,10 @@ def with_names(o: Opt) -> Iterator[None]:
     finally:
         known = owners(o.container)
         for group in o.groups:
-            group["param_names"] = [own_names.get(id(param)) or known.get(id(param), ("", f"param{i}"))[1]
-                                for i, param in enumerate(group["params"])]
+            group["param_names"] = [
+                own_names.get(id(param)) or known.get(id(param), ("", f"param{i}"))[1]
+                for i, param in enumerate(group["params"])
+            ]
 
 
 # ------------------------------------------------------------------ schedulers
@@ -170,21 +183,29 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
     own, count = _of_session(o), len(before)
     lines = []
     if len(o.groups) > count and program:
-        lines.append(f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups")
+        lines.append(
+            f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups"
+        )
     if not moved and [float(group["lr"]) for group in o.groups[:count]] != before:
         by_manner: dict[str, list[str]] = {}
         for s in own:
-            by_manner.setdefault("computed" if s.computes else optim.schedules.manner(s.torch), []).append(s.entry.name)
+            by_manner.setdefault(
+                "computed" if s.computes else optim.schedules.manner(s.torch), []
+            ).append(s.entry.name)
         for p in program:
-            by_manner.setdefault(optim.schedules.manner(p), []).append(f"{type(p).__name__} of the program")
+            by_manner.setdefault(optim.schedules.manner(p), []).append(
+                f"{type(p).__name__} of the program"
+            )
         lines += [_SAID[k].format(_list(by_manner[k])) for k in _SAID if k in by_manner]
     for text in lines:
         running().warn(f"{call}: {text}\n")
 
 
-_SAID = {"computed": "{} sets the rates too: its next step computes them anew, and these are lost",
-         "following": "{} sets the rates too: its next step goes on from these",
-         "unknown": "{} sets the rates too, at each of its steps"}
+_SAID = {
+    "computed": "{} sets the rates too: its next step computes them anew, and these are lost",
+    "following": "{} sets the rates too: its next step goes on from these",
+    "unknown": "{} sets the rates too, at each of its steps",
+}
 
 
 def _list(names: Sequence[str]) -> str:
@@ -196,7 +217,9 @@ def move_base(o: Opt, rates: Sequence[float]) -> None:
     own, program = _of_session(o), _of_program(o)
     now = [float(group["lr"]) for group in o.groups]
     if 0.0 in now and (own or program):
-        raise QError(f"lr: the rate of group {now.index(0.0)} is 0 now, so there is no ratio for its schedulers")
+        raise QError(
+            f"lr: the rate of group {now.index(0.0)} is 0 now, so there is no ratio for its schedulers"
+        )
     ratios = [new / was if was else 1.0 for new, was in zip(rates, now, strict=True)]
     for group, rate, ratio in zip(o.groups, rates, ratios, strict=True):
         set_rate(group, rate)

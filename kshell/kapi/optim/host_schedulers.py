@@ -26,7 +26,17 @@ _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
 # attributes that every scheduler has, and that are no options
 _COMMON = ("optimizer", "base_lrs", "last_epoch", "verbose")
 # entries of a parameter group that schedulers write
-_WRITTEN = ("lr", "initial_lr", "max_lr", "min_lr", "swa_lr", "momentum", "betas", "max_momentum", "base_momentum")
+_WRITTEN = (
+    "lr",
+    "initial_lr",
+    "max_lr",
+    "min_lr",
+    "swa_lr",
+    "momentum",
+    "betas",
+    "max_momentum",
+    "base_momentum",
+)
 
 
 class LiveSched(Sched):
@@ -37,7 +47,14 @@ class LiveSched(Sched):
 
     def __init__(self, entry: Entry, o: Opt, x: Any, given: Any, values: dict[str, Any]) -> None:
         rates = [float(group.get("initial_lr", group["lr"])) for group in o.groups]
-        super().__init__(entry, values, o, x, rates, [k for k in _WRITTEN if any(k in group for group in o.groups)])
+        super().__init__(
+            entry,
+            values,
+            o,
+            x,
+            rates,
+            [k for k in _WRITTEN if any(k in group for group in o.groups)],
+        )
         self.given = given
 
     @property
@@ -61,11 +78,17 @@ class LiveSched(Sched):
         """The rates after each number of steps, none below the present one: of a copy that goes on from here."""
         now, last = self.count, int(steps.max(initial=0))
         if int(steps.min(initial=now)) < now:
-            raise CallError("lrs", f"the rates before step {now} cannot be told of a {type(self.torch).__name__} that "
-                            "the Python program made")
+            raise CallError(
+                "lrs",
+                f"the rates before step {now} cannot be told of a {type(self.torch).__name__} that "
+                "the Python program made",
+            )
         if last - now > MOST_STEPS:
             raise QError("limit")
-        groups = [{**settings_of(group), "params": [torch.nn.Parameter(torch.zeros(1))]} for group in self.opt.groups]
+        groups = [
+            {**settings_of(group), "params": [torch.nn.Parameter(torch.zeros(1))]}
+            for group in self.opt.groups
+        ]
         o = torch.optim.Optimizer(groups, dict(self.opt.torch.defaults))
         twin, rates = _twin(self.torch, o), []
         for k in range(now, last + 1):
@@ -79,7 +102,11 @@ def _twin(x: Any, o: Any) -> Any:
     """A copy of a scheduler for another optimizer; functions in it are shared."""
     twin = object.__new__(type(x))
     vars(twin).update(
-        {key: value.copy() if isinstance(value, list | dict) else value for key, value in vars(x).items()}, optimizer=o
+        {
+            key: value.copy() if isinstance(value, list | dict) else value
+            for key, value in vars(x).items()
+        },
+        optimizer=o,
     )
     if "_schedulers" in vars(x):
         twin._schedulers = [_twin(scheduler, o) for scheduler in x._schedulers]
@@ -135,16 +162,23 @@ def _entry(cls: type) -> Entry | None:
 
 def _plain(x: Any) -> tuple[Entry, dict[str, Any]]:
     """An entry for a class that is not registered, its options the plain attributes."""
-    options, values = [Option("baselrs", "doubles", None, "base_lrs")], {
-        "baselrs": [float(r) for r in getattr(x, "base_lrs", ())]}
+    options, values = (
+        [Option("baselrs", "doubles", None, "base_lrs")],
+        {"baselrs": [float(r) for r in getattr(x, "base_lrs", ())]},
+    )
     for name, value in vars(x).items():
         short = name.replace("_", "").lower()
         if name[0] != "_" and name not in _COMMON and type(value) in _TYPES and short not in values:
             options.append(Option(short, _TYPES[type(value)], None, name))
             values[short] = value
     cls = type(x)
-    return Entry(cls.__name__.lower(), "scheduler", options=tuple(options), record=SchedulerRecord(cls=cls),
-                 target=f"{cls.__module__}.{cls.__qualname__}"), values
+    return Entry(
+        cls.__name__.lower(),
+        "scheduler",
+        options=tuple(options),
+        record=SchedulerRecord(cls=cls),
+        target=f"{cls.__module__}.{cls.__qualname__}",
+    ), values
 
 
 # ------------------------------------------------------------------ the options that one was made with
@@ -170,13 +204,18 @@ def _rises(x: Any, o: Opt) -> float:
 
 # an option of torch's schedulers that is no attribute of that name: where it is, tried in order
 _FOUND: dict[str, tuple[Callable[[Any, Opt], Any], ...]] = {
-    "milestones": (_milestones,), "base_lr": (_list("base_lrs"),), "max_lr": (_list("max_lrs"), _of_groups("max_lr")),
-    "min_lr": (_list("min_lrs"),), "base_momentum": (_list("base_momentums"), _of_groups("base_momentum")),
-    "max_momentum": (_list("max_momentums"), _of_groups("max_momentum")), "swa_lr": (_of_groups("swa_lr"),),
+    "milestones": (_milestones,),
+    "base_lr": (_list("base_lrs"),),
+    "max_lr": (_list("max_lrs"), _of_groups("max_lr")),
+    "min_lr": (_list("min_lrs"),),
+    "base_momentum": (_list("base_momentums"), _of_groups("base_momentum")),
+    "max_momentum": (_list("max_momentums"), _of_groups("max_momentum")),
+    "swa_lr": (_of_groups("swa_lr"),),
     "step_size_up": (lambda x, o: round(x.total_size * x.step_ratio),),
     "step_size_down": (lambda x, o: round(x.total_size - x.total_size * x.step_ratio),),
     "anneal_strategy": (lambda x, o: x._anneal_strategy, lambda x, o: x._anneal_func_type),
-    "pct_start": (_rises,), "three_phase": (lambda x, o: len(x._schedule_phases) == 3,),
+    "pct_start": (_rises,),
+    "three_phase": (lambda x, o: len(x._schedule_phases) == 3,),
     "div_factor": (lambda x, o: o.groups[0]["max_lr"] / o.groups[0]["initial_lr"],),
     "final_div_factor": (lambda x, o: o.groups[0]["initial_lr"] / o.groups[0]["min_lr"],),
     "scale_fn": (lambda x, o: x._scale_fn_custom,),
@@ -188,7 +227,11 @@ _MAYBE = ("epochs", "stepsperepoch", "scalefn", "basemomentum", "maxmomentum")
 def _value(p: Option, x: Any, o: Opt) -> Any:
     """The value of an option, None where it cannot be told: a function of Python's is no q value."""
     name = p.torch or p.name
-    ways = (lambda x, o: vars(x)[name], *_FOUND.get(name, ())) if name not in ("milestones",) else _FOUND[name]
+    ways = (
+        (lambda x, o: vars(x)[name], *_FOUND.get(name, ()))
+        if name not in ("milestones",)
+        else _FOUND[name]
+    )
     for way in ways:
         try:
             v = way(x, o)

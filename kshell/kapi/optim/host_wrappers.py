@@ -37,13 +37,26 @@ def _held(x: Any) -> Any:
         attributes = object.__getattribute__(x, "__dict__")
     if attributes.__class__ is not dict:
         return None
-    return next((y for n in _INSIDE if (y := attributes.get(n)) is not None and y is not x and is_optimizer(y)), None)
+    return next(
+        (
+            y
+            for n in _INSIDE
+            if (y := attributes.get(n)) is not None and y is not x and is_optimizer(y)
+        ),
+        None,
+    )
 
 
 def _entry(cls: type) -> Entry | None:
     """The registered optimizer of a class."""
-    return next((entry for entry in registry.entries("optimizer")
-                 if entry.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(entry) is cls), None)
+    return next(
+        (
+            entry
+            for entry in registry.entries("optimizer")
+            if entry.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(entry) is cls
+        ),
+        None,
+    )
 
 
 def chain(x: Any) -> list[Any]:
@@ -64,15 +77,23 @@ def adopt(x: Any, container: Any = None) -> Opt:
         return x
     inner = chain(x)[-1]
     cls = type(inner)
-    entry = _entry(cls) or Entry(cls.__name__.lower(), "optimizer", options=signature_options(cls),
-                                 record=OptimizerRecord(cls=cls), target=f"{cls.__module__}.{cls.__qualname__}")
+    entry = _entry(cls) or Entry(
+        cls.__name__.lower(),
+        "optimizer",
+        options=signature_options(cls),
+        record=OptimizerRecord(cls=cls),
+        target=f"{cls.__module__}.{cls.__qualname__}",
+    )
     if x is inner:
         return Opt(entry, x, container)
     if len(x.param_groups) == len(inner.param_groups) and all(
-            group is b for group, b in zip(x.param_groups, inner.param_groups, strict=True)):
+        group is b for group, b in zip(x.param_groups, inner.param_groups, strict=True)
+    ):
         o = Opt(entry, inner, container)
         o.outer = x
         return o
-    o = Opt(entry, x, container)  # ZeroRedundancyOptimizer: the optimizer inside has only the parameters of a process
+    o = Opt(
+        entry, x, container
+    )  # ZeroRedundancyOptimizer: the optimizer inside has only the parameters of a process
     o.inner = inner
     return o

@@ -39,7 +39,9 @@ Values = dict[str, Any]
 class TorchRecord:
     """The fields of the entries of optimizers and schedulers beside name and options."""
 
-    cls: Any = None  # the torch class: given, or found by the entry's target when it is first asked for
+    cls: Any = (
+        None  # the torch class: given, or found by the entry's target when it is first asked for
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,12 +58,18 @@ class OptimizerRecord(TorchRecord):
     dims: int | None = None  # the number of dimensions that its parameters must have
     same: tuple[str, ...] = ()  # options with one value for all groups
     fill: Callable[[Values], None] | None = None  # completes option values when it is made
-    added: Callable[[Any], None] | None = None  # given the torch optimizer when a group was given parameters
+    added: Callable[[Any], None] | None = (
+        None  # given the torch optimizer when a group was given parameters
+    )
     # of the parameters with which it is made, those of each group: groups have a meaning then
     parts: Callable[[Value], Sequence[Value]] | None = None
     sharded: bool = True  # it takes parameters that are sharded among processes
-    meets: bool = False  # a step of several processes, and giving it parameters, is one of all at once
-    pytorch: str | None = None  # what help names as torch's, if not the target; empty: torch has none
+    meets: bool = (
+        False  # a step of several processes, and giving it parameters, is one of all at once
+    )
+    pytorch: str | None = (
+        None  # what help names as torch's, if not the target; empty: torch has none
+    )
     # the class's options of how to compute, once how_of was asked for them
     how: tuple[Option, ...] | None = field(default=None, init=False)
 
@@ -72,8 +80,15 @@ def optimizer_record(entry: Entry) -> OptimizerRecord:
     return record
 
 
-def row(name: str, target: Any, doc: str, *options: Option, since: str = "ktorch", at: Any = None,
-        **hooks: Any) -> Entry:
+def row(
+    name: str,
+    target: Any,
+    doc: str,
+    *options: Option,
+    since: str = "ktorch",
+    at: Any = None,
+    **hooks: Any,
+) -> Entry:
     """Register an optimizer: `target` is its torch class, or the dotted name of one; `options` in positional order
     (without any, they are read from the class). An option's `torch` is the entry of a group that it sets, with `.0`
     for an item of a tuple. What is special about an optimizer is a hook, a field of OptimizerRecord.
@@ -86,9 +101,20 @@ def row(name: str, target: Any, doc: str, *options: Option, since: str = "ktorch
         hooks["cls"] = target
         target = f"{target.__module__}.{target.__qualname__}"
     topic = at.f_globals["__name__"].partition(".")[2]
-    return registry.add(Entry(name, "optimizer", doc=doc, options=worded(name, options), target=target, topic=topic,
-                              since=since, file=at.f_code.co_filename, line=at.f_lineno,
-                              record=OptimizerRecord(**hooks)))
+    return registry.add(
+        Entry(
+            name,
+            "optimizer",
+            doc=doc,
+            options=worded(name, options),
+            target=target,
+            topic=topic,
+            since=since,
+            file=at.f_code.co_filename,
+            line=at.f_lineno,
+            record=OptimizerRecord(**hooks),
+        )
+    )
 
 
 def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], type]:
@@ -96,7 +122,13 @@ def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], typ
     `hooks` are the fields of OptimizerRecord."""
 
     def register(cls: type) -> type:
-        row(name, cls, inspect.getdoc(cls) or name, *options, **{"since": "kshell", "at": sys._getframe(1), **hooks})
+        row(
+            name,
+            cls,
+            inspect.getdoc(cls) or name,
+            *options,
+            **{"since": "kshell", "at": sys._getframe(1), **hooks},
+        )
         return cls
 
     return register
@@ -143,14 +175,29 @@ def signature_options(cls: type) -> tuple[Option, ...]:
     """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
     options = []
     for name, value in list(inspect.signature(cls).parameters.items())[1:]:
-        if name in _HOW or name == _OTHER or value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD):
+        if (
+            name in _HOW
+            or name == _OTHER
+            or value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD)
+        ):
             continue
         if name == "lr":
-            options.append(Option("lr", "double", REQUIRED if value.default is value.empty else float(value.default)))
+            options.append(
+                Option(
+                    "lr",
+                    "double",
+                    REQUIRED if value.default is value.empty else float(value.default),
+                )
+            )
         elif name == "betas":
-            options += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(value.default)]
+            options += [
+                Option(f"beta{i + 1}", "double", b, f"betas.{i}")
+                for i, b in enumerate(value.default)
+            ]
         elif type(value.default) in _TYPES:
-            options.append(Option(_SHORT.get(name, name), _TYPES[type(value.default)], value.default, name))
+            options.append(
+                Option(_SHORT.get(name, name), _TYPES[type(value.default)], value.default, name)
+            )
     return tuple(options)
 
 
@@ -160,8 +207,11 @@ def how_of(entry: Entry) -> tuple[Option, ...]:
     if record.how is None:
         taken = {o.torch or o.name for o in options_of(entry)}
         parameters = inspect.signature(class_of(entry)).parameters
-        record.how = tuple(Option(n, "boolean", parameters[n].default) for n in _HOW
-                           if n in parameters and n not in taken)
+        record.how = tuple(
+            Option(n, "boolean", parameters[n].default)
+            for n in _HOW
+            if n in parameters and n not in taken
+        )
     return record.how
 
 
@@ -171,18 +221,28 @@ _KNOWN: list[Any] = [-1, frozenset()]
 def known_options() -> frozenset[str]:
     """The names of the options of all optimizers."""
     if _KNOWN[0] != registry.version():
-        names = frozenset(option.name for entry in registry.entries("optimizer") for option in entry.options).union(
-            _HOW
-        )
+        names = frozenset(
+            option.name for entry in registry.entries("optimizer") for option in entry.options
+        ).union(_HOW)
         _KNOWN[:] = registry.version(), names
     return _KNOWN[1]
 
 
-def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int = 0) -> Values:
+def parse(
+    entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int = 0
+) -> Values:
     """The options given, {name: Python value}: q nulls are None where an option may be absent."""
     options = options_of(entry)
-    values = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
-                           before=before, more=how_of(entry))
+    values = parse_options(
+        entry.name,
+        options,
+        positional,
+        named,
+        kind="optimizer",
+        known=known_options(),
+        before=before,
+        more=how_of(entry),
+    )
     for option in options:
         if option.default is None and _is_null(values.get(option.name)):
             values[option.name] = None
@@ -228,20 +288,47 @@ class Opt:
     parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
     wrapper of a Python program around it, by which it is stepped (kapi/optim/host_wrappers.py)."""
 
-    __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
-                 "record", "scheduled", "timings", "torch", "tree", "waiting", "wraps")
+    __slots__ = (
+        "container",
+        "contents",
+        "crossed",
+        "entry",
+        "inner",
+        "layers",
+        "outer",
+        "own",
+        "placed",
+        "program",
+        "record",
+        "scheduled",
+        "timings",
+        "torch",
+        "tree",
+        "waiting",
+        "wraps",
+    )
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
         self.record = optimizer_record(entry)
         self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
-        self.layers: Any = None  # of the plain list of layers that parameters were chosen from last: parameters.py
+        self.layers: Any = (
+            None  # of the plain list of layers that parameters were chosen from last: parameters.py
+        )
         self.outer: Any = None
-        self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
-        self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
-        self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
+        self.crossed = self.scheduled = (
+            False  # does a Python program know it; has a scheduler been made of it here?
+        )
+        self.program: list[Any] | None = (
+            None  # while it is edited: the schedulers that a Python program has for it
+        )
+        self.placed: set[int] | None = (
+            None  # the ids of its parameters, if only edits here have changed its groups
+        )
         self.tree: StateTree | None = None  # cached for `state`
-        self.inner: Any = None  # holder of the state, if that is not `torch`: an optimizer inside with own groups
+        self.inner: Any = (
+            None  # holder of the state, if that is not `torch`: an optimizer inside with own groups
+        )
         self.wraps: dict[str, Any] = {}  # wraps around a step, by name: kapi/optim/wraps.py
         self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
         self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
@@ -287,7 +374,11 @@ class Opt:
         return self.abilities.meets or any(value.meets for value in self.wraps.values())
 
     def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
-        if given or self.timings is not None or (self.wraps and not all(value.idle() for value in self.wraps.values())):
+        if (
+            given
+            or self.timings is not None
+            or (self.wraps and not all(value.idle() for value in self.wraps.values()))
+        ):
             return wraps.step(self, closure, given)
         return self.bare_step(closure)
 
@@ -304,7 +395,9 @@ class Opt:
 
     def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         if self.outer is not None:
-            return self.outer.step(**given) if closure is None else self.outer.step(closure, **given)
+            return (
+                self.outer.step(**given) if closure is None else self.outer.step(closure, **given)
+            )
         if given:
             return self.torch.step(closure, **given)
         if closure is None:
@@ -346,12 +439,23 @@ def build(entry: Entry, values: Values) -> Any:
     except ValueError as exc:
         error = _refused(exc)
     else:
-        lost = next((key for key, value in values.items() if isinstance(value, float) and math.isnan(value)), None)
+        lost = next(
+            (
+                key
+                for key, value in values.items()
+                if isinstance(value, float) and math.isnan(value)
+            ),
+            None,
+        )
         if lost is None:
             o.param_groups[0]["params"].clear()
             optim.state_tree.StateTree(o).clear()
             return o
-        error = CallError(UNSAID, f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan", given=SAID)
+        error = CallError(
+            UNSAID,
+            f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan",
+            given=SAID,
+        )
     raise error
 
 
@@ -385,15 +489,23 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
 NEW_GROUP: list[Callable[[Opt, int | None], None]] = []
 
 
-def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: int | None = None,
-               last: bool = True) -> None:
+def edit_group(
+    o: Opt,
+    at: int,
+    values: Values,
+    params: Sequence[Any],
+    source: int | None = None,
+    last: bool = True,
+) -> None:
     """Set options of a group and add parameters to it; the group after the last is made, from the group `source`.
     `last` is false while other groups follow in the same edit. Nothing here can fail that was checked before (`build`
     on the same values, selection of the parameters), save `attached` of an optimizer of kshell among several processes:
     then all is as it was."""
     args = torch_args(o.entry, values)
     own = o.abilities
-    before = [dict(group, params=list(group["params"])) for group in o.groups] if own is o.torch else []
+    before = (
+        [dict(group, params=list(group["params"])) for group in o.groups] if own is o.torch else []
+    )
     new = at == len(o.groups)
     if new:
         _append(o.torch, {"params": list(params), **args})
@@ -411,7 +523,7 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
     try:
         own.attached()
     except BaseException:
-        del o.groups[len(before):]
+        del o.groups[len(before) :]
         for group, old in zip(o.groups, before, strict=True):
             group.update(old)
         raise

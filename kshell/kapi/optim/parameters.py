@@ -49,12 +49,16 @@ def select(x: Value, o: Opt | None = None) -> Selection | None:
     if h is None and x.__class__ is List:
         h, rest = handle(x.items[0]), x.items[1:]
     if h is None:
-        raise QError("opt: expecting module, model or tensors after optimizer & optional group number, "
-                     f"given {kname(x)}")
+        raise QError(
+            "opt: expecting module, model or tensors after optimizer & optional group number, "
+            f"given {kname(x)}"
+        )
     if not isinstance(h, TensorHandle | VectorHandle | DictHandle | ModuleHandle | ModelHandle):
         raise CallError("opt", f"cannot derive parameters from {h.kind}", says=(h.kind,))
     if len(rest) > 1:
-        raise QError(f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args")
+        raise QError(
+            f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args"
+        )
     selector = rest[0] if rest else None
     if isinstance(h, ModuleHandle | ModelHandle):
         return _from_module(module_of(h), selector, o)
@@ -68,7 +72,11 @@ def _unrecognized(what: str, selector: Value) -> QError:
 def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
     """Tensors by index or key; they are named by their place."""
     if isinstance(h, DictHandle):
-        named = list(h.obj.items()) if selector is None else [(key, h.obj[key]) for key in _keys(h.obj, selector)]
+        named = (
+            list(h.obj.items())
+            if selector is None
+            else [(key, h.obj[key]) for key in _keys(h.obj, selector)]
+        )
     else:
         tensors = h.obj if isinstance(h, VectorHandle) else [h.obj]
         at = range(len(tensors)) if selector is None else _indices(tensors, selector)
@@ -94,8 +102,11 @@ def _indices(v: Sequence[Any], selector: Value) -> list[int]:
         raise _unrecognized("tensor vector", selector)
     for k, i in enumerate(at):
         if i < 0:
-            raise CallError("opt", f"vector[{NULL_J if i == NULL_J.v else i}] invalid",
-                            says=(NULL_J if i == NULL_J.v else i,))
+            raise CallError(
+                "opt",
+                f"vector[{NULL_J if i == NULL_J.v else i}] invalid",
+                says=(NULL_J if i == NULL_J.v else i,),
+            )
         if i >= len(v):
             raise QError(f"opt: vector[{i}] out of bounds, index must be less than {len(v)}")
         if i in at[:k]:
@@ -129,8 +140,12 @@ def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
     params: dict[int, Any] = {}
     for place, parameters in parts:
         if any(id(parameter) in params for parameter in parameters):
-            raise CallError("opt", f"duplicate parameter(s) with module[{place}]",
-                            given=SAID if place.isdigit() else UNSAID, says=(place,))
+            raise CallError(
+                "opt",
+                f"duplicate parameter(s) with module[{place}]",
+                given=SAID if place.isdigit() else UNSAID,
+                says=(place,),
+            )
         params |= {id(parameter): parameter for parameter in parameters}
     return Selection(list(params.values()), m)
 
@@ -140,8 +155,11 @@ def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str,
     layers = _layers(m, o) or list(_parts(m, set()))
     for i in at:
         if i < 0:
-            raise CallError("opt", f"module[{NULL_J if i == NULL_J.v else i}] invalid",
-                            says=(NULL_J if i == NULL_J.v else i,))
+            raise CallError(
+                "opt",
+                f"module[{NULL_J if i == NULL_J.v else i}] invalid",
+                says=(NULL_J if i == NULL_J.v else i,),
+            )
         if i >= len(layers):
             raise QError(f"opt: module[{i}] out of bounds, {len(layers)} submodule(s)")
         yield str(i), list(layers[i].parameters())
@@ -194,9 +212,15 @@ def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
         elif part is not None and part._parameters.get(last) is not None:
             yield f"`{name}", [part._parameters[last]]
         else:
-            raise unknown("no module or parameter named `", name, [
-                *(name for name, _ in m.named_modules(remove_duplicate=False)),
-                *(name for name, _ in m.named_parameters(remove_duplicate=False))], call="opt")
+            raise unknown(
+                "no module or parameter named `",
+                name,
+                [
+                    *(name for name, _ in m.named_modules(remove_duplicate=False)),
+                    *(name for name, _ in m.named_parameters(remove_duplicate=False)),
+                ],
+                call="opt",
+            )
 
 
 def _at(m: Any, path: str) -> Any:
@@ -214,7 +238,11 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
     if o.placed is None:
         o.placed = {id(param) for group in o.groups for param in group["params"]}
     known = o.crossed or any(id(param) in o.placed for param in params)
-    groups = {id(param): i for i, group in enumerate(o.groups) for param in group["params"]} if known else {}
+    groups = (
+        {id(param): i for i, group in enumerate(o.groups) for param in group["params"]}
+        if known
+        else {}
+    )
     if o.crossed:
         o.placed = None
     seen: dict[int, int] = {}
@@ -228,9 +256,13 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
         if id(param) in seen:
             raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(param)]}]")
         if dims is not None and param.dim() != dims:
-            raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {param.dim()}")
+            raise QError(
+                f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {param.dim()}"
+            )
         if hasattr(param, "full_tensor") and not o.record.sharded:
-            raise CallError("opt", f"{o.entry.name} does not take sharded parameters", says=(o.entry.name,))
+            raise CallError(
+                "opt", f"{o.entry.name} does not take sharded parameters", says=(o.entry.name,)
+            )
         seen[id(param)] = i
 
 
@@ -312,7 +344,13 @@ def plan(o: Opt, chosen: Selection) -> Plan:
 def kept(o: Opt) -> Callable[[], None]:
     """A function that restores the present content of an optimizer's container."""
     container, own = o.container, o.own
-    parts = [] if container is None else [container] if _made_dict(o) is None else [container, _made_dict(o)]
+    parts = (
+        []
+        if container is None
+        else [container]
+        if _made_dict(o) is None
+        else [container, _made_dict(o)]
+    )
     held = [(part, dict(part._modules), dict(part._parameters)) for part in parts]
 
     def back() -> None:
@@ -330,10 +368,22 @@ def kept(o: Opt) -> Callable[[], None]:
 
 def _made_dict(o: Opt) -> Any:
     """The last ParameterDict that was made for tensors of an optimizer; None without one."""
-    parts = {_TENSORS: o.container}.items() if not isinstance(o.container, torch.nn.ModuleDict) \
+    parts = (
+        {_TENSORS: o.container}.items()
+        if not isinstance(o.container, torch.nn.ModuleDict)
         else reversed(o.container._modules.items())
-    return next((m for key, m in parts if o.own and isinstance(m, torch.nn.ParameterDict)
-                 and key.startswith(_TENSORS) and not name_of_module(m)), None)
+    )
+    return next(
+        (
+            m
+            for key, m in parts
+            if o.own
+            and isinstance(m, torch.nn.ParameterDict)
+            and key.startswith(_TENSORS)
+            and not name_of_module(m)
+        ),
+        None,
+    )
 
 
 class Contents:
@@ -377,13 +427,17 @@ def _held(o: Opt, chosen: Selection) -> bool:
     left = {id(param) for param in chosen.params} - contents.ids
     if left and not o.own:
         left -= {id(param) for param in o.container.parameters()}
-    return not left or not left - {id(param) for part in contents.modules for param in part.parameters()}
+    return not left or not left - {
+        id(param) for part in contents.modules for param in part.parameters()
+    }
 
 
 def _within(o: Opt, new: Any) -> bool:
     """Is a module the container, or a part of it?"""
     contents = _contents(o)
-    return id(new) in contents.ids or any(new is submodule for part in contents.deep for submodule in part.modules())
+    return id(new) in contents.ids or any(
+        new is submodule for part in contents.deep for submodule in part.modules()
+    )
 
 
 _TENSORS = "parms"
@@ -395,7 +449,9 @@ def _key(m: Any, used: Collection[str], made: bool) -> str:
     name = name_of_module(m).replace(".", "_")
     if name:
         if name in used:
-            raise QError(f"opt: a {type_name(m)} module named `{name} already registered with the optimizer")
+            raise QError(
+                f"opt: a {type_name(m)} module named `{name} already registered with the optimizer"
+            )
         return name
     if made:
         n = 0

@@ -25,8 +25,16 @@ from kshell.values.base.core import NIL, Special, Sym, Value, sym
 from kshell.values.session.context import running
 
 
-@api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True,
-     target="torch.nn.Module.get_submodule", effect="reads2")
+@api(
+    "child",
+    "child(m;name)",
+    "child(m;index)",
+    "child(m;name;spec)",
+    "child(m;name;module)",
+    held=True,
+    target="torch.nn.Module.get_submodule",
+    effect="reads2",
+)
 def child(x: Value) -> Value:
     """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
 
@@ -51,7 +59,9 @@ def child(x: Value) -> Value:
     """
     args = items(x)
     if not 2 <= len(args) <= 3:
-        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(args)} arg(s) given")
+        raise QError(
+            f"child: expects 2 args, (module/model/optimizer; name/index), {len(args)} arg(s) given"
+        )
     if args[1].__class__ not in (int, Special, Sym):
         raise QError(f"child: expects 2nd arg of name or index, given {kname(args[1])}")
     module = module_behind(args[0], "child")
@@ -73,7 +83,9 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
     parent = child_of(m, sym(path), "child") if path else m
     if isinstance(x, ModuleHandle):
         new = x.get()
-        if any(submodule is m for submodule in new.modules()) or any(submodule is new for submodule in m.modules()):
+        if any(submodule is m for submodule in new.modules()) or any(
+            submodule is new for submodule in m.modules()
+        ):
             raise CallError("child", "the module is part of it already", says=("module",))
     else:
         new = define(x).to(device_of_module(m)).train(old.training)
@@ -165,13 +177,21 @@ def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
     for optimizer in live_optimizers():
         roots = [m] if optimizer.container is None else [m, optimizer.container]
         staying = {
-            id(value) for root in roots for submodule in place.modules(root) for value in submodule._parameters.values()
+            id(value)
+            for root in roots
+            for submodule in place.modules(root)
+            for value in submodule._parameters.values()
         }
         own = {id(param): name for name, param in old.named_parameters()}
         names = {key: value for key, value in own.items() if key not in staying}
         has = {id(param) for param in optimizer.parameters()}
         last = max(
-            (i for i, group in enumerate(optimizer.groups) if any(id(p) in own for p in group["params"])), default=None
+            (
+                i
+                for i, group in enumerate(optimizer.groups)
+                if any(id(p) in own for p in group["params"])
+            ),
+            default=None,
         )
         if last is None:
             continue
@@ -179,8 +199,12 @@ def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
         rest = dict(added)
         groups = []
         for group in optimizer.groups:
-            replaced = [rest.pop(names[id(p)], None) if id(p) in names else p for p in group["params"]]
-            groups.append(Group(group_values(optimizer.entry, group), [p for p in replaced if p is not None]))
+            replaced = [
+                rest.pop(names[id(p)], None) if id(p) in names else p for p in group["params"]
+            ]
+            groups.append(
+                Group(group_values(optimizer.entry, group), [p for p in replaced if p is not None])
+            )
         groups[last].params.extend(rest.values())
         yield Change(optimizer, groups, list(added.values()))
 
@@ -194,5 +218,7 @@ def _say_if_unknown(name: str, place: _Place) -> None:
             and any(submodule is place.parent for submodule in optimizer.container.modules())
             and not coming <= {id(param) for param in optimizer.parameters()}
         ):
-            running().warn(f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n")
+            running().warn(
+                f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n"
+            )
             return

@@ -23,7 +23,13 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import options_q
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.optim.optimizer import Opt, add_buffers, set_rate
-from kshell.kapi.optim.scheduler_types import MEASURED, Values, class_of, options_of, scheduler_record
+from kshell.kapi.optim.scheduler_types import (
+    MEASURED,
+    Values,
+    class_of,
+    options_of,
+    scheduler_record,
+)
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 from kshell.values.base.build import symdict
@@ -40,9 +46,19 @@ class Sched:
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
     live = False  # did the Python program make it? (kapi/optim/host_schedulers.py)
     computes = False  # does a step compute the rates of all groups from its count alone?
-    decay: Mapping[str, str] = {}  # options that may stand in a dictionary of their own, by their names there
+    decay: Mapping[
+        str, str
+    ] = {}  # options that may stand in a dictionary of their own, by their names there
 
-    def __init__(self, entry: Entry, values: Values, o: Opt, made: Any, rates: list[float], written: list[str]) -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        values: Values,
+        o: Opt,
+        made: Any,
+        rates: list[float],
+        written: list[str],
+    ) -> None:
         self.entry, self.values, self.opt, self.torch = entry, values, o, made
         self.rates, self.written = rates, written
 
@@ -78,8 +94,11 @@ class Sched:
     def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
         """The entries of a parameter group that a state keeps: the numbers that the scheduler writes there."""
         names = sorted({*self.written, "lr", "initial_lr"})
-        return {name: float(group[name]) if name == "lr" else group[name] for name in names
-                if name in group and (name == "lr" or is_numbers(group[name]))}
+        return {
+            name: float(group[name]) if name == "lr" else group[name]
+            for name in names
+            if name in group and (name == "lr" or is_numbers(group[name]))
+        }
 
     def step(self, count: int = 1, *measured: float) -> None:
         """Count on; if that fails, everything is as it was."""
@@ -130,13 +149,18 @@ class Sched:
         for part in self.parts:
             count = len(getattr(part.torch, "base_lrs", self.opt.groups))
             if count != len(self.opt.groups):
-                raise CallError(part.entry.name, f"made for {count} parameter group(s), the optimizer has "
-                                f"{len(self.opt.groups)}")
+                raise CallError(
+                    part.entry.name,
+                    f"made for {count} parameter group(s), the optimizer has "
+                    f"{len(self.opt.groups)}",
+                )
 
 
 def is_numbers(value: Any) -> bool:
     """Is an entry of a parameter group a number, or a tuple of them, as schedulers write these?"""
-    return isinstance(value, int | float) or (isinstance(value, tuple) and all(isinstance(v, float) for v in value))
+    return isinstance(value, int | float) or (
+        isinstance(value, tuple) and all(isinstance(v, float) for v in value)
+    )
 
 
 def rates_of(o: Opt) -> list[float]:
@@ -159,7 +183,10 @@ class _Undo:
         self.objects = [
             (
                 part.torch,
-                {key: list(value) if isinstance(value, list) else value for key, value in vars(part.torch).items()},
+                {
+                    key: list(value) if isinstance(value, list) else value
+                    for key, value in vars(part.torch).items()
+                },
             )
             for top in found
             for part in top.parts
@@ -368,7 +395,9 @@ def again(s: Sched, o: Opt, beside: bool = False) -> Sched:
     """A scheduler like this one, as it was when it was made, of another optimizer."""
     values = dict(s.values)
     if s.children:
-        values["schedulers"] = [again(child, o, beside or k > 0) for k, child in enumerate(s.children)]
+        values["schedulers"] = [
+            again(child, o, beside or k > 0) for k, child in enumerate(s.children)
+        ]
     return make(s.entry, values, o, beside)
 
 
@@ -379,8 +408,12 @@ def shown(s: Sched) -> Dict:
     """The options of a scheduler as a dictionary; schedulers among them as their definitions."""
     values = dict(s.values)
     if isinstance(values.get("schedulers"), list):
-        values["schedulers"] = List([symdict(["scheduler", "options"], [sym(child.entry.name), shown(child)])
-                                     for child in s.children])
+        values["schedulers"] = List(
+            [
+                symdict(["scheduler", "options"], [sym(child.entry.name), shown(child)])
+                for child in s.children
+            ]
+        )
     return options_q(options_of(s.entry), values)
 
 

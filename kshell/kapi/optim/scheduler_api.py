@@ -60,8 +60,19 @@ from kshell.values.base.core import (
 
 # ------------------------------------------------------------------ sched
 
-@api("sched", "sched(o;name;options..)", "sched(o;name;options..;decay)", "sched s", "sched(o;state)",
-     "sched(s;state)", "sched o", held=True, since="kshell", effect="reads1")
+
+@api(
+    "sched",
+    "sched(o;name;options..)",
+    "sched(o;name;options..;decay)",
+    "sched s",
+    "sched(o;state)",
+    "sched(s;state)",
+    "sched o",
+    held=True,
+    since="kshell",
+    effect="reads1",
+)
 def sched(x: Value) -> Value:
     """Make a scheduler of an optimizer's learning rates, get its definition, restore it from a state.
 
@@ -138,7 +149,9 @@ def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KH
     taken: list[KHandle] = []
     for h in schedulers:
         if not isinstance(handle(h), SchedulerHandle) or any(h.obj is t.obj for t in taken):
-            raise CallError(entry.name, at="schedulers", expected="different schedulers", given=kname(h))
+            raise CallError(
+                entry.name, at="schedulers", expected="different schedulers", given=kname(h)
+            )
         taken.append(h)
     if not taken:
         raise QError(f"{entry.name} schedulers: expected schedulers, given none")
@@ -153,7 +166,9 @@ def _step(h: SchedulerHandle, *args: Value) -> Value:
     s: Sched = h.obj
     if len(args) > 1:
         raise QError(f"step: expecting 1-2 args, given {1 + len(args)}")
-    if s.entry.name == MEASURED or (s.children and any(child.entry.name == MEASURED for child in s.children)):
+    if s.entry.name == MEASURED or (
+        s.children and any(child.entry.name == MEASURED for child in s.children)
+    ):
         number = number_of(args[0]) if args else None
         if number is None or math.isnan(number):
             raise CallError("step", f"{s.entry.name} expects the measured number")
@@ -169,8 +184,11 @@ def _step(h: SchedulerHandle, *args: Value) -> Value:
 @behaviour("lr", SchedulerHandle)
 def _lr(h: SchedulerHandle, *args: Value) -> Value:
     if args:
-        raise CallError("lr", "a scheduler sets the rates itself; set those of the optimizer",
-                        says=("scheduler", "optimizer"))
+        raise CallError(
+            "lr",
+            "a scheduler sets the rates itself; set those of the optimizer",
+            says=("scheduler", "optimizer"),
+        )
     return floats(rates_of(h.obj.opt))
 
 
@@ -191,7 +209,9 @@ def lrs(x: Value) -> Value:
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, SchedulerHandle):
-        raise CallError("lrs", expecting="scheduler and numbers of steps", given=kname(args[0] if args else x))
+        raise CallError(
+            "lrs", expecting="scheduler and numbers of steps", given=kname(args[0] if args else x)
+        )
     steps = longs_of(args[1]) if len(args) == 2 else None
     if steps is None or min(steps, default=0) < 0:
         raise CallError("lrs", "expecting scheduler and numbers of steps from 0 on")
@@ -212,8 +232,10 @@ def _column(a: np.ndarray) -> Value:
 
 def definition(s: Sched) -> Dict:
     """A scheduler as a dictionary: name, options, steps made, present rates."""
-    return symdict(["scheduler", "options", "steps", "lr"],
-                   [sym(s.entry.name), shown(s), long(s.count), floats(rates_of(s.opt))])
+    return symdict(
+        ["scheduler", "options", "steps", "lr"],
+        [sym(s.entry.name), shown(s), long(s.count), floats(rates_of(s.opt))],
+    )
 
 
 @behaviour("options", SchedulerHandle)
@@ -256,20 +278,29 @@ def _field(d: Dict, key: str) -> Value:
 def _name(d: Dict) -> str:
     name = _field(d, "scheduler")
     if name.__class__ is not Sym:
-        raise QError(f"sched: unrecognized state, expecting a scheduler's name, given {kname(name)}")
+        raise QError(
+            f"sched: unrecognized state, expecting a scheduler's name, given {kname(name)}"
+        )
     return name.s
 
 
 def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
     """The entries of each parameter group in a state: numbers, and lists of them."""
     x = _field(d, "groups")
-    groups = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(item) for item in seq_items(x)]
+    groups = (
+        []
+        if is_atom(x) and x.__class__ is not Table
+        else [_FROM_Q.value(item) for item in seq_items(x)]
+    )
     for own in groups:
-        if not isinstance(own, dict) or \
-                not all(is_numbers(tuple(value) if isinstance(value, list) else value) for value in own.values()):
+        if not isinstance(own, dict) or not all(
+            is_numbers(tuple(value) if isinstance(value, list) else value) for value in own.values()
+        ):
             raise QError("sched: unrecognized state, expecting numbers for each parameter group")
     if len(groups) != len(o.groups):
-        raise QError(f"sched: the state is of {len(groups)} parameter group(s), the optimizer has {len(o.groups)}")
+        raise QError(
+            f"sched: the state is of {len(groups)} parameter group(s), the optimizer has {len(o.groups)}"
+        )
     return groups
 
 
@@ -277,7 +308,11 @@ def restored(d: Dict, o: Opt) -> Sched:
     """A scheduler from a state, of an optimizer with as many parameter groups; on an error nothing changes."""
     name = _name(d)
     rates, groups = _FROM_Q.value(_field(d, "rates")), _groups(d, o)
-    if not isinstance(rates, list) or not 0 < len(rates) <= len(groups) or not all(map(is_numbers, rates)):
+    if (
+        not isinstance(rates, list)
+        or not 0 < len(rates) <= len(groups)
+        or not all(map(is_numbers, rates))
+    ):
         raise QError("sched: unrecognized state, expecting a rate for each parameter group")
     kind = kind_of(entry_of(name))
     with _Undo(o, schedulers_of(o)):
@@ -286,8 +321,10 @@ def restored(d: Dict, o: Opt) -> Sched:
         for group, own in zip(o.groups, groups, strict=True):
             group.pop("initial_lr", None)
             kind.prepare(group, own)
-        later = [] if kind.computes else o.groups[len(rates):]  # which were made after the scheduler, are not in it
-        del o.groups[len(o.groups) - len(later):]
+        later = (
+            [] if kind.computes else o.groups[len(rates) :]
+        )  # which were made after the scheduler, are not in it
+        del o.groups[len(o.groups) - len(later) :]
         try:
             s = _from_state(name, _field(d, "options"), o)
         finally:
@@ -301,8 +338,12 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
     """The scheduler of a name and options as a state has them, at step 0."""
     entry = entry_of(name)
     named = pairs(options)
-    parts = [_from_state(_name(mapping), _field(mapping, "options"), o, beside or i > 0)
-             for k, v in named if k == "schedulers" for i, mapping in enumerate(_dicts(v))]
+    parts = [
+        _from_state(_name(mapping), _field(mapping, "options"), o, beside or i > 0)
+        for k, v in named
+        if k == "schedulers"
+        for i, mapping in enumerate(_dicts(v))
+    ]
     values = parse(entry, [], [(k, v) for k, v in named if v is not NIL], before=2)
     if parts:
         values["schedulers"] = parts
@@ -342,10 +383,14 @@ def load(s: Sched, d: Dict) -> None:
 def _schedulers() -> Table:
     """The table of help`scheduler."""
     entries = sorted(registry.entries("scheduler"), key=lambda e: e.name)
-    return Table(["scheduler", "pytorch", "options"],
-                 [sym_vec([entry.name for entry in entries]),
-                  List([string(entry.target if entry.since == "torch" else "") for entry in entries]),
-                  List([defaults(entry) for entry in entries])])
+    return Table(
+        ["scheduler", "pytorch", "options"],
+        [
+            sym_vec([entry.name for entry in entries]),
+            List([string(entry.target if entry.since == "torch" else "") for entry in entries]),
+            List([defaults(entry) for entry in entries]),
+        ],
+    )
 
 
 TOPICS["scheduler"] = "", _schedulers
@@ -365,7 +410,13 @@ NAMED_OPTIONS["scheduler"] = _named_options
 def _beside(o: Opt, state: bool) -> Value | None:
     """The last scheduler made of an optimizer, for `opt o` and `state o`."""
     schedulers = schedulers_of(o) or ([o.waiting] if o.waiting is not None else [])
-    return None if not schedulers else state_of(schedulers[-1]) if state else definition(schedulers[-1])
+    return (
+        None
+        if not schedulers
+        else state_of(schedulers[-1])
+        if state
+        else definition(schedulers[-1])
+    )
 
 
 def _put_beside(o: Opt, x: Value) -> None:

@@ -33,7 +33,9 @@ MEASURED = "reducelronplateau"
 class SchedulerRecord(TorchRecord):
     """The traits of a scheduler."""
 
-    kind: type[Any] | None = None  # the subclass of Sched (scheduler.py) for a class unlike those of torch
+    kind: type[Any] | None = (
+        None  # the subclass of Sched (scheduler.py) for a class unlike those of torch
+    )
     style: str = ""  # what the class itself calls this schedule, where it has several
 
 
@@ -43,21 +45,45 @@ def scheduler_record(entry: Entry) -> SchedulerRecord:
     return record
 
 
-def row(name: str, target: str, doc: str, *options: Option, since: str = "kshell", at: Any = None,
-        **hooks: Any) -> Entry:
+def row(
+    name: str,
+    target: str,
+    doc: str,
+    *options: Option,
+    since: str = "kshell",
+    at: Any = None,
+    **hooks: Any,
+) -> Entry:
     """Register a scheduler: `target` is the dotted name of its class, `options` in positional order (without any, they
     are read from the class). Further fields are those of SchedulerRecord."""
     at = at or sys._getframe(1)
-    return registry.add(Entry(name, "scheduler", doc=doc, options=options, target=target, topic="schedulers",
-                              since=since, file=at.f_code.co_filename, line=at.f_lineno,
-                              record=SchedulerRecord(**hooks)))
+    return registry.add(
+        Entry(
+            name,
+            "scheduler",
+            doc=doc,
+            options=options,
+            target=target,
+            topic="schedulers",
+            since=since,
+            file=at.f_code.co_filename,
+            line=at.f_lineno,
+            record=SchedulerRecord(**hooks),
+        )
+    )
 
 
 def scheduler(name: str, *options: Option) -> Callable[[type], type]:
     """Register a class like those of torch.optim.lr_scheduler, as its decorator; its docstring is the help text."""
 
     def register(cls: type) -> type:
-        row(name, f"{cls.__module__}.{cls.__qualname__}", inspect.getdoc(cls) or name, *options, at=sys._getframe(1))
+        row(
+            name,
+            f"{cls.__module__}.{cls.__qualname__}",
+            inspect.getdoc(cls) or name,
+            *options,
+            at=sys._getframe(1),
+        )
         return cls
 
     return register
@@ -72,87 +98,126 @@ def _of_torch(cls: str, doc: str) -> None:
     row(cls.lower(), _TORCH + cls, doc, since="torch")
 
 
-_of_torch("LambdaLR", f"""The first rate times the result of `lrlambda`: {_FUNCTION}.
+# fmt: off  # a table
+_of_torch(
+    "LambdaLR",
+    f"""The first rate times the result of `lrlambda`: {_FUNCTION}.
 
 q)s:sched(opt(`sgd;();1.);`lambdalr;{{1%1+x}})
 q)exec lr from lrs(s;til 4)
 1 0.5 0.3333333 0.25
-""")
-_of_torch("MultiplicativeLR", f"""At each step the rate times the result of `lrlambda`: {_FUNCTION}.
+""",
+)
+_of_torch(
+    "MultiplicativeLR",
+    f"""At each step the rate times the result of `lrlambda`: {_FUNCTION}.
 
 q)s:sched(opt(`sgd;();1.);`multiplicativelr;{{$[x<3;.5;1]}})
 q)exec lr from lrs(s;til 4)
 1 0.5 0.25 0.25
-""")
-_of_torch("StepLR", """The rate times `gamma` at every `stepsize` steps.
+""",
+)
+_of_torch(
+    "StepLR",
+    """The rate times `gamma` at every `stepsize` steps.
 
 q)s:sched(opt(`sgd;();1.);`steplr;2;.5)
 q)exec lr from lrs(s;til 5)
 1 1 0.5 0.5 0.25
-""")
-_of_torch("MultiStepLR", """The rate times `gamma` at each of the steps in `milestones`.
+""",
+)
+_of_torch(
+    "MultiStepLR",
+    """The rate times `gamma` at each of the steps in `milestones`.
 
 q)s:sched(opt(`sgd;();1.);`multisteplr;1 3;.5)
 q)exec lr from lrs(s;til 5)
 1 0.5 0.5 0.25 0.25
-""")
-_of_torch("ConstantLR", """The rate times `factor` for the first `totaliters` steps.
+""",
+)
+_of_torch(
+    "ConstantLR",
+    """The rate times `factor` for the first `totaliters` steps.
 
 q)s:sched(opt(`sgd;();1.);`constantlr;.5;2)
 q)exec lr from lrs(s;til 4)
 0.5 0.5 1 1
-""")
-_of_torch("LinearLR", """The rate times a factor that goes from `startfactor` to `endfactor` in `totaliters` steps.
+""",
+)
+_of_torch(
+    "LinearLR",
+    """The rate times a factor that goes from `startfactor` to `endfactor` in `totaliters` steps.
 
 q)s:sched(opt(`sgd;();1.);`linearlr;.5;1;2)
 q)exec lr from lrs(s;til 4)
 0.5 0.75 1 1
-""")
-_of_torch("ExponentialLR", """The rate times `gamma` at every step.
+""",
+)
+_of_torch(
+    "ExponentialLR",
+    """The rate times `gamma` at every step.
 
 q)s:sched(opt(`sgd;();1.);`exponentiallr;.5)
 q)exec lr from lrs(s;til 4)
 1 0.5 0.25 0.125
-""")
-_of_torch("PolynomialLR", """The rate down to zero in `totaliters` steps, by a power of what is left.
+""",
+)
+_of_torch(
+    "PolynomialLR",
+    """The rate down to zero in `totaliters` steps, by a power of what is left.
 
 q)s:sched(opt(`sgd;();1.);`polynomiallr;2;2)
 q)exec lr from lrs(s;til 4)
 1 0.25 0 0
-""")
-_of_torch("CosineAnnealingLR", """The rate down to `etamin` along half a cosine of `tmax` steps, and up again.
+""",
+)
+_of_torch(
+    "CosineAnnealingLR",
+    """The rate down to `etamin` along half a cosine of `tmax` steps, and up again.
 
 Loshchilov and Hutter 2017, arXiv 1608.03983.
 
 q)s:sched(opt(`sgd;();1.);`cosineannealinglr;2)
 q)exec lr from lrs(s;0 1 2)
 1 0.5 0
-""")
-_of_torch("CosineAnnealingWarmRestarts", """Half cosines down to `etamin`, one after the other.
+""",
+)
+_of_torch(
+    "CosineAnnealingWarmRestarts",
+    """Half cosines down to `etamin`, one after the other.
 
 The first has `t0` steps, each after it `tmult` times as many. Loshchilov and Hutter 2017, arXiv 1608.03983.
 
 q)s:sched(opt(`sgd;();1.);`cosineannealingwarmrestarts;2)
 q)exec lr from lrs(s;til 5)
 1 0.5 1 0.5 1
-""")
-_of_torch("CyclicLR", """The rate between `baselr` and `maxlr`, up and down; with momentum the other way round.
+""",
+)
+_of_torch(
+    "CyclicLR",
+    """The rate between `baselr` and `maxlr`, up and down; with momentum the other way round.
 
 Smith 2017, arXiv 1506.01186. `scalefn` is a function of the cycle's number, or of the steps by `scalemode` iterations.
 
 q)s:sched(opt(`sgd;();1.;.9);`cycliclr;.1;.3;2)
 q)exec lr from lrs(s;til 5)
 0.1 0.2 0.3 0.2 0.1
-""")
-_of_torch("OneCycleLR", """The rate up to `maxlr` and then far below the first one, in one cycle of `totalsteps` steps.
+""",
+)
+_of_torch(
+    "OneCycleLR",
+    """The rate up to `maxlr` and then far below the first one, in one cycle of `totalsteps` steps.
 
 Smith and Topin 2018, arXiv 1708.07120. The steps are totalsteps, or epochs times stepsperepoch.
 
 q)s:sched(opt(`sgd;();1.;.9);`onecyclelr;1.;10)
 q)exec lr from lrs(s;0 2)
 0.04 1
-""")
-_of_torch("ReduceLROnPlateau", """The rate times `factor` when a measured number becomes no better.
+""",
+)
+_of_torch(
+    "ReduceLROnPlateau",
+    """The rate times `factor` when a measured number becomes no better.
 
 The number is given to each step; `patience` is how many steps it may stay as it is.
 
@@ -162,8 +227,11 @@ q)step(s;3.)
 q)step(s;3.)
 q)lr s
 ,0.5
-""")
-_of_torch("SequentialLR", """Schedulers one after the other: the next at each of the steps in `milestones`.
+""",
+)
+_of_torch(
+    "SequentialLR",
+    """Schedulers one after the other: the next at each of the steps in `milestones`.
 
 `schedulers` is a list of schedulers of the same optimizer, which become part of this one.
 
@@ -171,53 +239,107 @@ q)o:opt(`sgd;();1.)
 q)s:sched(o;`sequentiallr;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5));2)
 q)exec lr from lrs(s;til 5)
 0.1 0.1 1 0.5 0.25
-""")
-_of_torch("ChainedScheduler", """Schedulers of the same optimizer together: their factors are multiplied.
+""",
+)
+_of_torch(
+    "ChainedScheduler",
+    """Schedulers of the same optimizer together: their factors are multiplied.
 
 q)o:opt(`sgd;();1.)
 q)s:sched(o;`chainedscheduler;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5)))
 q)exec lr from lrs(s;til 3)
 0.1 0.05 0.25
-""")
-row("swalr", "torch.optim.swa_utils.SWALR", """The rate to `swalr` in `annealepochs` steps, and from then on that rate.
+""",
+)
+# fmt: on
+row(
+    "swalr",
+    "torch.optim.swa_utils.SWALR",
+    """The rate to `swalr` in `annealepochs` steps, and from then on that rate.
 
 It is meant for the steps over which weights are averaged. Izmailov et al. 2018, arXiv 1803.05407.
 
 q)s:sched(opt(`sgd;();1.);`swalr;.2;2;`linear)
 q)exec lr from lrs(s;til 4)
 1 0.6 0.2 0.2
-""", Option("swalr", "doubles", REQUIRED, "swa_lr", "rate at last, of each group or of all"),
+""",
+    Option("swalr", "doubles", REQUIRED, "swa_lr", "rate at last, of each group or of all"),
     Option("annealepochs", "long", 10, "anneal_epochs", "steps until then", low=0),
-    Option("annealstrategy", "symbol", "cos", "anneal_strategy", "how it gets there", choices=("cos", "linear")),
-    since="torch")
+    Option(
+        "annealstrategy",
+        "symbol",
+        "cos",
+        "anneal_strategy",
+        "how it gets there",
+        choices=("cos", "linear"),
+    ),
+    since="torch",
+)
 
 
 # ------------------------------------------------------------------ options from signatures
 
 # the least value of options that torch does not check
-_LOW = {"stepsize": 1, "tmax": 1, "t0": 1, "tmult": 1, "totaliters": 0, "stepsizeup": 1, "stepsizedown": 0,
-        "totalsteps": 1, "epochs": 1, "stepsperepoch": 1, "patience": 0, "cooldown": 0, "eps": 0, "milestones": 0}
+_LOW = {
+    "stepsize": 1,
+    "tmax": 1,
+    "t0": 1,
+    "tmult": 1,
+    "totaliters": 0,
+    "stepsizeup": 1,
+    "stepsizedown": 0,
+    "totalsteps": 1,
+    "epochs": 1,
+    "stepsperepoch": 1,
+    "patience": 0,
+    "cooldown": 0,
+    "eps": 0,
+    "milestones": 0,
+}
 
 
+# fmt: off  # a table
 _WORDS = {
-    "annealstrategy": "how rates go between their values", "baselr": "lowest rate, of each group or of all",
-    "basemomentum": "lowest momentum", "cooldown": "steps after a change that do not count",
-    "cyclemomentum": "momentum goes the other way round", "divfactor": "highest rate over the first one",
-    "endfactor": "factor at last", "epochs": "number of epochs", "eps": "least change of a rate",
-    "etamin": "lowest rate", "factor": "what the rate is multiplied by",
+    "annealstrategy": "how rates go between their values",
+    "baselr": "lowest rate, of each group or of all",
+    "basemomentum": "lowest momentum",
+    "cooldown": "steps after a change that do not count",
+    "cyclemomentum": "momentum goes the other way round",
+    "divfactor": "highest rate over the first one",
+    "endfactor": "factor at last",
+    "epochs": "number of epochs",
+    "eps": "least change of a rate",
+    "etamin": "lowest rate",
+    "factor": "what the rate is multiplied by",
     "finaldivfactor": "first rate over the last one",
-    "gamma": "what the rate is multiplied by", "lrlambda": "function of the steps, or one for each group",
-    "maxlr": "highest rate, of each group or of all", "maxmomentum": "highest momentum",
+    "gamma": "what the rate is multiplied by",
+    "lrlambda": "function of the steps, or one for each group",
+    "maxlr": "highest rate, of each group or of all",
+    "maxmomentum": "highest momentum",
     "milestones": "numbers of steps",
-    "minlr": "lowest rate, of each group or of all", "mode": "which way is better, or how cycles change",
-    "patience": "steps without progress that are waited for", "pctstart": "share of the steps on the way up",
-    "power": "exponent", "scalefn": "function by which cycles change, instead of mode",
-    "scalemode": "what scalefn is a function of", "schedulers": "the parts", "startfactor": "factor at first",
-    "stepsize": "steps between changes", "stepsizedown": "steps on the way down, if not as many as up",
-    "stepsizeup": "steps on the way up", "stepsperepoch": "steps of an epoch", "t0": "steps of the first cycle",
-    "threephase": "the last way down is a phase of its own", "threshold": "least change that is progress",
-    "thresholdmode": "how that change is measured", "tmax": "steps on the way down", "tmult": "how cycles get longer",
-    "totaliters": "number of steps", "totalsteps": "number of steps"}
+    "minlr": "lowest rate, of each group or of all",
+    "mode": "which way is better, or how cycles change",
+    "patience": "steps without progress that are waited for",
+    "pctstart": "share of the steps on the way up",
+    "power": "exponent",
+    "scalefn": "function by which cycles change, instead of mode",
+    "scalemode": "what scalefn is a function of",
+    "schedulers": "the parts",
+    "startfactor": "factor at first",
+    "stepsize": "steps between changes",
+    "stepsizedown": "steps on the way down, if not as many as up",
+    "stepsizeup": "steps on the way up",
+    "stepsperepoch": "steps of an epoch",
+    "t0": "steps of the first cycle",
+    "threephase": "the last way down is a phase of its own",
+    "threshold": "least change that is progress",
+    "thresholdmode": "how that change is measured",
+    "tmax": "steps on the way down",
+    "tmult": "how cycles get longer",
+    "totaliters": "number of steps",
+    "totalsteps": "number of steps",
+}
+# fmt: on
 
 
 def options_of(entry: Entry) -> tuple[Option, ...]:
@@ -240,7 +362,9 @@ def signature_options(cls: Any) -> Iterator[Option]:
         if kind in ("double", "doubles") and isinstance(default, int | float):
             default = float(default)
         short = name.replace("_", "").lower()
-        yield Option(short, kind, default, name, _WORDS.get(short, ""), low=_LOW.get(short), choices=choices)
+        yield Option(
+            short, kind, default, name, _WORDS.get(short, ""), low=_LOW.get(short), choices=choices
+        )
 
 
 def _kind(text: str) -> tuple[str, tuple[str, ...]]:
@@ -250,7 +374,13 @@ def _kind(text: str) -> tuple[str, tuple[str, ...]]:
     text = text.removesuffix(" | None")
     kind = {"int": "long", "float": "double", "bool": "boolean", "str": "symbol"}.get(text)
     if kind is None:
-        numbers = "doubles" if "list[float]" in text else "longs" if re.search(r"\[int\]$", text) else "any"
+        numbers = (
+            "doubles"
+            if "list[float]" in text
+            else "longs"
+            if re.search(r"\[int\]$", text)
+            else "any"
+        )
         kind = "any" if "Callable" in text else numbers
     return kind, ()
 
@@ -262,14 +392,25 @@ def entry_of(name: str) -> Entry:
 
 def known_options() -> frozenset[str]:
     """The names of the options of all schedulers seen so far."""
-    return frozenset(option.name for entry in registry.entries("scheduler") for option in entry.options)
+    return frozenset(
+        option.name for entry in registry.entries("scheduler") for option in entry.options
+    )
 
 
-def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int) -> Values:
+def parse(
+    entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int
+) -> Values:
     """All options, {name: Python value}, of those given and the defaults; None where one may be absent."""
     options = options_of(entry)
-    parsed = parse_options(entry.name, options, positional, named, kind="scheduler", known=known_options(),
-                           before=before)
+    parsed = parse_options(
+        entry.name,
+        options,
+        positional,
+        named,
+        kind="scheduler",
+        known=known_options(),
+        before=before,
+    )
     values: Values = {}
     for option in options:
         value = parsed.get(option.name, option.default)
@@ -279,14 +420,22 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
             value = option.default
         if option.type == "any":
             value = _special(entry, option, value)
-        elif option.type == "longs" and option.low is not None and min(value, default=option.low) < option.low:
+        elif (
+            option.type == "longs"
+            and option.low is not None
+            and min(value, default=option.low) < option.low
+        ):
             raise QError(f"{entry.name} {option.name}: {min(value)} is below {option.low:g}")
         values[option.name] = value
     return values
 
 
 def _null(value: Any) -> bool:
-    return value in (NULL_J.v, "") if isinstance(value, int | str) else isinstance(value, float) and math.isnan(value)
+    return (
+        value in (NULL_J.v, "")
+        if isinstance(value, int | str)
+        else isinstance(value, float) and math.isnan(value)
+    )
 
 
 def _special(entry: Entry, o: Option, value: Any) -> Any:

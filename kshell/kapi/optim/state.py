@@ -13,7 +13,14 @@ from kshell import optim
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import pairs, size_text
 from kshell.kapi.base.convert import kname
-from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import StateFromQ, StateToQ, option_q, options_q
 from kshell.kapi.module.describe import named_parameters
@@ -67,15 +74,23 @@ def options_table(o: Opt, every: bool = True) -> Table:
     of how to compute is always a column only where some group sets it."""
     groups = [group_values(o.entry, group) for group in o.groups]
     shown = shown_options(o, every)
-    return Table([p.name for p in shown], [collapse([option_q(p, group[p.name]) for group in groups]) for p in shown])
+    return Table(
+        [p.name for p in shown],
+        [collapse([option_q(p, group[p.name]) for group in groups]) for p in shown],
+    )
 
 
 def shown_options(o: Opt, every: bool = True) -> list[Option]:
     """The options that are columns of `options_table`."""
     groups = [group_values(o.entry, group) for group in o.groups]
-    shown = [p for p in options_of(o.entry)
-             if every or p.name == "lr" or any(_differs(o.entry, p, group) for group in groups)]
-    return shown + [p for p in how_of(o.entry) if any(group[p.name] != p.default for group in groups)]
+    shown = [
+        p
+        for p in options_of(o.entry)
+        if every or p.name == "lr" or any(_differs(o.entry, p, group) for group in groups)
+    ]
+    return shown + [
+        p for p in how_of(o.entry) if any(group[p.name] != p.default for group in groups)
+    ]
 
 
 def _differs(entry: Entry, option: Option, values: Values) -> bool:
@@ -90,7 +105,11 @@ def _differs(entry: Entry, option: Option, values: Values) -> bool:
 def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
     """Type, options by group and parameters of an optimizer, and what is around its steps; with `state` the buffers of
     each parameter too, and what it keeps for none of them."""
-    fields = {"optimizer": sym(o.entry.name), "options": options_table(o, every), "parms": parms_table(o, state)}
+    fields = {
+        "optimizer": sym(o.entry.name),
+        "options": options_table(o, every),
+        "parms": parms_table(o, state),
+    }
     around = wraps.shown(o, state)
     if len(around):
         fields["wrap"] = around
@@ -145,7 +164,11 @@ def counts(o: Opt) -> tuple[int, int, int]:
     """How many tensors, elements and bytes the state has; a number counts as one element of 8 bytes."""
     tensors = list(state_tensors(o))
     numbers = sum(1 for number, _ in _held(o) if number)
-    return len(tensors), sum(map(elements_of, tensors)) + numbers, sum(map(bytes_of, tensors)) + 8 * numbers
+    return (
+        len(tensors),
+        sum(map(elements_of, tensors)) + numbers,
+        sum(map(bytes_of, tensors)) + 8 * numbers,
+    )
 
 
 # ------------------------------------------------------------------ restoring
@@ -153,8 +176,12 @@ def counts(o: Opt) -> tuple[int, int, int]:
 
 def is_opt_state(x: Value) -> bool:
     """Is x the state of an optimizer as `state` gives it?"""
-    return x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and \
-        {"optimizer", "options", "parms"} <= {item.s for item in x.k.items}
+    return (
+        x.__class__ is Dict
+        and x.k.__class__ is Vec
+        and x.k.t == T.S
+        and {"optimizer", "options", "parms"} <= {item.s for item in x.k.items}
+    )
 
 
 def restore(state: Dict, h: KHandle) -> Opt:
@@ -195,13 +222,18 @@ def _with_inner(samples: Samples, extra: Any) -> Any:
     vectors in single precision, by group."""
     if not isinstance(extra, dict):
         return extra
-    return {key: _inner(samples, val) if key == "inner" else _with_inner(samples, val) for key, val in extra.items()}
+    return {
+        key: _inner(samples, val) if key == "inner" else _with_inner(samples, val)
+        for key, val in extra.items()
+    }
 
 
 def _inner(samples: Samples, buffers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     fitted = []
     for at, (kept, group) in enumerate(zip(buffers, samples.o.groups, strict=True)):
-        p = torch.zeros(1, dtype=torch.float32, device=next((param.device for param in group["params"]), "cpu"))
+        p = torch.zeros(
+            1, dtype=torch.float32, device=next((param.device for param in group["params"]), "cpu")
+        )
         fitted.append(samples.fitted(kept, at, p))
     return fitted
 
@@ -218,7 +250,9 @@ def _field(fields: dict[str, Value], key: str) -> Value:
 
 def _table_rows(x: Value) -> list[Dict]:
     """The rows of a table, or of a list of dictionaries."""
-    if x.__class__ is Table or (x.__class__ is List and all(item.__class__ is Dict for item in x.items)):
+    if x.__class__ is Table or (
+        x.__class__ is List and all(item.__class__ is Dict for item in x.items)
+    ):
         return x.items
     raise QError(f"opt: unrecognized state, expecting table, given {_word(x)}")
 
@@ -230,11 +264,17 @@ def _word(x: Value) -> str:
 def _rows(x: Value, entry: Entry) -> list[Dict]:
     """The settings of each group."""
     if x.__class__ is not Table and x.__class__ is not List:
-        raise QError(f"opt: unrecognized settings for {entry.name} optimizer, expecting table, given {_word(x)}")
+        raise QError(
+            f"opt: unrecognized settings for {entry.name} optimizer, expecting table, given {_word(x)}"
+        )
     rows = _table_rows(x)
     if not rows:
-        raise CallError("opt", f"empty table of settings supplied for {entry.name} optimizer",
-                        given=SAID, expected=UNSAID)
+        raise CallError(
+            "opt",
+            f"empty table of settings supplied for {entry.name} optimizer",
+            given=SAID,
+            expected=UNSAID,
+        )
     return rows
 
 
@@ -254,8 +294,10 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
     """The parameter that a row of a state names, which is none of those taken, with one of so many groups."""
     name, kind, at, size = (_field(row, k) for k in ("name", "module", "parmgroup", "size"))
     if name.__class__ is not Sym or at.__class__ is not int:
-        raise QError("opt: unrecognized state, expecting name and group of a parameter, "
-                     f"given {kname(name)}, {kname(at)}")
+        raise QError(
+            "opt: unrecognized state, expecting name and group of a parameter, "
+            f"given {kname(name)}, {kname(at)}"
+        )
     wanted = f"{kind.s if kind.__class__ is Sym and kind.s else 'tensor'} parameter `{name.s}"
     if not 0 <= at < groups:
         raise QError(f"opt: group[{at}] for {wanted} is invalid, {groups} group(s) defined")
@@ -266,7 +308,9 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
         raise CallError("opt", f"{wanted} is repeated", says=(name.s, f"`{name.s}"))
     sizes = [item for item in seq_items(size)] if not is_atom(size) else [size]
     if sizes != list(p.shape):
-        raise QError(f"opt: size mismatch for {wanted}, expected {size_text(list(p.shape))}, given {size_text(sizes)}")
+        raise QError(
+            f"opt: size mismatch for {wanted}, expected {size_text(list(p.shape))}, given {size_text(sizes)}"
+        )
     return p
 
 
@@ -279,7 +323,9 @@ def put_buffers(samples: Samples, at: int, p: Any, found: Value) -> None:
         return
     state = samples.o.state
     kept = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
-    kept = {key: value for key, value in kept.items() if value is not None or key in samples.of(at, p)}  # those in use
+    kept = {
+        key: value for key, value in kept.items() if value is not None or key in samples.of(at, p)
+    }  # those in use
     if kept:
         state.put(p, samples.fitted(kept, at, p))
 

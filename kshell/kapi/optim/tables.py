@@ -27,13 +27,33 @@ from kshell.kapi.base.plain_values import option_q
 from kshell.kapi.math.statistics import NAMES, columns, norms
 from kshell.kapi.module.describe import named_parameters
 from kshell.kapi.optim.groups import Group, check_movable, commit, edited
-from kshell.kapi.optim.optimizer import Opt, Values, build, complete, group_values, how_of, options_of, parse
+from kshell.kapi.optim.optimizer import (
+    Opt,
+    Values,
+    build,
+    complete,
+    group_values,
+    how_of,
+    options_of,
+    parse,
+)
 from kshell.kapi.optim.parameters import Row, Selection, check_new, parameters_of, plan
 from kshell.kapi.optim.state import shown_options
 from kshell.registry import Hook, Option, entries
 from kshell.values.base import types as T
 from kshell.values.base.build import bools, collapse, floats, longs, table
-from kshell.values.base.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    seq_items,
+    sym_vec,
+)
 
 TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
 
@@ -47,7 +67,9 @@ def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
     if args and isinstance(args[0], _TENSORS):
         return args[0], args[1:]
     if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
-        raise CallError(call, expecting="module, model or optimizer", given=kname(args[0] if args else x))
+        raise CallError(
+            call, expecting="module, model or optimizer", given=kname(args[0] if args else x)
+        )
     return h, args[1:]
 
 
@@ -84,11 +106,16 @@ def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
 def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
     """The options that are to be columns: the named ones, or with 1b all that `opt` shows; None if x asks for none.
     Without an optimizer there may be any optimizer's, which are null then."""
-    flag, names = flag_of(x), names_of(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else None
+    flag, names = (
+        flag_of(x),
+        names_of(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else None,
+    )
     if flag is None and names is None:
         return None
     if names is None:
-        options = [option for optimizer in optimizers for option in shown_options(optimizer) if flag]
+        options = [
+            option for optimizer in optimizers for option in shown_options(optimizer) if flag
+        ]
         return list({p.name: p for p in options if p.name not in _SHOWN}.values())
     held = [optimizer.entry for optimizer in optimizers] or entries("optimizer")
     known = {p.name: p for e in reversed(list(held)) for p in (*how_of(e), *options_of(e))}
@@ -117,8 +144,17 @@ _ABOUT = ("size", "elements", "dtype", "device")
 _SHOWN = ("name", "module", *_ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "grad")
 
 
-@api("parmtable", "parmtable m", "parmtable d", "parmtable(m;options)", "parmtable(m;flag)",
-     "parmtable(m;table)", held=True, since="kshell", effect="reads1")
+@api(
+    "parmtable",
+    "parmtable m",
+    "parmtable d",
+    "parmtable(m;options)",
+    "parmtable(m;flag)",
+    "parmtable(m;table)",
+    held=True,
+    since="kshell",
+    effect="reads1",
+)
 def parmtable(x: Value) -> Value:
     """A table of the parameters of a module, model or optimizer, or of the tensors of a dictionary (nested ones under
     dotted names): a row each, for queries. With a table, edit the parameters.
@@ -170,19 +206,29 @@ def parmtable(x: Value) -> Value:
     optimizers = _optimizers(h, rows)
     options = _asked(rest[0], optimizers) if rest else []
     if options is None and isinstance(h, _TENSORS):
-        raise CallError("parmtable", expecting="the module, model or optimizer to edit", given=kname(h))
+        raise CallError(
+            "parmtable", expecting="the module, model or optimizer to edit", given=kname(h)
+        )
     if options is None:
         _edit(h, rows, optimizers, _table(rest[0]))
         return NIL
     tensors, places = [row.p for row in rows], _places(optimizers)
     at = [places.get(id(tensor), (NULL_J.v, {})) for tensor in tensors]
     before = _SHOWN.index("lr") + 1
-    return table((*_SHOWN[:before], *(option.name for option in options), *_SHOWN[before:]), [
-        sym_vec([row.name for row in rows]), sym_vec([row.module for row in rows]), *_about(tensors),
-        bools([tensor.requires_grad for tensor in tensors]), longs([g for g, _ in at]),
-        floats([float(values.get("lr", math.nan)) for _, values in at]),
-        *(collapse([option_q(p, values.get(p.name)) for _, values in at]) for p in options),
-        *columns(tensors), floats(norms([p.grad for p in tensors]))])
+    return table(
+        (*_SHOWN[:before], *(option.name for option in options), *_SHOWN[before:]),
+        [
+            sym_vec([row.name for row in rows]),
+            sym_vec([row.module for row in rows]),
+            *_about(tensors),
+            bools([tensor.requires_grad for tensor in tensors]),
+            longs([g for g, _ in at]),
+            floats([float(values.get("lr", math.nan)) for _, values in at]),
+            *(collapse([option_q(p, values.get(p.name)) for _, values in at]) for p in options),
+            *columns(tensors),
+            floats(norms([p.grad for p in tensors])),
+        ],
+    )
 
 
 @api("gradtable", "gradtable m", "gradtable d", since="kshell", effect="none")
@@ -239,11 +285,15 @@ def statetable(x: Value) -> Value:
         raise CallError("statetable", expecting="optimizer or model", given=kname(h))
     optimizer = optimizer_of(h)
     buffers = [
-        (row.group, row.name, key, t) for row in parameters_of(optimizer) for key, t in _buffers(optimizer, row.p)
+        (row.group, row.name, key, t)
+        for row in parameters_of(optimizer)
+        for key, t in _buffers(optimizer, row.p)
     ]
     groups, names, keys, tensors = zip(*buffers, strict=True) if buffers else [()] * 4
-    return table(("parmgroup", "name", "buffer", *_ABOUT, *NAMES),
-                 [longs(groups), sym_vec(names), sym_vec(keys), *_about(tensors), *columns(tensors)])
+    return table(
+        ("parmgroup", "name", "buffer", *_ABOUT, *NAMES),
+        [longs(groups), sym_vec(names), sym_vec(keys), *_about(tensors), *columns(tensors)],
+    )
 
 
 def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
@@ -263,15 +313,23 @@ def _table(x: Value) -> dict[str, Value]:
     """The columns of a table, keyed or not."""
     parts = [x.k, x.v] if x.__class__ is Dict and x.keyed else [x]
     if any(part.__class__ is not Table for part in parts):
-        raise QError("parmtable: expecting a table, names of options or a flag, given "
-                     + ("dictionary" if x.__class__ is Dict else kname(x)))
-    return {name: column for part in parts for name, column in zip(part.names, part.cols, strict=True)}
+        raise QError(
+            "parmtable: expecting a table, names of options or a flag, given "
+            + ("dictionary" if x.__class__ is Dict else kname(x))
+        )
+    return {
+        name: column for part in parts for name, column in zip(part.names, part.cols, strict=True)
+    }
 
 
 def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
     """The parameters that the column of names names."""
-    if column is None or (len(column) and not all(item.__class__ is Sym for item in seq_items(column))):
-        raise CallError("parmtable", "expecting a table with the names of parameters in a column `name")
+    if column is None or (
+        len(column) and not all(item.__class__ is Sym for item in seq_items(column))
+    ):
+        raise CallError(
+            "parmtable", "expecting a table with the names of parameters in a column `name"
+        )
     by_name = {row.name: row for row in rows}
     chosen: dict[str, Row] = {}
     for item in seq_items(column):
@@ -292,26 +350,45 @@ def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
     flags: list[bool] = column.a.tolist()
     for r, flag in zip(chosen, flags, strict=True):
         if flag and not (r.p.is_floating_point() or r.p.is_complex()):
-            raise CallError("parmtable", f"parameter `{r.name} of type {dtype_name(r.p.dtype)} cannot have a gradient",
-                            says=(f"`{r.name}",))
+            raise CallError(
+                "parmtable",
+                f"parameter `{r.name} of type {dtype_name(r.p.dtype)} cannot have a gradient",
+                says=(f"`{r.name}",),
+            )
         if flag != r.p.requires_grad and not r.p.is_leaf:
-            raise CallError("parmtable", f"parameter `{r.name} is not a leaf tensor", says=(f"`{r.name}",))
+            raise CallError(
+                "parmtable", f"parameter `{r.name} is not a leaf tensor", says=(f"`{r.name}",)
+            )
     return flags
 
 
-def _edit(h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]) -> None:
+def _edit(
+    h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]
+) -> None:
     chosen = _chosen(rows, given.get("name"))
     flags = _flags(chosen, given.get("gradflag"))
     if len(optimizers) > 1:
-        raise CallError("parmtable",
-                        f"the parameters are in {len(optimizers)} optimizers, edit them through one of these")
+        raise CallError(
+            "parmtable",
+            f"the parameters are in {len(optimizers)} optimizers, edit them through one of these",
+        )
     o = optimizers[0] if optimizers else None
     settable = {} if o is None else {p.name for p in (*options_of(o.entry), *how_of(o.entry))}
     for name in given:
         if name not in _SHOWN and name not in settable:
-            raise unknown("column ", name, [*_SHOWN, *settable], " is neither a column of parmtable nor "
-                          + ("an option, as there is no optimizer" if o is None else f"an option of {o.entry.name}"),
-                          call="parmtable", given=UNSAID)
+            raise unknown(
+                "column ",
+                name,
+                [*_SHOWN, *settable],
+                " is neither a column of parmtable nor "
+                + (
+                    "an option, as there is no optimizer"
+                    if o is None
+                    else f"an option of {o.entry.name}"
+                ),
+                call="parmtable",
+                given=UNSAID,
+            )
     groups: list[Group] = []
     if o is None:
         _check_without(given)
@@ -334,21 +411,37 @@ def _check_without(given: dict[str, Value]) -> None:
     """Without an optimizer there are no groups and rates to set; nulls, as parmtable shows them, are no edits."""
     for name in ("parmgroup", "lr"):
         if name in given and not all(map(_is_null, seq_items(given[name]))):
-            raise CallError("parmtable", f"{name} cannot be set, no optimizer has parameters of the module",
-                            says=(name, "module", "optimizer"))
+            raise CallError(
+                "parmtable",
+                f"{name} cannot be set, no optimizer has parameters of the module",
+                says=(name, "module", "optimizer"),
+            )
 
 
 def _is_null(v: Value) -> bool:
-    return v is NULL_J or v is NIL or (v.__class__ is float and v != v) or (v.__class__ is Sym and not v.s)
+    return (
+        v is NULL_J
+        or v is NIL
+        or (v.__class__ is float and v != v)
+        or (v.__class__ is Sym and not v.s)
+    )
 
 
-def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]) -> list[Group]:
+def _planned(
+    o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]
+) -> list[Group]:
     """The groups of an optimizer as an edit makes them; every set of options is one that torch takes."""
     count = len(o.groups)
-    bases = [group_values(o.entry, group) for group in o.groups] + [group_values(o.entry, o.torch.defaults)]
+    bases = [group_values(o.entry, group) for group in o.groups] + [
+        group_values(o.entry, o.torch.defaults)
+    ]
     now = {id(param): i for i, group in enumerate(o.groups) for param in group["params"]}
     wanted: dict[int, tuple[int, Values]] = {}
-    numbers = seq_items(given["parmgroup"]) if "parmgroup" in given else [now.get(id(r.p), NULL_J) for r in chosen]
+    numbers = (
+        seq_items(given["parmgroup"])
+        if "parmgroup" in given
+        else [now.get(id(r.p), NULL_J) for r in chosen]
+    )
     values = [seq_items(given[name]) for name in options]
     for k, (r, number) in enumerate(zip(chosen, numbers, strict=True)):
         if number is NULL_J:
@@ -360,12 +453,23 @@ def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Se
             raise CallError(
                 "parmtable",
                 f"group {number} invalid, "
-                + (f"cannot be greater than number of groups({count})" if number > 0 else "cannot be negative"),
+                + (
+                    f"cannot be greater than number of groups({count})"
+                    if number > 0
+                    else "cannot be negative"
+                ),
                 given=SAID if number > 0 else UNSAID,
                 says=(number,),
             )
-        new = parse(o.entry, [], [(name, column[k]) for name, column in zip(options, values, strict=True)
-                                  if not _is_null(column[k])])
+        new = parse(
+            o.entry,
+            [],
+            [
+                (name, column[k])
+                for name, column in zip(options, values, strict=True)
+                if not _is_null(column[k])
+            ],
+        )
         wanted[id(r.p)] = (number, bases[number] | new)
     members: list[list[tuple[Any, Values]]] = [[] for _ in bases]
     for i, group in enumerate(o.groups):
@@ -379,7 +483,9 @@ def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Se
     return _split(o, bases, members)
 
 
-def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]) -> list[Group]:
+def _split(
+    o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]
+) -> list[Group]:
     """Groups of parameters with the same options: of each group of now, those with its options keep its place, or, if
     none has them, those that come first; the others follow after all."""
     n = len(bases) - 1
@@ -394,8 +500,12 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
             groups[key].params.append(p)
         kinds = list(groups.values())
         if len(kinds) > 1 and o.record.parts is not None:
-            raise CallError("parmtable", f"parameters in a group of {o.entry.name} have the same options")
-        first = next((kind for kind in kinds if kind.values == base), kinds[0] if kinds else Group(base, []))
+            raise CallError(
+                "parmtable", f"parameters in a group of {o.entry.name} have the same options"
+            )
+        first = next(
+            (kind for kind in kinds if kind.values == base), kinds[0] if kinds else Group(base, [])
+        )
         if i < n:
             kept.append(first)
         elif kinds:
@@ -403,12 +513,17 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
         more += [kind for kind in kinds if kind is not first]
     most = o.record.groups
     if most is not None and n + len(more) > most:
-        raise CallError("parmtable", f"{o.entry.name} optimizer has a single parameter group",
-                        says=(o.entry.name, "optimizer"))
+        raise CallError(
+            "parmtable",
+            f"{o.entry.name} optimizer has a single parameter group",
+            says=(o.entry.name, "optimizer"),
+        )
     for name in o.record.same:
         used = {g.values[name] for g in (*kept, *more) if g.params}
         if len(used) > 1:
-            raise CallError("parmtable", f"{o.entry.name} has one {name} for all groups", says=(o.entry.name,))
+            raise CallError(
+                "parmtable", f"{o.entry.name} has one {name} for all groups", says=(o.entry.name,)
+            )
         for g in (*kept, *more) if used else ():
             g.values[name] = next(iter(used))
     for g in (*kept, *more):
@@ -419,4 +534,7 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
 
 def _key(values: Values) -> Any:
     """A key that is the same for equal values of options."""
-    return tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in sorted(values.items()))
+    return tuple(
+        (key, tuple(value) if isinstance(value, list) else value)
+        for key, value in sorted(values.items())
+    )

@@ -95,7 +95,9 @@ class Wrap:
 
 
 KINDS: dict[str, type[Wrap]] = {}
-RULE = Hook()  # a scaling rule of an optimizer from its state, put around it if asked: families/adaptdl/api.py
+RULE = (
+    Hook()
+)  # a scaling rule of an optimizer from its state, put around it if asked: families/adaptdl/api.py
 
 
 def kind(cls: type[Wrap]) -> type[Wrap]:
@@ -145,9 +147,12 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
         _count(o, start, before)
         return result
     if closure is not None and o.record.closure:
-        raise CallError("step", f"{o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} "
-                        "cannot follow",
-                        says=(o.entry.name,))
+        raise CallError(
+            "step",
+            f"{o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} "
+            "cannot follow",
+            says=(o.entry.name,),
+        )
     loss = optim.comm.loss_of(closure)
     due = own.gather(bool(o.wraps))
     _clock(o, "backward", time.perf_counter() - start)

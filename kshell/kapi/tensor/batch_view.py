@@ -13,7 +13,15 @@ from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items, long_of, longs_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
-from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, TensorHandle, VectorHandle, behaves, handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    TensorHandle,
+    VectorHandle,
+    behaves,
+    handle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.core import NIL, Value
 
@@ -41,7 +49,10 @@ def _parts() -> Any:
 def part_of(t: Any) -> _Part | None:
     """The record of a tensor that shows a part of itself; None for others, and once it got other memory."""
     part = _parts().get(t)
-    if part is not None and part.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr():
+    if (
+        part is not None
+        and part.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
+    ):
         del _parts()[t]
         return None
     return part
@@ -100,7 +111,9 @@ def _extent(found: Sequence[tuple[str, Any]], dim: int, call: str) -> int:
         if not whole.dim():
             raise CallError(call, f"{word} has no dimensions", says=(word,))
         if not 0 <= dim < whole.dim():
-            raise CallError(call, f"dimension {dim} is not in the range 0-{whole.dim() - 1}", says=(dim,))
+            raise CallError(
+                call, f"dimension {dim} is not in the range 0-{whole.dim() - 1}", says=(dim,)
+            )
         size = whole.size(dim)
         if n >= 0 and size != n:
             raise QError(f"{word} size={size}, but previous tensor(s) have size={n} for dim {dim}")
@@ -113,7 +126,9 @@ def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
     if n <= 0:
         return False
     if not 0 < w < n:
-        raise QError(f"batch: size {w} not in the range 1-{n - 1} (tensor size is {n} for dimension {dim})")
+        raise QError(
+            f"batch: size {w} not in the range 1-{n - 1} (tensor size is {n} for dimension {dim})"
+        )
     part, shown = part_of(found[0][1]), found[0][1].size(dim)
     start = 0 if part is None or part.dim != dim or shown == n else part.start // w * w + w
     for _, t in found:
@@ -124,7 +139,9 @@ def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
     return start < n
 
 
-@api("batch", "batch(ptr;w)", "batch(ptr;(w;dim))", "batch(ptr;w;i)", "batch model", effect="changes")
+@api(
+    "batch", "batch(ptr;w)", "batch(ptr;(w;dim))", "batch(ptr;w;i)", "batch model", effect="changes"
+)
 def batch(x: Value) -> Value:
     """Show the next batch of a tensor, vector or dictionary of tensors in place: 1b until all were shown, then 0b, and
     the tensors are whole again. With an index, show that batch. Of a model: the next batch of its training data.
@@ -146,9 +163,13 @@ def batch(x: Value) -> Value:
     members = _members(h, "batch")
     size = longs_of(args[1])
     if size is None:
-        raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(args[1])}")
+        raise QError(
+            f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(args[1])}"
+        )
     if not 1 <= len(size) <= 2:
-        raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {len(size)} elements")
+        raise QError(
+            f"batch: 2nd arg is batch size or batch size & dimension, but given {len(size)} elements"
+        )
     w, dim = size[0], size[1] if len(size) == 2 else 0
     if dim < 0:
         raise CallError("batch", "dimension cannot be negative")
@@ -197,13 +218,17 @@ def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
     if h is None:
         raise CallError(call, expecting="tensor, vector, dictionary or model", given=kname(x))
     if len(args) > 2:
-        raise QError(f"{call}: expecting 1-2 args, tensor/vector/dictionary/model & optional dimension, but given "
-                     f"{len(args)} args")
+        raise QError(
+            f"{call}: expecting 1-2 args, tensor/vector/dictionary/model & optional dimension, but given "
+            f"{len(args)} args"
+        )
     dim = long_of(args[1]) if len(args) == 2 else 0
     if dim is None:
         raise QError(f"{call}: 2nd arg is dimension, but given {kname(args[1])}")
     if dim and isinstance(h, ModelHandle):
-        raise QError(f"{call}: model data is only batched on dimension 0, but given dimension {dim}")
+        raise QError(
+            f"{call}: model data is only batched on dimension 0, but given dimension {dim}"
+        )
     if dim < 0:
         raise CallError(call, "dimension cannot be negative")
     return h, dim
@@ -245,8 +270,12 @@ def _filled(old: Iterable[Any], moved: Sequence[Any]) -> list[Any]:
 def reordered(tensors: Iterable[Any], order: Any, dim: int = 0) -> list[Any]:
     """Tensors with their places along a dimension in another order, without a graph of gradients; their flags stay."""
     with torch.no_grad():
-        return [tensor.index_select(dim, order if order.device == tensor.device else order.to(tensor.device))
-                .requires_grad_(tensor.requires_grad) for tensor in tensors]
+        return [
+            tensor.index_select(
+                dim, order if order.device == tensor.device else order.to(tensor.device)
+            ).requires_grad_(tensor.requires_grad)
+            for tensor in tensors
+        ]
 
 
 def _of_model(name: str, h: ModelHandle) -> Value:

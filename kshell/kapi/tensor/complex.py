@@ -33,7 +33,21 @@ def _imaginary(t: Any) -> Any:
     return t.imag if t.is_complex() else torch.zeros_like(t)
 
 
-_part("real", lambda t: t.real, "The real part of a complex tensor.", "q)real tensor(`complex;1 2 3;-1 0 2)\n1 2 3e")
-_part("imag", _imaginary, "The imaginary part of a complex tensor.", "q)imag tensor(`complex;1 2 3;-1 0 2)\n-1 0 2e")
-_part("isreal", lambda t: torch.isreal(t), "Where is the imaginary part of a complex tensor zero?",
-      "q)isreal tensor(`complex;1 2 3;-1 0 2)\n010b")
+_part(
+    "real",
+    lambda t: t.real,
+    "The real part of a complex tensor.",
+    "q)real tensor(`complex;1 2 3;-1 0 2)\n1 2 3e",
+)
+_part(
+    "imag",
+    _imaginary,
+    "The imaginary part of a complex tensor.",
+    "q)imag tensor(`complex;1 2 3;-1 0 2)\n-1 0 2e",
+)
+_part(
+    "isreal",
+    lambda t: torch.isreal(t),
+    "Where is the imaginary part of a complex tensor zero?",
+    "q)isreal tensor(`complex;1 2 3;-1 0 2)\n010b",
+)

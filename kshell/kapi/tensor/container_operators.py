@@ -23,15 +23,45 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.tensor.containers import put_named
 from kshell.kapi.tensor.indexing import amend, index, undo
 from kshell.kapi.tensor.operators import DYADS, MONADS, operand, pair
-from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items, sym_vec
+from kshell.values.base.core import (
+    HOLE,
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Value,
+    is_list,
+    seq_items,
+    sym_vec,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.engine.apply import apply
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.restrict import refuse
 
+# fmt: off  # a table
 # the verbs of one argument that work number by number
-_ATOMIC = ("neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "floor", "ceiling",
-           "signum", "reciprocal", "not", "null")
+_ATOMIC = (
+    "neg",
+    "abs",
+    "sqrt",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "floor",
+    "ceiling",
+    "signum",
+    "reciprocal",
+    "not",
+    "null",
+)
+# fmt: on
 # the operators and verbs of two arguments that do not
 _WHOLE = ("mmu", "lsq", "cov", "scov", "cor", "in", "bin", "binr", "deltas", "ratios", "#", "_")
 
@@ -61,7 +91,9 @@ def each_monad(h: KHandle, name: str) -> Value:
     if name not in _ATOMIC:
         raise QError(f"{'condition' if name == 'item' else name}: not implemented for {h.plural}")
     fn = MONADS[name]
-    return _holder(h, {key: invoke(name, fn, _defined(name, value)) for key, value in _tensors_of(h).items()})
+    return _holder(
+        h, {key: invoke(name, fn, _defined(name, value)) for key, value in _tensors_of(h).items()}
+    )
 
 
 @behaviour("dyad", VectorHandle, DictHandle)
@@ -72,7 +104,9 @@ def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
     own = _tensors_of(h)
     a, b = _spread(name, x, h, own), _spread(name, y, h, own)
-    return _holder(h, {key: pair(name, a[key], b[key], _defined(name, value)) for key, value in own.items()})
+    return _holder(
+        h, {key: pair(name, a[key], b[key], _defined(name, value)) for key, value in own.items()}
+    )
 
 
 def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, Any]:
@@ -83,7 +117,11 @@ def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, A
     if cls in (DictHandle, Dict):
         if h.__class__ is not DictHandle:
             raise QError(f"{name}: not implemented for {kname(h)} and {kname(x)}")
-        operands = x.get() if cls is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        operands = (
+            x.get()
+            if cls is DictHandle
+            else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        )
         if operands.keys() != own.keys():
             raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(operands)}")
         return operands
@@ -103,10 +141,17 @@ def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
     """The places that an index selects from a vector (by position) or dictionary (by name)."""
     vector = h.__class__ is VectorHandle
     held = h.get()
-    places = list(held if not vector else range(len(held))) if i is NIL or i is HOLE else \
-        longs_of(i) if vector else names_of(i)
+    places = (
+        list(held if not vector else range(len(held)))
+        if i is NIL or i is HOLE
+        else longs_of(i)
+        if vector
+        else names_of(i)
+    )
     if places is None or isinstance(i, KHandle):
-        raise CallError("index", expected=f"{'long' if vector else 'symbol'}(s) for {h.kind}", given=kname(i))
+        raise CallError(
+            "index", expected=f"{'long' if vector else 'symbol'}(s) for {h.kind}", given=kname(i)
+        )
     if any(place not in (held if not vector else range(len(held))) for place in places):
         raise QError("index")
     return places
@@ -166,7 +211,10 @@ def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
     held = h.get()
     before = held.copy()
     if len(args) > 1:
-        parts = [undo(tensor_handle(_defined("amend", held[n])), args[1:]) for n in _places_in(h, args[0])]
+        parts = [
+            undo(tensor_handle(_defined("amend", held[n])), args[1:])
+            for n in _places_in(h, args[0])
+        ]
     else:
         parts = [
             undo(tensor_handle(value), (NIL,))

@@ -59,8 +59,11 @@ def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
         if grow and i in (-1, NULL_J.v):
             at[k], n = n, n + 1
         elif not 0 <= i < n:
-            raise CallError(call, f"vector[{i}] out of bounds, index must be less than {n}",
-                            given=UNSAID if i < 0 else SAID)  # a null is not seen in its number
+            raise CallError(
+                call,
+                f"vector[{i}] out of bounds, index must be less than {n}",
+                given=UNSAID if i < 0 else SAID,
+            )  # a null is not seen in its number
     return at
 
 
@@ -70,16 +73,28 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
         return [x]
     whole = isinstance(x, KHandle) or not is_list(x)
     if (1 if whole else len(x)) != n:
-        raise CallError(call, f"length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
-                        f"{1 if whole else len(x)} value(s)", says=(n, 1 if whole else len(x)))
+        raise CallError(
+            call,
+            f"length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
+            f"{1 if whole else len(x)} value(s)",
+            says=(n, 1 if whole else len(x)),
+        )
     return [x] if whole else seq_items(x)
 
 
 # ------------------------------------------------------------------ vector
 
 
-@api("vector", "vector(x1;x2;..)", "vector v", "vector(v;i)", "vector(v;i;value)", "vector(v;w)", held=True,
-     effect="reads1")
+@api(
+    "vector",
+    "vector(x1;x2;..)",
+    "vector v",
+    "vector(v;i)",
+    "vector(v;i;value)",
+    "vector(v;w)",
+    held=True,
+    effect="reads1",
+)
 def vector(x: Value) -> Value:
     """Make a vector of tensors, read it back as a list, replace or append some of its tensors.
 
@@ -119,7 +134,11 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
             lend(rest, h)
             return NIL
         at = _positions(rest[0], len(tensors), "vector")
-        return to_q(tensors[at[0]]) if long_of(rest[0]) is not None else list_q([tensors[i] for i in at])
+        return (
+            to_q(tensors[at[0]])
+            if long_of(rest[0]) is not None
+            else list_q([tensors[i] for i in at])
+        )
     if len(rest) != 2:
         raise QError(f"vector: expecting up to 3 args, given {len(rest) + 1}")
     at = _positions(rest[0], len(tensors), "vector", grow=True)
@@ -135,8 +154,17 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
 # ------------------------------------------------------------------ dict
 
 
-@api("dict", "dict kdict", "dict(keys;values)", "dict d", "dict(d;keys)", "dict(d;keys;values)", "dict(d;kdict)",
-     held=True, effect="reads1")
+@api(
+    "dict",
+    "dict kdict",
+    "dict(keys;values)",
+    "dict d",
+    "dict(d;keys)",
+    "dict(d;keys;values)",
+    "dict(d;kdict)",
+    held=True,
+    effect="reads1",
+)
 def dict_(x: Value) -> Value:
     """Make a dictionary of tensors, read it back as a q dictionary, add or replace some of its tensors.
 
@@ -195,7 +223,9 @@ def _dict_edit(h: DictHandle, rest: Sequence[Value]) -> Value:
         names, values = _keys(rest[0].k), seq_items(rest[0].v)
     elif len(rest) == 1:
         names = keys_of(h, rest[0], "dict")
-        return to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[name] for name in names])
+        return (
+            to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[name] for name in names])
+        )
     elif len(rest) == 2:
         names = _keys(rest[0])
         values = _values(rest[1], len(names), is_atom(rest[0]), "dict")
@@ -211,8 +241,14 @@ def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
     take their values, all others are replaced. On an error nothing is changed."""
     named = h.get()
     own = hasattr(named, "objtype")  # it is the dictionary of a module's parameters or buffers
-    kept = {key: (named[key], value) for key, value in tensors.items()
-            if key in named and named[key] is not None and value is not None and (own or named[key].requires_grad)}
+    kept = {
+        key: (named[key], value)
+        for key, value in tensors.items()
+        if key in named
+        and named[key] is not None
+        and value is not None
+        and (own or named[key].requires_grad)
+    }
     for key, (old, t) in kept.items():
         if not fits(t.shape, old.shape):
             raise QError(
@@ -226,7 +262,9 @@ def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
 
 def fits(size: Sequence[int], into: Sequence[int]) -> bool:
     """Can a tensor of a size be copied into one of another: has it no more dimensions, each the same or 1?"""
-    return len(size) <= len(into) and all(n in (1, k) for n, k in zip(size[::-1], into[::-1], strict=False))
+    return len(size) <= len(into) and all(
+        n in (1, k) for n, k in zip(size[::-1], into[::-1], strict=False)
+    )
 
 
 # ------------------------------------------------------------------ parts of them

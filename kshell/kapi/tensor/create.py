@@ -21,16 +21,40 @@ from kshell.kapi.base.args import (
     unknown,
 )
 from kshell.kapi.base.call import api, reserve
-from kshell.kapi.base.convert import as_tensor, as_tensors, default_dtype, dtype_name, kname, to_q, to_tensor
+from kshell.kapi.base.convert import (
+    as_tensor,
+    as_tensors,
+    default_dtype,
+    dtype_name,
+    kname,
+    to_q,
+    to_tensor,
+)
 from kshell.kapi.base.device_options import TensorOptions, convert_to, memory_format, tensor_options
-from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, table, tensor_handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    TensorHandle,
+    VectorHandle,
+    table,
+    tensor_handle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import NIL, List, Sym, Value, Vec, seq_items
 
 
-@api("tensor", "tensor(value[;options])", "tensor(value;output)", "tensor(mode;..[;options])", "tensor ptr",
-     "tensor(ptr;[dim;]index)", "tensor(vector;i)", "tensor(dict;key)", effect="none")
+@api(
+    "tensor",
+    "tensor(value[;options])",
+    "tensor(value;output)",
+    "tensor(mode;..[;options])",
+    "tensor ptr",
+    "tensor(ptr;[dim;]index)",
+    "tensor(vector;i)",
+    "tensor(dict;key)",
+    effect="none",
+)
 def tensor(x: Value) -> Value:
     """Make a tensor from a q value or by a creation mode, or read one back as a q value.
 
@@ -112,16 +136,22 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
     if not rest:
         return to_q(t, complexfirst=flag)
     if len(rest) > 2:
-        raise QError(f"tensor: expecting up to {4 if flag is not None else 3} args, given {len(rest) + 1}")
+        raise QError(
+            f"tensor: expecting up to {4 if flag is not None else 3} args, given {len(rest) + 1}"
+        )
     if t is None:
         raise CallError("tensor", "cannot index an undefined tensor", says=("tensor",))
     dim = long_of(rest[0]) if len(rest) == 2 else 0
     at = longs_of(rest[-1])
     if at is None and len(rest) == 1 and names_of(rest[0]):
         tensor_options(rest[0], "tensor")  # meant as options of a new tensor: a wrong name is told
-        raise QError("tensor: expected long index, given a tensor's options; to(t;options) converts a tensor")
+        raise QError(
+            "tensor: expected long index, given a tensor's options; to(t;options) converts a tensor"
+        )
     if dim is None or at is None:
-        raise CallError("tensor", expected="long index", given=kname(rest[0] if dim is None else rest[-1]))
+        raise CallError(
+            "tensor", expected="long index", given=kname(rest[0] if dim is None else rest[-1])
+        )
     t = t.detach()
     if long_of(rest[-1]) is not None:
         return to_q(t.select(dim, at[0]), complexfirst=flag)
@@ -143,8 +173,11 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
             raise CallError("tensor", expected="long index for vector", given=kname(rest[0]))
         for i in at:
             if not 0 <= i < len(tensors):
-                raise CallError("tensor", f"vector[{i}] out of bounds, index must be less than {len(tensors)}",
-                                given=UNSAID if i < 0 else SAID)  # a null is not seen in its number
+                raise CallError(
+                    "tensor",
+                    f"vector[{i}] out of bounds, index must be less than {len(tensors)}",
+                    given=UNSAID if i < 0 else SAID,
+                )  # a null is not seen in its number
         handles = [tensor_handle(tensors[i]) for i in at]
         return handles[0] if long_of(rest[0]) is not None else List(list(handles))
     if h.__class__ is DictHandle:
@@ -181,7 +214,11 @@ class _Call:
         if not self.args:
             return
         last = self.args[-1]
-        if last.__class__ is TensorHandle and mode != "sparse" and (mode != "complex" or self._output(last)):
+        if (
+            last.__class__ is TensorHandle
+            and mode != "sparse"
+            and (mode != "complex" or self._output(last))
+        ):
             self.out = self.args.pop()
             if self.out.get() is not None:
                 self.options.device, self.options.dtype = self.out.obj.device, self.out.obj.dtype
@@ -199,13 +236,17 @@ class _Call:
         return default or (self.example.dtype if self.example is not None else default_dtype())
 
     def device(self) -> Any:
-        return self.options.device or (self.example.device if self.example is not None else torch.device("cpu"))
+        return self.options.device or (
+            self.example.device if self.example is not None else torch.device("cpu")
+        )
 
     def size(self, x: Value) -> list[int]:
         """The size that x gives."""
         n = longs_of(x) if x is not None else None
         if n is None:
-            raise QError(f"tensor: {self.mode} expects a size, given {kname(x) if x is not None else 'none'}")
+            raise QError(
+                f"tensor: {self.mode} expects a size, given {kname(x) if x is not None else 'none'}"
+            )
         if any(k < 0 for k in n):
             raise QError(f"tensor: {self.mode} size {size_text(n)} has a negative dimension")
         reserve(n, 8)
@@ -215,21 +256,27 @@ class _Call:
         """Positional argument i as a number."""
         number = number_of(self.args[i]) if i < len(self.args) else None
         if number is None:
-            raise QError(f"tensor: {self.mode} expects a number for {word}, given "
-                         + (kname(self.args[i]) if i < len(self.args) else "none"))
+            raise QError(
+                f"tensor: {self.mode} expects a number for {word}, given "
+                + (kname(self.args[i]) if i < len(self.args) else "none")
+            )
         return number
 
     def long(self, i: int, word: str) -> int:
         number = long_of(self.args[i]) if i < len(self.args) else None
         if number is None:
-            raise QError(f"tensor: {self.mode} expects a long for {word}, given "
-                         + (kname(self.args[i]) if i < len(self.args) else "none"))
+            raise QError(
+                f"tensor: {self.mode} expects a long for {word}, given "
+                + (kname(self.args[i]) if i < len(self.args) else "none")
+            )
         return number
 
     def only(self, n: int) -> None:
         """At most n positional arguments."""
         if len(self.args) > n:
-            raise QError(f"tensor: {self.mode} expects up to {n} args before options, {len(self.args)} given")
+            raise QError(
+                f"tensor: {self.mode} expects up to {n} args before options, {len(self.args)} given"
+            )
 
     def keywords(self, default: Any = None) -> dict[str, Any]:
         return {"dtype": self.dtype(default), "device": self.device()}
@@ -261,7 +308,11 @@ def _full(c: _Call) -> Any:
     fill = to_tensor(c.args[at]) if len(c.args) > at else None
     if fill is None or fill.dim():
         raise CallError("tensor", "full expects a scalar fill value")
-    return torch.full(n, fill.item(), **c.keywords(fill.dtype)) if at else c.like(fill.item(), default=fill.dtype)
+    return (
+        torch.full(n, fill.item(), **c.keywords(fill.dtype))
+        if at
+        else c.like(fill.item(), default=fill.dtype)
+    )
 
 
 def _randint(c: _Call) -> Any:
@@ -334,8 +385,12 @@ def _complex(c: _Call) -> Any:
     kind = _part_type(c.options.dtype, parts)
     first, *rest = (part.to(kind) for part in parts)
     if rest:
-        return torch.complex(*(tensor.contiguous() for tensor in torch.broadcast_tensors(first, rest[0])))
-    return _complex_of(first, bool(table().state.get("complexfirst", True)) if flag is None else flag)
+        return torch.complex(
+            *(tensor.contiguous() for tensor in torch.broadcast_tensors(first, rest[0]))
+        )
+    return _complex_of(
+        first, bool(table().state.get("complexfirst", True)) if flag is None else flag
+    )
 
 
 def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
@@ -344,7 +399,9 @@ def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
         if not asked.is_complex:
             raise QError(f"tensor: complex expects a complex data type, given `{dtype_name(asked)}")
         return asked.to_real()
-    own = [part.dtype for part in parts if part.dtype in (torch.float16, torch.float32, torch.float64)]
+    own = [
+        part.dtype for part in parts if part.dtype in (torch.float16, torch.float32, torch.float64)
+    ]
     return functools.reduce(torch.promote_types, own) if own else default_dtype()
 
 
@@ -352,8 +409,10 @@ def _complex_of(t: Any, front: bool) -> Any:
     """A complex tensor of an array that has the real and imaginary parts along its first or last dimension."""
     dim = 0 if front else -1
     if not t.dim() or t.shape[dim] != 2:
-        raise QError(f"complex: single input array must have a {'first' if front else 'last'} dimension of size 2 "
-                     f"(real{';' if front else ',' + chr(39)}imaginary), given size of {size_text(t.shape)}")
+        raise QError(
+            f"complex: single input array must have a {'first' if front else 'last'} dimension of size 2 "
+            f"(real{';' if front else ',' + chr(39)}imaginary), given size of {size_text(t.shape)}"
+        )
     real, imag = t.unbind(dim)
     return torch.complex(real.contiguous(), imag.contiguous())
 
@@ -375,9 +434,21 @@ def _sparse(c: _Call) -> Any:
 
 _SIZED = {"zeros", "ones", "empty", "rand", "randn", "full", "randint"}
 MODES: dict[str, Callable[[_Call], Any]] = {
-    "arange": _arange, "complex": _complex, "empty": _sized, "eye": _eye, "full": _full, "linspace": _spaced,
-    "logspace": _spaced, "ones": _sized, "rand": _sized, "randint": _randint, "randn": _sized, "randperm": _randperm,
-    "range": _arange, "sparse": _sparse, "zeros": _sized,
+    "arange": _arange,
+    "complex": _complex,
+    "empty": _sized,
+    "eye": _eye,
+    "full": _full,
+    "linspace": _spaced,
+    "logspace": _spaced,
+    "ones": _sized,
+    "rand": _sized,
+    "randint": _randint,
+    "randn": _sized,
+    "randperm": _randperm,
+    "range": _arange,
+    "sparse": _sparse,
+    "zeros": _sized,
 }
 
 

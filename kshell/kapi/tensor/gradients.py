@@ -13,7 +13,15 @@ from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, name_of, names_of
 from kshell.kapi.base.call import api, run_backward
 from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q
-from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaviour, tensor_handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    TensorHandle,
+    VectorHandle,
+    ask,
+    behaviour,
+    tensor_handle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.tensor.containers import is_selector, put_in, tensors_in
@@ -52,7 +60,11 @@ def grad(x: Value) -> Value:
     if isinstance(h, VectorHandle | DictHandle) and h is x:
         tensors = tensors_in(h, None, "grad") or []
         values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
-        return Dict(sym_vec([str(key) for key, _ in tensors]), values) if isinstance(h, DictHandle) else values
+        return (
+            Dict(sym_vec([str(key) for key, _ in tensors]), values)
+            if isinstance(h, DictHandle)
+            else values
+        )
     if h.__class__ is not TensorHandle or rest:
         raise CallError("grad", expecting="a tensor", given=kname(x))
     t = h.get()
@@ -66,8 +78,10 @@ def grad(x: Value) -> Value:
     return to_q(gradient)
 
 
-_NO_LEAF = ("this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin "
-            "a new leaf, tensor(tensor t;`grad)")
+_NO_LEAF = (
+    "this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin "
+    "a new leaf, tensor(tensor t;`grad)"
+)
 
 
 def _unkept(t: Any) -> bool:
@@ -75,8 +89,15 @@ def _unkept(t: Any) -> bool:
     return t is not None and t.requires_grad and not t.is_leaf and not t.retains_grad
 
 
-@api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])",
-     target="torch.Tensor.requires_grad_", effect="reads1")
+@api(
+    "gradflag",
+    "gradflag ptr",
+    "gradflag(ptr;flag)",
+    "gradflag(vector;i[;flag])",
+    "gradflag(dict;key[;flag])",
+    target="torch.Tensor.requires_grad_",
+    effect="reads1",
+)
 def gradflag(x: Value) -> Value:
     """Does a tensor require a gradient? With a flag, set it.
 
@@ -89,8 +110,10 @@ def gradflag(x: Value) -> Value:
     select = rest[0] if rest and is_selector(rest[0]) else None
     rest = rest[1:] if select is not None else rest
     if select is not None and isinstance(h, TensorHandle):
-        raise QError("gradflag: expected boolean scalar, indices or names not valid with a tensor, given "
-                     f"{kname(select)}")
+        raise QError(
+            "gradflag: expected boolean scalar, indices or names not valid with a tensor, given "
+            f"{kname(select)}"
+        )
     tensors = tensors_in(h, select, "gradflag")
     if tensors is None:
         return ask("gradflag", h, select, *rest)
@@ -98,8 +121,9 @@ def gradflag(x: Value) -> Value:
         flags = [t is not None and t.requires_grad for _, t in tensors]
         if isinstance(h, DictHandle) and (select is None or select.__class__ is not Sym):
             return Dict(sym_vec([str(key) for key, _ in tensors]), bools(flags))
-        single = isinstance(h, TensorHandle) or (select is not None and not isinstance(select, List)
-                                                 and not hasattr(select, "a"))
+        single = isinstance(h, TensorHandle) or (
+            select is not None and not isinstance(select, List) and not hasattr(select, "a")
+        )
         return flags[0] if single else bools(flags)
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
@@ -121,7 +145,14 @@ def set_flags(tensors: Iterable[Any], flag: bool) -> None:
         raise
 
 
-@api("detach", "detach t", "detach(t;inplace)", "detach(vector[;i])", "detach(dict[;key])", effect="reads1")
+@api(
+    "detach",
+    "detach t",
+    "detach(t;inplace)",
+    "detach(vector[;i])",
+    "detach(dict[;key])",
+    effect="reads1",
+)
 def detach(x: Value) -> Value:
     """A tensor on the same storage, outside the graph of gradients; with 1b, or for a vector or dictionary, in place.
 
@@ -155,11 +186,26 @@ def _detached(t: Any) -> Any:
 # ------------------------------------------------------------------ backward
 
 # the modes of backward: (retain the graph, make a graph of the gradients)
-MODES = {"free": (False, False), "retain": (True, False), "create": (True, True), "createfree": (False, True)}
+MODES = {
+    "free": (False, False),
+    "retain": (True, False),
+    "create": (True, True),
+    "createfree": (False, True),
+}
 
 
-@api("backward", "backward ptr", "backward(ptr;mode)", "backward(ptr;gradient)", "backward(ptr;gradient;mode)",
-     "backward model", "backward(model;x;y)", held=True, target="torch.Tensor.backward", effect="changes")
+@api(
+    "backward",
+    "backward ptr",
+    "backward(ptr;mode)",
+    "backward(ptr;gradient)",
+    "backward(ptr;gradient;mode)",
+    "backward model",
+    "backward(model;x;y)",
+    held=True,
+    target="torch.Tensor.backward",
+    effect="changes",
+)
 def backward(x: Value) -> Value:
     """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it. Of a vector or
     dictionary of tensors, those of their sum; given gradients, there is one for each, :: for a scalar.
@@ -180,21 +226,34 @@ def backward(x: Value) -> Value:
     if rest and name_of(rest[-1]) is not None:
         mode = name_of(rest.pop())
         if mode not in MODES:
-            raise CallError(UNSAID, f"unrecognized mode for backward: `{mode}, expecting one of "
-                            + "".join("`" + mode for mode in MODES), given=SAID)
+            raise CallError(
+                UNSAID,
+                f"unrecognized mode for backward: `{mode}, expecting one of "
+                + "".join("`" + mode for mode in MODES),
+                given=SAID,
+            )
         retain, create = MODES[mode]
     if len(rest) > 1:
-        raise CallError("backward", "unrecognized arg(s), expecting tensor, optional gradient and mode")
+        raise CallError(
+            "backward", "unrecognized arg(s), expecting tensor, optional gradient and mode"
+        )
     tensors = list(tensors_of(h))
     if any(tensor is None for tensor in tensors):
         raise CallError("backward", "undefined tensor", says=("tensor",))
     weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
     if len(weights) != len(tensors):
-        raise CallError("backward", f"{len(tensors)} tensor(s) and {len(weights)} gradient(s)",
-                        given=SAID, expected=UNSAID)
+        raise CallError(
+            "backward",
+            f"{len(tensors)} tensor(s) and {len(weights)} gradient(s)",
+            given=SAID,
+            expected=UNSAID,
+        )
     outer = [_gradient(weight, tensor) for weight, tensor in zip(weights, tensors, strict=True)]
-    run_backward("backward", tensors, lambda: torch.autograd.backward(tensors, outer, retain_graph=retain,
-                                                                      create_graph=create))
+    run_backward(
+        "backward",
+        tensors,
+        lambda: torch.autograd.backward(tensors, outer, retain_graph=retain, create_graph=create),
+    )
     return NIL
 
 
@@ -205,10 +264,15 @@ def _outer(h: KHandle, x: Value) -> list[Value]:
     if x.__class__ is VectorHandle and h.__class__ is VectorHandle:
         return list(map(tensor_handle, x.get()))
     if h.__class__ is DictHandle and isinstance(x, Dict | DictHandle):
-        gradients = {key: tensor_handle(value) for key, value in x.get().items()} if isinstance(x, DictHandle) else \
-            dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        gradients = (
+            {key: tensor_handle(value) for key, value in x.get().items()}
+            if isinstance(x, DictHandle)
+            else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        )
         if gradients.keys() != h.get().keys():
-            raise QError(f"backward: expected gradients of {_listed(h.get())}, given {_listed(gradients)}")
+            raise QError(
+                f"backward: expected gradients of {_listed(h.get())}, given {_listed(gradients)}"
+            )
         return [gradients[k] for k in h.get()]
     if isinstance(x, KHandle) or not is_list(x):
         raise CallError("backward", expected="a gradient for each tensor", given=kname(x))
@@ -224,7 +288,9 @@ def _gradient(g: Value, t: Any) -> Any:
     if g is NIL:
         return None
     if not isinstance(g, TensorHandle) and not is_array(g):
-        raise CallError("backward", "unrecognized arg(s), expecting tensor, optional gradient and mode")
+        raise CallError(
+            "backward", "unrecognized arg(s), expecting tensor, optional gradient and mode"
+        )
     outer = as_tensor(g, like=t).to(t.dtype)
     return outer.expand_as(t) if outer.dim() == 0 else outer
 
@@ -232,7 +298,13 @@ def _gradient(g: Value, t: Any) -> Any:
 # ------------------------------------------------------------------ clearing gradients
 
 
-@api("zerograd", "zerograd ptr", held=True, target="torch.optim.Optimizer.zero_grad", effect="changes")
+@api(
+    "zerograd",
+    "zerograd ptr",
+    held=True,
+    target="torch.optim.Optimizer.zero_grad",
+    effect="changes",
+)
 def zerograd(x: Value) -> Value:
     """Set the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.
 

@@ -75,7 +75,10 @@ def _to_free(x: Value) -> list[KHandle]:
     """The handles of a list or dictionary; nothing is freed if one of them is none."""
     if x.__class__ is Dict:
         places, where = (
-            [f"key[`{item.s}]" if hasattr(item, "s") else f"key[{i}]" for i, item in enumerate(seq_items(x.k))],
+            [
+                f"key[`{item.s}]" if hasattr(item, "s") else f"key[{i}]"
+                for i, item in enumerate(seq_items(x.k))
+            ],
             "dictionary",
         )
         values = seq_items(x.v)
@@ -83,7 +86,9 @@ def _to_free(x: Value) -> list[KHandle]:
         values, where = x.items, "list"
         places = [f"element[{i}]" for i in range(len(values))]
     else:
-        raise CallError("free", expecting="pytorch object or list/dictionary of objects", given=kname(x))
+        raise CallError(
+            "free", expecting="pytorch object or list/dictionary of objects", given=kname(x)
+        )
     for place, value in zip(places, values, strict=True):
         if not isinstance(value, KHandle):
             raise QError(f"free: expecting pytorch object but {place} is {kname(value)}")
@@ -149,7 +154,11 @@ def use(x: Value, y: Value) -> Value:
         values = seq_items(y) if is_list(y) else [y]
         h.obj = read_tensors(values, "use")
         lend(values, h)
-    elif y.__class__ is Dict or y is NIL or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle))):
+    elif (
+        y.__class__ is Dict
+        or y is NIL
+        or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle)))
+    ):
         h.obj = dict_(y).get()
     else:
         raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
@@ -205,9 +214,18 @@ def obj(x: Value) -> Value:
         raise QError(f"obj: empty arg expected, given {kname(x)}")
     rows = [(h, *_row(h)) for h in table() if whole_of(h) is None]
     cols = list(zip(*rows, strict=True)) if rows else [()] * 7
-    result = make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
-        List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
-        collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
+    result = make_table(
+        ["ptr", "class", "device", "dtype", "size", "elements", "bytes"],
+        [
+            List(list(cols[0])),
+            sym_vec(cols[1]),
+            sym_vec(cols[2]),
+            sym_vec(cols[3]),
+            collapse(list(cols[4])) if rows else List([]),
+            longs(cols[5]),
+            longs(cols[6]),
+        ],
+    )
     if named:
         names = referring()
         result.names.append("names")
@@ -221,7 +239,14 @@ def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
         t = h.obj
         if t is None:
             return h.kind, "", "", longs([]), 0, 0
-        return h.kind, device_of(t), dtype_name(t.dtype), longs(list(t.shape)), elements_of(t), bytes_of(t)
+        return (
+            h.kind,
+            device_of(t),
+            dtype_name(t.dtype),
+            longs(list(t.shape)),
+            elements_of(t),
+            bytes_of(t),
+        )
     tensors = list(tensors_of(h))
     if isinstance(h, VectorHandle | DictHandle):
         size: Value = len(tensors)
@@ -311,7 +336,9 @@ def objtype(x: Value) -> Value:
     """
     handle = need_handle(x, "objtype")
     if isinstance(handle, VectorHandle | DictHandle):
-        return sym(getattr(handle.obj, "objtype", "tensor"))  # `parms m` and `buffers m` say which they are
+        return sym(
+            getattr(handle.obj, "objtype", "tensor")
+        )  # `parms m` and `buffers m` say which they are
     if handle.__class__ is TensorHandle:
         if isinstance(handle.obj, torch.nn.Parameter):
             return sym("parameter")

@@ -34,11 +34,15 @@ def png_bytes(t: Any) -> bytes:
         raise QError(f"png: expecting 1-4 channels x height x width, given size {list(t.shape)}")
     a = t.clamp(0, 255).to(torch.uint8).permute(1, 2, 0).contiguous()
     height, width, channels = a.shape
-    rows = torch.cat((a.new_zeros(height, 1), a.reshape(height, -1)), 1)  # the 0 before each row: no filter
+    rows = torch.cat(
+        (a.new_zeros(height, 1), a.reshape(height, -1)), 1
+    )  # the 0 before each row: no filter
     head = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
     parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.numpy().tobytes())), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d)) for kind, d in parts)
+        struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d))
+        for kind, d in parts
+    )
 
 
 @api("png", "png(file;x)", effect="changes")
@@ -53,7 +57,12 @@ def png(x: Value) -> Value:
     `:grey.png
     """
     args = items(x)
-    if len(args) != 2 or args[0].__class__ is not Sym or len(args[0].s) < 2 or not args[0].s.startswith(":"):
+    if (
+        len(args) != 2
+        or args[0].__class__ is not Sym
+        or len(args[0].s) < 2
+        or not args[0].s.startswith(":")
+    ):
         raise CallError("png", "expecting (file symbol;tensor or array)")
     write_bytes(args[0].s[1:], png_bytes(_picture(args[1], "png")))
     return args[0]
@@ -94,15 +103,17 @@ def _count(x: Value, word: str) -> int | None:
     if x is NULL_J and word != "pad":
         return None
     if number is None or number < (word != "pad"):
-        raise QError(f"makegrid: {word} is {kname(x) if number is None else number}, expecting a "
-                     f"{'positive long' if word != 'pad' else 'long from 0'}")
+        raise QError(
+            f"makegrid: {word} is {kname(x) if number is None else number}, expecting a "
+            f"{'positive long' if word != 'pad' else 'long from 0'}"
+        )
     return number
 
 
 def grid(t: Any, numbers: Sequence[int | None], value: float) -> Any:
     """The pictures of a 4-dimensional tensor in rows and columns; those past the last place are left out."""
     n, channels, height, width = t.shape
-    rows, cols, pad = [*numbers, *(None, None, 2)[len(numbers):]]
+    rows, cols, pad = [*numbers, *(None, None, 2)[len(numbers) :]]
     rows = -(-n // (cols or 1)) if rows is None else rows
     cols = -(-n // rows) if cols is None else cols
     pad = pad or 0
@@ -110,5 +121,9 @@ def grid(t: Any, numbers: Sequence[int | None], value: float) -> Any:
     high, wide = height + pad, width + pad
     out = t.new_full((rows * cols, channels, high, wide), value)
     out[: t.shape[0], :, :height, :width] = t
-    out = out.view(rows, cols, channels, high, wide).permute(2, 0, 3, 1, 4).reshape(channels, rows * high, cols * wide)
+    out = (
+        out.view(rows, cols, channels, high, wide)
+        .permute(2, 0, 3, 1, 4)
+        .reshape(channels, rows * high, cols * wide)
+    )
     return torch.nn.functional.pad(out, (pad, 0, pad, 0), value=value) if pad else out

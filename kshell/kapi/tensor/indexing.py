@@ -81,7 +81,10 @@ def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(slice(None) if i is None else i for i in at)
     indices: list[Any] = []
     seen = 0
-    full = [torch.arange(n, device=t.device) if i is None else i for i, n in zip(at, t.shape, strict=False)]
+    full = [
+        torch.arange(n, device=t.device) if i is None else i
+        for i, n in zip(at, t.shape, strict=False)
+    ]
     count = sum(not isinstance(i, int) for i in full)
     for i in full:
         if isinstance(i, int):
@@ -120,7 +123,9 @@ def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
     where = operand("?", x, tensor)
     if getattr(where, "dtype", None) is not torch.bool:
         raise QError(f"?: expected boolean(s), given {kname(x)}")
-    return tensor_handle(invoke("?", torch.where, where, operand("?", y, tensor), operand("?", z, tensor)))
+    return tensor_handle(
+        invoke("?", torch.where, where, operand("?", y, tensor), operand("?", z, tensor))
+    )
 
 
 @behaviour("length", TensorHandle)
@@ -143,7 +148,12 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
         with _writing(tensor):
             if f is None or f is NIL or name == ":":
                 tensor[at] = _value(y, tensor)
-            elif name in ("+", "-") and y is not NIL and y is not HOLE and any(isinstance(i, torch.Tensor) for i in at):
+            elif (
+                name in ("+", "-")
+                and y is not NIL
+                and y is not HOLE
+                and any(isinstance(i, torch.Tensor) for i in at)
+            ):
                 _add_at(tensor, at, _value(y, tensor), 1 if name == "+" else -1)
             else:
                 part = tensor_handle(tensor[at].clone())
@@ -157,7 +167,9 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
 def _writing(t: Any) -> Any:
     """The mode to write into a tensor in: a parameter is set, not differentiated."""
     whole = t if t.is_leaf or t._base is None else t._base
-    return torch.set_grad_enabled(torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad))
+    return torch.set_grad_enabled(
+        torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad)
+    )
 
 
 @behaviour("undo", TensorHandle)
@@ -181,15 +193,23 @@ def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
 
 def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
     shape = t[at].shape
-    whole = [torch.arange(n, device=t.device) if isinstance(i, slice) else i for i, n in zip(at, t.shape, strict=False)]
-    if any(isinstance(i, slice) for i in at) or len(at) < t.dim() or any(
-            isinstance(i, torch.Tensor) and i.dtype == torch.bool for i in whole):
+    whole = [
+        torch.arange(n, device=t.device) if isinstance(i, slice) else i
+        for i, n in zip(at, t.shape, strict=False)
+    ]
+    if (
+        any(isinstance(i, slice) for i in at)
+        or len(at) < t.dim()
+        or any(isinstance(i, torch.Tensor) and i.dtype == torch.bool for i in whole)
+    ):
         if len(at) == 1 and at[0].dtype != torch.bool and at[0].dim() == 1:
             t.index_add_(0, at[0], v.expand(shape).to(t.dtype), alpha=sign)
         else:
             t[at] = t[at] + sign * v
         return
-    index = tuple(i if isinstance(i, torch.Tensor) else torch.tensor(i, device=t.device) for i in at)
+    index = tuple(
+        i if isinstance(i, torch.Tensor) else torch.tensor(i, device=t.device) for i in at
+    )
     t.index_put_(index, (sign * v.to(t.dtype)).expand(shape), accumulate=True)
 
 

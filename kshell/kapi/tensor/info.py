@@ -9,7 +9,14 @@ from kshell.errors import UNSAID, QError
 from kshell.kapi.base.args import is_empty, items, name_of, need, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, ktype_of, to_q
-from kshell.kapi.base.device_options import SYMBOLS, is_pinned, layout_name, memory_format, memory_name, options_dict
+from kshell.kapi.base.device_options import (
+    SYMBOLS,
+    is_pinned,
+    layout_name,
+    memory_format,
+    memory_name,
+    options_dict,
+)
 from kshell.kapi.base.handles import DictHandle, TensorHandle, VectorHandle, ask, behaves
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import bytes_of, elements_of, need_handle, tensors_of
@@ -17,7 +24,19 @@ from kshell.kapi.tensor.reference_counts import address, references, storage_ptr
 from kshell.registry import entries
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, longs, symdict
-from kshell.values.base.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Dict,
+    List,
+    Table,
+    Value,
+    atom_t,
+    char,
+    long,
+    sym,
+    sym_vec,
+)
 from kshell.values.session.restrict import refuse
 
 EFFECT = "none"  # of the functions here, if they say nothing else
@@ -46,46 +65,113 @@ def _memory(t: Any) -> Value:
 
 
 ATTRIBUTES: dict[str, Attribute] = {
-    "size": Attribute(lambda t: longs(list(t.shape)), longs([]), "The size of each dimension.",
-                      "q)size tensor 2 3#til 6\n2 3"),
-    "stride": Attribute(lambda t: longs(list(t.stride())) if _strided(t) else List([]), List([]),
-                        "How many elements apart neighbours are in each dimension.",
-                        "q)stride transpose tensor 3 4#5\n1 4"),
-    "dim": Attribute(lambda t: t.dim(), 0, "The number of dimensions.", "q)dim tensor 2 3#til 6\n2"),
-    "densedim": Attribute(lambda t: t.dense_dim() if not _strided(t) else t.dim(), 0,
-                          "The number of dense dimensions.", "q)densedim tensor 2 3#til 6\n2"),
-    "sparsedim": Attribute(lambda t: t.sparse_dim() if not _strided(t) else 0, 0,
-                           "The number of sparse dimensions.", "q)sparsedim tensor(0 3 0;`sparse)\n1"),
-    "nnz": Attribute(lambda t: t._nnz() if not _strided(t) else int(t.count_nonzero()), 0,
-                     "The number of values that a sparse tensor holds; of a dense one, of those that are not 0.",
-                     "q)nnz tensor(0 3 0;`sparse)\n1"),
-    "numel": Attribute(lambda t: t.numel() if _strided(t) else t._values().numel(), 0,
-                       "The number of elements, of a sparse tensor of its values.", "q)numel tensor 2 3#til 6\n6"),
-    "itemsize": Attribute(lambda t: t.element_size(), 0, "The bytes of one element.", "q)itemsize tensor 1 2e\n4"),
-    "elements": Attribute(lambda t: elements_of(t), 0, "The number of elements of the storage.",
-                          "q)elements narrow(tensor til 10;0;5;5)\n10"),
-    "bytes": Attribute(lambda t: bytes_of(t), 0, "The bytes of the storage.", "q)bytes tensor 1 2 3\n24"),
-    "offset": Attribute(lambda t: t.storage_offset() if _strided(t) else NULL_J, 0,
-                        "Where in its storage a tensor starts, in elements; null of a sparse one.",
-                        "q)offset narrow(tensor til 10;0;5;5)\n5"),
-    "gradfn": Attribute(_gradfn, sym(""), "The backward function that made a tensor.",
-                        "q)gradfn mul(x;x:tensor(1 2e;`grad))\n`MulBackward0"),
-    "gradient": Attribute(lambda t: sym("grad" if t.requires_grad else "nograd"), sym(""),
-                          "Is a gradient computed: grad or nograd.", "q)gradient tensor(1 2e;`grad)\n`grad"),
-    "layout": Attribute(lambda t: sym(layout_name(t)), sym(""), "The layout: strided or sparse.",
-                        "q)layout tensor 1 2\n`strided"),
+    "size": Attribute(
+        lambda t: longs(list(t.shape)),
+        longs([]),
+        "The size of each dimension.",
+        "q)size tensor 2 3#til 6\n2 3",
+    ),
+    "stride": Attribute(
+        lambda t: longs(list(t.stride())) if _strided(t) else List([]),
+        List([]),
+        "How many elements apart neighbours are in each dimension.",
+        "q)stride transpose tensor 3 4#5\n1 4",
+    ),
+    "dim": Attribute(
+        lambda t: t.dim(), 0, "The number of dimensions.", "q)dim tensor 2 3#til 6\n2"
+    ),
+    "densedim": Attribute(
+        lambda t: t.dense_dim() if not _strided(t) else t.dim(),
+        0,
+        "The number of dense dimensions.",
+        "q)densedim tensor 2 3#til 6\n2",
+    ),
+    "sparsedim": Attribute(
+        lambda t: t.sparse_dim() if not _strided(t) else 0,
+        0,
+        "The number of sparse dimensions.",
+        "q)sparsedim tensor(0 3 0;`sparse)\n1",
+    ),
+    "nnz": Attribute(
+        lambda t: t._nnz() if not _strided(t) else int(t.count_nonzero()),
+        0,
+        "The number of values that a sparse tensor holds; of a dense one, of those that are not 0.",
+        "q)nnz tensor(0 3 0;`sparse)\n1",
+    ),
+    "numel": Attribute(
+        lambda t: t.numel() if _strided(t) else t._values().numel(),
+        0,
+        "The number of elements, of a sparse tensor of its values.",
+        "q)numel tensor 2 3#til 6\n6",
+    ),
+    "itemsize": Attribute(
+        lambda t: t.element_size(), 0, "The bytes of one element.", "q)itemsize tensor 1 2e\n4"
+    ),
+    "elements": Attribute(
+        lambda t: elements_of(t),
+        0,
+        "The number of elements of the storage.",
+        "q)elements narrow(tensor til 10;0;5;5)\n10",
+    ),
+    "bytes": Attribute(
+        lambda t: bytes_of(t), 0, "The bytes of the storage.", "q)bytes tensor 1 2 3\n24"
+    ),
+    "offset": Attribute(
+        lambda t: t.storage_offset() if _strided(t) else NULL_J,
+        0,
+        "Where in its storage a tensor starts, in elements; null of a sparse one.",
+        "q)offset narrow(tensor til 10;0;5;5)\n5",
+    ),
+    "gradfn": Attribute(
+        _gradfn,
+        sym(""),
+        "The backward function that made a tensor.",
+        "q)gradfn mul(x;x:tensor(1 2e;`grad))\n`MulBackward0",
+    ),
+    "gradient": Attribute(
+        lambda t: sym("grad" if t.requires_grad else "nograd"),
+        sym(""),
+        "Is a gradient computed: grad or nograd.",
+        "q)gradient tensor(1 2e;`grad)\n`grad",
+    ),
+    "layout": Attribute(
+        lambda t: sym(layout_name(t)),
+        sym(""),
+        "The layout: strided or sparse.",
+        "q)layout tensor 1 2\n`strided",
+    ),
     "memory": Attribute(_memory, sym(""), "The memory format.", "q)memory tensor 1 2\n`contiguous"),
-    "defined": Attribute(lambda t: True, False, "Has a tensor a type and a device?", "q)defined each(tensor 1;tensor[])"
-                         "\n10b"),
-    "coalesced": Attribute(lambda t: _strided(t) or t.is_coalesced(), True,
-                           "Has a sparse tensor no index twice?", "q)coalesced tensor 1 2\n1b"),
-    "leaf": Attribute(lambda t: t.is_leaf, True, "Is a tensor a leaf of the graph of gradients?",
-                      "q)leaf mul(x;x:tensor(1 2e;`grad))\n0b"),
+    "defined": Attribute(
+        lambda t: True,
+        False,
+        "Has a tensor a type and a device?",
+        "q)defined each(tensor 1;tensor[])\n10b",
+    ),
+    "coalesced": Attribute(
+        lambda t: _strided(t) or t.is_coalesced(),
+        True,
+        "Has a sparse tensor no index twice?",
+        "q)coalesced tensor 1 2\n1b",
+    ),
+    "leaf": Attribute(
+        lambda t: t.is_leaf,
+        True,
+        "Is a tensor a leaf of the graph of gradients?",
+        "q)leaf mul(x;x:tensor(1 2e;`grad))\n0b",
+    ),
     "pinned": Attribute(is_pinned, False, "Is the memory page-locked?", "q)pinned tensor 1 2\n0b"),
-    "sparseflag": Attribute(lambda t: not _strided(t), False, "Is a tensor sparse?",
-                            "q)sparseflag tensor(0 1;`sparse)\n1b"),
-    "ktype": Attribute(lambda t: char(T.TYPE[ktype_of(t.dtype)].char), char(" "),
-                       "The character of the q type that shows a tensor.", "q)ktype tensor 1 2e\n\"e\""),
+    "sparseflag": Attribute(
+        lambda t: not _strided(t),
+        False,
+        "Is a tensor sparse?",
+        "q)sparseflag tensor(0 1;`sparse)\n1b",
+    ),
+    "ktype": Attribute(
+        lambda t: char(T.TYPE[ktype_of(t.dtype)].char),
+        char(" "),
+        "The character of the q type that shows a tensor.",
+        'q)ktype tensor 1 2e\n"e"',
+    ),
 }
 
 
@@ -145,19 +231,31 @@ def contiguous(x: Value) -> Value:
     """
     args = items(x)
     if not args:
-        raise QError("contiguous: need allocated torch object, e.g. tensor, module, given null/unary primitive")
+        raise QError(
+            "contiguous: need allocated torch object, e.g. tensor, module, given null/unary primitive"
+        )
     name = "contiguous"
     if len(args) == 2:
         name = need(name_of(args[1]), "contiguous", "symbol for memory format", args[1])
         if name not in SYMBOLS["memory"]:
-            raise unknown("unrecognized memory format: ", name, SYMBOLS["memory"], call="contiguous", expected=UNSAID,
-                          given=UNSAID)
+            raise unknown(
+                "unrecognized memory format: ",
+                name,
+                SYMBOLS["memory"],
+                call="contiguous",
+                expected=UNSAID,
+                given=UNSAID,
+            )
     form = memory_format("contiguous" if name == "preserve" else name)
-    row = Attribute(lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", "")
+    row = Attribute(
+        lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", ""
+    )
     return attribute("contiguous", row, args[0])
 
 
-@api("dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype", effect="own")
+@api(
+    "dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype", effect="own"
+)
 def dtype(x: Value) -> Value:
     """The data type of a tensor; with no argument the default one, which a symbol sets.
 
@@ -184,7 +282,8 @@ def dtype(x: Value) -> Value:
 
 # who else knows options by name, `options`linear`, in the order of asking; each gives None for another's name
 NAMED_OPTIONS: dict[str, Callable[[str], Value | None]] = dict.fromkeys(
-    ("module", "topic", "optimizer", "scheduler", "rule"), lambda name: None)
+    ("module", "topic", "optimizer", "scheduler", "rule"), lambda name: None
+)
 
 
 @api("options", "options()", "options ptr", "options`name")
@@ -210,9 +309,17 @@ def options(x: Value) -> Value:
             values = value(name)
             if values is not None:
                 return values
-        raise unknown("unrecognized name `", name, (
-            entry.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for entry in entries(kind)),
-            call="options", given=UNSAID)
+        raise unknown(
+            "unrecognized name `",
+            name,
+            (
+                entry.name
+                for kind in ("module", "loss", "optimizer", "scheduler", "rule")
+                for entry in entries(kind)
+            ),
+            call="options",
+            given=UNSAID,
+        )
     handle = need_handle(x, "options")
     if handle.__class__ is TensorHandle:
         return options_dict(handle.obj)
@@ -227,7 +334,10 @@ def _options_table(tensors: Iterable[Any]) -> Table:
     """The options of some tensors, a row for each."""
     rows = [[item.s for item in options_dict(tensor).v.items] for tensor in tensors]
     names = [item.s for item in options_dict(None).k.items]
-    return Table(names, [sym_vec(c) for c in zip(*rows, strict=True)] if rows else [sym_vec([]) for _ in names])
+    return Table(
+        names,
+        [sym_vec(c) for c in zip(*rows, strict=True)] if rows else [sym_vec([]) for _ in names],
+    )
 
 
 _INFO = ("leaf", "gradfn", "dim", "sparsedim", "size", "stride", "numel", "itemsize")
@@ -241,11 +351,13 @@ def _info(t: Any) -> tuple[list[str], list[Value]]:
         row = ATTRIBUTES[n]
         names.append(n)
         values.append(row.undefined if t is None else row.fn(t))
-    for n, value in (("contiguous", False if t is None else bool(_strided(t) and t.is_contiguous())),
-                     ("coalesced", ATTRIBUTES["coalesced"].fn(t) if t is not None else False),
-                     ("offset", 0 if t is None else ATTRIBUTES["offset"].fn(t)),
-                     ("ptr", long(0 if t is None else address(t))),
-                     ("ref", 0 if t is None else references(t))):
+    for n, value in (
+        ("contiguous", False if t is None else bool(_strided(t) and t.is_contiguous())),
+        ("coalesced", ATTRIBUTES["coalesced"].fn(t) if t is not None else False),
+        ("offset", 0 if t is None else ATTRIBUTES["offset"].fn(t)),
+        ("ptr", long(0 if t is None else address(t))),
+        ("ref", 0 if t is None else references(t)),
+    ):
         names.append(n)
         values.append(value)
     return names, values
@@ -257,9 +369,16 @@ def _storage(t: Any) -> Value:
         return NIL
     s = t.untyped_storage()
     data = torch.empty(0, dtype=t.dtype, device=t.device).set_(s)
-    return symdict(["size", "itemsize", "ref", "ptr", "data"],
-                   [s.nbytes() // t.element_size(), t.element_size(), storage_references(t),
-                    long(storage_ptr(t)), to_q(data)])
+    return symdict(
+        ["size", "itemsize", "ref", "ptr", "data"],
+        [
+            s.nbytes() // t.element_size(),
+            t.element_size(),
+            storage_references(t),
+            long(storage_ptr(t)),
+            to_q(data),
+        ],
+    )
 
 
 def _detail(t: Any) -> Value:
@@ -286,8 +405,18 @@ def detail(x: Value) -> Value:
     q)detail[tensor 2 3#til 6][`storage]`data
     0 1 2 3 4 5
     """
-    return _describe("detail", x, lambda t: Dict(sym_vec(["indices", "values"]), collapse([
-        _detail(t._indices()), _detail(t._values())])) if t is not None and not _strided(t) else _detail(t))
+    return _describe(
+        "detail",
+        x,
+        lambda t: (
+            Dict(
+                sym_vec(["indices", "values"]),
+                collapse([_detail(t._indices()), _detail(t._values())]),
+            )
+            if t is not None and not _strided(t)
+            else _detail(t)
+        ),
+    )
 
 
 def _describe(name: str, x: Value, fn: Callable[[Any], Value]) -> Value:

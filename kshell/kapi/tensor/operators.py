@@ -13,7 +13,15 @@ from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of, longs_of, name_of
 from kshell.kapi.base.call import VALUELESS, invoke, reserve
 from kshell.kapi.base.convert import as_tensor, dtype_named, dtype_of_q, kname
-from kshell.kapi.base.handles import GONE, JOINED, STALE, KHandle, TensorHandle, behaviour, tensor_handle
+from kshell.kapi.base.handles import (
+    GONE,
+    JOINED,
+    STALE,
+    KHandle,
+    TensorHandle,
+    behaviour,
+    tensor_handle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor import sorting, windows
 from kshell.kapi.tensor.windows import floating
@@ -57,7 +65,9 @@ def _where(t: Any) -> Any:
         raise CallError("where", "expected a list")
     total = int(t.sum())
     reserve((total,), 8)
-    return torch.repeat_interleave(torch.arange(len(t), device=t.device), t.to(torch.int64), output_size=total)
+    return torch.repeat_interleave(
+        torch.arange(len(t), device=t.device), t.to(torch.int64), output_size=total
+    )
 
 
 def _lsq(a: Any, b: Any) -> Any:
@@ -92,18 +102,47 @@ def _counted(name: str) -> Fn:
     return lambda t: getattr(torch, name)(_number(t))
 
 
+# fmt: off  # a table
 MONADS: dict[str, Fn] = {
-    "neg": _counted("neg"), "abs": _counted("abs"), "sqrt": _named("sqrt"), "exp": _named("exp"), "log": _named("log"),
-    "sin": _named("sin"), "cos": _named("cos"), "tan": _named("tan"), "asin": _named("asin"), "acos": _named("acos"),
-    "atan": _named("atan"), "floor": _named("floor"), "ceiling": _counted("ceil"), "signum": _counted("sign"),
-    "reciprocal": _named("reciprocal"), "not": _named("logical_not"), "null": _named("isnan"),
-    "inv": lambda t: torch.linalg.inv(t), "flip": _flip, "last": _ends(-1), "reverse": lambda t: t.flip(0),
-    "sum": _first("sum"), "prd": _first("prod"), "max": _first("amax"), "min": _first("amin"), "all": _first("all"),
-    "any": _first("any"), "avg": _first_floating("mean"), "var": _first_floating("var", correction=0),
-    "dev": _first_floating("std", correction=0), "svar": _first_floating("var", correction=1),
-    "sdev": _first_floating("std", correction=1), "med": _median, **windows.MONADS,
-    "raze": lambda t: t.flatten(0, 1) if t.dim() > 1 else t, "where": _where, **sorting.MONADS,
+    "neg": _counted("neg"),
+    "abs": _counted("abs"),
+    "sqrt": _named("sqrt"),
+    "exp": _named("exp"),
+    "log": _named("log"),
+    "sin": _named("sin"),
+    "cos": _named("cos"),
+    "tan": _named("tan"),
+    "asin": _named("asin"),
+    "acos": _named("acos"),
+    "atan": _named("atan"),
+    "floor": _named("floor"),
+    "ceiling": _counted("ceil"),
+    "signum": _counted("sign"),
+    "reciprocal": _named("reciprocal"),
+    "not": _named("logical_not"),
+    "null": _named("isnan"),
+    "inv": lambda t: torch.linalg.inv(t),
+    "flip": _flip,
+    "last": _ends(-1),
+    "reverse": lambda t: t.flip(0),
+    "sum": _first("sum"),
+    "prd": _first("prod"),
+    "max": _first("amax"),
+    "min": _first("amin"),
+    "all": _first("all"),
+    "any": _first("any"),
+    "avg": _first_floating("mean"),
+    "var": _first_floating("var", correction=0),
+    "dev": _first_floating("std", correction=0),
+    "svar": _first_floating("var", correction=1),
+    "sdev": _first_floating("std", correction=1),
+    "med": _median,
+    **windows.MONADS,
+    "raze": lambda t: t.flatten(0, 1) if t.dim() > 1 else t,
+    "where": _where,
+    **sorting.MONADS,
 }
+# fmt: on
 
 
 @behaviour("monad", TensorHandle)
@@ -135,7 +174,11 @@ def _logical(fn: str, bits: str) -> Fn:
     """& and |: the smaller and the larger; of booleans and, or."""
 
     def run(a: Any, b: Any) -> Any:
-        return getattr(torch, bits)(a, b) if a.dtype == b.dtype == torch.bool else getattr(torch, fn)(a, b)
+        return (
+            getattr(torch, bits)(a, b)
+            if a.dtype == b.dtype == torch.bool
+            else getattr(torch, fn)(a, b)
+        )
 
     return run
 
@@ -149,7 +192,13 @@ def _fill(a: Any, b: Any) -> Any:
 
 def _number(t: Any) -> Any:
     """Bits as numbers."""
-    return int(t) if isinstance(t, bool) else t.to(torch.int32) if getattr(t, "dtype", None) is torch.bool else t
+    return (
+        int(t)
+        if isinstance(t, bool)
+        else t.to(torch.int32)
+        if getattr(t, "dtype", None) is torch.bool
+        else t
+    )
 
 
 def _plus(a: Any, b: Any) -> Any:
@@ -171,20 +220,42 @@ def _alike(verbs: dict[str, Fn]) -> dict[str, Fn]:
 
 
 _LEAST, _MOST = _logical("minimum", "logical_and"), _logical("maximum", "logical_or")
+# fmt: off  # a table
 DYADS: dict[str, Fn] = {
-    "+": _plus, "-": _minus, "*": lambda a, b: a * b, "%": lambda a, b: a / b,
-    "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "&": _LEAST, "|": _MOST, "and": _LEAST, "or": _MOST,
-    "mmu": lambda a, b: torch.matmul(*_one_type(a, b)), "$": lambda a, b: torch.matmul(*_one_type(a, b)),
-    "div": _floor_div, "mod": _mod, "xexp": lambda a, b: torch.pow(floating(a), b), "^": _fill,
+    "+": _plus,
+    "-": _minus,
+    "*": lambda a, b: a * b,
+    "%": lambda a, b: a / b,
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+    "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b,
+    "&": _LEAST,
+    "|": _MOST,
+    "and": _LEAST,
+    "or": _MOST,
+    "mmu": lambda a, b: torch.matmul(*_one_type(a, b)),
+    "$": lambda a, b: torch.matmul(*_one_type(a, b)),
+    "div": _floor_div,
+    "mod": _mod,
+    "xexp": lambda a, b: torch.pow(floating(a), b),
+    "^": _fill,
     "xlog": lambda a, b: torch.log(floating(b)) / torch.log(floating(a)),
     "lsq": _lsq,
-    "cov": lambda a, b: _covariance(floating(a), floating(b)), "scov": lambda a, b: _sample(floating(a), floating(b)),
-    "cor": lambda a, b: _correlation(floating(a), floating(b)), "in": lambda a, b: torch.isin(*_one_type(a, b)),
+    "cov": lambda a, b: _covariance(floating(a), floating(b)),
+    "scov": lambda a, b: _sample(floating(a), floating(b)),
+    "cor": lambda a, b: _correlation(floating(a), floating(b)),
+    "in": lambda a, b: torch.isin(*_one_type(a, b)),
     "bin": lambda a, b: sorting.place(*_one_type(a, b), right=True) - 1,
-    "binr": lambda a, b: sorting.place(*_one_type(a, b), right=False), **windows.DYADS, **_alike(sorting.DYADS),
-    "wsum": lambda a, b: _first("sum")(_number(a) * b), "wavg": lambda a, b: _weighted(*torch.broadcast_tensors(a, b)),
+    "binr": lambda a, b: sorting.place(*_one_type(a, b), right=False),
+    **windows.DYADS,
+    **_alike(sorting.DYADS),
+    "wsum": lambda a, b: _first("sum")(_number(a) * b),
+    "wavg": lambda a, b: _weighted(*torch.broadcast_tensors(a, b)),
 }
+# fmt: on
 
 
 def _weighted(a: Any, b: Any) -> Any:
@@ -225,7 +296,9 @@ def _cast(x: Value, t: Any) -> Any:
         return None
     if dtype is None:
         raise QError(f"$: expected a data type, given {running().show(x).strip()}")
-    return t.to(dtype) if dtype.is_floating_point or not t.is_floating_point() else _rounded(t, dtype)
+    return (
+        t.to(dtype) if dtype.is_floating_point or not t.is_floating_point() else _rounded(t, dtype)
+    )
 
 
 def _rounded(t: Any, kind: Any) -> Any:
@@ -253,7 +326,9 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
             raise
         error = exc.text
     if error is not None:
-        if cls is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
+        if cls is List and any(
+            isinstance(i, KHandle) for i in x.items
+        ):  # what stands right of a call's list joins it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
     return tensor
@@ -274,7 +349,9 @@ def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
     if isinstance(other, KHandle) and other.__class__ is not TensorHandle:
         return other.dyad(name, x, y)
     if y is h and (name == "cut" or (name == "_" and is_list(x))):
-        return List([tensor_handle(t) for t in invoke(name, windows.parts, name, x, operand(name, h))])
+        return List(
+            [tensor_handle(t) for t in invoke(name, windows.parts, name, x, operand(name, h))]
+        )
     return TensorHandle(pair(name, x, y, operand(name, h)))
 
 
@@ -289,7 +366,9 @@ def pair(name: str, x: Any, y: Any, like: Any) -> Any:
         if cast is not None:
             return cast
     if name == "ema":
-        return invoke(name, windows.ema, operand(name, x, like), _tensors(operand(name, y, like), like))
+        return invoke(
+            name, windows.ema, operand(name, x, like), _tensors(operand(name, y, like), like)
+        )
     if name in _COUNTED and right and x.__class__ is not TensorHandle:
         return invoke(name, _COUNTED[name], x, like)
     if name == "_" and not right:
@@ -303,7 +382,9 @@ def pair(name: str, x: Any, y: Any, like: Any) -> Any:
 _NUMBERS = (int, float)
 # the operators that torch gives for a tensor and a plain number
 _PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
-_BEFORE = _PLAIN | {"xexp"}  # and of a tensor before one: its square is t*t, which a power of two tensors need not be
+_BEFORE = _PLAIN | {
+    "xexp"
+}  # and of a tensor before one: its square is t*t, which a power of two tensors need not be
 
 
 def _tensors(a: Any, like: Any) -> Any:
@@ -327,7 +408,7 @@ def _take(x: Value, t: Any) -> Any:
             raise QError("length")
         reserve((abs(number), *t.shape[1:]), t.element_size())
         return t[torch.arange(min(number, 0), max(number, 0), device=t.device) % len(t)]
-    return t[:number] if number >= 0 else t[len(t) + number:]
+    return t[:number] if number >= 0 else t[len(t) + number :]
 
 
 def _drop(x: Value, t: Any) -> Any:
@@ -336,7 +417,7 @@ def _drop(x: Value, t: Any) -> Any:
         raise CallError("_", expected="a long", given=kname(x))
     if not t.dim():
         raise CallError("_", "expected a list")
-    return t[min(number, len(t)):] if number >= 0 else t[:max(len(t) + number, 0)]
+    return t[min(number, len(t)) :] if number >= 0 else t[: max(len(t) + number, 0)]
 
 
 def _rotate(x: Value, t: Any) -> Any:
@@ -347,7 +428,14 @@ def _rotate(x: Value, t: Any) -> Any:
 
 
 # the verbs whose left argument is a number of rows, or other q values
-_COUNTED: dict[str, Fn] = {"#": _take, "_": _drop, "rotate": _rotate, **windows.COUNTED, **sorting.COUNTED}
+_COUNTED: dict[str, Fn] = {
+    "#": _take,
+    "_": _drop,
+    "rotate": _rotate,
+    **windows.COUNTED,
+    **sorting.COUNTED,
+}
+
 
 def operators() -> tuple[list[str], list[str]]:
     """The q verbs of one and of two arguments that tensors know (for the reference)."""

@@ -97,7 +97,10 @@ def _holds(h: KHandle, found: Any) -> int:
     if fn is not None:
         return sum(o is found for o in fn(h))
     if isinstance(h, ModuleHandle):
-        return sum(submodule is found for submodule in (*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers()))
+        return sum(
+            submodule is found
+            for submodule in (*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers())
+        )
     return int(h.obj is found)
 
 
@@ -135,7 +138,9 @@ def storage_references(t: Any) -> int:
     if t is None:
         return 0
     at = storage_ptr(t)
-    sharing = {id(o) for h in table() for o in tensors_of(h) if o is not None and storage_ptr(o) == at}
+    sharing = {
+        id(o) for h in table() for o in tensors_of(h) if o is not None and storage_ptr(o) == at
+    }
     return max(len(sharing), 1)
 
 
@@ -178,5 +183,3 @@ def _two(x: Value, call: str) -> tuple[Any, Any]:
     if len(args) != 2 or any(arg.__class__ is not TensorHandle for arg in args):
         raise CallError(call, expecting="two tensors", given=kname(x))
     return args[0].obj, args[1].obj
-
-

@@ -33,7 +33,14 @@ def _handles(x: Value, deep: int) -> Iterator[Handle]:
     if isinstance(x, KHandle):
         yield x
     elif deep:
-        inner = x.items if x.__class__ is List else (x.k, x.v) if x.__class__ is Dict else \
-            x.cols if x.__class__ is Table else ()
+        inner = (
+            x.items
+            if x.__class__ is List
+            else (x.k, x.v)
+            if x.__class__ is Dict
+            else x.cols
+            if x.__class__ is Table
+            else ()
+        )
         for item in inner:
             yield from _handles(item, deep - 1)

@@ -13,7 +13,14 @@ from kshell.kapi.base import guard
 from kshell.kapi.base.args import data_items, flag_of, is_empty, items, long_of, longs_of, size_text
 from kshell.kapi.base.call import api, reserve
 from kshell.kapi.base.convert import as_tensor, as_tensors, kname, result, to_q
-from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, dict_handle, vector_handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    TensorHandle,
+    VectorHandle,
+    dict_handle,
+    vector_handle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.containers import fits, tensors_in
 from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
@@ -23,10 +30,15 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
     """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
-    args = items(x) if low > 1 else data_items(x)  # (1 2;2 1) is one array only where one argument is enough
+    args = (
+        items(x) if low > 1 else data_items(x)
+    )  # (1 2;2 1) is one array only where one argument is enough
     if not args or not low <= len(args) <= high:
-        raise QError(f"{call}: expecting {low}-{high} args, given {len(args)}" if low != high
-                     else f"{call}: expecting {low} args, given {len(args)}")
+        raise QError(
+            f"{call}: expecting {low}-{high} args, given {len(args)}"
+            if low != high
+            else f"{call}: expecting {low} args, given {len(args)}"
+        )
     return as_tensor(args[0]), args[0].__class__ is TensorHandle, list(args[1:])
 
 
@@ -72,12 +84,24 @@ def _sized(name: str, method: str, doc: str, example: str) -> None:
     api(name, f"{name}(x;size)", f"{name}(x;example)")(run)
 
 
-_sized("reshape", "reshape", "The same elements in another shape; a view if that can be, else a copy.",
-       "q)reshape(til 6;2 -1)\n0 1 2\n3 4 5")
-_sized("View", "view", "The same elements in another shape, always on the same storage.",
-       "q)tensor View(tensor til 6;3 2)\n0 1\n2 3\n4 5")
-_sized("expand", "expand", "Dimensions of size 1 repeated to a larger size, without a copy; -1 leaves one as it is.",
-       "q)expand(1 3#1 2 3;2 -1)\n1 2 3\n1 2 3")
+_sized(
+    "reshape",
+    "reshape",
+    "The same elements in another shape; a view if that can be, else a copy.",
+    "q)reshape(til 6;2 -1)\n0 1 2\n3 4 5",
+)
+_sized(
+    "View",
+    "view",
+    "The same elements in another shape, always on the same storage.",
+    "q)tensor View(tensor til 6;3 2)\n0 1\n2 3\n4 5",
+)
+_sized(
+    "expand",
+    "expand",
+    "Dimensions of size 1 repeated to a larger size, without a copy; -1 leaves one as it is.",
+    "q)expand(1 3#1 2 3;2 -1)\n1 2 3\n1 2 3",
+)
 
 
 @api("resize", "resize(tensor;size)", "resize(array;size)", held=True, effect="changes")
@@ -119,7 +143,11 @@ def _inferred(size: Sequence[int], count: int) -> list[int]:
     if min(size) < -1:
         raise CallError("resize", f"invalid shape dimension {min(size)}", says=(min(size),))
     if not known or count % known:
-        raise CallError("resize", f"shape {size_text(size)} is invalid for input of size {count}", says=(*size, count))
+        raise CallError(
+            "resize",
+            f"shape {size_text(size)} is invalid for input of size {count}",
+            says=(*size, count),
+        )
     return [k if k != -1 else count // known for k in size]
 
 
@@ -141,8 +169,13 @@ def transpose(x: Value) -> Value:
     if len(rest) not in (0, 2):
         raise CallError("transpose", "expecting both dimensions or none")
     if not rest and t.dim() > 2:
-        raise CallError("transpose", f"expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
-    return _apply(t, "transpose" if rest else "t", [_long(d, "transpose", "dim") for d in rest], inplace, wrap)
+        raise CallError(
+            "transpose",
+            f"expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)",
+        )
+    return _apply(
+        t, "transpose" if rest else "t", [_long(d, "transpose", "dim") for d in rest], inplace, wrap
+    )
 
 
 def _apply(t: Any, method: str, args: Sequence[Any], inplace: bool, wrap: bool) -> Value:
@@ -180,7 +213,9 @@ def squeeze(x: Value) -> Value:
     if len(rest) > 1:
         raise QError(f"squeeze: expecting dimensions and a flag, given {len(rest) + 1} args")
     dims = [] if not rest or rest[0] is NULL_J else _dims(rest[0], "squeeze")
-    return _apply(t, "squeeze", [tuple(dims)] if rest and not is_atom(rest[0]) else dims, inplace, wrap)
+    return _apply(
+        t, "squeeze", [tuple(dims)] if rest and not is_atom(rest[0]) else dims, inplace, wrap
+    )
 
 
 @api("unsqueeze", "unsqueeze(x;dim[;inplace])")
@@ -208,11 +243,15 @@ def narrow(x: Value) -> Value:
     args = items(x)
     if len(args) != 4:
         raise QError(f"narrow: expecting 4 args, given {len(args)}")
-    dim, start, size = (_long(arg, "narrow", w) for arg, w in zip(args[1:], ("dim", "offset", "size"), strict=True))
+    dim, start, size = (
+        _long(arg, "narrow", w) for arg, w in zip(args[1:], ("dim", "offset", "size"), strict=True)
+    )
     if args[0].__class__ is VectorHandle:
         return vector_handle([t.narrow(dim, start, size) for t in args[0].get()])
     if args[0].__class__ is DictHandle:
-        return dict_handle({key: value.narrow(dim, start, size) for key, value in args[0].get().items()})
+        return dict_handle(
+            {key: value.narrow(dim, start, size) for key, value in args[0].get().items()}
+        )
     return result(as_tensor(args[0]).narrow(dim, start, size), args[0].__class__ is TensorHandle)
 
 
@@ -229,7 +268,11 @@ def index(x: Value) -> Value:
     i = long_of(rest[1])
     if i is not None:
         return result(t.select(dim, i), wrap)
-    tensor = torch.empty(0, dtype=torch.int64, device=t.device) if is_empty(rest[1]) else as_tensor(rest[1], like=t)
+    tensor = (
+        torch.empty(0, dtype=torch.int64, device=t.device)
+        if is_empty(rest[1])
+        else as_tensor(rest[1], like=t)
+    )
     guard.indices()("index", t, tensor, dim=dim)  # asked before torch is: a GPU could not go on
     return result(t.index_select(dim, tensor), wrap)
 
@@ -242,7 +285,9 @@ def _joined(name: str, fn: str, doc: str, example: str) -> None:
         return _join(name, getattr(torch, fn), x)
 
     run.__doc__ = f"{doc}\n\n{example}\n"
-    api(name, f"{name}(a;b;..)", f"{name}(list;dim)", f"{name}(list;[dim;]output)", f"{name} vector")(run)
+    api(
+        name, f"{name}(a;b;..)", f"{name}(list;dim)", f"{name}(list;[dim;]output)", f"{name} vector"
+    )(run)
 
 
 def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
@@ -280,13 +325,25 @@ def _tail(rest: Sequence[Value]) -> bool:
     return len(rest) == 1 and (long_of(rest[0]) is not None or rest[0].__class__ is TensorHandle)
 
 
-_joined("cat", "cat", "Tensors or arrays joined along a dimension (0).", "q)cat(1 2;3 4 5)\n1 2 3 4 5")
-_joined("stack", "stack", "Tensors or arrays of one size as the items of a new dimension (0).",
-        "q)stack((1 2;3 4);1)\n1 3\n2 4")
+_joined(
+    "cat", "cat", "Tensors or arrays joined along a dimension (0).", "q)cat(1 2;3 4 5)\n1 2 3 4 5"
+)
+_joined(
+    "stack",
+    "stack",
+    "Tensors or arrays of one size as the items of a new dimension (0).",
+    "q)stack((1 2;3 4);1)\n1 3\n2 4",
+)
 
 
-@api("amend", "amend(tensor;values[;async])", "amend(vector;i;values[;async])", "amend(dict;key;values[;async])",
-     held=True, effect="changes")
+@api(
+    "amend",
+    "amend(tensor;values[;async])",
+    "amend(vector;i;values[;async])",
+    "amend(dict;key;values[;async])",
+    held=True,
+    effect="changes",
+)
 def amend(x: Value) -> Value:
     """Overwrite the values of a tensor, or of those at some places of a vector or dictionary; size, type and device
     stay.
@@ -301,11 +358,22 @@ def amend(x: Value) -> Value:
     wait = not (len(args) == n + 1 and flag_of(args[-1]) is not None and args.pop())
     named = tensors_in(args[0], None if n == 2 else args[1], "amend") if len(args) == n else None
     if named is None:
-        raise CallError("amend", "expecting a tensor and values, or a vector or dictionary, a place and values")
-    values = [args[-1]] if n == 2 or is_atom(args[1]) else seq_items(args[-1]) if is_list(args[-1]) else []
+        raise CallError(
+            "amend", "expecting a tensor and values, or a vector or dictionary, a place and values"
+        )
+    values = (
+        [args[-1]]
+        if n == 2 or is_atom(args[1])
+        else seq_items(args[-1])
+        if is_list(args[-1])
+        else []
+    )
     if len(values) != len(named):
         raise QError(f"amend: {len(named)} place(s) and {len(values)} value(s)")
-    pairs = [(_set(t, "amend"), _set(as_tensor(value), "amend")) for (_, t), value in zip(named, values, strict=True)]
+    pairs = [
+        (_set(t, "amend"), _set(as_tensor(value), "amend"))
+        for (_, t), value in zip(named, values, strict=True)
+    ]
     for t, source in pairs:  # all fit before anything is written
         if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
@@ -322,7 +390,14 @@ def _set(t: Any, call: str) -> Any:
     return t
 
 
-@api("reset", "reset(t;offset)", "reset(t;offset;size)", "reset(t;offset;size;stride)", held=True, effect="changes")
+@api(
+    "reset",
+    "reset(t;offset)",
+    "reset(t;offset;size)",
+    "reset(t;offset;size;stride)",
+    held=True,
+    effect="changes",
+)
 def reset(x: Value) -> Value:
     """Let a tensor show other places of its storage: from an offset, in a size, with strides.
 
@@ -336,7 +411,9 @@ def reset(x: Value) -> Value:
     """
     args = items(x)
     if not 2 <= len(args) <= 4:
-        raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(args)} given")
+        raise QError(
+            f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(args)} given"
+        )
     if args[0].__class__ is not TensorHandle:
         raise CallError("reset", "tensor expected as 1st of at least two arguments")
     tensor = as_tensor(args[0])
@@ -353,11 +430,17 @@ def reset(x: Value) -> Value:
         raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
     if start < 0 or any(n < 0 for n in (*size, *stride)):
         raise CallError("reset", "offset, sizes and strides cannot be negative")
-    last = start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1 if all(size) else start
+    last = (
+        start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1
+        if all(size)
+        else start
+    )
     room = tensor.untyped_storage().nbytes() // tensor.element_size()
     if last > room:
-        raise QError(f"reset: size {size} and stride {stride} require total of {last - start} plus offset of {start} "
-                     f"exceeds storage size of {room}")
+        raise QError(
+            f"reset: size {size} and stride {stride} require total of {last - start} plus offset of {start} "
+            f"exceeds storage size of {room}"
+        )
     with torch.no_grad():
         tensor.set_(tensor.untyped_storage(), start, size, stride)
     return NIL

@@ -72,21 +72,29 @@ def _listed(t: Any) -> Any:
 
 def _alike(name: str, t: Any, given: Any, rows: Any) -> None:
     if given != t.shape[1:]:
-        raise QError(f"{name}: expected rows of size {list(t.shape[1:])}, given a tensor of size {list(rows)}")
+        raise QError(
+            f"{name}: expected rows of size {list(t.shape[1:])}, given a tensor of size {list(rows)}"
+        )
 
 
 def find(t: Any, y: Any) -> Any:
     """Where in the rows of t each row of y is first, their number if it is in none; of a row its place alone."""
     t = _listed(t)
-    _alike("?", t, y.shape[max(y.dim() - t.dim() + 1, 0):], y.shape)
+    _alike("?", t, y.shape[max(y.dim() - t.dim() + 1, 0) :], y.shape)
     rows = y.reshape(-1, *t.shape[1:])
     keys = _keys(torch.cat((t, rows)) if t.dim() > 1 else t)
-    wanted = keys[len(t):] if t.dim() > 1 else numbered(rows)
-    sorted_, order = torch.sort(keys[:len(t)], stable=True)
+    wanted = keys[len(t) :] if t.dim() > 1 else numbered(rows)
+    sorted_, order = torch.sort(keys[: len(t)], stable=True)
     at = torch.searchsorted(sorted_, wanted)
-    there = torch.cat((sorted_, sorted_[:1]))[at] == wanted if len(t) else torch.zeros_like(at, dtype=torch.bool)
-    at = torch.where(there & (at < len(t)), torch.cat((order, order.new_full((1,), len(t))))[at], len(t))
-    return at.reshape(y.shape[:y.dim() - t.dim() + 1])
+    there = (
+        torch.cat((sorted_, sorted_[:1]))[at] == wanted
+        if len(t)
+        else torch.zeros_like(at, dtype=torch.bool)
+    )
+    at = torch.where(
+        there & (at < len(t)), torch.cat((order, order.new_full((1,), len(t))))[at], len(t)
+    )
+    return at.reshape(y.shape[: y.dim() - t.dim() + 1])
 
 
 def _chosen(name: str, there: bool) -> Callable[..., Any]:
@@ -107,12 +115,18 @@ def _union(t: Any, y: Any) -> Any:
 
 
 MONADS: dict[str, Callable[..., Any]] = {
-    "iasc": grade, "idesc": lambda t: grade(t, True), "asc": ordered, "desc": lambda t: ordered(t, True), "rank": rank,
+    "iasc": grade,
+    "idesc": lambda t: grade(t, True),
+    "asc": ordered,
+    "desc": lambda t: ordered(t, True),
+    "rank": rank,
     "distinct": distinct,
 }
 # of two tensors of one type
 DYADS: dict[str, Callable[..., Any]] = {
-    "?": find, "except": _chosen("except", False), "inter": _chosen("inter", True),
+    "?": find,
+    "except": _chosen("except", False),
+    "inter": _chosen("inter", True),
     "union": _union,
 }
 COUNTED: dict[str, Callable[..., Any]] = {"xrank": xrank}

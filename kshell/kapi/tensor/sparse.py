@@ -21,7 +21,11 @@ def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
     args = data_items(x)
     if not 1 <= len(args) <= 2:
         raise QError(f"{call}: expecting 1-2 args, given {len(args)}")
-    return as_tensor(args[0]), args[0].__class__ is TensorHandle, args[1] if len(args) == 2 else None
+    return (
+        as_tensor(args[0]),
+        args[0].__class__ is TensorHandle,
+        args[1] if len(args) == 2 else None,
+    )
 
 
 def _dims(x: Value | None, t: Any, call: str) -> int:

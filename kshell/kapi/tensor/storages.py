@@ -31,10 +31,16 @@ def fresh(n: int) -> tuple[Any, memoryview]:
 
 def view(held: Any, dtype: Any, shape: Sequence[int], stride: Sequence[int], offset: int) -> Any:
     """The tensor that sees these items of a storage; ValueError if they are not all in it, or are no such items."""
-    if not isinstance(dtype, torch.dtype) or len(shape) != len(stride) or len(shape) > DIMS or any(
-            n.__class__ is not int or n < 0 for n in (*shape, *stride, offset)):
+    if (
+        not isinstance(dtype, torch.dtype)
+        or len(shape) != len(stride)
+        or len(shape) > DIMS
+        or any(n.__class__ is not int or n < 0 for n in (*shape, *stride, offset))
+    ):
         raise ValueError("a wrong tensor")
-    last = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if all(shape) else -1
+    last = (
+        offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if all(shape) else -1
+    )
     if (last + 1) * dtype.itemsize > held.nbytes():
         raise ValueError("a tensor is out of bounds")
     t = torch.empty(0, dtype=dtype, device=held.device).set_(held, offset, shape, stride)

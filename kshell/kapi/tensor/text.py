@@ -17,10 +17,20 @@ from kshell.values.base.core import Value
 
 LINE = 80
 # libtorch's names of the types, where they are not the symbol's own with a capital
-_TYPES = {"bfloat16": "BFloat16", "cfloat": "ComplexFloat", "cdouble": "ComplexDouble", "chalf": "ComplexHalf",
-          "uint": "UInt32", "ushort": "UInt16", "ulong": "UInt64", "float8e4m3": "Float8_e4m3fn",
-          "float8e5m2": "Float8_e5m2", "float8e4m3fnuz": "Float8_e4m3fnuz", "float8e5m2fnuz": "Float8_e5m2fnuz",
-          "float8e8m0": "Float8_e8m0fnu"}
+_TYPES = {
+    "bfloat16": "BFloat16",
+    "cfloat": "ComplexFloat",
+    "cdouble": "ComplexDouble",
+    "chalf": "ComplexHalf",
+    "uint": "UInt32",
+    "ushort": "UInt16",
+    "ulong": "UInt64",
+    "float8e4m3": "Float8_e4m3fn",
+    "float8e5m2": "Float8_e5m2",
+    "float8e4m3fnuz": "Float8_e4m3fnuz",
+    "float8e5m2fnuz": "Float8_e5m2fnuz",
+    "float8e8m0": "Float8_e8m0fnu",
+}
 
 
 class _Format:
@@ -59,7 +69,9 @@ def _exponents(size: Any) -> tuple[int, int]:
     """Digits before the point of the smallest and the largest absolute value."""
     if not size.numel():
         return 1, 1
-    low, high = (math.floor(math.log10(v)) + 1 if v else 1 for v in (float(size.min()), float(size.max())))
+    low, high = (
+        math.floor(math.log10(v)) + 1 if v else 1 for v in (float(size.min()), float(size.max()))
+    )
     return low, high
 
 
@@ -74,7 +86,9 @@ def _matrix(t: Any, indent: str) -> str:
         head = f"Columns {first + 1} to {last} {indent}" if fit < cols else ""
         body = [" ".join(form.number(v) for v in row[first:last]) for row in rows]
         between = "\n" + indent + (indent if form.scale != 1 else "")
-        blocks.append(indent + head + (form.head + indent if form.head else "") + between.join(body) + "\n")
+        blocks.append(
+            indent + head + (form.head + indent if form.head else "") + between.join(body) + "\n"
+        )
     return "\n".join(blocks)
 
 
@@ -110,7 +124,9 @@ def tensor_text(t: Any) -> str:
         return _matrix(values, "") + last
     parts = []
     for at in itertools.product(*(range(n) for n in values.shape[:-2])):
-        parts.append("(" + "".join(f"{i + 1}," for i in at) + ".,.) = \n" + _matrix(values[at], " "))
+        parts.append(
+            "(" + "".join(f"{i + 1}," for i in at) + ".,.) = \n" + _matrix(values[at], " ")
+        )
     return "\n".join(parts) + last
 
 

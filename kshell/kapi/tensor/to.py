@@ -29,7 +29,9 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
     """The handle, the options asked for (by symbols or an example tensor), and whether to wait for the copy."""
     args: Sequence[Value] = items(x)
     if not 2 <= len(args) <= 3:
-        raise QError(f"{call}: expecting 2-3 args, given {len(args) if not isinstance(x, KHandle) else 1}")
+        raise QError(
+            f"{call}: expecting 2-3 args, given {len(args) if not isinstance(x, KHandle) else 1}"
+        )
     handle = need_handle(args[0], call)
     if handle.__class__ is TensorHandle and handle.get() is None:
         raise CallError(call, "cannot change attribute(s) of an undefined tensor", says=("tensor",))
@@ -62,7 +64,9 @@ def to(x: Value) -> Value:
     if tensors is None:
         ask("to", h, options, wait)
         return NIL
-    converted = [(place, t if t is None else convert_to(t, options, wait=wait)) for place, t in tensors]
+    converted = [
+        (place, t if t is None else convert_to(t, options, wait=wait)) for place, t in tensors
+    ]
     for place, t in converted:
         put_in(h, place, t)
     return NIL

@@ -59,7 +59,11 @@ def prds(t: Any) -> Any:
 def maxs(t: Any) -> Any:
     """The greatest so far; a null is least, in rows also where there is nothing else yet."""
     r = torch.cummax(_nulls_as(t, -torch.inf), 0).values
-    return torch.where(torch.cumsum(_here(t), 0) == 0, torch.nan, r) if t.dim() > 1 and _has_nulls(t) else r
+    return (
+        torch.where(torch.cumsum(_here(t), 0) == 0, torch.nan, r)
+        if t.dim() > 1 and _has_nulls(t)
+        else r
+    )
 
 
 def mins(t: Any) -> Any:
@@ -117,7 +121,7 @@ def _count(name: str, x: Value) -> int:
 
 def _after(t: Any, k: int, value: Any) -> Any:
     """t moved k rows on, with a value before."""
-    return torch.cat((t.new_full((min(k, len(t)), *t.shape[1:]), value), t[:max(len(t) - k, 0)]))
+    return torch.cat((t.new_full((min(k, len(t)), *t.shape[1:]), value), t[: max(len(t) - k, 0)]))
 
 
 def _window_sum(t: Any, n: int) -> Any:
@@ -170,7 +174,11 @@ def _mdev(t: Any, n: int) -> Any:
     mean = _mavg(t, n)
     square = _mavg(t * t, n) - mean * mean
     above = square > 0
-    return torch.where(above, torch.sqrt(torch.where(above, square, 1)), torch.where(torch.isnan(square), square, 0))
+    return torch.where(
+        above,
+        torch.sqrt(torch.where(above, square, 1)),
+        torch.where(torch.isnan(square), square, 0),
+    )
 
 
 # ------------------------------------------------------------------ neighbours
@@ -221,9 +229,11 @@ def _shifted(name: str, t: Any, n: int) -> Any:
     elif t.dtype in (torch.bool, torch.uint8, torch.int8):
         null = 32 if t.dtype == torch.int8 else 0
     else:
-        raise QError(f"{name}: whole numbers ({dtype_name(t.dtype)}) of a tensor have no null to put in, floats have")
+        raise QError(
+            f"{name}: whole numbers ({dtype_name(t.dtype)}) of a tensor have no null to put in, floats have"
+        )
     gap = t.new_full((k, *t.shape[1:]), null)
-    return torch.cat((gap, t[:len(t) - k]) if n > 0 else (t[k:], gap))
+    return torch.cat((gap, t[: len(t) - k]) if n > 0 else (t[k:], gap))
 
 
 def xprev(x: Value, t: Any) -> Any:
@@ -249,13 +259,13 @@ def sublist(x: Value, t: Any) -> Any:
     if not t.dim():
         raise CallError("sublist", "expected a list")
     if n is not None:
-        return t[:n] if n >= 0 else t[max(len(t) + n, 0):]
+        return t[:n] if n >= 0 else t[max(len(t) + n, 0) :]
     pair = longs_of(x) or []
     if len(pair) != 2:
         raise QError("length")
     start, size = pair
     at = min(max(start, 0), len(t))
-    return t[at:min(max(start + max(size, 0), at), len(t))]
+    return t[at : min(max(start + max(size, 0), at), len(t))]
 
 
 def parts(name: str, x: Value, t: Any) -> list[Any]:
@@ -279,21 +289,31 @@ def without(t: Any, x: Value) -> Any:
     n = _count("_", x)
     if not t.dim():
         raise CallError("_", "expected a list")
-    return torch.cat((t[:n], t[n + 1:])) if 0 <= n < len(t) else t
+    return torch.cat((t[:n], t[n + 1 :])) if 0 <= n < len(t) else t
 
 
 MONADS: dict[str, Fn] = {
-    "sums": sums, "prds": prds, "maxs": maxs, "mins": mins, "avgs": avgs, "fills": fills, "deltas": deltas,
-    "ratios": ratios, "differ": differ,
+    "sums": sums,
+    "prds": prds,
+    "maxs": maxs,
+    "mins": mins,
+    "avgs": avgs,
+    "fills": fills,
+    "deltas": deltas,
+    "ratios": ratios,
+    "differ": differ,
     "prev": lambda t: _shifted("prev", t, 1) if t.dim() else t,
     "next": lambda t: _shifted("next", t, -1) if t.dim() else t,
 }
 # those whose left argument is a q value
 COUNTED: dict[str, Fn] = {
-    "msum": _moving("msum", _msum), "mavg": _moving("mavg", _mavg), "mdev": _moving("mdev", _mdev),
+    "msum": _moving("msum", _msum),
+    "mavg": _moving("mavg", _mavg),
+    "mdev": _moving("mdev", _mdev),
     "mcount": _moving("mcount", lambda t, n: _window_sum(_here(t).to(torch.int64), n)),
     "mmax": _moving("mmax", lambda t, n: _window_best(_nulls_as(t, -torch.inf), n, torch.maximum)),
     "mmin": _moving("mmin", lambda t, n: _window_best(t, n, torch.minimum)),
-    "xprev": xprev, "sublist": sublist,
+    "xprev": xprev,
+    "sublist": sublist,
 }
 DYADS: dict[str, Fn] = {"xbar": xbar, "deltas": deltas_from, "ratios": ratios_from}

@@ -32,7 +32,14 @@ from kshell.values.session.interrupts import HOLD, PENDING, stop_here
 _COLUMNS = ("mean", "std", "zeros", "bad")
 
 
-@api("acttable", "acttable(m;x;..)", "acttable(m;x;..;f)", "acttable(k;x;y)", since="kshell", effect="none")
+@api(
+    "acttable",
+    "acttable(m;x;..)",
+    "acttable(m;x;..;f)",
+    "acttable(k;x;y)",
+    since="kshell",
+    effect="none",
+)
 def acttable(x: Value) -> Value:
     """A table of what the layers of a module or model give for an input, in the order in which they are calculated: a
     row for each call of a layer and each tensor that it gives.
@@ -110,20 +117,34 @@ class _Call:
         if not given:
             raise CallError("acttable", "requires a module or model and at least one input")
         inputs = inputs_with_names(given, m, m, "acttable", True)
-        self.named = {key: _own(value) for key, value in inputs.named.items()} if isinstance(inputs, Inputs) else {}
+        self.named = (
+            {key: _own(value) for key, value in inputs.named.items()}
+            if isinstance(inputs, Inputs)
+            else {}
+        )
         while inputs and inputs[-1] is None:
             inputs.pop()
         self.inputs = [_own(value) for value in inputs]
         self.graded = self.f is not None or bool(self.targets)
-        if any(isinstance(param, torch.nn.parameter.UninitializedTensorMixin) for param in m.parameters()):
-            raise CallError("acttable", "the module has parameters without a size yet; forward gives them one",
-                            says=("module",))
+        if any(
+            isinstance(param, torch.nn.parameter.UninitializedTensorMixin)
+            for param in m.parameters()
+        ):
+            raise CallError(
+                "acttable",
+                "the module has parameters without a size yet; forward gives them one",
+                says=("module",),
+            )
 
     def run(self) -> list[_Row]:
         """The rows of the table."""
         seen = _Recorder(self.m, self.graded)
-        with _undisturbed(self.m, [*self.inputs, *self.named.values()]), torch.set_grad_enabled(self.graded), \
-                self._cast(), seen:
+        with (
+            _undisturbed(self.m, [*self.inputs, *self.named.values()]),
+            torch.set_grad_enabled(self.graded),
+            self._cast(),
+            seen,
+        ):
             output = self._output()
             seen.ends()
             if self.graded:
@@ -142,16 +163,26 @@ class _Call:
             return losses.calculate(self.model.loss, [first, *self.targets])
         loss = applied(self.f, [_handle_of(out)])
         if not isinstance(loss, TensorHandle) or loss.obj is None or loss.obj.numel() != 1:
-            raise CallError("acttable", expecting="a function that gives a tensor of one number", given=kname(loss))
+            raise CallError(
+                "acttable",
+                expecting="a function that gives a tensor of one number",
+                given=kname(loss),
+            )
         return loss.obj.sum()
 
     def _backward(self, loss: Any) -> None:
         """Let the gradients reach the layers; none is kept."""
-        leaves = [param for param in (*self.m.parameters(), *self.inputs, *self.named.values())
-                  if isinstance(param, torch.Tensor) and param.requires_grad]
+        leaves = [
+            param
+            for param in (*self.m.parameters(), *self.inputs, *self.named.values())
+            if isinstance(param, torch.Tensor) and param.requires_grad
+        ]
         if not leaves or not loss.requires_grad:
-            raise CallError("acttable", "no parameter of the module is trained, so there are no gradients",
-                            says=("module",))
+            raise CallError(
+                "acttable",
+                "no parameter of the module is trained, so there are no gradients",
+                says=("module",),
+            )
         torch.autograd.grad(loss, leaves, allow_unused=True)
 
 
@@ -178,7 +209,9 @@ def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(out, list | tuple):
         parts = enumerate(out)
     else:
-        parts = vars(out).items() if dataclasses.is_dataclass(out) and hasattr(out, "__dict__") else ()
+        parts = (
+            vars(out).items() if dataclasses.is_dataclass(out) and hasattr(out, "__dict__") else ()
+        )
     for k, v in parts:
         yield from tensors_of(v, f"{path}.{k}" if path else str(k))
 
@@ -188,7 +221,11 @@ def _handle_of(out: Any) -> Value:
     if isinstance(out, torch.Tensor):
         return wrapped(out)
     parts = list(tensors_of(out))
-    return wrapped(dict(parts) if isinstance(out, Mapping) or dataclasses.is_dataclass(out) else [t for _, t in parts])
+    return wrapped(
+        dict(parts)
+        if isinstance(out, Mapping) or dataclasses.is_dataclass(out)
+        else [t for _, t in parts]
+    )
 
 
 # ------------------------------------------------------------------ watching
@@ -203,7 +240,9 @@ class _Recorder:
         self.names = {id(part): name or name_of_module(part) for name, part in m.named_modules()}
         self.parts = list(m.modules())
         self.calls: dict[int, int] = {}  # of each module, so far
-        self.inner: list[bool] = []  # of the calls that have begun: has another module been called in it?
+        self.inner: list[
+            bool
+        ] = []  # of the calls that have begun: has another module been called in it?
         self.hooks: list[Any] = []
         self.thread = threading.get_ident()
         self.on = True
@@ -275,7 +314,11 @@ def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
         for value in own.values()
         if value is not None and _writable(value)
     ]
-    tensors = [param for param in (*m.parameters(), *m.buffers(), *inputs) if isinstance(param, torch.Tensor)]
+    tensors = [
+        param
+        for param in (*m.parameters(), *m.buffers(), *inputs)
+        if isinstance(param, torch.Tensor)
+    ]
     others = {tensor.device for tensor in tensors if tensor.device.type not in ("cpu", "meta")}
     with ExitStack() as states:
         states.enter_context(torch.random.fork_rng(devices=[]))
@@ -283,7 +326,8 @@ def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
             at = [other.index or 0 for other in others if other.type == kind]
             states.enter_context(torch.random.fork_rng(devices=sorted(set(at)), device_type=kind))
         if any(
-            getattr(submodule, "_compiled_call_impl", None) is not None or hasattr(submodule, "_orig_mod")
+            getattr(submodule, "_compiled_call_impl", None) is not None
+            or hasattr(submodule, "_orig_mod")
             for submodule in m.modules()
         ):
             states.enter_context(torch.compiler.set_stance("force_eager"))

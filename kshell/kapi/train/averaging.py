@@ -45,7 +45,9 @@ def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]
     args = items(x)
     h = handle(args[0]) if args else None
     if h is None:
-        raise CallError(call, expecting="module, model or optimizer", given=kname(args[0] if args else x))
+        raise CallError(
+            call, expecting="module, model or optimizer", given=kname(args[0] if args else x)
+        )
     if len(args) > most:
         raise QError(f"{call}: expecting 1-{most} args, given {len(args)}")
     return h, _module(h, call), args[1:]
@@ -56,7 +58,9 @@ def _source(x: Value, call: str) -> dict[str, Any]:
     if x.__class__ is DictHandle:
         return x.get()
     if x.__class__ is Dict and all(item.__class__ is Sym for item in seq_items(x.k)):
-        return {item.s: to_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+        return {
+            item.s: to_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)
+        }
     raise CallError(call, expecting="dictionary of tensors", given=kname(x))
 
 
@@ -86,14 +90,22 @@ def copyparms(x: Value) -> Value:
     }
     for k, value in new.items():  # all shapes fit before anything is copied
         if torch.broadcast_tensors(own[k], value)[0].shape != own[k].shape:
-            raise QError(f"copyparms: size {list(value.shape)} of {k} does not fit {list(own[k].shape)}")
+            raise QError(
+                f"copyparms: size {list(value.shape)} of {k} does not fit {list(own[k].shape)}"
+            )
     with torch.no_grad():
         for k, value in new.items():
             own[k].copy_(value)
     return symdict(list(own), [k in new for k in own])
 
 
-@api("avgparms", "avgparms(m;dict)", held=True, target="torch.optim.swa_utils.AveragedModel", effect="changes")
+@api(
+    "avgparms",
+    "avgparms(m;dict)",
+    held=True,
+    target="torch.optim.swa_utils.AveragedModel",
+    effect="changes",
+)
 def avgparms(x: Value) -> Value:
     """Update the running means of a module's parameters in a dictionary. The result is how many sets of parameters the
     means are of, the first copy included; it is kept in the dictionary as `.n`.
@@ -112,7 +124,8 @@ def avgparms(x: Value) -> Value:
     means, own, n = _averaged(m, rest[0], "avgparms")
     with torch.no_grad():
         new = {
-            key: means[key] + (value.to(means[key]) - means[key]) / (n + 1) for key, value in own.items()
+            key: means[key] + (value.to(means[key]) - means[key]) / (n + 1)
+            for key, value in own.items()
         }  # all fit, or none is set
         for key, value in new.items():
             if value.shape == means[key].shape:
@@ -126,14 +139,22 @@ def avgparms(x: Value) -> Value:
 def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
     """The means in a dictionary, the parameters of the module that have one there, and the number of averages."""
     means: dict[str, Any] = h.get()
-    own = {name: param.detach() for name, param in m.named_parameters() if means.get(name) is not None}
+    own = {
+        name: param.detach() for name, param in m.named_parameters() if means.get(name) is not None
+    }
     if not own:
         raise CallError(call, "no parameter in the dictionary", says=("dictionary",))
     return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
 
 
-@api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell", target="torch.optim.swa_utils.get_ema_avg_fn",
-     effect="changes")
+@api(
+    "emaparms",
+    "emaparms(m;dict;decay)",
+    held=True,
+    since="kshell",
+    target="torch.optim.swa_utils.get_ema_avg_fn",
+    effect="changes",
+)
 def emaparms(x: Value) -> Value:
     """Update the exponential moving averages (EMA) of a module's parameters in a dictionary: each becomes
     decay*average + (1-decay)*parameter. The result is how many sets of parameters the averages are of, the first copy
@@ -162,10 +183,14 @@ def emaparms(x: Value) -> Value:
         if means[k].shape != value.shape:
             raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(value.shape)}")
         if not means[k].is_floating_point():
-            raise QError(f"emaparms: {k} is {dtype_name(means[k].dtype)}, expecting a floating-point type")
+            raise QError(
+                f"emaparms: {k} is {dtype_name(means[k].dtype)}, expecting a floating-point type"
+            )
     with torch.no_grad():
         for group in _alike(means, own):
-            torch._foreach_lerp_([means[k] for k in group], [own[k].to(means[k]) for k in group], 1 - float(decay))
+            torch._foreach_lerp_(
+                [means[k] for k in group], [own[k].to(means[k]) for k in group], 1 - float(decay)
+            )
     means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
     return int(n) + 1
 
@@ -187,7 +212,13 @@ def _norms(m: Any) -> dict[str, Any]:
     }
 
 
-@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", target="torch.optim.swa_utils.update_bn", effect="changes")
+@api(
+    "batchnorm",
+    "batchnorm m",
+    "batchnorm(m;dict)",
+    target="torch.optim.swa_utils.update_bn",
+    effect="changes",
+)
 def batchnorm(x: Value) -> Value:
     """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
     momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta
@@ -214,7 +245,9 @@ def batchnorm(x: Value) -> Value:
             finally:
                 for key, value in norms.items():
                     value.momentum = momenta[key]
-    return symdict(list(momenta), [math.nan if value is None else value for value in momenta.values()])
+    return symdict(
+        list(momenta), [math.nan if value is None else value for value in momenta.values()]
+    )
 
 
 def _pass(h: ModelHandle) -> None:

@@ -27,10 +27,22 @@ from kshell.values.base.core import Dict, List, Value, seq_items
 def gather(given: Sequence[Value], m: Any, call: str) -> Any:
     """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
     parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
-    if parts and all(x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts):
-        return {key: value for x in parts for key, value in (
-            x.get().items() if x.__class__ is DictHandle else
-            zip(names_of(x.k) or (), (inputs_of(item, m, call)[0] for item in seq_items(x.v)), strict=True))}
+    if parts and all(
+        x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts
+    ):
+        return {
+            key: value
+            for x in parts
+            for key, value in (
+                x.get().items()
+                if x.__class__ is DictHandle
+                else zip(
+                    names_of(x.k) or (),
+                    (inputs_of(item, m, call)[0] for item in seq_items(x.v)),
+                    strict=True,
+                )
+            )
+        }
     if len(given) == 1:
         x = given[0]
         if is_empty(x):
@@ -64,7 +76,9 @@ def assign(model: Model, test: bool, x: Any, y: Any) -> int:
 def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
     """New inputs and, if given, targets."""
     if len(given) > 3:
-        raise QError(f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given")
+        raise QError(
+            f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given"
+        )
     x = gather(given[1:2], model.module, call)
     y = gather(given[2:3], model.module, call)
     return assign(model, test, x, y)
@@ -94,7 +108,9 @@ def _order(model: Model, data: Data) -> Any:
     if s["tasks"] < 2:
         return torch.randperm(data.n, device=device)
     if data.generator is None:
-        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(long_of(s["shuffleseed"]))
+        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(
+            long_of(s["shuffleseed"])
+        )
     return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
 
 
@@ -106,8 +122,13 @@ def _replaced(part: Any, order: Any) -> Any:
     if part is None:
         return None
     moved = reordered(parts_of(part), order)
-    return dict(zip(part, moved, strict=True)) if isinstance(part, dict) else moved if isinstance(part, list) \
+    return (
+        dict(zip(part, moved, strict=True))
+        if isinstance(part, dict)
+        else moved
+        if isinstance(part, list)
         else moved[0]
+    )
 
 
 def shuffle(model: Model) -> None:
@@ -140,7 +161,9 @@ def next_batch(model: Model, test: bool) -> bool:
     w = min(s["batchsize"] or data.n, data.n)
     for tensor in data.tensors():
         if not whole_of(tensor).dim():
-            raise CallError("testbatch" if test else "batch", "tensor has no dimensions", says=("tensor",))
+            raise CallError(
+                "testbatch" if test else "batch", "tensor has no dimensions", says=("tensor",)
+            )
         show_part(tensor, i * w, min(w, data.n - i * w))
     data.batch = i
     return True

@@ -61,7 +61,9 @@ def limit_of(where: str, x: Value) -> float:
     number = number_of(x)
     limit = math.nan if number is None or number == NULL_J.v else float(number)
     if not limit >= 0:
-        raise QError(f"{where} is {'null' if math.isnan(limit) else f'{limit:g}'}, expecting zero or above")
+        raise QError(
+            f"{where} is {'null' if math.isnan(limit) else f'{limit:g}'}, expecting zero or above"
+        )
     return limit
 
 
@@ -86,18 +88,31 @@ def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[
     h = handle(args[0]) if args else None
     if h is None:
         name, _, at = call.partition(" ")
-        raise CallError(name, f"expects tensor(s), module, model or optimizer as 1st of 2{rest} args", at=at)
+        raise CallError(
+            name, f"expects tensor(s), module, model or optimizer as 1st of 2{rest} args", at=at
+        )
     if not 2 <= len(args) <= most:
         raise QError(f"{call}: expects 2{rest} args, given {len(args)}")
     limit = number_of(args[1])
     if limit is None:
-        raise QError(f"{call}: 2nd arg, max {'value' if most == 2 else 'norm'}, is {kname(args[1])}, expecting "
-                     "long/double")
+        raise QError(
+            f"{call}: 2nd arg, max {'value' if most == 2 else 'norm'}, is {kname(args[1])}, expecting "
+            "long/double"
+        )
     return h, args[2:], limit_of(f"{call}: max {'value' if most == 2 else 'norm'}", args[1])
 
 
-@api("clip", "clip(ptr;max)", "clip(ptr;max;exponent)", "clip(ptr;max;groupflag)", "clip(ptr;max;exponent;groupflag)",
-     "clip model", held=True, target="torch.nn.utils.clip_grad_norm_", effect="changes")
+@api(
+    "clip",
+    "clip(ptr;max)",
+    "clip(ptr;max;exponent)",
+    "clip(ptr;max;groupflag)",
+    "clip(ptr;max;exponent;groupflag)",
+    "clip model",
+    held=True,
+    target="torch.nn.utils.clip_grad_norm_",
+    effect="changes",
+)
 def clip(x: Value) -> Value:
     """Scale gradients down so that their norm is at most a limit; the norm before is the result.
 
@@ -121,14 +136,20 @@ def clip(x: Value) -> Value:
     if len(rest) == 1:
         number, flag = number_of(rest[0]), flag_of(rest[0])
         if number is None and flag is None:
-            raise QError(f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}")
+            raise QError(
+                f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}"
+            )
         exponent, groups = (
-            (exponent, bool(flag)) if number is None else (limit_of(f"{call}: exponent", rest[0]), groups)
+            (exponent, bool(flag))
+            if number is None
+            else (limit_of(f"{call}: exponent", rest[0]), groups)
         )
     elif rest:
         number, flag = number_of(rest[0]), flag_of(rest[1])
         if number is None:
-            raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
+            raise QError(
+                f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double"
+            )
         if flag is None:
             raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
         exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
@@ -138,7 +159,9 @@ def clip(x: Value) -> Value:
     return _number(_by_norm(_tensors(h, call), most, exponent))
 
 
-@api("clipv", "clipv(ptr;max)", held=True, target="torch.nn.utils.clip_grad_value_", effect="changes")
+@api(
+    "clipv", "clipv(ptr;max)", held=True, target="torch.nn.utils.clip_grad_value_", effect="changes"
+)
 def clipv(x: Value) -> Value:
     """Clip each gradient to the range from -max to max; the result is 0n.
 

@@ -33,11 +33,33 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.func.autocast import cast_name
 from kshell.kapi.module.api import every_option
-from kshell.kapi.train.batches import assign, begin, define, gather, next_batch, reorder, restore, shuffle
+from kshell.kapi.train.batches import (
+    assign,
+    begin,
+    define,
+    gather,
+    next_batch,
+    reorder,
+    restore,
+    shuffle,
+)
 from kshell.kapi.train.clip import limit_of
 from kshell.kapi.train.model import Model, Settings, parts_of, shown
 from kshell.values.base.build import collapse, floats, symdict
-from kshell.values.base.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Dict,
+    List,
+    Sym,
+    Value,
+    Vec,
+    is_list,
+    long,
+    seq_items,
+    sym,
+    sym_vec,
+)
 from kshell.values.base.synonyms import plain
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
@@ -51,7 +73,9 @@ def _whole(name: str, x: Value, least: int) -> int:
     if number is None:
         raise QError(f"{name}: expects one long integer, given {kname(x)}")
     if number < least:
-        raise QError(f"{name}: cannot be less than {'zero' if not least else 'one'}, given {long(number)}")
+        raise QError(
+            f"{name}: cannot be less than {'zero' if not least else 'one'}, given {long(number)}"
+        )
     return number
 
 
@@ -75,9 +99,17 @@ def _metrics(name: str, x: Value) -> Value:
 def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
     """A number and a second one, which may be left out."""
     number = number_of(x)
-    numbers = [number] if number is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
+    numbers = (
+        [number]
+        if number is not None
+        else [number_of(i) for i in seq_items(x)]
+        if is_list(x)
+        else [None]
+    )
     if any(i is None for i in numbers) or not 1 <= len(numbers) <= 2:
-        raise CallError(name, expecting="1-2 numbers", given=kname(x) if number is None else str(len(numbers)))
+        raise CallError(
+            name, expecting="1-2 numbers", given=kname(x) if number is None else str(len(numbers))
+        )
     return numbers[0], numbers[1] if len(numbers) == 2 else second
 
 
@@ -109,16 +141,26 @@ def _gradscale(name: str, x: Value) -> Value:
         return NIL
     scale, since = _one_or_two(name, x, 0)
     if not 0 < scale < math.inf or not 0 <= since < 1 << 31:
-        raise QError(f"{name}: expecting a finite scale above zero, given {scale:g}" if 0 <= since < 1 << 31 else
-                     f"{name}: expecting a count of steps, given {since:g}")
+        raise QError(
+            f"{name}: expecting a finite scale above zero, given {scale:g}"
+            if 0 <= since < 1 << 31
+            else f"{name}: expecting a count of steps, given {since:g}"
+        )
     return floats([scale, since])
 
 
 _READ: dict[str, Callable[[str, Value], Value]] = {
-    "batchsize": lambda name, x: _whole(name, x, 0), "task": lambda name, x: _whole(name, x, 0),
-    "tasks": lambda name, x: _whole(name, x, 1), "shuffleseed": lambda name, x: long(_whole(name, x, NULL_J.v)),
-    "metrics": _metrics, "clipnorm": _clipnorm, "clipvalue": _clipvalue,
-    "accumulate": lambda name, x: _whole(name, x, 1), "autocast": _autocast, "gradscale": _gradscale}
+    "batchsize": lambda name, x: _whole(name, x, 0),
+    "task": lambda name, x: _whole(name, x, 0),
+    "tasks": lambda name, x: _whole(name, x, 1),
+    "shuffleseed": lambda name, x: long(_whole(name, x, NULL_J.v)),
+    "metrics": _metrics,
+    "clipnorm": _clipnorm,
+    "clipvalue": _clipvalue,
+    "accumulate": lambda name, x: _whole(name, x, 1),
+    "autocast": _autocast,
+    "gradscale": _gradscale,
+}
 
 
 # words that are no settings of a model, and where they belong
@@ -133,16 +175,21 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     new = dict(old)
     for name, value in zip(names, values, strict=True):
         if name not in old:
-            error = CallError(name, "not set for evaluation") if test and name in model.train else \
-                unknown(f"unrecognized {call} setting: ", name, old)
+            error = (
+                CallError(name, "not set for evaluation")
+                if test and name in model.train
+                else unknown(f"unrecognized {call} setting: ", name, old)
+            )
             error.hint = _ELSEWHERE.get(plain(name), error.hint)
             raise error
         new[name] = _READ.get(name, _flag)(name, value)
         if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
             new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL
     if new["task"] >= new["tasks"]:
-        raise QError(f"{call}: task {new['task']} implies at least {new['task'] + 1} tasks, but only {new['tasks']} "
-                     "defined")
+        raise QError(
+            f"{call}: task {new['task']} implies at least {new['task'] + 1} tasks, but only {new['tasks']} "
+            "defined"
+        )
     if new["tasks"] > 1 and not new["batchsize"]:
         raise CallError(call, f"zero batchsize incompatible with {new['tasks']} tasks")
     if not {"batchsize", "droplast"}.isdisjoint(names):  # other batches: the next one is the first
@@ -177,7 +224,9 @@ def _setup(x: Value, test: bool) -> Value:
         if len(args) == 2:
             return _get_options(settings, [name], call)[0]
         if len(args) > 3:
-            raise QError(f"{name}: expecting 3 args, (model; setting; value), {len(args)} arg(s) supplied")
+            raise QError(
+                f"{name}: expecting 3 args, (model; setting; value), {len(args)} arg(s) supplied"
+            )
         _set_options(model, test, [name], [args[2]])
         return NIL
     if setting.__class__ is Dict and len(args) == 2:
@@ -195,7 +244,9 @@ def _setup(x: Value, test: bool) -> Value:
         if len(args) == 2:
             return symdict(names, _get_options(settings, names, call))
         if len(args) > 3:
-            raise QError(f"{call}: given symbols, expecting 3rd argument of values, but given {len(args)} args")
+            raise QError(
+                f"{call}: given symbols, expecting 3rd argument of values, but given {len(args)} args"
+            )
         values = args[2]
         if not is_list(values):
             raise CallError(call, f"unable to set values from {kname(values)}")
@@ -206,8 +257,18 @@ def _setup(x: Value, test: bool) -> Value:
     return define(model, args, test, call)
 
 
-@api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)", "train(m;pairs)",
-     "train(m;inputs[;targets])", held=True, effect="reads1")
+@api(
+    "train",
+    "train m",
+    "train(m;flag)",
+    "train(m;names)",
+    "train(m;names;values)",
+    "train(m;dict)",
+    "train(m;pairs)",
+    "train(m;inputs[;targets])",
+    held=True,
+    effect="reads1",
+)
 def train(x: Value) -> Value:
     """Read or set a model's options for training, or give its training data: the result is the number of batches.
 
@@ -228,8 +289,18 @@ def train(x: Value) -> Value:
     return _setup(x, False)
 
 
-@api("test", "test m", "test(m;flag)", "test(m;names)", "test(m;names;values)", "test(m;dict)", "test(m;pairs)",
-     "test(m;inputs[;targets])", held=True, effect="reads1")
+@api(
+    "test",
+    "test m",
+    "test(m;flag)",
+    "test(m;names)",
+    "test(m;names;values)",
+    "test(m;dict)",
+    "test(m;pairs)",
+    "test(m;inputs[;targets])",
+    held=True,
+    effect="reads1",
+)
 def test(x: Value) -> Value:
     """Read or set a model's options for testing, or give its test data: the result is the number of batches.
 
@@ -306,11 +377,21 @@ _TWINS = {"train": "test"}
 _CALL = re.compile(r"\b\w+(?=\(m| m)")
 
 
-def both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms: str, doc: str, test_doc: str,
-          example: str, effect: str = "reads1", **fields: Any) -> None:
+def both(
+    name: str,
+    other: str,
+    run: Callable[[Value, bool, str], Value],
+    forms: str,
+    doc: str,
+    test_doc: str,
+    example: str,
+    effect: str = "reads1",
+    **fields: Any,
+) -> None:
     """Register a function of the training data and its twin of the test data, whose example has the twins' names."""
     _TWINS[name] = other
     for call, flag, text in ((name, False, doc), (other, True, test_doc)):
+
         def fn(x: Value, call: str = call, flag: bool = flag) -> Value:
             return run(x, flag, call)
 
@@ -320,22 +401,47 @@ def both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms:
 
 
 _M = "q)m:model(module`identity;loss`mse;opt`sgd)\n"
-both("data", "testdata", _data, " m|(m;inputs[;targets])",
-      "The training data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
-      "The test data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
-      _M + "q)data(m;1 2 3;10 11 12)\n1\nq)data m\n1  2  3 \n10 11 12", held=True)
-both("input", "testinput", lambda x, test, call: _side(x, test, False, call), " m|(m;x;..)",
-      "The training inputs of a model as a handle on the same tensors, or give them: the number of batches.",
-      "The test inputs of a model as a handle on the same tensors, or give them: the number of batches.",
-      _M + "q)input(m;til 5)\n1\nq)return input m\n0 1 2 3 4", held=True)
-both("target", "testtarget", lambda x, test, call: _side(x, test, True, call), " m|(m;y;..)",
-      "The training targets of a model as a handle on the same tensors, or give them: the number of batches.",
-      "The test targets of a model as a handle on the same tensors, or give them: the number of batches.",
-      _M + "q)target(m;til 5)\n1\nq)return target m\n0 1 2 3 4", held=True)
-both("datasize", "testsize", _size, " m",
-      "The number of training inputs of a model; while batches are shown, of those in the batch.",
-      "The number of test inputs of a model; while batches are shown, of those in the batch.",
-      _M + "q)data(m;til 5);\nq)datasize m\n5")
+# fmt: off  # a table
+both(
+    "data",
+    "testdata",
+    _data,
+    " m|(m;inputs[;targets])",
+    "The training data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+    "The test data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+    _M + "q)data(m;1 2 3;10 11 12)\n1\nq)data m\n1  2  3 \n10 11 12",
+    held=True,
+)
+both(
+    "input",
+    "testinput",
+    lambda x, test, call: _side(x, test, False, call),
+    " m|(m;x;..)",
+    "The training inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+    "The test inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+    _M + "q)input(m;til 5)\n1\nq)return input m\n0 1 2 3 4",
+    held=True,
+)
+both(
+    "target",
+    "testtarget",
+    lambda x, test, call: _side(x, test, True, call),
+    " m|(m;y;..)",
+    "The training targets of a model as a handle on the same tensors, or give them: the number of batches.",
+    "The test targets of a model as a handle on the same tensors, or give them: the number of batches.",
+    _M + "q)target(m;til 5)\n1\nq)return target m\n0 1 2 3 4",
+    held=True,
+)
+both(
+    "datasize",
+    "testsize",
+    _size,
+    " m",
+    "The number of training inputs of a model; while batches are shown, of those in the batch.",
+    "The number of test inputs of a model; while batches are shown, of those in the batch.",
+    _M + "q)data(m;til 5);\nq)datasize m\n5",
+)
+# fmt: on
 
 
 # ------------------------------------------------------------------ batches
@@ -377,10 +483,17 @@ def testrestore(x: Value) -> Value:
     return restore(_model_of(x, "testrestore").testdata)
 
 
-both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
-      "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
-      "Begin a model's test data anew; the result is the number of batches.",
-      _M + "q)batchinit m\n-1", held=True, effect="changes")
+both(
+    "batchinit",
+    "testinit",
+    lambda x, test, call: begin(_model_of(x, call), test),
+    " m",
+    "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
+    "Begin a model's test data anew; the result is the number of batches.",
+    _M + "q)batchinit m\n-1",
+    held=True,
+    effect="changes",
+)
 
 
 @behaviour("shuffle", ModelHandle)

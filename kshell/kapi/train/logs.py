@@ -75,18 +75,36 @@ def _by_hand(log: Log | None, given: list[Value]) -> None:
         raise CallError("logto", expected="the number of a step", given=kname(given[0]))
     d = given[-1]
     names = names_of(d.k)
-    values = {} if names is None else {name: _number(item) for name, item in zip(names, seq_items(d.v), strict=True)}
+    values = (
+        {}
+        if names is None
+        else {name: _number(item) for name, item in zip(names, seq_items(d.v), strict=True)}
+    )
     wrong = [key for key, value in values.items() if value is None]
     if not values or wrong:
-        raise CallError("logto", "expected a dictionary of names and numbers" + (
-               f", {wrong[0]} is not a number" if wrong else ""))
+        raise CallError(
+            "logto",
+            "expected a dictionary of names and numbers"
+            + (f", {wrong[0]} is not a number" if wrong else ""),
+        )
     if log is None:
         raise CallError("logto", "there is no log: logto`:folder begins one")
     log.add("", {key: value for key, value in values.items() if value is not None}, step)
 
 
-@api("logto", "logto`:folder", "logto`:file.jsonl", "logto dict", "logto(step;dict)", "logto[]", "logto 0b", held=True,
-     since="kshell", target="torch.utils.tensorboard.SummaryWriter", effect="changes")
+@api(
+    "logto",
+    "logto`:folder",
+    "logto`:file.jsonl",
+    "logto dict",
+    "logto(step;dict)",
+    "logto[]",
+    "logto 0b",
+    held=True,
+    since="kshell",
+    target="torch.utils.tensorboard.SummaryWriter",
+    effect="changes",
+)
 def logto(x: Value) -> Value:
     """Keep metrics in files: from now on each `run` and `testrun` adds a record of its loss, accuracy, matches and
     batchloss, so far as the model's options ask for them; a dictionary adds one by hand, of the next step or of that
@@ -120,7 +138,9 @@ def logto(x: Value) -> Value:
             session.log = None
         return NIL
     if len(args) != 1 or x.__class__ not in (Sym, Vec):
-        raise CallError("logto", expected="a file symbol or a dictionary of numbers", given=kname(x))
+        raise CallError(
+            "logto", expected="a file symbol or a dictionary of numbers", given=kname(x)
+        )
     path = path_of(x, "logto")
     log_file = Log(path)
     if log is not None:

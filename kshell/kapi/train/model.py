@@ -69,7 +69,13 @@ def parts_of(part: Any) -> list[Any]:
     """The tensors of one side of the data."""
     if part is None:
         return []
-    return list(part.values()) if isinstance(part, dict) else list(part) if isinstance(part, list) else [part]
+    return (
+        list(part.values())
+        if isinstance(part, dict)
+        else list(part)
+        if isinstance(part, list)
+        else [part]
+    )
 
 
 class Model:
@@ -102,8 +108,11 @@ class Model:
         module has these names."""
         x = self.data_of(test).x
         tensors = brought(parts_of(x), self.module)
-        return Inputs((), dict(zip(x, tensors, strict=True))) if isinstance(x, dict) and by_name(self.module, x) \
+        return (
+            Inputs((), dict(zip(x, tensors, strict=True)))
+            if isinstance(x, dict) and by_name(self.module, x)
             else tensors
+        )
 
     def targets(self, test: bool = False) -> list[Any]:
         """The stored target tensors of training, or of testing, on the module's device."""
@@ -127,8 +136,15 @@ def _part(h: Value) -> str | None:
     return next((name for cls, name in _PARTS if isinstance(h, cls)), None)
 
 
-@api("model", "model(module;loss;optimizer)", "model m", "model(m;flag)", "model(m;part;..)", held=True,
-     effect="reads1")
+@api(
+    "model",
+    "model(module;loss;optimizer)",
+    "model m",
+    "model(m;flag)",
+    "model(m;part;..)",
+    held=True,
+    effect="reads1",
+)
 def model(x: Value) -> Value:
     """Make a model of a module, a loss and an optimizer, in any order; get its definition; replace parts of it.
 
@@ -172,7 +188,13 @@ def _parts(given: list[Value], start: int) -> dict[str, Any]:
         handle(h)
         name = _part(h)
         if name is None:
-            raise CallError("model", f"{kname(h)}", at=f"arg[{k + start}] unrecognized", given=SAID, expected=UNSAID)
+            raise CallError(
+                "model",
+                f"{kname(h)}",
+                at=f"arg[{k + start}] unrecognized",
+                given=SAID,
+                expected=UNSAID,
+            )
         if name in parts:
             raise QError(f"model: more than one {name} given")
         parts[name] = h.obj
@@ -190,9 +212,18 @@ def _release(h: ModelHandle) -> None:
 def describe(m: Model, every: bool, state: bool) -> Dict:
     """The definition or, with `state`, the state of a model: that of each part, and its options."""
     names = ["module", "loss", "optimizer", "train", "test"]
-    return Dict(sym_vec(names), List([definition(m.module, every, state), losses.definition(m.loss, every),
-                                      optimizer_definition(m.optimizer, every, state), shown(m.train, every),
-                                      shown(m.test, every)]))
+    return Dict(
+        sym_vec(names),
+        List(
+            [
+                definition(m.module, every, state),
+                losses.definition(m.loss, every),
+                optimizer_definition(m.optimizer, every, state),
+                shown(m.train, every),
+                shown(m.test, every),
+            ]
+        ),
+    )
 
 
 def _view(cls: type[KHandle], obj: Any) -> Any:
@@ -229,7 +260,14 @@ def _state(h: ModelHandle, every: bool) -> Value:
 @behaviour("holds", ModelHandle)
 def _holds(h: ModelHandle) -> list[Any]:
     m = h.obj
-    return [m, m.loss, m.optimizer, *m.module.modules(), *m.module.parameters(), *m.module.buffers()]
+    return [
+        m,
+        m.loss,
+        m.optimizer,
+        *m.module.modules(),
+        *m.module.parameters(),
+        *m.module.buffers(),
+    ]
 
 
 @behaviour("tensors", ModelHandle)
@@ -252,7 +290,11 @@ def _counts(m: Model) -> tuple[int, int, int]:
     """Tensors, elements and bytes of a model: those of module and loss, and of the optimizer's state."""
     tensors = [*tensors_of_module(m.module), *tensors_of_module(m.loss)]
     state = counts(m.optimizer)
-    return len(tensors) + state[0], sum(map(elements_of, tensors)) + state[1], sum(map(bytes_of, tensors)) + state[2]
+    return (
+        len(tensors) + state[0],
+        sum(map(elements_of, tensors)) + state[1],
+        sum(map(bytes_of, tensors)) + state[2],
+    )
 
 
 counted(ModelHandle, _counts)
@@ -303,7 +345,9 @@ def _backward(h: ModelHandle, *rest: Value) -> Value:
     """Forward, loss and backward for given or stored inputs and targets; gradients add up. The loss is the result."""
     m: Model = h.obj
     if len(rest) > 2:
-        raise QError(f"backward: up to 3 args expected, (model;inputs;targets) but {len(rest) + 1} given")
+        raise QError(
+            f"backward: up to 3 args expected, (model;inputs;targets) but {len(rest) + 1} given"
+        )
     try:
         inputs = inputs_with_names(rest[:1], m.module, m.module, "backward") if rest else m.inputs()
         targets = inputs_of(rest[1], m.module, "backward") if len(rest) > 1 else m.targets()

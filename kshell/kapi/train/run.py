@@ -22,7 +22,14 @@ from kshell.kapi.base.live_optimizers import stepped
 from kshell.kapi.func.autocast import Scaler
 from kshell.kapi.loss import losses
 from kshell.kapi.module.api import beside, brought
-from kshell.kapi.module.forward import calculate, flat, in_mode, inputs_of, inputs_with_names, with_gradients
+from kshell.kapi.module.forward import (
+    calculate,
+    flat,
+    in_mode,
+    inputs_of,
+    inputs_with_names,
+    with_gradients,
+)
 from kshell.kapi.module.named_inputs import Inputs, by_name
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.tensor.gradients import drop_gradient
@@ -77,7 +84,9 @@ class _Record:
         if self.rest:
             self._add(out, targets)
 
-    def note(self, batches: Sequence[tuple[list[Any], list[Any]]], made: Sequence[tuple[Any, Any]]) -> None:
+    def note(
+        self, batches: Sequence[tuple[list[Any], list[Any]]], made: Sequence[tuple[Any, Any]]
+    ) -> None:
         """Keep what the metrics need of some batches with their outputs and losses."""
         for (_, targets), (out, loss) in zip(batches, made, strict=True):
             self.add(out, targets, loss)
@@ -97,9 +106,13 @@ class _Record:
                     kept.append(guess)
                 elif len(targets) != 1:
                     raise QError(f"unable to calculate matches from {len(targets)} target(s)")
-                elif targets[0].shape != guess.shape:  # else each target would be compared with every prediction
-                    raise QError(f"unable to calculate matches: size of targets is {list(targets[0].shape)}, that of "
-                                 f"predictions {list(guess.shape)}")
+                elif (
+                    targets[0].shape != guess.shape
+                ):  # else each target would be compared with every prediction
+                    raise QError(
+                        f"unable to calculate matches: size of targets is {list(targets[0].shape)}, that of "
+                        f"predictions {list(guess.shape)}"
+                    )
                 else:
                     kept.append(targets[0].eq(guess).sum())
                     self.seen += targets[0].numel()
@@ -107,7 +120,7 @@ class _Record:
     def so_far(self, last: Any) -> dict[str, float]:
         """The metrics that a progress line shows: the loss of the last batch, and the accuracy, if it is asked for."""
         metrics = {"loss": float(last)}
-        new = self.kept.get("matches", [])[self._counted:]
+        new = self.kept.get("matches", [])[self._counted :]
         if new:
             self._good += int(torch.stack(new).sum())
             self._counted += len(new)
@@ -138,8 +151,11 @@ class _Record:
             return _joined(kept).sum().double() / len(kept)
         if name in ("accuracy", "matches"):
             good = torch.stack(kept).sum()
-            return 100 * good.double() / self.seen if name == "accuracy" else \
-                torch.stack((good, torch.tensor(self.seen, device=good.device)))
+            return (
+                100 * good.double() / self.seen
+                if name == "accuracy"
+                else torch.stack((good, torch.tensor(self.seen, device=good.device)))
+            )
         return _joined(kept)
 
     def result(self, s: Settings) -> Value:
@@ -185,7 +201,9 @@ def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> Non
         return
     if parallel.around.together(model.module, grad):
         updates = [("batches of an update", str(s["accumulate"]))] if grad else []
-        parallel.meet.meet(call, parallel.meet.told(("numbers of batches", str(_batches(data, s))), *updates))
+        parallel.meet.meet(
+            call, parallel.meet.told(("numbers of batches", str(_batches(data, s))), *updates)
+        )
 
 
 def _batches(data: Data, s: Settings) -> int:
@@ -216,7 +234,11 @@ def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
 
 def carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
     """The inputs with the hidden state of the batch before, without its graph."""
-    return inputs if out is None or not s["hidden"] else [inputs[0], *(t.detach() for t in flat(out)[1:])]
+    return (
+        inputs
+        if out is None or not s["hidden"]
+        else [inputs[0], *(t.detach() for t in flat(out)[1:])]
+    )
 
 
 Batch = tuple[list[Any], list[Any]]
@@ -232,18 +254,26 @@ class _Trainer:
         o = self.o = model.optimizer
         self.model, self.parameters, self.call = model, o.parameters(), call
         self.finite = bool(s["stopnan"])
-        self.done = self.total = 0  # batches before the next update, and all of them, 0 if there is but one
+        self.done = self.total = (
+            0  # batches before the next update, and all of them, 0 if there is but one
+        )
         self.forward = _calculator(model.module)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
         self.closure = o.record.closure
         if o.abilities.gathers:
-            raise CallError(call, f"{o.entry.name} optimizer takes losses by layer, not that of a model",
-                            says=(o.entry.name, "optimizer", "model"))
+            raise CallError(
+                call,
+                f"{o.entry.name} optimizer takes losses by layer, not that of a model",
+                says=(o.entry.name, "optimizer", "model"),
+            )
         self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
         if self.scaler is not None and self.closure:
-            raise CallError(call, f"{o.entry.name} optimizer cannot step with gradscale",
-                            says=(o.entry.name, "optimizer"))
+            raise CallError(
+                call,
+                f"{o.entry.name} optimizer cannot step with gradscale",
+                says=(o.entry.name, "optimizer"),
+            )
 
     def _calculate(self, inputs: list[Any], targets: list[Any]) -> tuple[Any, Any]:
         """The output for a batch, and its loss."""
@@ -277,7 +307,9 @@ class _Trainer:
             clip_model(self.model)
         return results
 
-    def update(self, batches: Sequence[Batch], out: Any = None, note: Note | None = None) -> list[tuple[Any, Any]]:
+    def update(
+        self, batches: Sequence[Batch], out: Any = None, note: Note | None = None
+    ) -> list[tuple[Any, Any]]:
         """One step. The output of each batch, and its loss before the step, are the result; `note` gets the batches
         and these, before the step where that can be, so that what it refuses changes no parameter."""
         if not self.closure:
@@ -357,10 +389,16 @@ def _test(model: Model) -> Value:
     def loop() -> None:
         output: Any = None
         work = _task("testrun", model.testdata, s)
-        for done, (inputs, targets) in enumerate(batches_of("testrun", model.testdata, s, model.module)):
+        for done, (inputs, targets) in enumerate(
+            batches_of("testrun", model.testdata, s, model.module)
+        ):
             with cast():
                 output = forward(model.module, carried(inputs, output, s))
-                loss = None if record.loss is None else losses.calculate(model.loss, [flat(output)[0], *targets])
+                loss = (
+                    None
+                    if record.loss is None
+                    else losses.calculate(model.loss, [flat(output)[0], *targets])
+                )
             record.add(output, targets, loss)
             if clock() >= work.line.due:
                 work.tell(done + 1, None if loss is None else partial(record.so_far, loss))
@@ -376,7 +414,9 @@ def _run(x: Value, test: bool, call: str) -> Value:
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
-        raise QError(f"{call}: model expected as 1st argument, given {kname(args[0] if args else x)}")
+        raise QError(
+            f"{call}: model expected as 1st argument, given {kname(args[0] if args else x)}"
+        )
     model: Model = h.obj
     try:
         return _ran(model, args, test, call)
@@ -388,8 +428,11 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     if len(given) == 1:
         if model.data_of(test).n < 0:
             kind, setup = ("test", "test") if test else ("training", "train")
-            raise CallError(call, f"the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
-                            f"{call}(m;inputs;targets)")
+            raise CallError(
+                call,
+                f"the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
+                f"{call}(m;inputs;targets)",
+            )
         return _test(model) if test else _train(model)
     old = model.data_of(test)
     try:
@@ -400,12 +443,18 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
         raise
 
 
-both("run", "testrun", _run, " m|(m;inputs;targets)",
-      "Train a model for one pass over its training data, or over data given here; the result is its metrics.",
-      "Test a model on its test data, or on data given here; the result is its metrics.",
-      "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
-      "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
-      "loss     | -9\nbatchloss| 8", effect="changes")
+both(
+    "run",
+    "testrun",
+    _run,
+    " m|(m;inputs;targets)",
+    "Train a model for one pass over its training data, or over data given here; the result is its metrics.",
+    "Test a model on its test data, or on data given here; the result is its metrics.",
+    "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
+    "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
+    "loss     | -9\nbatchloss| 8",
+    effect="changes",
+)
 
 
 @api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True, effect="changes")
@@ -421,14 +470,21 @@ def backstep(x: Value) -> Value:
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
-        raise QError(f"backstep: model expected as 1st argument, given {kname(args[0] if args else x)}")
+        raise QError(
+            f"backstep: model expected as 1st argument, given {kname(args[0] if args else x)}"
+        )
     model: Model = h.obj
     if len(args) not in (1, 3):
         raise QError(f"backstep expecting (model;inputs;targets), but {len(args)} args given")
     try:
-        inputs = inputs_with_names(args[1:2], model.module, model.module, "backstep") if len(args) == 3 \
+        inputs = (
+            inputs_with_names(args[1:2], model.module, model.module, "backstep")
+            if len(args) == 3
             else model.inputs()
-        targets = inputs_of(args[2], model.module, "backstep") if len(args) == 3 else model.targets()
+        )
+        targets = (
+            inputs_of(args[2], model.module, "backstep") if len(args) == 3 else model.targets()
+        )
         trainer, data = _Trainer(model, "backstep"), model.data
         before = data.hidden if len(args) == 1 else None
         try:

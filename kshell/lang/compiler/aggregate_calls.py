@@ -21,7 +21,11 @@ AGGREGATES: dict[str, Callable[..., Value | None]] = {}
 def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
     """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
     what verbs make of them row by row."""
-    if not isinstance(node, N.Apply) or not isinstance(node.f, N.Name) or node.f.name not in AGGREGATES:
+    if (
+        not isinstance(node, N.Apply)
+        or not isinstance(node.f, N.Name)
+        or node.f.name not in AGGREGATES
+    ):
         return None
     if len(node.args) + 1 != AGGREGATES[node.f.name].__code__.co_argcount:
         return None

@@ -44,12 +44,15 @@ class AssignmentMixin:
         def verb_name(self, entry: registry.Entry, n: int) -> str: ...
         def assign_pattern(self, node: Any, target: Any, value: E) -> E: ...
 
-
     def _Assign(self, node: Any) -> E:
         t = node.target
         if isinstance(t, N.Name):
             return self.assign_name(node, t.name)
-        if isinstance(t, N.Apply) and isinstance(t.f, N.Name) and not (t.f.name == "flip" and self.is_word("flip")):
+        if (
+            isinstance(t, N.Apply)
+            and isinstance(t.f, N.Name)
+            and not (t.f.name == "flip" and self.is_word("flip"))
+        ):
             return self.assign_indexed(node)
         if isinstance(t, N.Elided) or not (node.op is None or node.op == "::"):
             raise self.error("assign", node)
@@ -75,12 +78,16 @@ class AssignmentMixin:
             old, v = self.eval_many([node.target, node.value])
             e = E(f"_append({self.mark(node)}{old.s},{v.s})", None, impure=True)
         else:
-            e = self.expr(N.Apply(node.op, [node.target, node.value], node.start, node.end, node.at))
+            e = self.expr(
+                N.Apply(node.op, [node.target, node.value], node.start, node.end, node.at)
+            )
         return self.put(name, e, node)
 
     def op_global(self, node: Any, name: str) -> E:
         """`g+:v` of a global, which need not exist."""
-        entry = registry.find("verb", node.op.glyph if isinstance(node.op, N.Verb) else node.op.name)
+        entry = registry.find(
+            "verb", node.op.glyph if isinstance(node.op, N.Verb) else node.op.name
+        )
         if entry is None or 2 not in entry.fns:
             raise self.error("assign", node)
         v = self.expr(node.value)
@@ -118,9 +125,11 @@ class AssignmentMixin:
         *path, v = values
         v = self.simple(v)
         old = self.variable(t.f)
-        where = (
-            f"({','.join('_nil' if isinstance(arg, N.Elided) else p.s for arg, p in zip(t.args, path, strict=True))},)"
-        )
+        places = [
+            "_nil" if isinstance(arg, N.Elided) else place.s
+            for arg, place in zip(t.args, path, strict=True)
+        ]
+        where = f"({','.join(places)},)"
         if not t.args:
             where = "(_nil,)"
         if self.names.checked and not self.is_local(name):
@@ -138,5 +147,9 @@ class AssignmentMixin:
             new = self.variable(t.f)
         if node.op is not None and node.op != "::":
             items = ",".join(p.s for p in path)
-            return E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True) if path else out
+            return (
+                E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True)
+                if path
+                else out
+            )
         return out

@@ -71,7 +71,9 @@ def of(script: bytes) -> Kept | None:
 
 def folder() -> str:
     """Where the files are: in the user's cache folder, as XDG says."""
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "kshell", "scripts")
+    return os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "kshell", "scripts"
+    )
 
 
 def _read(path: str) -> dict[bytes, Assembled]:

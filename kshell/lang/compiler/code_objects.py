@@ -63,11 +63,15 @@ class Consts:
 
     def swap(self, code: CodeType, info: CodeInfo) -> CodeType:
         """The code with the real constants in place of the placeholders, and its CodeInfo as the last constant."""
-        return code.replace(co_consts=(*(self._real(const, info) for const in code.co_consts), info))
+        return code.replace(
+            co_consts=(*(self._real(const, info) for const in code.co_consts), info)
+        )
 
     def _real(self, c: Any, info: CodeInfo) -> Any:
         if c.__class__ is str and c[:1] == "\0":
-            number = c[1:-1]  # not a number if Python folded an operator on two of them, in a branch never taken
+            number = c[
+                1:-1
+            ]  # not a number if Python folded an operator on two of them, in a branch never taken
             return self.values[int(number)] if number.isdigit() else c
         if c.__class__ is CodeType:
             return self.swap(c, info)
@@ -76,7 +80,9 @@ class Consts:
         return c
 
 
-def build(name: str, params: str, body: Block, consts: Consts, source: Source, space: dict[str, Any]) -> FunctionType:
+def build(
+    name: str, params: str, body: Block, consts: Consts, source: Source, space: dict[str, Any]
+) -> FunctionType:
     """The Python function `def name(params): body` with a q namespace as its globals."""
     text = f"def {name}({params}):\n" + render(body or ["pass"], 1)
     code, offsets = _assembled(text)
@@ -122,7 +128,12 @@ def caller_locals() -> dict[str, Any]:
     level: FrameType | None = sys._getframe(1)
     while level is not None:
         consts = level.f_code.co_consts
-        if level.f_code.co_filename == FILE and consts and consts[-1].__class__ is CodeInfo and consts[-1].source.text:
+        if (
+            level.f_code.co_filename == FILE
+            and consts
+            and consts[-1].__class__ is CodeInfo
+            and consts[-1].source.text
+        ):
             return level.f_locals
         level = level.f_back
     return {}
@@ -145,7 +156,10 @@ def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
             if not info.source.text:
                 pass  # compiled from a parse tree: there is no text to show
             elif info is last and code.co_name.startswith("_p"):
-                out[-1] = frame, out[-1][1]  # a phrase of a qSQL template is part of the function it stands in
+                out[-1] = (
+                    frame,
+                    out[-1][1],
+                )  # a phrase of a qSQL template is part of the function it stands in
             else:
                 out.append((frame, tb.tb_frame))
             last = info
@@ -167,6 +181,8 @@ def with_frames(error: QError, tb: TracebackType | None, name: str = "") -> QErr
         text, pos = found[0].source.text, found[0].pos
         places = [m.start() for m in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
         if places:  # an operand of what stands at pos
-            found[0] = Frame(found[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos)))
+            found[0] = Frame(
+                found[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos))
+            )
     error.frames += found
     return error

@@ -56,8 +56,15 @@ def is_infix(name: str) -> bool:
 class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     """Compiles one function. `params` None means a top-level statement, whose assignments are global."""
 
-    def __init__(self, names: Names, ctx: str, source: Source, params: tuple[str, ...] | None, base: int = 0,
-                 own: str = "") -> None:
+    def __init__(
+        self,
+        names: Names,
+        ctx: str,
+        source: Source,
+        params: tuple[str, ...] | None,
+        base: int = 0,
+        own: str = "",
+    ) -> None:
         self.own = own  # the name that the lambda is being assigned to
         self.recursive = False  # does it use that name, or .z.s?
         self.names, self.ctx, self.source, self.params, self.base = names, ctx, source, params, base
@@ -68,7 +75,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.kinds: dict[str, str | None] = {}
         self.global_stores: set[str] = set()
         self.read_globals: dict[str, None] = {}
-        self.const_values: dict[int, Any] = {}  # what stands at an offset: the node of a literal, or a lambda
+        self.const_values: dict[
+            int, Any
+        ] = {}  # what stands at an offset: the node of a literal, or a lambda
         self.stores = False  # is a global variable assigned?
         self.temps = 0
         self.assigned: list[str] = []  # log of local assignments, for the order of evaluation
@@ -137,7 +146,11 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.long_row(spine)
         e: E = getattr(self, "_" + type(node).__name__)(node)
         # Python's own parser stops at 200 nested brackets
-        return E(self.store(e.s), e.kind, atomic=True, stable=True) if len(e.s) > 300 and not e.atomic else e
+        return (
+            E(self.store(e.s), e.kind, atomic=True, stable=True)
+            if len(e.s) > 300 and not e.atomic
+            else e
+        )
 
     def spine(self, node: Any) -> list[Any]:
         """The applications of a long row `f g h ...`, outermost first; nothing if it is short."""
@@ -166,9 +179,20 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     def _Lit(self, node: Any) -> E:
         self.const_values[node.start] = node
         if node.t == "j" and node.data.__class__ is int and abs(node.data) < (1 << 63) - 1:
-            return E(repr(node.data) if node.data >= 0 else f"({node.data})", "j", atomic=True, stable=True, exact=True)
+            return E(
+                repr(node.data) if node.data >= 0 else f"({node.data})",
+                "j",
+                atomic=True,
+                stable=True,
+                exact=True,
+            )
         if node.t == "f" and node.data.__class__ is float and abs(node.data) < 1e300:
-            return E(repr(node.data) if node.data >= 0 else f"({node.data!r})", "f", atomic=True, stable=True)
+            return E(
+                repr(node.data) if node.data >= 0 else f"({node.data!r})",
+                "f",
+                atomic=True,
+                stable=True,
+            )
         if node.t == "b" and node.data.__class__ in (bool, int):
             return E("True" if node.data else "False", "b", atomic=True, stable=True)
         return self.const(value_of(node))
@@ -182,7 +206,12 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             other = self.variable(node)
             plain = other.glob and other.s == name and self.params is not None
             text = f"_here({name!r},{self.ctx!r})" if plain else other.s
-            return E(f"(_c[{name!r}] if {name!r} in _c else {self.mark(node)}{text})", None, glob=True, impure=True)
+            return E(
+                f"(_c[{name!r}] if {name!r} in _c else {self.mark(node)}{text})",
+                None,
+                glob=True,
+                impure=True,
+            )
         return self.variable(node)
 
     def is_word(self, name: str) -> bool:
@@ -226,12 +255,21 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             for part in name.split(".")[1:]:
                 text = f"_dot({text},{part!r})"
             full, ctx = repr(name), repr(self.ctx)  # a global of the whole name is what q means
-            return E(f"(_get({full},{ctx}) if _known({full},{ctx}) else {self.mark(node)}{text})", None,
-                     deps=frozenset((head,)), glob=True, impure=True)
+            return E(
+                f"(_get({full},{ctx}) if _known({full},{ctx}) else {self.mark(node)}{text})",
+                None,
+                deps=frozenset((head,)),
+                glob=True,
+                impure=True,
+            )
         if name[0] == ".":
             space, last = self.names.split(name)
             entry = registry.find("name", name)
-            if entry is not None and 0 not in entry.fns and last not in self.names.spaces.get(space, ()):
+            if (
+                entry is not None
+                and 0 not in entry.fns
+                and last not in self.names.spaces.get(space, ())
+            ):
                 return self.const(prim(entry))
             if last and space != ".":
                 d = self.consts.add(self.names.space(space)) if space in self.names.spaces else "{}"
@@ -243,7 +281,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.const(NIL)
         entry = registry.find("verb", node.glyph)
         if entry is None and node.glyph.endswith(":") and len(node.glyph) > 1:
-            entry = registry.find("verb", K_UNARY.get(node.glyph, "")) or registry.find("verb", node.glyph[:-1])
+            entry = registry.find("verb", K_UNARY.get(node.glyph, "")) or registry.find(
+                "verb", node.glyph[:-1]
+            )
         if entry is None:
             raise self.error("nyi", node)
         return self.const(prim(entry))
@@ -261,7 +301,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return E("_empty", None, atomic=True, stable=True)
         holes = [isinstance(item, N.Elided) for item in node.items]
         args = [E("_hole", None, atomic=True, stable=True) if hole else None for hole in holes]
-        given = iter(self.eval_many([item for item, hole in zip(node.items, holes, strict=True) if not hole]))
+        given = iter(
+            self.eval_many([item for item, hole in zip(node.items, holes, strict=True) if not hole])
+        )
         text = ",".join((arg or next(given)).s for arg in args)
         return E(f"_list({text})", None, impure=True)
 
@@ -280,8 +322,13 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         count = len(keys or ())
         left = "None" if keys is None else f"[{','.join(pairs[:count])}]"
         args = f"[{','.join(pairs[count:])}]"
-        return E(f"{helper}({self.mark(node)}{left},{args})" if helper == "_table" else f"{helper}({args})", None,
-                 impure=True)
+        return E(
+            f"{helper}({self.mark(node)}{left},{args})"
+            if helper == "_table"
+            else f"{helper}({args})",
+            None,
+            impure=True,
+        )
 
     def _Lambda(self, node: Any) -> E:
         return self.const(self.lambda_value(node))
@@ -294,8 +341,14 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         else:
             shown = f"{self.ctx}.{name}" if name and name[0] != "." and self.ctx != "." else name
         source = Source(text, self.source.file, self.source.line, shown)
-        source.line += self.source.text.count("\n", 0, max(node.start - self.base, 0)) if self.source.file else 0
-        made = self.const_values[node.start] = compile_lambda(node, source, self.names, self.ctx, name)
+        source.line += (
+            self.source.text.count("\n", 0, max(node.start - self.base, 0))
+            if self.source.file
+            else 0
+        )
+        made = self.const_values[node.start] = compile_lambda(
+            node, source, self.names, self.ctx, name
+        )
         return made
 
     def _Compose(self, node: Any) -> E:
@@ -372,9 +425,15 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             quick = inline.monad(self, node, name, values[0])
             if quick is not None:
                 return quick
-            if isinstance(node.f, N.Verb) and 1 not in entry.fns and (after := self.text_after(node.f)) != "[":
+            if (
+                isinstance(node.f, N.Verb)
+                and 1 not in entry.fns
+                and (after := self.text_after(node.f)) != "["
+            ):
                 known = registry.find("verb", K_UNARY.get(name + ":", ""))
-                if known is not None and (name == "-" or after == ")"):  # `(#)x` is k's unary form, `#x` an error
+                if known is not None and (
+                    name == "-" or after == ")"
+                ):  # `(#)x` is k's unary form, `#x` an error
                     return self.direct(node, known, values)
                 return E(f"_unary({self.mark(node)}{name!r},{values[0].s})", None, impure=True)
         return self.direct(node, entry, values)
@@ -390,7 +449,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             f = self.const(prim(entry))
             return self.call(node, f, values)
         texts = [value.s for value in values] or ["_nil"]
-        return E(f"{self.verb_name(entry, count)}({self.mark(node)}{','.join(texts)})", None, impure=True)
+        return E(
+            f"{self.verb_name(entry, count)}({self.mark(node)}{','.join(texts)})", None, impure=True
+        )
 
     def verb_name(self, entry: registry.Entry, n: int) -> str:
         """A Python name, among the builtins of all namespaces, for the function of a verb with n arguments."""
@@ -409,7 +470,11 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if helper is None:
             d = E(f"_derive({it.glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)
             return self.call(node, d, values)
-        return E(f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})", None, impure=True)
+        return E(
+            f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})",
+            None,
+            impure=True,
+        )
 
     def call(self, node: Any, f: E, values: list[E]) -> E:
         """A value that is known only at run time applied to arguments: lambdas of that rank are called directly."""
@@ -421,23 +486,37 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.call_self(node, f, values)
         if n > 3 or f.stable:
             helper = "_ap1" if n == 1 else "_ap"
-            return E(f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})", None, impure=True)
+            return E(
+                f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})",
+                None,
+                impure=True,
+            )
         f, *values = [self.simple(value) for value in (f, *values)]
         text = ",".join(value.s for value in values)
         helper = "_ap1" if n == 1 else "_ap"
-        return E(f"({f.s}.fn({self.mark(node)}{text}) if _type({f.s}) is _L{n} else {helper}({self.mark(node)}{f.s},"
-                 f"{text}))", None, impure=True)
+        return E(
+            f"({f.s}.fn({self.mark(node)}{text}) if _type({f.s}) is _L{n} else {helper}({self.mark(node)}{f.s},"
+            f"{text}))",
+            None,
+            impure=True,
+        )
 
     def call_self(self, node: Any, f: E, values: list[E]) -> E:
         """A lambda's call of itself: its own Python function, if the name still stands for it."""
         self.recursive = True
         helper = "_ap1" if len(values) == 1 else "_ap"
         if f.s == "_self":
-            return E(f"_fn({self.mark(node)}{','.join(value.s for value in values)})", None, impure=True)
+            return E(
+                f"_fn({self.mark(node)}{','.join(value.s for value in values)})", None, impure=True
+            )
         values = [self.simple(value) for value in values]
         text = ",".join(value.s for value in values)
-        return E(f"(_fn({self.mark(node)}{text}) if {f.s} is _self else {helper}({self.mark(node)}{f.s},{text}))", None,
-                 impure=True)
+        return E(
+            f"(_fn({self.mark(node)}{text}) if {f.s} is _self else {helper}({self.mark(node)}{f.s},{text}))",
+            None,
+            impure=True,
+        )
+
 
 def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str = "") -> Lambda:
     """The Lambda of a lambda node."""
@@ -454,7 +533,10 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     body = c.function_body(node, name)
     given = params or ("_x",)
     text = ",".join(c.local(p) for p in given)
-    head = [f"{c.local(param)}=_empty" for param in sorted(local - set(params) - tree_queries.set_first(node.body))]
+    head = [
+        f"{c.local(param)}=_empty"
+        for param in sorted(local - set(params) - tree_queries.set_first(node.body))
+    ]
     stores = sorted(c.global_stores)
     if stores:
         head.insert(0, "global " + ",".join(stores))

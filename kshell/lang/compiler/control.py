@@ -158,8 +158,11 @@ class ControlMixin:
 
         def run() -> None:
             self.body(args[1:])
-            self.block[:] = [f"{turns}=_iter(_range(_times({self.mark(args[0])}{n.s})))", f"for _ in {turns}:",
-                             list(self.block) or ["_safe()"]]
+            self.block[:] = [
+                f"{turns}=_iter(_range(_times({self.mark(args[0])}{n.s})))",
+                f"for _ in {turns}:",
+                list(self.block) or ["_safe()"],
+            ]
 
         self.loop(run)
 
@@ -219,13 +222,19 @@ class ControlMixin:
 
     def worth(self, body: list[Any], params: tuple[str, ...], name: str) -> bool:
         """Would a version for long arguments save much: a loop, a condition or recursion, and arithmetic on them?"""
-        hot = tree_queries.loops(body) or tree_queries.uses(body, ".z.s") \
-            or any(isinstance(n, N.Cond) for n in tree_queries.walk(body)) \
+        hot = (
+            tree_queries.loops(body)
+            or tree_queries.uses(body, ".z.s")
+            or any(isinstance(n, N.Cond) for n in tree_queries.walk(body))
             or (bool(name) and tree_queries.uses(body, name))
+        )
         return hot and any(
-            isinstance(n, N.Apply) and isinstance(n.f, N.Verb) and n.f.glyph in {**inline.ARITH, **inline.COMPARE}
+            isinstance(n, N.Apply)
+            and isinstance(n.f, N.Verb)
+            and n.f.glyph in {**inline.ARITH, **inline.COMPARE}
             and any(isinstance(arg, N.Name) and arg.name in params for arg in n.args)
-            for n in tree_queries.walk(body))
+            for n in tree_queries.walk(body)
+        )
 
     def function_body_top(self, node: Any) -> None:
         """A top-level expression: an assignment has no value to show."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import keyword
 
-RESERVED = frozenset(keyword.kwlist) | {"__debug__"}  # q names that Python does not take as they are
+RESERVED = frozenset(keyword.kwlist) | {
+    "__debug__"
+}  # q names that Python does not take as they are
 _NONE: frozenset[str] = frozenset()
 
 
@@ -19,8 +21,18 @@ class E:
 
     __slots__ = ("atomic", "deps", "exact", "glob", "idle", "impure", "kind", "s", "stable")
 
-    def __init__(self, s: str, kind: str | None, atomic: bool = False, stable: bool = False, impure: bool = False,
-                 glob: bool = False, deps: frozenset[str] = _NONE, exact: bool = False, idle: bool = False) -> None:
+    def __init__(
+        self,
+        s: str,
+        kind: str | None,
+        atomic: bool = False,
+        stable: bool = False,
+        impure: bool = False,
+        glob: bool = False,
+        deps: frozenset[str] = _NONE,
+        exact: bool = False,
+        idle: bool = False,
+    ) -> None:
         self.s, self.kind, self.atomic, self.stable = s, kind, atomic, stable
         self.impure, self.glob, self.deps, self.exact, self.idle = impure, glob, deps, exact, idle
 
@@ -77,4 +89,3 @@ ITERATE = {
     ("'", 1): "_each1", ("'", 2): "_each2", ("/", 1): "_over1", ("/", 2): "_over2", ("\\", 1): "_scan1",
     ("\\", 2): "_scan2", ("':", 1): "_prior1", ("':", 2): "_prior2", ("/:", 2): "_right", ("\\:", 2): "_left",
 }  # fmt: skip
-

@@ -19,22 +19,41 @@ from kshell.values.base.functions import Foreign, Function, Prim
 from kshell.values.change.names import Names
 
 # verbs to which functions are given: those that apply them
-_APPLIES = ("verbs/apply_.py", "each/keywords.py", "verbs/when.py", "session/evaluate.py", "verbs/internal.py",
-            "verbs/syntax.py", "verbs/library.py")
-_WORKS = re.compile(r"/lang/verbs/|/lang/qsql/(?:keywords|joins)\.py|/kapi/"
-                    r"|/values/(?:engine/(?:cast|dispatch)|items/(?:order|search)|change/join)\.py")
+_APPLIES = (
+    "verbs/apply_.py",
+    "each/keywords.py",
+    "verbs/when.py",
+    "session/evaluate.py",
+    "verbs/internal.py",
+    "verbs/syntax.py",
+    "verbs/library.py",
+)
+_WORKS = re.compile(
+    r"/lang/verbs/|/lang/qsql/(?:keywords|joins)\.py|/kapi/"
+    r"|/values/(?:engine/(?:cast|dispatch)|items/(?:order|search)|change/join)\.py"
+)
 
 
 # words of errors about the kind or number of arguments
-_WRONG_KIND = re.compile(r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b",
-                         re.IGNORECASE)
+_WRONG_KIND = re.compile(
+    r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b",
+    re.IGNORECASE,
+)
 
 
 def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool) -> str:
     """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
     torch."""
-    return (error.hint or _of_function(error, tb) or _of_parameter(tb, names) or _of_python(error, names)
-            or _of_tensor_type(error) or _of_open(error) or _of_joined(error) or _of_name(error, objects))
+    return (
+        error.hint
+        or _of_function(error, tb)
+        or _of_parameter(tb, names)
+        or _of_python(error, names)
+        or _of_tensor_type(error)
+        or _of_open(error)
+        or _of_joined(error)
+        or _of_name(error, objects)
+    )
 
 
 def _of_function(error: QError, tb: TracebackType | None) -> str:
@@ -77,8 +96,10 @@ def _of_parameter(tb: TracebackType | None, names: Names) -> str:
         hidden = [p for p in ("x", "y", "z") if own.get(p) is NIL and names.defined(p, ctx)]
         if hidden:
             many = len(hidden) > 1
-            return (f"{listed(hidden)} in {{..}} {'are its parameters' if many else 'is its parameter'}, "
-                    f"here given nothing, not the global{'s' * many} of {'these names' if many else 'this name'}")
+            return (
+                f"{listed(hidden)} in {{..}} {'are its parameters' if many else 'is its parameter'}, "
+                f"here given nothing, not the global{'s' * many} of {'these names' if many else 'this name'}"
+            )
         return ""
     return ""
 
@@ -92,7 +113,9 @@ def _of_python(error: QError, names: Names) -> str:
         return "a comment begins with /"
     if error.text == "=":
         return "equality is one =, and : assigns" if "==" in line else ""
-    defined = re.fullmatch(r"[A-Za-z][\w.]*", error.text) is None or names.defined(error.text, names.current)
+    defined = re.fullmatch(r"[A-Za-z][\w.]*", error.text) is None or names.defined(
+        error.text, names.current
+    )
     if defined or re.search(rf"(?<![\w.`'\"]){re.escape(error.text)}(?!\w)", line) is None:
         return ""
     return synonyms.of_python(error.text)
@@ -101,18 +124,26 @@ def _of_python(error: QError, names: Names) -> str:
 def _of_tensor_type(error: QError) -> str:
     """A cast of q values to a type that only tensors have."""
     name = error.text
-    if name not in synonyms.TENSOR_TYPES or not error.frames or f"`{name}$" not in error.frames[0].source.text:
+    if (
+        name not in synonyms.TENSOR_TYPES
+        or not error.frames
+        or f"`{name}$" not in error.frames[0].source.text
+    ):
         return ""
     same = synonyms.TENSOR_TYPES[name]
-    return f"`{name} is a type of tensors: `{name}$tensor x" + (f", or `{same}$x of q values" if same else "")
+    return f"`{name} is a type of tensors: `{name}$tensor x" + (
+        f", or `{same}$x of q values" if same else ""
+    )
 
 
 def _of_open(error: QError) -> str:
     """A bracket that the line does not close, as a function over several lines has in a pipe."""
     if error.text not in ("{", "(", "[") or not error.frames:
         return ""
-    return (f"{error.text} is not closed in this line; in a file the lines after it belong to it if they begin with a "
-            "blank, a line of a pipe stands alone")
+    return (
+        f"{error.text} is not closed in this line; in a file the lines after it belong to it if they begin with a "
+        "blank, a line of a pipe stands alone"
+    )
 
 
 # a call of a function with what stands right of its list: an item of the result is meant
@@ -133,13 +164,22 @@ def _of_name(error: QError, objects: bool) -> str:
     """A program that knows nothing of torch calls a function that it did not define, whose name the k-api has."""
     name = re.match(r"[a-z]\w*", error.text)
     entry = registry.find("api", name[0]) if name else None
-    if objects or entry is None or not error.frames or error.text[len(entry.name):][:1] not in (":", " "):
+    if (
+        objects
+        or entry is None
+        or not error.frames
+        or error.text[len(entry.name) :][:1] not in (":", " ")
+    ):
         return ""
     if not _WRONG_KIND.search(error.text):  # it understood what it was given
         return ""
-    if "symbol" in error.text or "`" in error.text:  # who gives names of types and options means the k-api
+    if (
+        "symbol" in error.text or "`" in error.text
+    ):  # who gives names of types and options means the k-api
         return ""
-    called = re.compile(rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)")  # nor does who gives it a file
+    called = re.compile(
+        rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)"
+    )  # nor does who gives it a file
     if not any(called.search(frame.source.text) for frame in error.frames):
         return ""
     return f'{entry.name} is a function of the k-api here (help"{entry.name}"): no variable of this name is defined'

@@ -27,7 +27,13 @@ def dyad(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
     if name in COMPARE:
         test, fallback, kind = compare(c, node, name, x, y)
         if fallback is None:
-            return E(f"({test[1]})", "b", impure=x.impure or y.impure, glob=x.glob or y.glob, deps=x.deps | y.deps)
+            return E(
+                f"({test[1]})",
+                "b",
+                impure=x.impure or y.impure,
+                glob=x.glob or y.glob,
+                deps=x.deps | y.deps,
+            )
         return E(f"({test[1]} if {test[0]} else {fallback})", kind, impure=True)
     return None
 
@@ -44,7 +50,9 @@ def call(c: Compiler, node: Any, name: str, x: E, y: E) -> str:
 
 def int_test(x: E, y: E) -> str:
     """The test that two operands are Python ints, '' if that is known."""
-    return " and ".join(f"_type({fromkey}) is _int" for fromkey in dict.fromkeys(e.s for e in (x, y) if not e.exact))
+    return " and ".join(
+        f"_type({fromkey}) is _int" for fromkey in dict.fromkeys(e.s for e in (x, y) if not e.exact)
+    )
 
 
 def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
@@ -56,8 +64,11 @@ def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
         if kinds in ({"f", None}, {"f", "n"}):
             x, y = c.simple(x), c.simple(y)
             other = y if x.kind == "f" else x
-            return E(f"({x.s}{name}{y.s} if _type({other.s}) is _float else {call(c, node, name, x, y)})", other.kind,
-                     impure=True)
+            return E(
+                f"({x.s}{name}{y.s} if _type({other.s}) is _float else {call(c, node, name, x, y)})",
+                other.kind,
+                impure=True,
+            )
         return E(call(c, node, name, x, y), "n", impure=True) if "n" in kinds else None
     if not (longs or c.inlines):
         return None
@@ -65,8 +76,12 @@ def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
     t = c.temp()
     check = in_range(t, name, x, y)
     if longs:
-        return E(f"({t} if {check} else _wrap({t}))", "j", deps=x.deps | y.deps, glob=x.glob or y.glob)
-    return E(f"({t} if {int_test(x, y)} and {check} else {call(c, node, name, x, y)})", None, impure=True)
+        return E(
+            f"({t} if {check} else _wrap({t}))", "j", deps=x.deps | y.deps, glob=x.glob or y.glob
+        )
+    return E(
+        f"({t} if {int_test(x, y)} and {check} else {call(c, node, name, x, y)})", None, impure=True
+    )
 
 
 def in_range(t: str, name: str, x: E, y: E) -> str:
@@ -79,7 +94,9 @@ def in_range(t: str, name: str, x: E, y: E) -> str:
     return f"-{M}<{done}<{M}"
 
 
-def compare(c: Compiler, node: Any, name: str, x: E, y: E) -> tuple[tuple[str, str], str | None, str | None]:
+def compare(
+    c: Compiler, node: Any, name: str, x: E, y: E
+) -> tuple[tuple[str, str], str | None, str | None]:
     """((test, native comparison), the call otherwise or None if never, the kind of the whole)."""
     x, y = c.simple(x), c.simple(y)
     native = f"{x.s}{COMPARE[name]}{y.s}"
@@ -92,7 +109,12 @@ def compare(c: Compiler, node: Any, name: str, x: E, y: E) -> tuple[tuple[str, s
 
 def condition(c: Compiler, node: Any) -> str:
     """A Python expression, true if the node's value meets a condition."""
-    if isinstance(node, N.Apply) and len(node.args) == 2 and isinstance(node.f, N.Verb) and node.f.glyph in COMPARE:
+    if (
+        isinstance(node, N.Apply)
+        and len(node.args) == 2
+        and isinstance(node.f, N.Verb)
+        and node.f.glyph in COMPARE
+    ):
         x, y = c.eval_many(node.args)
         if x.kind in ("j", None) and y.kind in ("j", None) and not x.held and not y.held:
             test, fallback, _ = compare(c, node, node.f.glyph, x, y)

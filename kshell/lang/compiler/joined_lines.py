@@ -62,8 +62,12 @@ def _message(source: Source, at: int, what: str) -> str:
     """The warning: where, what, and the line that lacks its end."""
     start, _ = _line(source.text, at)
     line = source.text[start:at].expandtabs()
-    where = f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: " if source.file else ""
-    shown = line if len(line) <= _SHOWN else ".." + line[2 - _SHOWN:]
+    where = (
+        f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: "
+        if source.file
+        else ""
+    )
+    shown = line if len(line) <= _SHOWN else ".." + line[2 - _SHOWN :]
     return f"warning: {where}no ; at the end of this line, so {what}\n  {shown}\n  {' ' * len(shown)}^\n"
 
 
@@ -81,7 +85,8 @@ def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
         if "\n" in text[statement.start - base : statement.end - base]:
             for n in _within(statement):
                 what = _joint(n, statement, text, base, lambda: _set_in(node, before)) or _numbers(
-                    n, statement, text, base)
+                    n, statement, text, base
+                )
                 if what:
                     yield what
         before.append(statement)
@@ -89,8 +94,15 @@ def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
 
 def _set_in(node: Any, statements: list[Any]) -> set[str]:
     """The locals of a lambda that have a value after some of its statements."""
-    return {*(node.params or "xyz"), *(_name(n.target) for statement in statements for n in _within(statement)
-                                       if n.__class__ is N.Assign)}
+    return {
+        *(node.params or "xyz"),
+        *(
+            _name(n.target)
+            for statement in statements
+            for n in _within(statement)
+            if n.__class__ is N.Assign
+        ),
+    }
 
 
 def _statements(body: list[Any]) -> Iterator[Any]:
@@ -115,7 +127,9 @@ def _within(node: Any) -> Iterator[Any]:
             todo += n
 
 
-def _joint(n: Any, statement: Any, text: str, base: int, known: Callable[[], set[str]]) -> tuple[int, str] | None:
+def _joint(
+    n: Any, statement: Any, text: str, base: int, known: Callable[[], set[str]]
+) -> tuple[int, str] | None:
     """Where a line's noun is applied to the next line, if that is suspicious."""
     if n.__class__ is not N.Apply or len(n.args) != 1 or n.args[0].__class__ is N.Elided:
         return None
@@ -127,14 +141,24 @@ def _joint(n: Any, statement: Any, text: str, base: int, known: Callable[[], set
     kind = f.__class__
     if kind is N.Lit:
         prints = n is statement and f.data.__class__ is int and f.data in _PRINTS and _is_text(x)
-        return None if prints else (end, f"{_shown(text[f.start - base : end])} is applied to the next line")
+        return (
+            None
+            if prints
+            else (end, f"{_shown(text[f.start - base : end])} is applied to the next line")
+        )
     if kind is N.Control:
         return end, f"{f.word}[..] is applied to the next line, which is evaluated first"
-    if kind in (N.Verb, N.Iterator, N.Compose) or (kind is N.Name and registry.find("verb", f.name) is not None):
+    if kind in (N.Verb, N.Iterator, N.Compose) or (
+        kind is N.Name and registry.find("verb", f.name) is not None
+    ):
         return None
     if kind is N.Apply and any(arg.__class__ is N.Elided for arg in f.args):
         return None
-    if _assigns(x, text, base, end) or _reads_itself(statement, x, known) or _same_indent(statement, x, text, base):
+    if (
+        _assigns(x, text, base, end)
+        or _reads_itself(statement, x, known)
+        or _same_indent(statement, x, text, base)
+    ):
         return end, f"{_shown(text[f.start - base : end])} is applied to the next line"
     return None
 
@@ -158,7 +182,11 @@ def _assigns(x: Any, text: str, base: int, end: int) -> bool:
 
 def _reads_itself(statement: Any, x: Any, known: Callable[[], set[str]]) -> bool:
     """Does x read the local that its statement assigns for the first time, and not set it itself?"""
-    if statement.__class__ is not N.Assign or statement.target.__class__ is not N.Name or statement.op is not None:
+    if (
+        statement.__class__ is not N.Assign
+        or statement.target.__class__ is not N.Name
+        or statement.op is not None
+    ):
         return False
     name, inside = statement.target.name, list(_within(x))
     if any(n.__class__ is N.Assign and _name(n.target) == name for n in inside):
@@ -184,7 +212,12 @@ def _numbers(n: Any, statement: Any, text: str, base: int) -> tuple[int, str] | 
     written = text[n.start - base : n.end - base]
     one, line, two = written.partition("\n")
     two = _COMMENT.sub("", two)
-    if not line or len(_COMMENT.sub("", one).split()) != 1 or len(two.split()) != 1 or n is statement:
+    if (
+        not line
+        or len(_COMMENT.sub("", one).split()) != 1
+        or len(two.split()) != 1
+        or n is statement
+    ):
         return None
     if statement.__class__ is not N.Assign or n is statement.value:
         return None  # a list by itself: `a:1` above `2`

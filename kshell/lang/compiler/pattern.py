@@ -12,7 +12,9 @@ from kshell.lang.compiler.expr import E
 from kshell.parse import tree as N
 from kshell.values.base.core import Value, sym
 
-Pending = list[tuple[Any, E]]  # what is to be assigned once all has matched: target nodes with their values
+Pending = list[
+    tuple[Any, E]
+]  # what is to be assigned once all has matched: target nodes with their values
 
 
 class PatternMixin:
@@ -52,7 +54,9 @@ class PatternMixin:
             if isinstance(target, N.Name):
                 self.discard(self.put(target.name, e, node))
             else:
-                self.assign_indexed(N.Assign(target, None, ready(e, target), node.start, node.end, node.at))
+                self.assign_indexed(
+                    N.Assign(target, None, ready(e, target), node.start, node.end, node.at)
+                )
 
     def part(self, text: str) -> E:
         return E(self.store(text), None, atomic=True, stable=True)
@@ -130,8 +134,10 @@ class PatternMixin:
             assert flip is not None
             return v if e is d else self.part(f"_ap1({self.expr(f).s},{e.s})")
         if isinstance(f, N.Name) and registry.find("verb", f.name) is None:
-            at_ = [arg if isinstance(arg, N.Elided) else ready(e, arg) for arg, e in
-                   zip(args, map(self.simple, self.eval_many(args)), strict=True)]
+            at_ = [
+                arg if isinstance(arg, N.Elided) else ready(e, arg)
+                for arg, e in zip(args, map(self.simple, self.eval_many(args)), strict=True)
+            ]
             pending.append((N.Apply(f, at_, t.start, t.end, t.at), v))
             return v
         raise self.error("assign", t)
@@ -139,7 +145,9 @@ class PatternMixin:
     def fit_keys(self, t: Any, v: E, pending: Pending) -> E:
         """`k!p`: with constant keys the items under them, else a pattern for the keys and one for the values."""
         keys, values = t.args
-        if any(isinstance(n, (N.Name, N.Elided, N.Assign, N.Return)) for n in tree_queries.walk([keys])):
+        if any(
+            isinstance(n, (N.Name, N.Elided, N.Assign, N.Return)) for n in tree_queries.walk([keys])
+        ):
             both = self.store(self.ask("_parts", t.at, v.s))
             new = self.fit_all([keys, values], [f"{both}[0]", f"{both}[1]"], pending)
             return v if new is None else self.part(f"_dict({','.join(new)})")
@@ -147,10 +155,17 @@ class PatternMixin:
         if not isinstance(values, N.ListOf):
             found = self.part(self.ask("_at_keys", values.at, v.s, k.s))
             e = self.fit(values, found, values.at, pending)
-            return v if e is found else self.part(f"_with({v.s},_items({k.s},_len({k.s})),_items({e.s},_len({k.s})))")
+            return (
+                v
+                if e is found
+                else self.part(f"_with({v.s},_items({k.s},_len({k.s})),_items({e.s},_len({k.s})))")
+            )
         n = len(values.items)
         items = self.store(self.ask("_items", values.at, k.s, str(n)))
-        parts = [self.ask("_at_key", item.at, v.s, f"{items}[{i}]") for i, item in enumerate(values.items)]
+        parts = [
+            self.ask("_at_key", item.at, v.s, f"{items}[{i}]")
+            for i, item in enumerate(values.items)
+        ]
         new = self.fit_all(values.items, parts, pending)
         return v if new is None else self.part(f"_with({v.s},{items},[{','.join(new)}])")
 
@@ -166,14 +181,17 @@ class PatternMixin:
         d2 = self.fit_named(t.cols, d, "_column", pending)
         return v if k2 is k and d2 is d else self.part(f"_dict({k2.s},{d2.s})")
 
-    def fit_named(self, pairs: list[tuple[str | None, Any]], v: E, helper: str, pending: Pending) -> E:
+    def fit_named(
+        self, pairs: list[tuple[str | None, Any]], v: E, helper: str, pending: Pending
+    ) -> E:
         """The items of a dictionary, or the columns of a table, by name."""
         names = tree_queries.column_names([(n, _named(p)) for n, p in pairs])
         keys = [self.const(sym(name)).s for name in names]
         what = keys if helper == "_at_key" else [repr(name) for name in names]
         nodes = [p for _, p in pairs]
         parts = [
-            self.ask(helper, node.at - isinstance(node, N.Elided), v.s, k) for node, k in zip(nodes, what, strict=True)
+            self.ask(helper, node.at - isinstance(node, N.Elided), v.s, k)
+            for node, k in zip(nodes, what, strict=True)
         ]
         new = self.fit_all(nodes, parts, pending)
         return v if new is None else self.part(f"_with({v.s},[{','.join(keys)}],[{','.join(new)}])")
@@ -202,8 +220,16 @@ class PatternMixin:
 
         yes, k1 = self.sub(then)
         no, k2 = self.sub(lambda: self.pattern_branches(rest[2:], v, target))
-        self.block += ["try:", [*fit, f"{ok}=True"], "except _NoMatch:", [f"{ok}=False"],
-                       f"if {ok}:", yes, "else:", no]
+        self.block += [
+            "try:",
+            [*fit, f"{ok}=True"],
+            "except _NoMatch:",
+            [f"{ok}=False"],
+            f"if {ok}:",
+            yes,
+            "else:",
+            no,
+        ]
         self.kinds = {key: kind for key, kind in k1.items() if k2.get(key) == kind}
 
 

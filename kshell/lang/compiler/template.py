@@ -41,7 +41,10 @@ class TemplateMixin:
             body = self.block
         finally:
             self.block, self.kinds, self.columns = outer, kinds, self.columns - 1
-        used = sorted({n.name.split(".")[0] for n in tree_queries.walk([node]) if isinstance(n, N.Name)} & self.locals)
+        used = sorted(
+            {n.name.split(".")[0] for n in tree_queries.walk([node]) if isinstance(n, N.Name)}
+            & self.locals
+        )
         args = "".join(f",{self.local(v)}={self.local(v)}" for v in used)
         self.block += [f"def {t}(_c{args}):", body]
         return f"_Phrase({t},{self.consts.add(node)},{name!r},{self.aggregate(node)})"
@@ -59,7 +62,10 @@ class TemplateMixin:
         names = tree_queries.column_names(pairs)
         return (
             "["
-            + ",".join(f"({name!r},{self.phrase(p, name)})" for name, (_, p) in zip(names, pairs, strict=True))
+            + ",".join(
+                f"({name!r},{self.phrase(p, name)})"
+                for name, (_, p) in zip(names, pairs, strict=True)
+            )
             + "]"
         )
 
@@ -80,8 +86,11 @@ class TemplateMixin:
             n = "None" if count is None else self.expr(count).s
             limit = f"({n},{order!r},{'None' if column is None else self.phrase(column, None)})"
         distinct = node.options is not None and "distinct" in node.options
-        return E(f"_select({self.mark(node)}{node.verb!r},{table.s},{where},{by},{cols},{distinct},{limit})", None,
-                 impure=True)
+        return E(
+            f"_select({self.mark(node)}{node.verb!r},{table.s},{where},{by},{cols},{distinct},{limit})",
+            None,
+            impure=True,
+        )
 
     def exec_named(self, pairs: list[tuple[str | None, Any]]) -> str:
         """As named; but `exec` of one unnamed column gives the list itself, and one unnamed key the list of keys:

@@ -46,7 +46,9 @@ def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
             stack.append(node.f)
             stack += node.args
         elif kind is N.Select and not templates:
-            _gather((node.source, node.options[0] if isinstance(node.options, tuple) else None), stack)
+            _gather(
+                (node.source, node.options[0] if isinstance(node.options, tuple) else None), stack
+            )
         else:
             for field in node.fields:
                 _gather(getattr(node, field), stack)
@@ -70,7 +72,10 @@ def pattern_names(target: Any) -> Iterator[str]:
     elif isinstance(target, N.Assign):
         yield from pattern_names(target.target)
     elif isinstance(target, (N.DictOf, N.TableOf)):
-        for _, t in [*(getattr(target, "keys", None) or ()), *(getattr(target, "cols", None) or target.items)]:
+        for _, t in [
+            *(getattr(target, "keys", None) or ()),
+            *(getattr(target, "cols", None) or target.items),
+        ]:
             yield from pattern_names(t)
     elif isinstance(target, N.Apply) and (isinstance(target.f, N.Verb) or target.f.name == "flip"):
         for t in target.args:
@@ -83,7 +88,12 @@ def locals_of(body: list[Any], params: tuple[str, ...]) -> set[str]:
     for node in walk(body):
         if isinstance(node, N.Assign) and node.op is None:
             found.update(pattern_names(node.target))
-        elif isinstance(node, N.Apply) and isinstance(node.f, N.Verb) and node.f.glyph == ":" and len(node.args) > 2:
+        elif (
+            isinstance(node, N.Apply)
+            and isinstance(node.f, N.Verb)
+            and node.f.glyph == ":"
+            and len(node.args) > 2
+        ):
             for arg in node.args[1:-1:2]:
                 found.update(pattern_names(arg))
     return {n for n in found if "." not in n} - set(params)
@@ -93,7 +103,11 @@ def late_local(body: list[Any], local: set[str]) -> Any:
     """The Name of a local that is set as a global, `a::1`, before `a:1` makes it a local; None if there is none."""
     early: set[str] = set()
     done: set[str] = set()
-    targets = [(n.target, n.op) for n in walk(body) if isinstance(n, N.Assign) and isinstance(n.target, N.Name)]
+    targets = [
+        (n.target, n.op)
+        for n in walk(body)
+        if isinstance(n, N.Assign) and isinstance(n.target, N.Name)
+    ]
     for t, op in sorted(targets, key=lambda pair: pair[0].start):
         if op == "::" and t.name not in done:
             early.add(t.name)
@@ -105,15 +119,18 @@ def late_local(body: list[Any], local: set[str]) -> Any:
 
 
 def set_first(body: list[Any]) -> set[str]:
-    """The variables that are assigned, `name:...`, by a statement at the start of the body, before anything reads them.
-    """
+    """The variables that statements at the start of the body assign before anything reads them."""
     found: set[str] = set()
     read: set[str] = set()
     for stmt in body:
         if isinstance(stmt, (N.Return, N.Signal)):
             break
         plain = isinstance(stmt, N.Assign) and isinstance(stmt.target, N.Name) and stmt.op is None
-        read |= {n.name.split(".")[0] for n in walk([stmt.value if plain else stmt]) if isinstance(n, N.Name)}
+        read |= {
+            n.name.split(".")[0]
+            for n in walk([stmt.value if plain else stmt])
+            if isinstance(n, N.Name)
+        }
         if plain and stmt.target.name not in read:
             found.add(stmt.target.name)
     return found
@@ -121,7 +138,10 @@ def set_first(body: list[Any]) -> set[str]:
 
 def uses(nodes: Any, name: str) -> bool:
     """Does the code name this variable?"""
-    return any(isinstance(n, N.Name) and (n.name == name or n.name.startswith(name + ".")) for n in walk(nodes))
+    return any(
+        isinstance(n, N.Name) and (n.name == name or n.name.startswith(name + "."))
+        for n in walk(nodes)
+    )
 
 
 def assigns(nodes: Any) -> set[str]:
@@ -142,7 +162,9 @@ def loops(nodes: Any) -> bool:
 
 
 # the operators after whose first argument a column is named: `a+b` is a, but `` `g#a `` and `5 xbar a` are a too
-_FIRST = frozenset(("+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<>", "<=", ">=", "and", "or"))
+_FIRST = frozenset(
+    ("+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<>", "<=", ">=", "and", "or")
+)
 _COMPARE = frozenset(("=", "<", ">", "<>", "<=", ">="))
 
 
@@ -154,9 +176,17 @@ def inferred_name(node: Any) -> str:
     while True:
         if isinstance(node, N.Name):
             word = registry.find("verb", node.name) is not None
-            return seen if word or node.name == "i" else node.name.rpartition(".")[2]  # i numbers the rows
+            return (
+                seen if word or node.name == "i" else node.name.rpartition(".")[2]
+            )  # i numbers the rows
         if isinstance(node, N.Apply) and node.args:
-            verb = node.f.glyph if isinstance(node.f, N.Verb) else node.f.name if isinstance(node.f, N.Name) else ""
+            verb = (
+                node.f.glyph
+                if isinstance(node.f, N.Verb)
+                else node.f.name
+                if isinstance(node.f, N.Name)
+                else ""
+            )
             first = verb in _FIRST and not (verb in _COMPARE and isinstance(node.args[0], N.Lit))
             node = node.args[0 if first else -1]
         elif isinstance(node, N.Assign):

@@ -49,7 +49,9 @@ def _window(line: str, pos: int) -> tuple[str, int]:
 
 def _plain(line: str, blank: bool = False) -> str:
     """A text that cannot drive the terminal, a column a character; with `blank`, as wide as it and empty."""
-    return "".join("\t" if c == "\t" else " " if blank else c if c.isprintable() else "\ufffd" for c in line)
+    return "".join(
+        "\t" if c == "\t" else " " if blank else c if c.isprintable() else "\ufffd" for c in line
+    )
 
 
 def error_text(error: QError) -> list[str]:
@@ -58,8 +60,13 @@ def error_text(error: QError) -> list[str]:
     first, *more = error.text.split("\n")[:DEEPEST]
     note = [f"  ({_plain(error.note[:LONGEST_TEXT])})"] if error.note else []
     hint = ["hint: " + _plain(error.hint[:LONGEST_TEXT])] if error.hint else []
-    return ["'" + _plain(first[:LONGEST_TEXT]), *(_plain(line[:LONGEST_TEXT]) for line in more),
-            *stack_lines([frame for frame in error.frames if frame.source.text]), *note, *hint]
+    return [
+        "'" + _plain(first[:LONGEST_TEXT]),
+        *(_plain(line[:LONGEST_TEXT]) for line in more),
+        *stack_lines([frame for frame in error.frames if frame.source.text]),
+        *note,
+        *hint,
+    ]
 
 
 def stack_lines(frames: Sequence[Frame]) -> list[str]:
@@ -83,7 +90,11 @@ def place_text(at: tuple[code_objects.CodeInfo, int], longest: int = 80) -> str:
     end = source.text.find("\n", start)
     text = _plain(source.text[start:] if end < 0 else source.text[start:end]).strip()
     text = text if len(text) <= longest else text[:longest] + ".."
-    where = f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: " if source.file else ""
+    where = (
+        f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: "
+        if source.file
+        else ""
+    )
     return where + text
 
 
@@ -99,10 +110,16 @@ def live_frames() -> list[Frame]:
     """The q call stack of the code that runs now, innermost first."""
     out: list[Frame] = []
     level: FrameType | None = sys._getframe(1)
-    phrase: code_objects.CodeInfo | None = None  # of the qSQL phrase just met: part of the function it stands in
+    phrase: code_objects.CodeInfo | None = (
+        None  # of the qSQL phrase just met: part of the function it stands in
+    )
     while level is not None:
         consts = level.f_code.co_consts
-        if level.f_code.co_filename == code_objects.FILE and consts and consts[-1].__class__ is code_objects.CodeInfo:
+        if (
+            level.f_code.co_filename == code_objects.FILE
+            and consts
+            and consts[-1].__class__ is code_objects.CodeInfo
+        ):
             info: code_objects.CodeInfo = consts[-1]
             if info is not phrase and info.source.text:
                 out.append(Frame(info.source, code_objects._position(info, level.f_lineno)))

@@ -158,23 +158,32 @@ def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
     day, rest = (a, None) if t == T.D else (None, a) if t == T.T else np.divmod(a, DAY)
     if day is not None and not _FIRST_DAY <= int(day.min()) <= int(day.max()) <= _LAST_DAY:
         return None
-    if rest is not None and not 0 <= int(rest.min()) <= int(rest.max()) < (DAY if t == T.P else DAY // 1_000_000):
+    if rest is not None and not 0 <= int(rest.min()) <= int(rest.max()) < (
+        DAY if t == T.P else DAY // 1_000_000
+    ):
         return None
     out = np.empty((len(a), {T.D: 10, T.T: 12, T.P: 29}[t]), np.uint8)
     if day is not None:
         date = day.astype(np.int64).astype("M8[D]") + np.timedelta64(10957, "D")
         month = date.astype("M8[M]")
         months = month.astype(np.int64)
-        for at, width, value in ((0, 4, months // 12 + 1970), (5, 2, months % 12 + 1),
-                                 (8, 2, (date - month).astype(np.int64) + 1)):
+        for at, width, value in (
+            (0, 4, months // 12 + 1970),
+            (5, 2, months % 12 + 1),
+            (8, 2, (date - month).astype(np.int64) + 1),
+        ):
             _digits(out, at, width, value)
         out[:, 4] = out[:, 7] = 46
     if rest is not None:
         at, places = (11, 9) if t == T.P else (0, 3)
-        second, part = np.divmod(rest.astype(np.int64), 10 ** places)
+        second, part = np.divmod(rest.astype(np.int64), 10**places)
         minute = second // 60
-        for start, width, value in ((at, 2, minute // 60), (at + 3, 2, minute % 60), (at + 6, 2, second % 60),
-                                    (at + 9, places, part)):
+        for start, width, value in (
+            (at, 2, minute // 60),
+            (at + 3, 2, minute % 60),
+            (at + 6, 2, second % 60),
+            (at + 9, places, part),
+        ):
             _digits(out, start, width, value)
         out[:, at + 2] = out[:, at + 5] = 58
         out[:, at + 8] = 46
@@ -254,7 +263,7 @@ def vec_texts(v: Vec, digits: int, null: str = "") -> list[str]:
 SUFFIX = {T.H: "h", T.I: "i", T.E: "e", T.F: "f", T.M: "m"}
 _ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"}
 _ESCAPED = {n: _ESCAPES.get(n) or (chr(n) if 32 <= n < 127 else f"\\{n:03o}") for n in range(256)}
-_PRINTABLE = re.compile(rb'[ !#-\[\]-~]*')
+_PRINTABLE = re.compile(rb"[ !#-\[\]-~]*")
 
 
 def quoted(data: bytes) -> str:

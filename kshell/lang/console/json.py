@@ -43,7 +43,9 @@ class Writer:
             at = np.array([x.v], np.int64)
             items = enum_values(Vec(T.ENUM, at, "", x.dom)) or Vec(T.J, at)
             return self.words(items.t, items.a)[0]
-        return self.words(qtype, np.array([raw(x)], T.DTYPE[qtype]) if qtype != T.G else np.frombuffer(x.v, "V16"))[0]
+        return self.words(
+            qtype, np.array([raw(x)], T.DTYPE[qtype]) if qtype != T.G else np.frombuffer(x.v, "V16")
+        )[0]
 
     def vec(self, v: Vec) -> str:
         if v.t == T.C:
@@ -92,7 +94,9 @@ class Writer:
 
     @staticmethod
     def object(keys: list[str], values: Any) -> str:
-        return "{" + ",".join(f"{key}:{value}" for key, value in zip(keys, values, strict=True)) + "}"
+        return (
+            "{" + ",".join(f"{key}:{value}" for key, value in zip(keys, values, strict=True)) + "}"
+        )
 
 
 def key_text(k: Value, digits: int) -> str:
@@ -103,7 +107,13 @@ def key_text(k: Value, digits: int) -> str:
     return s1_text(k, digits) if text is None else text
 
 
-_QUOTE = {i: f"\\u{i:04x}" for i in range(32)} | {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"}
+_QUOTE = {i: f"\\u{i:04x}" for i in range(32)} | {
+    10: "\\n",
+    13: "\\r",
+    9: "\\t",
+    34: '\\"',
+    92: "\\\\",
+}
 
 
 def quote(s: str) -> str:
@@ -128,7 +138,9 @@ def read(text: str) -> Value:
     data: Any = None
     problem = ""
     try:
-        data = json.loads(_WORDS.sub(_word, text) if "inf" in text or "nan" in text else text, parse_int=float)
+        data = json.loads(
+            _WORDS.sub(_word, text) if "inf" in text or "nan" in text else text, parse_int=float
+        )
     except ValueError as e:
         problem = str(e).split(":")[0]
     if problem:

@@ -9,10 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from kshell.lang.console.format import atom_text, enum_values, marked, null_word, quoted, raw_texts, vec_texts
+from kshell.lang.console.format import (
+    atom_text,
+    enum_values,
+    marked,
+    null_word,
+    quoted,
+    raw_texts,
+    vec_texts,
+)
 from kshell.values.base import types as T
 from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
-from kshell.values.base.functions import Comp, Derived, Foreign, Handle, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.base.functions import (
+    Comp,
+    Derived,
+    Foreign,
+    Handle,
+    Iter,
+    Lambda,
+    ListProj,
+    Prim,
+    Proj,
+)
 from kshell.values.base.primitives import in_k
 from kshell.values.items.pick import is_link
 
@@ -59,7 +77,7 @@ class _Writer:
             return mark + self.enum_vec(v, room)
         if v.t == T.C:
             body = v.a[: max(room, 0) + 1].tobytes()
-            return f'{mark}{"," if len(v.a) == 1 else ""}{quoted(body)}'
+            return f"{mark}{',' if len(v.a) == 1 else ''}{quoted(body)}"
         count = len(v.a)
         if not count:
             return f"{mark}`{T.TYPE[v.t].name}$()"
@@ -121,7 +139,9 @@ class _Writer:
 
     def proj(self, f: Proj, room: int) -> str:
         args = f.args
-        if f.f.__class__ is Prim:  # `2+`, and most projections of a primitive, were written without the last hole
+        if (
+            f.f.__class__ is Prim
+        ):  # `2+`, and most projections of a primitive, were written without the last hole
             while len(args) > 1 and args[-1] is HOLE:
                 args = args[:-1]
         return f"{self.value(f.f, room)}[{self.args(args, room)}]"

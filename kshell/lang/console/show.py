@@ -15,7 +15,11 @@ from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, is_list
 from kshell.values.base.functions import Handle
 
-_RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, so a list of them is no matrix
+_RUNS = (
+    T.B,
+    T.X,
+    T.C,
+)  # vectors of these have no blanks between their items, so a list of them is no matrix
 
 
 def head(x: Value, n: int) -> Value:
@@ -58,16 +62,20 @@ class Layout:
 
     def __init__(self, digits: int, rows: int, columns: int) -> None:
         self.digits, self.rows, self.columns = digits, rows, columns
-        self.most = columns // 2 + 1 if columns < NO_LIMIT else columns  # columns of a matrix or table that can show
+        self.most = (
+            columns // 2 + 1 if columns < NO_LIMIT else columns
+        )  # columns of a matrix or table that can show
 
     def one(self, x: Value) -> str:
         return s1_text(x, self.digits, self.columns)
 
     def lines(self, x: Value) -> list[str]:
         """The lines of any value, a few more than fit at most."""
-        if (x.__class__ is Dict and x.v.__class__ is Sym) or (
-                x.__class__ is Table and x.cols.__class__ is not list and not x.cols.there()):  # type: ignore[attr-defined]
+        if x.__class__ is Dict and x.v.__class__ is Sym:
             return [self.one(x)]
+        if x.__class__ is Table and x.cols.__class__ is not list:
+            if not x.cols.there():  # type: ignore[attr-defined]
+                return [self.one(x)]
         if x is NIL:
             return []
         if x.__class__ is Table:
@@ -88,7 +96,9 @@ class Layout:
         if len(x) and self.is_matrix(x):
             return self.matrix(x)
         items = x.items
-        if items and all(is_list(i) and not len(i) and not (i.__class__ is Vec and i.t in _RUNS) for i in items):
+        if items and all(
+            is_list(i) and not len(i) and not (i.__class__ is Vec and i.t in _RUNS) for i in items
+        ):
             return [""] * len(items)
         return [self.one(i) for i in items]
 
@@ -127,7 +137,10 @@ class Layout:
         if not t.names:
             return []
         t = head(t, self.rows - 3)
-        columns = [[name, *self.column(column)] for name, column in zip(t.names[: self.most], t.cols, strict=False)]
+        columns = [
+            [name, *self.column(column)]
+            for name, column in zip(t.names[: self.most], t.cols, strict=False)
+        ]
         title, *rows = self.joined(columns)
         return [title, "-" * width_of(title), *rows]
 

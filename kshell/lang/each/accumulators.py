@@ -33,10 +33,23 @@ def name_of(f: Value) -> str:
     return f.name if f.__class__ is Prim else ""
 
 
-_REDUCE: dict[str, Fn] = {"+": stats.sum_, "*": stats.prd, "|": stats.max_, "&": stats.min_, ",": lists.raze,
-                          "or": stats.max_, "and": stats.min_}
-_ACCUMULATE: dict[str, Fn] = {"+": running.sums, "*": running.prds, "|": running.maxs, "&": running.mins,
-                              "or": running.maxs, "and": running.mins}
+_REDUCE: dict[str, Fn] = {
+    "+": stats.sum_,
+    "*": stats.prd,
+    "|": stats.max_,
+    "&": stats.min_,
+    ",": lists.raze,
+    "or": stats.max_,
+    "and": stats.min_,
+}
+_ACCUMULATE: dict[str, Fn] = {
+    "+": running.sums,
+    "*": running.prds,
+    "|": running.maxs,
+    "&": running.mins,
+    "or": running.maxs,
+    "and": running.mins,
+}
 
 
 def over1(f: Value, x: Value) -> Value:
@@ -49,7 +62,9 @@ def over1(f: Value, x: Value) -> Value:
     quick = _REDUCE.get(name_of(f))
     if isinstance(x, Handle) and quick is not None:
         return quick(x)
-    if quick is not None and ((x.__class__ is Vec and x.t in T.NUMERIC and len(x)) or name_of(f) == ","):
+    if quick is not None and (
+        (x.__class__ is Vec and x.t in T.NUMERIC and len(x)) or name_of(f) == ","
+    ):
         return quick(x)
     if x.__class__ is Dict:
         return over1(f, x.v)

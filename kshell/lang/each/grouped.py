@@ -59,23 +59,35 @@ class Dicts:
 
     def like(self, v: Value | None) -> Dicts | None:
         """Other values under the same keys."""
-        return None if v is None or len(v) != len(self.k) else Dicts(self.k, self.ends, v, self._ids)
+        return (
+            None if v is None or len(v) != len(self.k) else Dicts(self.k, self.ends, v, self._ids)
+        )
 
     def keys(self) -> Value:
         return rows(self.k.t, self.k.a, len(self), None, self.ends)
 
     def values(self) -> Value | None:
         """`value` of each, if those are vectors; else None."""
-        return rows(self.v.t, self.v.a, len(self), None, self.ends) if self.v.__class__ is Vec else None
+        return (
+            rows(self.v.t, self.v.a, len(self), None, self.ends)
+            if self.v.__class__ is Vec
+            else None
+        )
 
     def items(self) -> list[Value]:
         ends = self.ends.tolist()
         starts = [0, *ends[:-1]]
         qtype, array, v = self.k.t, self.k.a, self.v
         if v.__class__ is Vec:
-            return [Dict(Vec(qtype, array[i:j]), Vec(v.t, v.a[i:j])) for i, j in zip(starts, ends, strict=True)]
+            return [
+                Dict(Vec(qtype, array[i:j]), Vec(v.t, v.a[i:j]))
+                for i, j in zip(starts, ends, strict=True)
+            ]
         items = seq_items(v)
-        return [Dict(Vec(qtype, array[i:j]), collapse(items[i:j])) for i, j in zip(starts, ends, strict=True)]
+        return [
+            Dict(Vec(qtype, array[i:j]), collapse(items[i:j]))
+            for i, j in zip(starts, ends, strict=True)
+        ]
 
     def taken(self, at: Array) -> Dicts:
         """Those of some items."""
@@ -126,7 +138,9 @@ def _two_groups(p: Part, flags: Array) -> Dicts:
         inner = np.empty(len(flags), np.int64)
         others = np.flatnonzero(flags), starts + less, more
         for here, begin, count in ((np.flatnonzero(~flags), starts, less), others):
-            inner[np.arange(len(here)) + np.repeat(begin - (np.cumsum(count) - count), count)] = here
+            inner[np.arange(len(here)) + np.repeat(begin - (np.cumsum(count) - count), count)] = (
+                here
+            )
         inner -= np.repeat(starts, sizes)
     both = more > 0
     counts, at = np.stack([less, more], 1).reshape(-1), np.stack([starts, starts], 1)
@@ -195,7 +209,9 @@ def _at(x: Value, mx: bool, d: Dicts) -> Dicts | None:
         q = part(d.v)
         if q is None or q.t != T.J:
             return None
-        return d.like(q.filled(take_at(x, q.a))) if not x.attr and x.t not in (T.G, T.ENUM) else None
+        return (
+            d.like(q.filled(take_at(x, q.a))) if not x.attr and x.t not in (T.G, T.ENUM) else None
+        )
     p, q = part(x), part(d.v)
     if p is None or q is None or p.m == -1 or q.t != T.J:
         return None

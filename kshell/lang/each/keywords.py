@@ -58,4 +58,3 @@ def prior(f: Value, x: Value) -> Value:
     1 3 5
     """
     return maps.prior1(f, x)
-

@@ -31,8 +31,13 @@ _missed: dict[Any, _Missed] = {}  # what calls lambdas and failed, by the ids of
 
 def each(f: Value, x: Value) -> Value | None:
     """`f each x` for all items at once, or None if there is no such way."""
-    if x.__class__ is Table or len(x) < (verb_at_once.FEW_ROWS if f.__class__ is Proj and _is_product(f.f) else
-                                         FEW // 16 if f.__class__ is Comp else FEW):
+    if x.__class__ is Table or len(x) < (
+        verb_at_once.FEW_ROWS
+        if f.__class__ is Proj and _is_product(f.f)
+        else FEW // 16
+        if f.__class__ is Comp
+        else FEW
+    ):
         return None
     if f.__class__ is Prim:
         return verb_at_once.monad(f.name, x) if verb_at_once.has(f.name, 1) else None
@@ -64,14 +69,22 @@ def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | N
         return None
     count = len(args[0]) if many[0] else len(args[1])
     least = verb_at_once.FEW_ROWS if _is_product(f) else FEW
-    if count < least or any(m and arg.__class__ is Table for arg, m in zip(args, many, strict=True)):
+    if count < least or any(
+        m and arg.__class__ is Table for arg, m in zip(args, many, strict=True)
+    ):
         return None
     return verb_at_once.dyad(f.name, args[0], many[0], args[1], many[1])
 
 
 def _spelled(f: Lambda, x: Value) -> Value | None:
     """`f ./: x`, where each item of x is a list of all arguments."""
-    if x.__class__ is not List or len(x) < FEW // 2 or f.rank < 2 or f.tree is None or id(f.tree) in IMPOSSIBLE:
+    if (
+        x.__class__ is not List
+        or len(x) < FEW // 2
+        or f.rank < 2
+        or f.tree is None
+        or id(f.tree) in IMPOSSIBLE
+    ):
         return None
     items = x.items
     if any([i.__class__ is not List or len(i) != f.rank for i in items]):
@@ -83,10 +96,17 @@ def _spelled(f: Lambda, x: Value) -> Value | None:
 def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -> Value | None:
     """f on corresponding items of those arguments that are many, and all of the others; None if it is no lambda that
     can be carried out on all at once."""
-    if not isinstance(f, Lambda) or f.tree is None or f.rank != len(args) or id(f.tree) in IMPOSSIBLE:
+    if (
+        not isinstance(f, Lambda)
+        or f.tree is None
+        or f.rank != len(args)
+        or id(f.tree) in IMPOSSIBLE
+    ):
         return None
     n = min(len(arg) for arg, m in zip(args, many, strict=True) if m)
-    if n < (least or FEW) or any(arg.__class__ not in (Vec, List, Nd) for arg, m in zip(args, many, strict=True) if m):
+    if n < (least or FEW) or any(
+        arg.__class__ not in (Vec, List, Nd) for arg, m in zip(args, many, strict=True) if m
+    ):
         return None
     trees = [f.tree]
     if not _worth(trees):
@@ -94,7 +114,12 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     try:
         if n > _TRIED:  # what fails soon costs little
             few = np.arange(FEW)
-            _run(f, [take_at(arg, few) if m else arg for arg, m in zip(args, many, strict=True)], many, FEW)
+            _run(
+                f,
+                [take_at(arg, few) if m else arg for arg, m in zip(args, many, strict=True)],
+                many,
+                FEW,
+            )
         found = _run(f, args, many, n)
         _missed.pop((id(f.tree),), None)
         return found
@@ -146,7 +171,18 @@ def _trees(f: Value) -> list[Any] | None:
 
 def _widest(f: Comp) -> int:
     """The length of the longest list that it brings along."""
-    return max([1, *(len(arg) for g in f.fs if g.__class__ is Proj for arg in g.args if arg.__class__ is Vec)])
+    return max(
+        [
+            1,
+            *(
+                len(arg)
+                for g in f.fs
+                if g.__class__ is Proj
+                for arg in g.args
+                if arg.__class__ is Vec
+            ),
+        ]
+    )
 
 
 def composed(f: Comp, x: Value) -> Value | None:
@@ -167,16 +203,26 @@ def composed(f: Comp, x: Value) -> Value | None:
             some = x if step >= len(x) else take_at(x, np.arange(k, min(k + step, len(x))))
             found.append(value_list(Batch(None, len(some), {}).call(f, [Many(some)]), len(some)))
         _missed.pop(tuple(map(id, trees)), None)
-        return found[0] if len(found) == 1 else merged([(np.arange(k, k + len(v)), Many(v)) for k, v in zip(
-            range(0, len(x), step), found, strict=True)], len(x))
+        return (
+            found[0]
+            if len(found) == 1
+            else merged(
+                [
+                    (np.arange(k, k + len(v)), Many(v))
+                    for k, v in zip(range(0, len(x), step), found, strict=True)
+                ],
+                len(x),
+            )
+        )
     except (No, Never, QError, RecursionError, MemoryError):
         _failed(trees)
     return None
 
 
 def _run(f: Lambda, args: Sequence[Value], many: Sequence[bool], n: int) -> Value:
-    env = {param: Many(arg) if m else arg for param, arg, m in zip(f.params or ("x",), args, many, strict=True)}
+    env = {
+        param: Many(arg) if m else arg
+        for param, arg, m in zip(f.params or ("x",), args, many, strict=True)
+    }
     found = Batch(f, n, env).body(f.tree.body)
     return Vec(found.t, found.a, "", found.dom) if found.__class__ is Vec and found.attr else found
-
-

@@ -11,14 +11,37 @@ from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.tree_queries import column_names
 from kshell.lang.each import grouped, verb_at_once
 from kshell.lang.each.grouped import Dicts
-from kshell.lang.each.results import Bound, Columns, Many, Never, No, bound, merged, taken, value_list
+from kshell.lang.each.results import (
+    Bound,
+    Columns,
+    Many,
+    Never,
+    No,
+    bound,
+    merged,
+    taken,
+    value_list,
+)
 from kshell.lang.tables.condition import truth
 from kshell.lang.tables.flat_items import part
 from kshell.parse import tree as N
 from kshell.registry import find
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.base.core import (
+    HOLE,
+    NIL,
+    Dict,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    raw,
+    seq_items,
+)
 from kshell.values.base.functions import Comp, Derived, Function, Lambda, Prim, Proj
 from kshell.values.items.index import index1
 from kshell.values.session.context import running
@@ -112,7 +135,9 @@ class Batch:
                 self.env[name] = value
             elif value is not inner.first.get(name):
                 others = taken(self.env[name], no)
-                self.env[name] = Many(merged([(yes, value), (no, others)] if len(no) else [(yes, value)], self.n))
+                self.env[name] = Many(
+                    merged([(yes, value), (no, others)] if len(no) else [(yes, value)], self.n)
+                )
 
     def some(self, at: Any) -> Batch:
         """The same at some of the items."""
@@ -120,7 +145,11 @@ class Batch:
             out = Batch(self.f, self.n, dict(self.env))
             out.at, out.first = self.at, dict(self.env)
             return out
-        out = Batch(self.f, len(at), {key: taken(value, at) for key, value in self.env.items()} if len(at) else {})
+        out = Batch(
+            self.f,
+            len(at),
+            {key: taken(value, at) for key, value in self.env.items()} if len(at) else {},
+        )
         out.at, out.first = self.at[at], dict(out.env)
         return out
 
@@ -155,7 +184,12 @@ class Batch:
         if find("verb", name) is not None:
             return _primitive(name)
         v = running().names.get(name, self.f.ctx)
-        if not atom_t(v) and not is_list(v) and v.__class__ is not Dict and not isinstance(v, _FUNCTIONS):
+        if (
+            not atom_t(v)
+            and not is_list(v)
+            and v.__class__ is not Dict
+            and not isinstance(v, _FUNCTIONS)
+        ):
             raise No
         return v
 
@@ -204,7 +238,9 @@ class Batch:
                 done.append((back[yes], inner.expr(args[k + 1])))
                 if any(value is not inner.first.get(name) for name, value in inner.env.items()):
                     raise No  # a branch that assigns
-            if rest is not self and any(value is not before.get(name) for name, value in rest.env.items()):
+            if rest is not self and any(
+                value is not before.get(name) for name, value in rest.env.items()
+            ):
                 raise No
             if not len(no):
                 break
@@ -250,7 +286,11 @@ class Batch:
     def _DictOf(self, node: Any) -> Any:
         names = column_names(node.items)
         cols = self.many_of([v for _, v in node.items])
-        if not names or len(set(names)) != len(names) or not any(column.__class__ is Many for column in cols):
+        if (
+            not names
+            or len(set(names)) != len(names)
+            or not any(column.__class__ is Many for column in cols)
+        ):
             raise Never
         return Many(self.table(names, Columns(cols, self.n)))
 
@@ -270,7 +310,9 @@ class Batch:
         name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
         if N.Elided in map(type, args):
             rest = iter(self.many_of([arg for arg in args if not isinstance(arg, N.Elided)]))
-            return self.call(self.expr(f), [HOLE if isinstance(arg, N.Elided) else next(rest) for arg in args])
+            return self.call(
+                self.expr(f), [HOLE if isinstance(arg, N.Elided) else next(rest) for arg in args]
+            )
         if name and name not in self.env and find("verb", name) is not None:
             if name in ("each", "peach"):
                 if len(args) != 2:
@@ -288,7 +330,9 @@ class Batch:
         if f.glyph == "'" and f.f is not None:
             given = self.many_of(args)
             return self.each(self.expr(f.f), given)
-        glyph = f.f.glyph if isinstance(f.f, N.Verb) else f.f.name if isinstance(f.f, N.Name) else ""
+        glyph = (
+            f.f.glyph if isinstance(f.f, N.Verb) else f.f.name if isinstance(f.f, N.Name) else ""
+        )
         if f.glyph != "/" or len(args) != 1 or glyph not in _OVER or glyph in self.env:
             raise Never
         x = self.expr(args[0])
@@ -322,7 +366,11 @@ class Batch:
         if cls is Proj or cls is Bound:
             full = list(f.fill(args))
             rank = f.f.rank if isinstance(f.f, Function) else 1
-            if HOLE in full or (cls is Bound and len(full) < rank) or (cls is Proj and len(args) < f.rank):
+            if (
+                HOLE in full
+                or (cls is Bound and len(full) < rank)
+                or (cls is Proj and len(args) < f.rank)
+            ):
                 return bound(f.f, full)
             return self.call(f.f, full)
         if cls is Comp:
@@ -345,9 +393,9 @@ class Batch:
             return self.constant(f, args[0])
         d = lists[0].v if lists else None
         if d.__class__ is Dicts:
-            if any(inner.v.__class__ is not Dicts or not d.alike(inner.v) for inner in lists) or len(lists) != len(
-                args
-            ):
+            if any(
+                inner.v.__class__ is not Dicts or not d.alike(inner.v) for inner in lists
+            ) or len(lists) != len(args):
                 raise No
             return Many(d.like(self.inner(f, [Many(arg.v.v) for arg in args], d.ids)))
         if len(args) != 1 or not lists or d.__class__ is Columns:
@@ -389,14 +437,28 @@ class Batch:
             return _constant(name, args)
         cls, cy = x.__class__, y.__class__
         if cls is Dicts or cy is Dicts:
-            found = None if isinstance(x, _ODD) or isinstance(y, _ODD) else grouped.dyad(name, x, mx, y, my)
+            found = (
+                None
+                if isinstance(x, _ODD) or isinstance(y, _ODD)
+                else grouped.dyad(name, x, mx, y, my)
+            )
         elif cls is Columns or cy is Columns:
-            if name != "!" or mx or cls is not Vec or x.t != T.S or len(x.a) != len(y.cols) \
-                    or len(x.a) != len(set(x.a.tolist())):
+            if (
+                name != "!"
+                or mx
+                or cls is not Vec
+                or x.t != T.S
+                or len(x.a) != len(y.cols)
+                or len(x.a) != len(set(x.a.tolist()))
+            ):
                 raise No
             return Many(self.table([item.s for item in x.items], y))
         else:
-            found = None if isinstance(x, _ODD) or isinstance(y, _ODD) else verb_at_once.dyad(name, x, mx, y, my)
+            found = (
+                None
+                if isinstance(x, _ODD) or isinstance(y, _ODD)
+                else verb_at_once.dyad(name, x, mx, y, my)
+            )
         if found is None or len(found) != self.n:
             raise No
         return Many(found)
@@ -418,7 +480,10 @@ class Batch:
 
 _ODD = (Bound, Columns, Function)
 _WORK: dict[type, Any] = {  # how a node of each kind is carried out
-    getattr(N, name[1:]): work for name, work in vars(Batch).items() if name[:1] == "_" and hasattr(N, name[1:])}
+    getattr(N, name[1:]): work
+    for name, work in vars(Batch).items()
+    if name[:1] == "_" and hasattr(N, name[1:])
+}
 
 
 def _constant(name: str, args: list[Any]) -> Value:

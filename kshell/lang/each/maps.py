@@ -15,7 +15,16 @@ from kshell.errors import QError
 from kshell.lang.compiler.stepwise import DEBUGGED, applied, one_by_one
 from kshell.lang.compiler.tree_queries import atomic_expr
 from kshell.lang.each import lambda_at_once, peach
-from kshell.lang.each.accumulators import fold_n, is_collection, name_of, over1, over2, rank_of, scan1, scan2
+from kshell.lang.each.accumulators import (
+    fold_n,
+    is_collection,
+    name_of,
+    over1,
+    over2,
+    rank_of,
+    scan1,
+    scan2,
+)
 from kshell.lang.verbs import encode, lists, running
 from kshell.registry import find
 from kshell.values.base import types as T
@@ -40,8 +49,13 @@ def each1(f: Value, x: Value) -> Value:
     cls = x.__class__
     if cls is Dict:
         return Dict(x.k, each1(f, x.v))
-    if cls is List and f.__class__ is Lambda1 and x.flat is None and 0 < len(x.items) < lambda_at_once.FEW \
-            and not DEBUGGED[0]:
+    if (
+        cls is List
+        and f.__class__ is Lambda1
+        and x.flat is None
+        and 0 < len(x.items) < lambda_at_once.FEW
+        and not DEBUGGED[0]
+    ):
         called = f.fn  # as what follows does it, sooner: trees are walked with lists of a few items
         return collapse([called(i) for i in x.items])
     if not is_collection(x):
@@ -83,7 +97,11 @@ def is_atomic(f: Value, n: int) -> bool:
     if cls is Prim:
         return (f.name, n) in ATOMIC
     if cls is Proj and f.f.__class__ is Prim:
-        return (f.f.name, len(f.args)) in ATOMIC and f.rank == n and all(arg is HOLE or atom_t(arg) for arg in f.args)
+        return (
+            (f.f.name, len(f.args)) in ATOMIC
+            and f.rank == n
+            and all(arg is HOLE or atom_t(arg) for arg in f.args)
+        )
     if not isinstance(f, Lambda) or f.rank != n or f.tree is None or len(f.tree.body) != 1:
         return False
     found = _ATOMIC.get(id(f.tree))
@@ -111,7 +129,11 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         raise QError("length")
     if not count:
         return List([])
-    if (x.__class__ is Vec if cx else atom_t(x)) and (y.__class__ is Vec if cy else atom_t(y)) and is_atomic(f, 2):
+    if (
+        (x.__class__ is Vec if cx else atom_t(x))
+        and (y.__class__ is Vec if cy else atom_t(y))
+        and is_atomic(f, 2)
+    ):
         if not DEBUGGED[0] or f.__class__ is Prim:
             return apply(f, (x, y))
         whole = applied(f, (x, y))
@@ -120,7 +142,14 @@ def each2(f: Value, x: Value, y: Value) -> Value:
     found = lambda_at_once.together(f, (x, y), (cx, cy))
     if found is not None:
         return found
-    if name_of(f) == "vs" and x.__class__ is int and x > 1 and y.__class__ is Vec and y.t == T.J and y.a.min() >= 0:
+    if (
+        name_of(f) == "vs"
+        and x.__class__ is int
+        and x > 1
+        and y.__class__ is Vec
+        and y.t == T.J
+        and y.a.min() >= 0
+    ):
         return encode.digits_each(x, y)
     function = pyfn(f, 2)
     if DEBUGGED[0] and name_of(f) != ",":
@@ -131,7 +160,10 @@ def each2(f: Value, x: Value, y: Value) -> Value:
     if not cx:
         return collapse([function(x, i) for i in seq_items(y)])
     if x.__class__ is Table and y.__class__ is Table and name_of(f) == ",":
-        cols = {**dict(zip(x.names, x.cols, strict=True)), **dict(zip(y.names, y.cols, strict=True))}
+        cols = {
+            **dict(zip(x.names, x.cols, strict=True)),
+            **dict(zip(y.names, y.cols, strict=True)),
+        }
         return Table(list(cols), list(cols.values()))
     return collapse([function(i, j) for i, j in zip(seq_items(x), seq_items(y), strict=True)])
 
@@ -140,7 +172,12 @@ def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
     """Each of several arguments, some of them dictionaries: the items under the same key."""
     keys = next(arg.k for arg in args if arg.__class__ is Dict)
     for arg in args:
-        if arg.__class__ is Dict and arg.k is not keys and not same_keys(arg.k, keys) and not match(arg.k, keys):
+        if (
+            arg.__class__ is Dict
+            and arg.k is not keys
+            and not same_keys(arg.k, keys)
+            and not match(arg.k, keys)
+        ):
             keys = lists.join(keys, index1(arg.k, _not_in(keys, arg.k)))
     cols = [_under(arg, keys) if arg.__class__ is Dict else arg for arg in args]
     return Dict(keys, each_n(f, cols))
@@ -293,7 +330,14 @@ def prior2(f: Value, x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ derived functions
 
 _ONE: dict[str, Fn] = {"'": each1, "/": over1, "\\": scan1, "':": prior1, "/:": each1, "\\:": each1}
-_TWO: dict[str, Fn] = {"'": each2, "/": over2, "\\": scan2, "':": prior2, "/:": each_right, "\\:": each_left}
+_TWO: dict[str, Fn] = {
+    "'": each2,
+    "/": over2,
+    "\\": scan2,
+    "':": prior2,
+    "/:": each_right,
+    "\\:": each_left,
+}
 
 
 def _text(d: Derived, x: Value) -> Value:

@@ -82,7 +82,10 @@ def share(work: Callable[[Value], Value], items: Sequence[Value], threads: int) 
     before = threading.stack_size(STACK)
     try:
         rngs = copy.deepcopy(pool.rngs) if context.restricted() else pool.rngs
-        tasks = [pool.executor.submit(copy_context().run, deal.run, k, threads, rngs[k]) for k in range(threads)]
+        tasks = [
+            pool.executor.submit(copy_context().run, deal.run, k, threads, rngs[k])
+            for k in range(threads)
+        ]
     finally:
         threading.stack_size(before)
     try:
@@ -119,4 +122,3 @@ def _stop(deal: _Deal, tasks: list[Future[None]]) -> None:
                 return
     except KeyboardInterrupt:
         running().pool = None
-

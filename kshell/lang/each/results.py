@@ -43,10 +43,15 @@ class Columns:
         self.cols, self.n = cols, n
 
     def columns(self) -> list[Value]:
-        return [listed(column.v) if column.__class__ is Many else collapse([column] * self.n) for column in self.cols]
+        return [
+            listed(column.v) if column.__class__ is Many else collapse([column] * self.n)
+            for column in self.cols
+        ]
 
     def rows(self) -> Value:
-        return collapse([collapse(list(r)) for r in zip(*map(seq_items, self.columns()), strict=True)])
+        return collapse(
+            [collapse(list(r)) for r in zip(*map(seq_items, self.columns()), strict=True)]
+        )
 
 
 class Bound:
@@ -100,7 +105,13 @@ def merged(done: list[tuple[Any, Any]], n: int) -> Value:
         v = done[0][1]
         if v.__class__ is not Many:
             return repeated(v, n)
-        return v.v.rows() if v.v.__class__ is Columns else collapse(v.v.items()) if v.v.__class__ is Dicts else v.v
+        return (
+            v.v.rows()
+            if v.v.__class__ is Columns
+            else collapse(v.v.items())
+            if v.v.__class__ is Dicts
+            else v.v
+        )
     if any(v.__class__ is Bound or isinstance(v, Function) for _, v in done):
         raise No
     lists = [merged([(at, v)], len(at)) for at, v in done]
@@ -120,4 +131,8 @@ def merged(done: list[tuple[Any, Any]], n: int) -> Value:
 
 def repeated(v: Value, n: int) -> Value:
     qtype = atom_t(v)
-    return Vec(qtype, np.full(n, raw(v), T.DTYPE[qtype])) if qtype and qtype not in (T.G, T.ENUM) else collapse([v] * n)
+    return (
+        Vec(qtype, np.full(n, raw(v), T.DTYPE[qtype]))
+        if qtype and qtype not in (T.G, T.ENUM)
+        else collapse([v] * n)
+    )

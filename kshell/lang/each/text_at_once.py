@@ -29,7 +29,13 @@ for _name in ("trim", "ltrim", "rtrim", "lower", "upper"):
 @two("like")
 def _like(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     fn, p = prim("like", 2), part(x) if mx else None
-    if my or fn is None or p is None or not (p.t == T.S if p.m == -1 else p.t == T.C) or not _is_text(y):
+    if (
+        my
+        or fn is None
+        or p is None
+        or not (p.t == T.S if p.m == -1 else p.t == T.C)
+        or not _is_text(y)
+    ):
         return None
     return fn(p.value(), y)
 
@@ -46,9 +52,13 @@ def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
         return None
     hit = p.a == x.v
     positions, ends = np.flatnonzero(hit), p.starts + p.sizes
-    before = np.searchsorted(positions, ends)  # how many marks there are up to the end of each string
+    before = np.searchsorted(
+        positions, ends
+    )  # how many marks there are up to the end of each string
     last = before + np.arange(n)
-    inner = np.empty(len(positions) + n, np.int64)  # where each piece ends in the characters that are no marks
+    inner = np.empty(
+        len(positions) + n, np.int64
+    )  # where each piece ends in the characters that are no marks
     some = np.ones(len(inner), np.bool_)
     some[last] = False
     inner[some] = positions - np.arange(len(positions))
@@ -69,7 +79,9 @@ def _joined(mark: bytes, flats: list[Flat]) -> Value:
     lengths = sizes[last]
     sizes = np.diff(sizes, prepend=0)
     sizes[last[:-1] + 1] += lengths[:-1]  # the ends begin again in each row
-    marks = np.arange(len(sizes)) - np.repeat(np.arange(len(flats)), counts)  # how many stand before each string
+    marks = np.arange(len(sizes)) - np.repeat(
+        np.arange(len(flats)), counts
+    )  # how many stand before each string
     ends = np.cumsum(sizes) + marks * len(mark)
     out = np.empty(int(ends[-1]), np.uint8)
     out[places(ends - sizes, sizes)] = np.concatenate(
@@ -106,7 +118,11 @@ def replaced(x: Value, old: Value, new: Value) -> Value | None:
         return None
     work, plain = strings.replacer(Vec(T.C, np.empty(0, np.uint8)), old, new)
     raw = p.a.tobytes()
-    mark = next((mark for mark in _MARKS if mark not in raw and mark not in plain), None) if plain else None
+    mark = (
+        next((mark for mark in _MARKS if mark not in raw and mark not in plain), None)
+        if plain
+        else None
+    )
     if mark is None:
         return strings_of(list(map(work, Rows(raw, p.starts, p.sizes, p.a).items())))
     done = np.frombuffer(work(np.insert(p.a, p.starts + p.sizes, mark).tobytes()), np.uint8)

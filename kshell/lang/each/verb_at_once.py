@@ -136,7 +136,13 @@ def _enlist(p: Part) -> Value | None:
 
 @one("til")
 def _til(p: Part) -> Value | None:
-    if p.m != -1 or p.t != T.J or int(p.a.min()) < 0 or int(p.a.max()) > _LIMIT or not _fits(int(p.a.sum()), p.n):
+    if (
+        p.m != -1
+        or p.t != T.J
+        or int(p.a.min()) < 0
+        or int(p.a.max()) > _LIMIT
+        or not _fits(int(p.a.sum()), p.n)
+    ):
         return None
     ends = np.cumsum(p.a)
     return rows(T.J, np.arange(int(ends[-1])) - np.repeat(ends - p.a, p.a), p.n, None, ends)
@@ -186,9 +192,16 @@ def _aggregate(name: str) -> None:
         if p.m == -1 or not len(p.a):
             return None
         longest = p.m if p.m is not None else int(p.sizes.max())
-        if p.t in T.FLOATS and (name == "prd" or (name in ("sum", "avg") and (p.t != T.F or longest > IN_ORDER))):
+        if p.t in T.FLOATS and (
+            name == "prd" or (name in ("sum", "avg") and (p.t != T.F or longest > IN_ORDER))
+        ):
             return None
-        if p.t not in T.FLOATS and name == "avg" and longest > 8 and max(-int(p.a.min()), int(p.a.max())) > 1 << 40:
+        if (
+            p.t not in T.FLOATS
+            and name == "avg"
+            and longest > 8
+            and max(-int(p.a.min()), int(p.a.max())) > 1 << 40
+        ):
             return None  # the sum of the floats may not be exact
         some = p.sizes > 0 if p.m is None else None
         if some is not None and some.all():
@@ -257,7 +270,13 @@ def side(v: Value, many: bool, n: int) -> Part | None:
         return Part(qtype, np.full(n, raw(v), T.DTYPE[qtype]), n, -1)
     if v.__class__ is Vec and v.t not in (T.G, T.ENUM) and _fits(len(v.a) * n, n):
         count = len(v.a)
-        return Part(v.t, np.tile(v.a, n), n, count if count else None, None if count else np.zeros(n, np.int64))
+        return Part(
+            v.t,
+            np.tile(v.a, n),
+            n,
+            count if count else None,
+            None if count else np.zeros(n, np.int64),
+        )
     return None
 
 
@@ -282,7 +301,11 @@ def _counts(x: Value, many: bool, n: int) -> Array | None:
     """Counts that are not negative."""
     if not many:
         return np.full(n, x) if x.__class__ is int and 0 <= x <= _LIMIT else None
-    return x.a if x.__class__ is Vec and x.t == T.J and x.a.min() >= 0 and x.a.max() <= _LIMIT else None
+    return (
+        x.a
+        if x.__class__ is Vec and x.t == T.J and x.a.min() >= 0 and x.a.max() <= _LIMIT
+        else None
+    )
 
 
 @two("#")
@@ -329,7 +352,11 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
         q = part(y) if x.__class__ is Vec and y.__class__ is not Vec else None
         if q is not None:
             return q.filled(take_at(x, q.a)) if q.t == T.J and x.t not in (T.G, T.ENUM) else None
-        if y.__class__ is not Vec or x.__class__ not in (Vec, List, Nd, Dict) or (x.__class__ is Dict and x.keyed):
+        if (
+            y.__class__ is not Vec
+            or x.__class__ not in (Vec, List, Nd, Dict)
+            or (x.__class__ is Dict and x.keyed)
+        ):
             return None
         if y.t == T.ENUM or (x.__class__ is Dict and x.k.__class__ is not Vec):
             return None
@@ -342,7 +369,13 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if not my:
         if y.__class__ is int:
             y = np.full(n, y)
-        elif y.__class__ is Vec and y.t == T.J and len(y.a) and int(y.a.min()) >= 0 and int(y.a.max()) < p.sizes.min():
+        elif (
+            y.__class__ is Vec
+            and y.t == T.J
+            and len(y.a)
+            and int(y.a.min()) >= 0
+            and int(y.a.max()) < p.sizes.min()
+        ):
             return Nd(p.t, p.a[(p.starts[:, None] + y.a[None, :])])
         else:
             return None
@@ -445,7 +478,9 @@ def _match(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     sizes = p.sizes[here]
     if len(here) and sizes.sum():
         differ = p.a[places(p.starts[here], sizes)] != q.a[places(q.starts[here], sizes)]
-        same[here] = np.bincount(np.repeat(np.arange(len(here)), sizes)[differ], minlength=len(here)) == 0
+        same[here] = (
+            np.bincount(np.repeat(np.arange(len(here)), sizes)[differ], minlength=len(here)) == 0
+        )
     return bools(same)
 
 

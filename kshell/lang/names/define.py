@@ -12,7 +12,9 @@ from kshell.values.base.core import Value
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def name(text: str, *forms: str, arity: int | None = None, effect: str = "none") -> Callable[[F], F]:
+def name(
+    text: str, *forms: str, arity: int | None = None, effect: str = "none"
+) -> Callable[[F], F]:
     """Register a function under a dotted name. Without parameters it is computed at each reading of the name. `effect`
     is that of its entry."""
 
@@ -23,8 +25,19 @@ def name(text: str, *forms: str, arity: int | None = None, effect: str = "none")
         if found is not None and found.file == fn.__code__.co_filename and n not in found.fns:
             found.fns[n] = run
             return fn
-        registry.add(Entry(text, "name", {n: run}, forms, fn.__doc__ or "", topic=text.rpartition(".")[0],
-                           file=fn.__code__.co_filename, line=fn.__code__.co_firstlineno, effect=effect))
+        registry.add(
+            Entry(
+                text,
+                "name",
+                {n: run},
+                forms,
+                fn.__doc__ or "",
+                topic=text.rpartition(".")[0],
+                file=fn.__code__.co_filename,
+                line=fn.__code__.co_firstlineno,
+                effect=effect,
+            )
+        )
         return fn
 
     return register
@@ -32,8 +45,17 @@ def name(text: str, *forms: str, arity: int | None = None, effect: str = "none")
 
 def constant(text: str, value: Value, doc: str, example: str) -> None:
     """Register a name that always stands for one value."""
-    registry.add(Entry(text, "name", {0: lambda: value}, doc=f"{doc}\n\n{example}",
-                       topic=text.rpartition(".")[0], file=__file__, effect="none"))
+    registry.add(
+        Entry(
+            text,
+            "name",
+            {0: lambda: value},
+            doc=f"{doc}\n\n{example}",
+            topic=text.rpartition(".")[0],
+            file=__file__,
+            effect="none",
+        )
+    )
 
 
 def verb(name: str, arity: int) -> Callable[..., Value]:

@@ -50,12 +50,30 @@ MIME = {
 constant(".h.br", string("<br>"), "A line break in HTML.", 'q).h.br\n"<br>"')
 constant(".h.c0", sym_vec([LINK]).item(0), "The colour of links.", "q).h.c0\n`024C7E")
 constant(".h.c1", sym_vec([VISITED]).item(0), "The colour of active links.", "q).h.c1\n`958600")
-constant(".h.d", char(" "), "What stands between the items of a nested column in delimited text.", 'q).h.d\n" "')
-constant(".h.sa", string(ANCHOR), "The style of links.",
-         'q).h.sa\n"a{text-decoration:none}a:link{color:024C7E}a:visited{color:024C7E}a:active{c..')
-constant(".h.sb", string(BODY), "The style of a page.", 'q).h.sb\n"body{font:10pt verdana;text-align:justify}"')
-constant(".h.sc", string(SAFE), "The characters that need no escape in a URI.",
-         "q).h.sc\n\"$-.+!*'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789\"")
+constant(
+    ".h.d",
+    char(" "),
+    "What stands between the items of a nested column in delimited text.",
+    'q).h.d\n" "',
+)
+constant(
+    ".h.sa",
+    string(ANCHOR),
+    "The style of links.",
+    'q).h.sa\n"a{text-decoration:none}a:link{color:024C7E}a:visited{color:024C7E}a:active{c..',
+)
+constant(
+    ".h.sb",
+    string(BODY),
+    "The style of a page.",
+    'q).h.sb\n"body{font:10pt verdana;text-align:justify}"',
+)
+constant(
+    ".h.sc",
+    string(SAFE),
+    "The characters that need no escape in a URI.",
+    'q).h.sc\n"$-.+!*\'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"',
+)
 constant(".h.HOME", string(""), "The folder that a web server would serve.", 'q).h.HOME\n""')
 constant(
     ".h.ty",
@@ -67,7 +85,11 @@ constant(
 
 def plain(x: Value) -> str:
     """A string, char or symbol as Python text; of anything else its `string`."""
-    if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
+    if (
+        x.__class__ is Sym
+        or (x.__class__ is Vec and x.t == T.C)
+        or (x.__class__ is Atom and x.t == T.C)
+    ):
         return text_of(x)
     return text_of(to_string(x))
 
@@ -85,7 +107,9 @@ def delimited(x: Value, sep: str, strings: bool = False) -> Value:
     inner = text_of(running().names.get(".h.d"))
     if is_table(x):
         t = unkeyed(x)
-        return verb("0:", 2)(char(sep), Table(t.names, [flat(column, inner, strings) for column in t.cols]))
+        return verb("0:", 2)(
+            char(sep), Table(t.names, [flat(column, inner, strings) for column in t.cols])
+        )
     return verb("0:", 2)(char(sep), List([flat(item, inner, strings) for item in seq_items(x)]))
 
 
@@ -93,8 +117,14 @@ def flat(column: Value, inner: str, strings: bool) -> Value:
     """A column whose nested items are texts."""
     if not isinstance(column, List):
         return column
-    return List([item if not is_list(item) or (strings and item.__class__ is Vec and item.t == T.C)
-                 else string(inner.join(map(plain, seq_items(item)))) for item in column.items])
+    return List(
+        [
+            item
+            if not is_list(item) or (strings and item.__class__ is Vec and item.t == T.C)
+            else string(inner.join(map(plain, seq_items(item))))
+            for item in column.items
+        ]
+    )
 
 
 @name(".h.cd")
@@ -133,8 +163,10 @@ def xd(x: Value) -> Value:
     """
     t = unkeyed(x)
     columns = [[xml(plain(item)) for item in column.items] for column in t.cols]
-    rows = ["<r>" + "".join(f"<{n}>{v}</{n}>" for n, v in zip(t.names, row, strict=True)) + "</r>"
-            for row in zip(*columns, strict=True)]
+    rows = [
+        "<r>" + "".join(f"<{n}>{v}</{n}>" for n, v in zip(t.names, row, strict=True)) + "</r>"
+        for row in zip(*columns, strict=True)
+    ]
     return lines_value(["<R>", *rows, "</R>"])
 
 
@@ -143,8 +175,14 @@ def json_lines(x: Value) -> Value:
     w = Writer(running().settings.P)
     if is_table(x):
         return lines_value([w.write(row) for row in unkeyed(x).items])
-    return lines_value(["[" + ",\n ".join(map(w.write, item.items)) + "]" if item.__class__ is Table else w.write(item)
-                        for item in seq_items(x)])
+    return lines_value(
+        [
+            "[" + ",\n ".join(map(w.write, item.items)) + "]"
+            if item.__class__ is Table
+            else w.write(item)
+            for item in seq_items(x)
+        ]
+    )
 
 
 @name(".h.xt", ".h.xt[`json;x]")
@@ -162,13 +200,24 @@ def xt(kind: Value, x: Value) -> Value:
 
 
 def _converters() -> Value:
-    made: dict[str, Callable[..., Any]] = {"raw": enlist, "json": json_lines, "csv": lambda x: delimited(x, ",", True),
-                                             "txt": lambda x: delimited(x, "\t", True), "xml": xd}
-    return Dict(sym_vec(made), List([Prim(f".h.tx.{key}", {1: value}) for key, value in made.items()]))
+    made: dict[str, Callable[..., Any]] = {
+        "raw": enlist,
+        "json": json_lines,
+        "csv": lambda x: delimited(x, ",", True),
+        "txt": lambda x: delimited(x, "\t", True),
+        "xml": xd,
+    }
+    return Dict(
+        sym_vec(made), List([Prim(f".h.tx.{key}", {1: value}) for key, value in made.items()])
+    )
 
 
-constant(".h.tx", _converters(), "For each kind of file, the function that makes its lines of a table.",
-         'q).h.tx[`csv]([]a:1 2)\n,"a"\n,"1"\n,"2"')
+constant(
+    ".h.tx",
+    _converters(),
+    "For each kind of file, the function that makes its lines of a table.",
+    'q).h.tx[`csv]([]a:1 2)\n,"a"\n,"1"\n,"2"',
+)
 
 
 # ------------------------------------------------------------------ markup
@@ -210,7 +259,9 @@ def paragraphs(x: Value) -> str:
 def code_of(s: str) -> str:
     """Text whose every second part between tabs is code."""
     parts = s.split("\t")
-    return " ".join(element("code", element("nobr", part)) if i % 2 else part for i, part in enumerate(parts))
+    return " ".join(
+        element("code", element("nobr", part)) if i % 2 else part for i, part in enumerate(parts)
+    )
 
 
 def page(body: str) -> str:
@@ -234,23 +285,85 @@ def escape(s: bytes, keep: str) -> str:
 def _strings() -> None:
     """The names that make one string of one argument."""
     table: list[tuple[str, Callable[[Value], str], str, str, str]] = [
-        ("hc", lambda x: text_of(x).replace("<", "&lt;"), "Text with < escaped.", '"<a>"', '"&lt;a>"'),
-        ("xs", lambda x: xml(text_of(x)), "Text with what XML reserves escaped.", '"a & b"', '"a &amp; b"'),
+        (
+            "hc",
+            lambda x: text_of(x).replace("<", "&lt;"),
+            "Text with < escaped.",
+            '"<a>"',
+            '"&lt;a>"',
+        ),
+        (
+            "xs",
+            lambda x: xml(text_of(x)),
+            "Text with what XML reserves escaped.",
+            '"a & b"',
+            '"a &amp; b"',
+        ),
         ("hr", lambda x: "-" * len(x), "As many dashes as a text is long.", '"abc"', '"---"'),
-        ("nbr", lambda x: element("nobr", text_of(x)), "Text that is not to be broken.", '"a b"', '"<nobr>a b</nobr>"'),
-        ("code", lambda x: code_of(text_of(x)), "Text with each second part between tabs as code.", '"ab"', '"ab"'),
-        ("pre", lambda x: element("pre", rows_text(x)), "Lines as preformatted text.", '("a";"b")',
-         '"<pre>a\\nb\\n</pre>"'),
-        ("xmp", lambda x: element("xmp", rows_text(x)), "Lines as an example.", '("a";"b")', '"<xmp>a\\nb\\n</xmp>"'),
+        (
+            "nbr",
+            lambda x: element("nobr", text_of(x)),
+            "Text that is not to be broken.",
+            '"a b"',
+            '"<nobr>a b</nobr>"',
+        ),
+        (
+            "code",
+            lambda x: code_of(text_of(x)),
+            "Text with each second part between tabs as code.",
+            '"ab"',
+            '"ab"',
+        ),
+        (
+            "pre",
+            lambda x: element("pre", rows_text(x)),
+            "Lines as preformatted text.",
+            '("a";"b")',
+            '"<pre>a\\nb\\n</pre>"',
+        ),
+        (
+            "xmp",
+            lambda x: element("xmp", rows_text(x)),
+            "Lines as an example.",
+            '("a";"b")',
+            '"<xmp>a\\nb\\n</xmp>"',
+        ),
         ("text", paragraphs, "Strings as paragraphs.", 'enlist"ab"', '"<p>ab</p>\\n"'),
-        ("html", lambda x: page(text_of(x)), "A page of HTML with a body.", '"hello"',
-         '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..'),
-        ("http", lambda x: links(text_of(x)), "Text with its addresses as links.", '"plain"', '"plain"'),
-        ("hu", lambda x: escape(data_of(x), SAFE), "Text with what a URI reserves escaped.", '"a b"', '"a%20b"'),
-        ("uh", lambda x: unquote(text_of(x), errors="surrogateescape"), "Text of a URI with escapes resolved.",
-         '"a%20b"', '"a b"'),
-        ("iso8601", lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
-         "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.", "100", '"2000-01-01T00:00:00.000000100"'),
+        (
+            "html",
+            lambda x: page(text_of(x)),
+            "A page of HTML with a body.",
+            '"hello"',
+            '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..',
+        ),
+        (
+            "http",
+            lambda x: links(text_of(x)),
+            "Text with its addresses as links.",
+            '"plain"',
+            '"plain"',
+        ),
+        (
+            "hu",
+            lambda x: escape(data_of(x), SAFE),
+            "Text with what a URI reserves escaped.",
+            '"a b"',
+            '"a%20b"',
+        ),
+        (
+            "uh",
+            lambda x: unquote(text_of(x), errors="surrogateescape"),
+            "Text of a URI with escapes resolved.",
+            '"a%20b"',
+            '"a b"',
+        ),
+        (
+            "iso8601",
+            lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
+            "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.",
+            "100",
+            '"2000-01-01T00:00:00.000000100"',
+        ),
     ]
     for short, make, doc, example, out in table:
         full = f".h.{short}"
@@ -259,8 +372,11 @@ def _strings() -> None:
         def run(x: Value, make: Callable[[Value], str] = make) -> Value:
             return string(make(x))
 
-        registry.add(registry.Entry(full, "name", {1: run}, doc=text, topic=".h", file=__file__,
-                                    effect="none"))
+        registry.add(
+            registry.Entry(
+                full, "name", {1: run}, doc=text, topic=".h", file=__file__, effect="none"
+            )
+        )
 
 
 _strings()
@@ -318,8 +434,10 @@ def htac(x: Value, y: Value, z: Value) -> Value:
 
 def response(status: str, kind: str, content: str) -> Value:
     size = len(content.encode("utf-8", "surrogateescape"))
-    return string(f"HTTP/1.1 {status}\r\nContent-Type: {MIME.get(kind, 'text/plain')}\r\nConnection: close\r\n"
-                  f"Content-Length: {size}\r\n\r\n{content}")
+    return string(
+        f"HTTP/1.1 {status}\r\nContent-Type: {MIME.get(kind, 'text/plain')}\r\nConnection: close\r\n"
+        f"Content-Length: {size}\r\n\r\n{content}"
+    )
 
 
 @name(".h.hn", ".h.hn[status;kind;content]")
@@ -375,4 +493,6 @@ def hp(x: Value) -> Value:
     "<html><head><style>body{font:10pt verdana;text-align:justify}</style></head>..
     """
     style = element("head", element("style", BODY))
-    return response("200 OK", "htm", element("html", style + element("body", element("pre", rows_text(x)))))
+    return response(
+        "200 OK", "htm", element("html", style + element("body", element("pre", rows_text(x))))
+    )

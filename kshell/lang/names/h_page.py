@@ -19,20 +19,37 @@ from kshell.store import atomic
 from kshell.store import text as files
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, seq_items, sym, sym_vec, text_of
+from kshell.values.base.core import (
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
 _HEAD = '<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>'
 _OFFICE = "urn:schemas-microsoft-com:office"
-_BOOK = (f'<Workbook xmlns="{_OFFICE}:spreadsheet" xmlns:o="{_OFFICE}:office" xmlns:x="{_OFFICE}:excel" '
-         f'xmlns:ss="{_OFFICE}:spreadsheet">')
+_BOOK = (
+    f'<Workbook xmlns="{_OFFICE}:spreadsheet" xmlns:o="{_OFFICE}:office" xmlns:x="{_OFFICE}:excel" '
+    f'xmlns:ss="{_OFFICE}:spreadsheet">'
+)
 _BOOKS = f'<Workbook xmlns="{_OFFICE}:spreadsheet" xmlns:ss="{_OFFICE}:spreadsheet">'
 _NUMBERS = T.NUMERIC - {T.B, T.X}
 
-constant(".h.logo", string('<a href="https://pypi.org/project/kshell">kshell</a>'), "The text at the head of a page.",
-         'q).h.logo\n"<a href=\\"https://pypi.org/project/kshell\\">kshell</a>"')
+constant(
+    ".h.logo",
+    string('<a href="https://pypi.org/project/kshell">kshell</a>'),
+    "The text at the head of a page.",
+    'q).h.logo\n"<a href=\\"https://pypi.org/project/kshell\\">kshell</a>"',
+)
 
 
 # ------------------------------------------------------------------ workbooks
@@ -41,8 +58,14 @@ constant(".h.logo", string('<a href="https://pypi.org/project/kshell">kshell</a>
 def cells(col: Value) -> list[str]:
     """The cells of a column of a workbook."""
     kind = "Number" if col.__class__ is Vec and col.t in _NUMBERS else "String"
-    texts = [plain(item) for item in (seq_items(to_string(col)) if col.__class__ is Vec else seq_items(col))]
-    return [f'<Cell><Data ss:Type="{kind}">{xml(text)}</Data></Cell>' if text else "<Cell/>" for text in texts]
+    texts = [
+        plain(item)
+        for item in (seq_items(to_string(col)) if col.__class__ is Vec else seq_items(col))
+    ]
+    return [
+        f'<Cell><Data ss:Type="{kind}">{xml(text)}</Data></Cell>' if text else "<Cell/>"
+        for text in texts
+    ]
 
 
 def sheet(title: str, t: Table) -> str:
@@ -76,7 +99,10 @@ def edsn(x: Value) -> Value:
     """
     if x.__class__ is not Dict or x.keyed:
         raise QError("type")
-    return workbook([(plain(item), unkeyed(t)) for item, t in zip(seq_items(x.k), seq_items(x.v), strict=True)], _BOOKS)
+    return workbook(
+        [(plain(item), unkeyed(t)) for item, t in zip(seq_items(x.k), seq_items(x.v), strict=True)],
+        _BOOKS,
+    )
 
 
 def _add_excel() -> None:
@@ -85,7 +111,8 @@ def _add_excel() -> None:
     if entry is not None:
         old = entry.fns[0]()
         new = Dict(
-            sym_vec([*(item.s for item in old.k.items), "xls"]), List([*old.v.items, Prim(".h.tx.xls", {1: ed})])
+            sym_vec([*(item.s for item in old.k.items), "xls"]),
+            List([*old.v.items, Prim(".h.tx.xls", {1: ed})]),
         )
         entry.fns[0] = lambda: new
 
@@ -110,8 +137,12 @@ def fram(title: Value, lines: Value, sources: Value) -> Value:
 def frames(title: str, lines: list[str], left: str, right: str) -> str:
     width = 12 + 8 * max(map(len, lines), default=0)
     sources = f'<frame src="{left}"><frame name=v src="{right}">'
-    return element("html", element("head", element("title", title)
-                                   + element("frameset", sources, f' cols="{width},*"')))
+    return element(
+        "html",
+        element(
+            "head", element("title", title) + element("frameset", sources, f' cols="{width},*"')
+        ),
+    )
 
 
 @name(".h.hug")
@@ -138,8 +169,12 @@ def jx(n: Value, x: Value) -> Value:
     if not is_table(t):
         return lines_value(Layout(running().settings.P, *running().settings.C).lines(t))
     start, rows, size = int_of(n), 32, len(t)
-    places = {"home": 0, "up": max(start - rows, 0), "down": min(start + rows, max(size - 1, 0)),
-              "end": max(size - rows, 0)}
+    places = {
+        "home": 0,
+        "up": max(start - rows, 0),
+        "down": min(start + rows, max(size - 1, 0)),
+        "end": max(size - rows, 0),
+    }
     head = " ".join(element("a", key, f' href="?[{value}"') for key, value in places.items())
     part = take_at(unkeyed(t), np.arange(start, min(start + rows, size)))
     lines = Layout(running().settings.P, 1 << 30, 1 << 30).lines(part)
@@ -196,12 +231,20 @@ def ht(x: Value) -> Value:
         else:
             out += [element("p", links(code_of(line))) for line in lines if line]
     list_ = [
-        element("p", element("a", heading, f" target=v href={x.s}.htm#{i}")) for i, heading in enumerate(headings, 1)
+        element("p", element("a", heading, f" target=v href={x.s}.htm#{i}"))
+        for i, heading in enumerate(headings, 1)
     ]
-    pages = {f"{x.s}.htm": frames(x.s, headings, f"a/_{x.s}.htm", f"a/{x.s}.htm"),
-             f"a/_{x.s}.htm": page("\n".join(list_)), f"a/{x.s}.htm": page("\n".join(out))}
-    atomic.write_all([(path, atomic.filling([text.encode("utf-8", "surrogateescape")]))
-                      for path, text in pages.items()])
+    pages = {
+        f"{x.s}.htm": frames(x.s, headings, f"a/_{x.s}.htm", f"a/{x.s}.htm"),
+        f"a/_{x.s}.htm": page("\n".join(list_)),
+        f"a/{x.s}.htm": page("\n".join(out)),
+    }
+    atomic.write_all(
+        [
+            (path, atomic.filling([text.encode("utf-8", "surrogateescape")]))
+            for path, text in pages.items()
+        ]
+    )
     return sym(f":{x.s}.htm")
 
 

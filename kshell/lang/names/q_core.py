@@ -56,23 +56,55 @@ _WORDS = (
 )
 RESERVED = _WORDS.split()
 
-constant("csv", Atom(T.C, ord(",")), "The comma, to separate the columns of text.",
-         'q)csv 0:([]a:1 2;b:`x`y)\n"a,b"\n"1,x"\n"2,y"')
+# fmt: off  # a table
+constant(
+    "csv",
+    Atom(T.C, ord(",")),
+    "The comma, to separate the columns of text.",
+    'q)csv 0:([]a:1 2;b:`x`y)\n"a,b"\n"1,x"\n"2,y"',
+)
 constant(".Q.A", q_string(UPPER), "The upper-case letters.", 'q).Q.A\n"ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
 constant(".Q.a", q_string(LOWER), "The lower-case letters.", 'q).Q.a\n"abcdefghijklmnopqrstuvwxyz"')
-constant(".Q.an", q_string(NAME), "The characters of names: letters, underscore, digits.",
-         'q).Q.an\n"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"')
+constant(
+    ".Q.an",
+    q_string(NAME),
+    "The characters of names: letters, underscore, digits.",
+    'q).Q.an\n"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"',
+)
 constant(".Q.n", q_string(DIGITS), "The digits.", 'q).Q.n\n"0123456789"')
-constant(".Q.nA", q_string(BASE36), "Digits and upper-case letters, the alphabet of base 36.",
-         'q).Q.nA\n"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
-constant(".Q.b6", q_string(B64), "The alphabet of base 64.",
-         'q).Q.b6\n"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"')
-constant(".Q.t", q_string(TYPES), "The type characters, indexed by type number.", 'q).Q.t\n" bg xhijefcspmdznuvts"')
-constant(".Q.res", sym_vec(RESERVED), "The keywords that are part of the language itself.",
-         "q)5#.Q.res\n`abs`acos`asin`atan`avg")
+constant(
+    ".Q.nA",
+    q_string(BASE36),
+    "Digits and upper-case letters, the alphabet of base 36.",
+    'q).Q.nA\n"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"',
+)
+constant(
+    ".Q.b6",
+    q_string(B64),
+    "The alphabet of base 64.",
+    'q).Q.b6\n"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"',
+)
+constant(
+    ".Q.t",
+    q_string(TYPES),
+    "The type characters, indexed by type number.",
+    'q).Q.t\n" bg xhijefcspmdznuvts"',
+)
+constant(
+    ".Q.res",
+    sym_vec(RESERVED),
+    "The keywords that are part of the language itself.",
+    "q)5#.Q.res\n`abs`acos`asin`atan`avg",
+)
 constant(".Q.k", VERSION, "The version of kdb+ that the language follows.", "q).Q.k\n4.1")
-constant(".Q.K", Atom(T.D, RELEASE), "The date of the version of kdb+ that the language follows.", "q).Q.K\n2024.03.18")
+constant(
+    ".Q.K",
+    Atom(T.D, RELEASE),
+    "The date of the version of kdb+ that the language follows.",
+    "q).Q.K\n2024.03.18",
+)
 constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.", "q).Q.M\n0W")
+# fmt: on
 
 
 # ------------------------------------------------------------------ text
@@ -179,8 +211,17 @@ def precise(x: Value) -> Value:
     return q_string(f"{number(y):.{n}f}")
 
 
-registry.add(registry.Entry("-27", "internal", {1: precise}, ("-27!(places;x)",), precise.__doc__ or "", topic=".Q",
-                            effect="none"))
+registry.add(
+    registry.Entry(
+        "-27",
+        "internal",
+        {1: precise},
+        ("-27!(places;x)",),
+        precise.__doc__ or "",
+        topic=".Q",
+        effect="none",
+    )
+)
 
 
 def clean(text: str) -> str:
@@ -287,8 +328,11 @@ def sha1(x: Value) -> Value:
     return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
 
 
-registry.add(registry.Entry("-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc__ or "", topic=".Q",
-                            effect="none"))
+registry.add(
+    registry.Entry(
+        "-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc__ or "", topic=".Q", effect="none"
+    )
+)
 
 
 @name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")

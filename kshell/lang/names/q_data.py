@@ -46,7 +46,9 @@ def ft(f: Value, t: Value) -> Value:
         return apply1(f, t)
     count = len(t.k.names) if t.keyed else 0
     out = apply1(f, unkeyed(t))
-    return Dict(Table(out.names[:count], out.cols[:count]), Table(out.names[count:], out.cols[count:]))
+    return Dict(
+        Table(out.names[:count], out.cols[:count]), Table(out.names[count:], out.cols[count:])
+    )
 
 
 @name(".Q.ff", ".Q.ff[t;u]")
@@ -64,7 +66,9 @@ def ff(t: Value, u: Value) -> Value:
     more = unkeyed(u)
     missing = np.full(len(t), -1, np.int64)
     new = [
-        (name, take_at(column, missing)) for name, column in zip(more.names, more.cols, strict=True) if not t.has(name)
+        (name, take_at(column, missing))
+        for name, column in zip(more.names, more.cols, strict=True)
+        if not t.has(name)
     ]
     return Table(t.names + [n for n, _ in new], t.cols + [c for _, c in new])
 
@@ -170,6 +174,10 @@ def keywords() -> Value:
     q).q`neg
     -:
     """
-    words = [entry for entry in entries("verb") if entry.name[:1].isalpha() and entry.name not in RESERVED]
+    words = [
+        entry
+        for entry in entries("verb")
+        if entry.name[:1].isalpha() and entry.name not in RESERVED
+    ]
     words.sort(key=lambda e: (_FIRST.index(e.name) if e.name in _FIRST else len(_FIRST), e.name))
     return Dict(sym_vec(["", *(word.name for word in words)]), List([NIL, *map(prim, words)]))

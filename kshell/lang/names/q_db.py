@@ -271,8 +271,17 @@ def _state(short: str, doc: str, example: str, make: Any) -> None:
     def run() -> Value:
         return make(_need(full))
 
-    registry.add(registry.Entry(full, "name", {0: run}, doc=f"{doc}\n{_SAVED}{example}", topic=".Q", file=__file__,
-                                effect="none"))
+    registry.add(
+        registry.Entry(
+            full,
+            "name",
+            {0: run},
+            doc=f"{doc}\n{_SAVED}{example}",
+            topic=".Q",
+            file=__file__,
+            effect="none",
+        )
+    )
 
 
 def _folders(paths: list[str]) -> Value:
@@ -285,20 +294,60 @@ def _counts(db: Any) -> Value:
 
 
 def _prototypes(db: Any) -> Value:
-    values = [Table([db.field, *value.names], [db.vec([]), *value.cols]) for value in db.prototypes.values()]
+    values = [
+        Table([db.field, *value.names], [db.vec([]), *value.cols])
+        for value in db.prototypes.values()
+    ]
     return Dict(sym_vec(db.prototypes), List(values))
 
 
-_state("pf", "The field of the partitions: date, month, year or int.", "q).Q.pf\n`date", lambda db: sym(db.field))
+# fmt: off  # a table
+_state(
+    "pf",
+    "The field of the partitions: date, month, year or int.",
+    "q).Q.pf\n`date",
+    lambda db: sym(db.field),
+)
 _state("pt", "The partitioned tables.", "q).Q.pt\n,`t", lambda db: sym_vec(db.tables))
-_state("pv", "The values of the partitions in view.", "q).Q.pv\n2024.01.01 2024.01.02", lambda db: db.vec(db.pv))
-_state("PV", "The values of all partitions.", "q).Q.PV\n2024.01.01 2024.01.02", lambda db: db.vec(db.PV))
-_state("pd", "The folders that the partitions in view are in.", "q).Q.pd\n`:.`:.", lambda db: _folders(db.pd))
-_state("PD", "The folders that all partitions are in.", "q).Q.PD\n`:.`:.", lambda db: _folders(db.PD))
-_state("pn", "The counts of tables by partition, as far as they were asked for.", "q)count t;.Q.pn\nt| 3 3", _counts)
+_state(
+    "pv",
+    "The values of the partitions in view.",
+    "q).Q.pv\n2024.01.01 2024.01.02",
+    lambda db: db.vec(db.pv),
+)
+_state(
+    "PV",
+    "The values of all partitions.",
+    "q).Q.PV\n2024.01.01 2024.01.02",
+    lambda db: db.vec(db.PV),
+)
+_state(
+    "pd",
+    "The folders that the partitions in view are in.",
+    "q).Q.pd\n`:.`:.",
+    lambda db: _folders(db.pd),
+)
+_state(
+    "PD", "The folders that all partitions are in.", "q).Q.PD\n`:.`:.", lambda db: _folders(db.PD)
+)
+_state(
+    "pn",
+    "The counts of tables by partition, as far as they were asked for.",
+    "q)count t;.Q.pn\nt| 3 3",
+    _counts,
+)
 _state("vp", "The empty tables that stand for missing ones.", "q)count .Q.vp\n0", _prototypes)
 _state("P", "The segments of the database.", "q).Q.P\n`symbol$()", lambda db: _folders(db.segments))
-_state("D", "The partitions of each segment.", "q).Q.D\n2024.01.01 2024.01.02",
-       lambda db: List([db.vec(p) for p in db.per_segment]))
-_state("u", "Whether each partition is in one segment.", "q).Q.u\n1b", lambda db: len(set(db.PV)) == len(db.PV))
-
+_state(
+    "D",
+    "The partitions of each segment.",
+    "q).Q.D\n2024.01.01 2024.01.02",
+    lambda db: List([db.vec(p) for p in db.per_segment]),
+)
+_state(
+    "u",
+    "Whether each partition is in one segment.",
+    "q).Q.u\n1b",
+    lambda db: len(set(db.PV)) == len(db.PV),
+)
+# fmt: on

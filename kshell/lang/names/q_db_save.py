@@ -177,7 +177,11 @@ def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
     return NIL
 
 
-@name(".Q.dsftg", ".Q.dsftg[(folder;partition;table);(file;offset;length);fields;(types;widths);g]", effect="changes")
+@name(
+    ".Q.dsftg",
+    ".Q.dsftg[(folder;partition;table);(file;offset;length);fields;(types;widths);g]",
+    effect="changes",
+)
 def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
     """Load records of a binary file, a piece at a time, and append them, after g, to a table of a partition.
 
@@ -219,7 +223,12 @@ def chk(d: Value) -> Value:
     q)key`:db/2024.01.01
     `t`u
     """
-    return List([sym_vec([":" + p for p in made]) if made else List([]) for made in store.check(folder_of(d))])
+    return List(
+        [
+            sym_vec([":" + p for p in made]) if made else List([])
+            for made in store.check(folder_of(d))
+        ]
+    )
 
 
 @name(".Q.par", ".Q.par[folder;partition;table]")

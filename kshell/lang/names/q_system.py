@@ -16,7 +16,19 @@ from kshell.lang.verbs.lists import int_of
 from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, string
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, sym_vec, text_of
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    Sym,
+    Value,
+    Vec,
+    atom_t,
+    char,
+    seq_items,
+    sym_vec,
+    text_of,
+)
 from kshell.values.engine.apply import apply, apply1
 from kshell.values.session.context import running
 from kshell.values.session.memory import recover
@@ -75,7 +87,8 @@ def def_(x: Value, y: Value) -> Value:
     given = {item.s: v for item, v in zip(y.k.items, seq_items(y.v), strict=True)}
     names = [item.s for item in x.k.items]
     values = [
-        read_as(item, given[name]) if name in given else item for name, item in zip(names, seq_items(x.v), strict=True)
+        read_as(item, given[name]) if name in given else item
+        for name, item in zip(names, seq_items(x.v), strict=True)
     ]
     more = [n for n in given if n not in names]
     return Dict(sym_vec(names + more), collapse(values + [given[n] for n in more]))
@@ -104,9 +117,15 @@ def memory(x: Value) -> Value:
     numbers = entry.fns[1]("").a.tolist() if entry else [0] * 6
     names = core.SYMBOLS
     gpu = registry.find("handler", "gpu")
-    more = {k: n for k, what in (("gpu", "used"), ("gpupeak", "peak")) if gpu and (n := gpu.fns[1](what))}
-    return Dict(sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw", *more]),
-                longs([*numbers, len(names), sum(len(name.s) for name in names), *more.values()]))
+    more = {
+        k: n
+        for k, what in (("gpu", "used"), ("gpupeak", "peak"))
+        if gpu and (n := gpu.fns[1](what))
+    }
+    return Dict(
+        sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw", *more]),
+        longs([*numbers, len(names), sum(len(name.s) for name in names), *more.values()]),
+    )
 
 
 @name(".Q.gc")
@@ -157,7 +176,9 @@ def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
     error.__traceback__ = error.__context__ = None
     recover()
     here = Frame(Source("", name=name_), 0)
-    return apply(handler, [string(error.text), pictured([*frames, here, *error_report.live_frames()])])
+    return apply(
+        handler, [string(error.text), pictured([*frames, here, *error_report.live_frames()])]
+    )
 
 
 @name(".Q.trp", ".Q.trp[f;x;g]")
@@ -204,7 +225,9 @@ def bt(x: Value) -> Value:
     1
     """
     held = getattr(running(), "suspended", [])
-    running().write(held[-1].backtrace() if held else error_report.backtrace_text(error_report.live_frames()))
+    running().write(
+        held[-1].backtrace() if held else error_report.backtrace_text(error_report.live_frames())
+    )
     return NIL
 
 

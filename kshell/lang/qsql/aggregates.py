@@ -26,6 +26,7 @@ from kshell.values.items.pick import take_at
 _NO_SUM = (T.C, *TEXT)
 _EXACT = 1 << 53  # whole numbers below it are exact as floats
 
+
 def _agg(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         AGGREGATES[name] = fn
@@ -132,7 +133,11 @@ def _min(g: Groups, x: Value) -> Value | None:
     null = null_mask(array, qtype) if qtype in T.SIGNED else None
     return Vec(
         qtype,
-        _reduce(g, np.minimum, array if null is None else np.where(null, array.dtype.type(greatest_of(qtype)), array)),
+        _reduce(
+            g,
+            np.minimum,
+            array if null is None else np.where(null, array.dtype.type(greatest_of(qtype)), array),
+        ),
     )
 
 
@@ -193,10 +198,12 @@ def _spread(name: str, sample: bool, root: bool) -> None:
         return floats(np.sqrt(out) if root else out)
 
 
+# fmt: off  # a table
 _spread("var", False, False)
 _spread("dev", False, True)
 _spread("svar", True, False)
 _spread("sdev", True, True)
+# fmt: on
 
 
 @_agg("med")
@@ -274,4 +281,3 @@ def _cor(g: Groups, x: Value, y: Value) -> Value | None:
 
 
 # ------------------------------------------------------------------ which phrases can go at once
-

@@ -21,8 +21,15 @@ TREE = Hook()  # the phrase of a parse tree: lang/session/parse_tree.py
 # ------------------------------------------------------------------ the templates
 
 
-def select(verb: str, table: Value, where: list[Phrase], by: Named | None, cols: Named, distinct: bool = False,
-           limit: Limit = None) -> Value:
+def select(
+    verb: str,
+    table: Value,
+    where: list[Phrase],
+    by: Named | None,
+    cols: Named,
+    distinct: bool = False,
+    limit: Limit = None,
+) -> Value:
     """Run a template: verb is select, exec, update or delete; the phrases of `by` and `cols` with their names."""
     if by is not None and verb != "exec":
         taken = {n for n, _ in by}
@@ -38,8 +45,15 @@ def select(verb: str, table: Value, where: list[Phrase], by: Named | None, cols:
     return query(verb == "exec", table, where, by, cols, distinct, limit)
 
 
-def query(is_exec: bool, table: Value, where: list[Phrase], by: Named | None, cols: Named, distinct: bool,
-          limit: Limit) -> Value:
+def query(
+    is_exec: bool,
+    table: Value,
+    where: list[Phrase],
+    by: Named | None,
+    cols: Named,
+    distinct: bool,
+    limit: Limit,
+) -> Value:
     """select or exec."""
     x = fetch(table)
     if x.__class__ is Table and x.cols.__class__ is not list:
@@ -90,7 +104,9 @@ def _phrases(x: Value) -> Named:
 
 
 @SELECT.set
-def functional_select(t: Value, c: Value, b: Value, a: Value, n: Value | None = None, g: Value | None = None) -> Value:
+def functional_select(
+    t: Value, c: Value, b: Value, a: Value, n: Value | None = None, g: Value | None = None
+) -> Value:
     """`?[t;c;b;a]`, `?[t;c;b;a;n]`, `?[t;c;b;a;n;g]`: select or exec of parse trees."""
     if g.__class__ is List and len(g) == 1:
         g = g.item(0)

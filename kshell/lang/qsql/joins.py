@@ -8,7 +8,16 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.tables.columns import Array, is_column, part
-from kshell.lang.tables.tables import by_name, column, fetch, flat, is_table, key_names, names_of, rekey
+from kshell.lang.tables.tables import (
+    by_name,
+    column,
+    fetch,
+    flat,
+    is_table,
+    key_names,
+    names_of,
+    rekey,
+)
 from kshell.lang.verbs.arith import add
 from kshell.lang.verbs.compare import fill
 from kshell.registry import verb
@@ -116,7 +125,9 @@ def _inner(x: Value, y: Value, filled: bool) -> Value:
     at = _key_rows(t, y)
     rows = np.flatnonzero(at < len(y))
     found = take_at(y.v, at[rows])
-    return rekey(_merged(take_at(t, rows), found, np.ones(len(rows), np.bool_), filled), key_names(x))
+    return rekey(
+        _merged(take_at(t, rows), found, np.ones(len(rows), np.bool_), filled), key_names(x)
+    )
 
 
 @verb("ij")
@@ -233,7 +244,9 @@ def _union_keyed(x: Dict, y: Dict, filled: bool) -> Dict:
     for name, col in zip(base.names, base.cols, strict=True):
         if y.v.has(name):
             new = y.v.col(name)
-            rows = np.flatnonzero(~nulls_at(new)) if filled and x.v.has(name) else np.arange(len(new))
+            rows = (
+                np.flatnonzero(~nulls_at(new)) if filled and x.v.has(name) else np.arange(len(new))
+            )
             col = scatter(col, at[rows], take_at(new, rows))
         out.append(col)
     keys = _union_rows(x.k, take_at(y.k, fresh)) if len(fresh) else x.k
@@ -255,11 +268,15 @@ def ej(c: Value, x: Value, y: Value) -> Value:
     x, y = flat(x), flat(y)
     if not names:
         raise QError("length")
-    wanted, keys = joint_columns([column(x, name) for name in names], [column(y, name) for name in names])
+    wanted, keys = joint_columns(
+        [column(x, name) for name in names], [column(y, name) for name in names]
+    )
     right, left = _matches(keys, wanted)
     by = set(names)
     cols = [
-        take_at(y.col(name), right) if y.has(name) and name not in by else take_at(x.col(name), left)
+        take_at(y.col(name), right)
+        if y.has(name) and name not in by
+        else take_at(x.col(name), left)
         for name in x.names
     ]
     rest = [name for name in y.names if not x.has(name)]
@@ -288,10 +305,21 @@ def _as_of(c: Value, x: Value, y: Value, actual: bool, filled: bool) -> Value:
 
     def run(left: Value) -> Value:
         t = flat(left)
-        at = search_rows([column(right, name) for name in names], [column(t, name) for name in names], True)
+        at = search_rows(
+            [column(right, name) for name in names], [column(t, name) for name in names], True
+        )
         drop = names[:-1] if actual else names
-        found = take_at(Table([name for name in right.names if name not in drop],
-                              [col for name, col in zip(right.names, right.cols, strict=True) if name not in drop]), at)
+        found = take_at(
+            Table(
+                [name for name in right.names if name not in drop],
+                [
+                    col
+                    for name, col in zip(right.names, right.cols, strict=True)
+                    if name not in drop
+                ],
+            ),
+            at,
+        )
         return rekey(_merged(t, found, at >= 0, filled), key_names(left))
 
     return by_name(x, run)
@@ -386,7 +414,9 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
         t = flat(left)
         spans = _spans(t, quotes, names, seq_items(w), entry)
         own = dict(zip(t.names, t.cols, strict=True))
-        new: list[tuple[str, Value]] = []  # two aggregates of one column are two columns of its name
+        new: list[
+            tuple[str, Value]
+        ] = []  # two aggregates of one column are two columns of its name
         for call in items[1:]:
             f, *args = seq_items(call)
             columns = names_of(collapse(args))
@@ -401,7 +431,9 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
     return by_name(x, run)
 
 
-def _spans(t: Table, quotes: Table, names: list[str], w: list[Value], entry: bool) -> list[tuple[int, int]]:
+def _spans(
+    t: Table, quotes: Table, names: list[str], w: list[Value], entry: bool
+) -> list[tuple[int, int]]:
     """For each row of t, the rows of the sorted quotes from the opening to the end of its window."""
     keys = [column(t, name) for name in names[:-1]]
     rows = [column(quotes, name) for name in names]
@@ -413,7 +445,9 @@ def _spans(t: Table, quotes: Table, names: list[str], w: list[Value], entry: boo
         before = search_rows(rows, [*keys, w[0]], True)
         start = np.where(before >= 0, before, start)
     closed = (start < 0) | (end < start)
-    return list(zip(np.where(closed, 0, start).tolist(), np.where(closed, 0, end + 1).tolist(), strict=True))
+    return list(
+        zip(np.where(closed, 0, start).tolist(), np.where(closed, 0, end + 1).tolist(), strict=True)
+    )
 
 
 def _over_spans(f: Value, cols: list[Value], spans: list[tuple[int, int]]) -> Value:

@@ -33,7 +33,20 @@ from kshell.lang.verbs import disk
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, vec
-from kshell.values.base.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    seq_items,
+    sym_vec,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append, concat
@@ -109,7 +122,7 @@ def xcol(x: Value, y: Value) -> Value:
         given = names_of(x)
         if len(given) > len(names):
             raise QError("length")
-        names[:len(given)] = given
+        names[: len(given)] = given
     return _renamed(t, names)
 
 
@@ -156,8 +169,10 @@ def meta(x: Value) -> Value:
         t = Table(t.names, t.cols.sample())  # type: ignore[attr-defined]  # of a table on disk
     kinds = vec(T.C, [ord(_type_char(column)) for column in t.cols])
     attrs = sym_vec([column.attr if column.__class__ is Vec else "" for column in t.cols])
-    return Dict(Table(["c"], [sym_vec(t.names)]),
-                Table(["t", "f", "a"], [kinds, sym_vec(map(_foreign, t.cols)), attrs]))
+    return Dict(
+        Table(["c"], [sym_vec(t.names)]),
+        Table(["t", "f", "a"], [kinds, sym_vec(map(_foreign, t.cols)), attrs]),
+    )
 
 
 def _type_char(x: Value) -> str:
@@ -212,7 +227,9 @@ def tables(x: Value) -> Value:
     names = running().names
     if space not in names.spaces:
         raise QError(space)
-    return sym_vec([member for member in names.members(space) if is_table(names.spaces[space][member])])
+    return sym_vec(
+        [member for member in names.members(space) if is_table(names.spaces[space][member])]
+    )
 
 
 # ------------------------------------------------------------------ sorting
@@ -318,7 +335,11 @@ def ungroup(x: Value) -> Value:
     assert counts is not None
     at = np.repeat(np.arange(len(t)), counts)
     return Table(
-        t.names, [_joined(column) if n else take_at(column, at) for column, n in zip(t.cols, nested, strict=True)]
+        t.names,
+        [
+            _joined(column) if n else take_at(column, at)
+            for column, n in zip(t.cols, nested, strict=True)
+        ],
     )
 
 
@@ -357,7 +378,11 @@ def _nothing(f: Value, d: Value) -> Value:
 
 
 def _by_groups(f: Value, d: Value, g: Groups) -> Value:
-    if f.__class__ is Prim and f.name in AGGREGATES and AGGREGATES[f.name].__code__.co_argcount == 2:
+    if (
+        f.__class__ is Prim
+        and f.name in AGGREGATES
+        and AGGREGATES[f.name].__code__.co_argcount == 2
+    ):
         found = AGGREGATES[f.name](g, d)
         if found is not None:
             return found
@@ -429,7 +454,9 @@ def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append
 def _single(t: Value, y: Value) -> bool:
     """Is y one record, of which an item is a list?"""
     items = seq_items(y)
-    return len(items) == len(flat(t).names) and any(map(atom_t, items)) and any(map(is_column, items)) \
+    return (
+        len(items) == len(flat(t).names)
+        and any(map(atom_t, items))
+        and any(map(is_column, items))
         and y.__class__ is not Nd
-
-
+    )

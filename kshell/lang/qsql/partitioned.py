@@ -22,8 +22,31 @@ from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
 # a phrase that has one of these is computed over the rows of all partitions together
-_WHOLE = frozenset({"all", "any", "avg", "cor", "count", "cov", "dev", "distinct", "first", "last", "max", "med", "min",
-                    "prd", "scov", "sdev", "sum", "svar", "var", "wavg", "wsum"})
+_WHOLE = frozenset(
+    {
+        "all",
+        "any",
+        "avg",
+        "cor",
+        "count",
+        "cov",
+        "dev",
+        "distinct",
+        "first",
+        "last",
+        "max",
+        "med",
+        "min",
+        "prd",
+        "scov",
+        "sdev",
+        "sum",
+        "svar",
+        "var",
+        "wavg",
+        "wsum",
+    }
+)
 
 
 def is_partitioned(x: Value) -> bool:
@@ -48,7 +71,9 @@ def _links(source: PartCols, phrases: list[Any]) -> list[str]:
     return sorted(n for n in named if getattr(cols.get(n.split(".")[0]), "t", 0) == T.ENUM)
 
 
-def query(is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinct: bool, limit: Any) -> Value:
+def query(
+    is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinct: bool, limit: Any
+) -> Value:
     """select or exec from a partitioned table."""
     if limit is not None:
         raise QError("nyi")
@@ -119,7 +144,9 @@ def _rows(source: PartCols, parts: list[int], where: list[Any]) -> list[int]:
     return [len(_columns(source, part, where)[1]) for part in parts]
 
 
-def gathered(source: PartCols, parts: list[int], where: list[Any], names: list[str], numbers: bool) -> Table:
+def gathered(
+    source: PartCols, parts: list[int], where: list[Any], names: list[str], numbers: bool
+) -> Table:
     """Some columns of the rows that meet the conditions, of all chosen partitions; with the row numbers within each as
     `i`."""
     pieces: list[list[Value]] = [[] for _ in range(len(names) + numbers)]
@@ -135,13 +162,18 @@ def gathered(source: PartCols, parts: list[int], where: list[Any], names: list[s
     return Table(names + ["i"] * numbers, [joined(piece) for piece in pieces])
 
 
-def _each(is_exec: bool, source: PartCols, parts: list[int], where: list[Any], cols: Any, distinct: bool) -> Value:
+def _each(
+    is_exec: bool, source: PartCols, parts: list[int], where: list[Any], cols: Any, distinct: bool
+) -> Value:
     """The results of each chosen partition, one after the other."""
     out = []
     for part in parts:
         src, c = _columns(source, part, where)
-        out.append(select.run_exec(src, c, None, cols, False) if is_exec
-                   else select.run_select(src, c, None, cols, False, None))
+        out.append(
+            select.run_exec(src, c, None, cols, False)
+            if is_exec
+            else select.run_select(src, c, None, cols, False, None)
+        )
     if not out:
         return _nothing(is_exec, source, where, cols)
     if is_exec and out[0].__class__ is not Table:
@@ -197,7 +229,9 @@ def rows_at(x: Table, at: np.ndarray) -> Table:
     pieces, order = [], []
     for k in np.unique(part).tolist():
         mine = np.flatnonzero(part == k)
-        pieces.append(take_at(Table(x.names, list(source.of(k).cols)), at[mine] - (ends[k] - counts[k])))
+        pieces.append(
+            take_at(Table(x.names, list(source.of(k).cols)), at[mine] - (ends[k] - counts[k]))
+        )
         order.append(mine)
     if not pieces:
         return gathered(source, [], [], source.names, False)

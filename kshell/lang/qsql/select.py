@@ -31,13 +31,19 @@ class Phrase:
 
     __slots__ = ("agg", "fn", "name", "node")
 
-    def __init__(self, fn: Callable[[Columns], Value], node: Any, name: str | None,
-                 agg: tuple[Any, ...] | None = None) -> None:
+    def __init__(
+        self,
+        fn: Callable[[Columns], Value],
+        node: Any,
+        name: str | None,
+        agg: tuple[Any, ...] | None = None,
+    ) -> None:
         self.fn, self.node, self.name, self.agg = fn, node, name, agg
 
 
 Named = list[tuple[str | None, Phrase]]
 Limit = tuple[Value | None, str | None, Phrase | None] | None
+
 
 class Source:
     """The source of a query: a table, a keyed table (`keys` names its keys) or a dictionary."""
@@ -53,7 +59,9 @@ class Source:
                     raise QError("type")
             self.keys: list[str] = []
             self.cols = {item.s: v for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
-            self.n = max((len(value) for value in self.cols.values() if is_column(value)), default=1)
+            self.n = max(
+                (len(value) for value in self.cols.values() if is_column(value)), default=1
+            )
             return
         t = flat(x)
         self.keys, self.n = key_names(x), len(t)
@@ -196,7 +204,9 @@ def _take_columns(c: Columns, names: list[str]) -> Table:
     return Table(names, [c[name] for name in names])
 
 
-def run_select(src: Source, c: Columns, by: Named | None, cols: Named, distinct: bool, limit: Limit) -> Value:
+def run_select(
+    src: Source, c: Columns, by: Named | None, cols: Named, distinct: bool, limit: Limit
+) -> Value:
     """The result of a select: a table, keyed by `by`."""
     if by is not None:
         return _cut(_select_by(src, c, by, cols), limit)
@@ -220,7 +230,11 @@ def run_select(src: Source, c: Columns, by: Named | None, cols: Named, distinct:
 def _select_dict(src: Source, c: Columns, cols: Named) -> Dict:
     if not cols and c.rows is None:
         return src.value
-    pairs = [(str(n), p.fn(c)) for n, p in cols] if cols else [(column, c[column]) for column in src.cols]
+    pairs = (
+        [(str(n), p.fn(c)) for n, p in cols]
+        if cols
+        else [(column, c[column]) for column in src.cols]
+    )
     return symdict([n for n, _ in pairs], [v for _, v in pairs])
 
 

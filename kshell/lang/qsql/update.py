@@ -44,7 +44,9 @@ def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Va
     if src.plain:
         return _updated_dict(src, where, by, cols)
     c = restricted(Columns(src.cols, src.n), where)
-    rows = np.arange(src.n) if where and c.rows is None else c.rows  # with a condition, columns keep their type
+    rows = (
+        np.arange(src.n) if where and c.rows is None else c.rows
+    )  # with a condition, columns keep their type
     out = dict(src.cols)
     for name, value in _values(c, by, cols):
         out[name] = placed(src.cols.get(name), src.n, rows, value)
@@ -113,7 +115,12 @@ def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
 
 
 def _placed_items(old: Value, rows: Array, new: Value) -> Value:
-    if old.__class__ is Nd and new.__class__ is Nd and old.t == new.t and old.a.shape[1:] == new.a.shape[1:]:
+    if (
+        old.__class__ is Nd
+        and new.__class__ is Nd
+        and old.t == new.t
+        and old.a.shape[1:] == new.a.shape[1:]
+    ):
         array = old.a.copy()
         array[rows] = new.a
         return Nd(old.t, array)
@@ -161,7 +168,9 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
             return _without_keys(x, names)
         gone = set(names)
         left = {key: col for key, col in src.cols.items() if key not in gone}
-        return rekey(Table(list(left), list(left.values())), [key for key in src.keys if key in left])
+        return rekey(
+            Table(list(left), list(left.values())), [key for key in src.keys if key in left]
+        )
     if src.plain:
         if where:
             raise QError("type")

@@ -57,15 +57,46 @@ _LONG = frozenset("l?")
 
 def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> None:
     """'access if a restricted evaluation may not run a command: it may read settings and what there is."""
-    effect = "changes" if entry is None and word not in ("", "\\") else "own" if entry is None else entry.effect
+    effect = (
+        "changes"
+        if entry is None and word not in ("", "\\")
+        else "own"
+        if entry is None
+        else entry.effect
+    )
     bare = not (_COMMENT.split(rest, 1)[0] if name in _PLAIN else rest).strip()
     if effect not in ("none", "own") and not (effect == "reads0" and bare):
         refuse("\\" + word, "access")
 
 
 # commands whose arguments are numbers and names, so that ` /` begins a comment and cannot be part of a path
-_PLAIN = frozenset(("P", "c", "C", "S", "e", "z", "W", "o", "T", "g", "s", "w", "v", "f", "a", "b", "B", "d", "x", "p",
-                    "debug", "progress", "suggest"))
+_PLAIN = frozenset(
+    (
+        "P",
+        "c",
+        "C",
+        "S",
+        "e",
+        "z",
+        "W",
+        "o",
+        "T",
+        "g",
+        "s",
+        "w",
+        "v",
+        "f",
+        "a",
+        "b",
+        "B",
+        "d",
+        "x",
+        "p",
+        "debug",
+        "progress",
+        "suggest",
+    )
+)
 _COMMENT = re.compile(r"(?:^|[ \t])/")
 
 
@@ -73,7 +104,9 @@ def shell(text: str) -> Value:
     """Run a command of the operating system; its output as a list of strings."""
     if worker() is not None:
         raise QError("sys")
-    with tempfile.TemporaryFile() as out:  # not a pipe: a command that goes on in the background would hold it open
+    with (
+        tempfile.TemporaryFile() as out
+    ):  # not a pipe: a command that goes on in the background would hold it open
         if subprocess.run(text, shell=True, stdout=out, check=False).returncode:
             raise QError("os")
         out.seek(0)
@@ -98,7 +131,13 @@ def exit_(x: Value) -> Value:
     q)type exit
     101h
     """
-    code = x if x.__class__ in (int, bool) else x.v if x.__class__ is Atom and x.t in (T.X, T.H, T.I) else None
+    code = (
+        x
+        if x.__class__ in (int, bool)
+        else x.v
+        if x.__class__ is Atom and x.t in (T.X, T.H, T.I)
+        else None
+    )
     if code is None:
         raise QError("type")
     _leave("exit", int(code))
@@ -250,7 +289,9 @@ def directory(arg: str) -> Value:
     names = running().names
     if not arg:
         return sym(names.current)
-    if not arg.startswith(".") or any(not word.isidentifier() for word in arg[1:].split(".") if arg != "."):
+    if not arg.startswith(".") or any(
+        not word.isidentifier() for word in arg[1:].split(".") if arg != "."
+    ):
         raise QError("nyi")
     names.space(arg)
     names.current = arg

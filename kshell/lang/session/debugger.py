@@ -35,7 +35,9 @@ class Level:
         self.frame, self.space = frame, space
         own = {} if ran is None or ran.f_code.co_name == "_s" else ran.f_locals
         self.locals = {
-            key.removeprefix("_l_"): value for key, value in own.items() if key[0] != "_" or key.startswith("_l_")
+            key.removeprefix("_l_"): value
+            for key, value in own.items()
+            if key[0] != "_" or key.startswith("_l_")
         }
         self.rest: resume.Rest | None = None
         self.before: list[resume.Stuck] = []  # a query in which it failed
@@ -48,8 +50,11 @@ class Level:
 
     def stuck(self) -> bool:
         """Can it not go on?"""
-        return bool(self.before) or (self.rest is not None and self.rest.failed() is None) or \
-            any(isinstance(step, resume.Stuck) for step in self.after)
+        return (
+            bool(self.before)
+            or (self.rest is not None and self.rest.failed() is None)
+            or any(isinstance(step, resume.Stuck) for step in self.after)
+        )
 
     def go_on(self, value: Value) -> Value:
         """Run the rest, with the present values of the variables, and return its result."""
@@ -71,9 +76,15 @@ class Level:
         seen = {**fn.__globals__, **self.locals}
         before = dict(seen)
         return self.take(
-            FunctionType(fn.__code__, seen, fn.__name__, fn.__defaults__, fn.__closure__)(), seen, before, names)
+            FunctionType(fn.__code__, seen, fn.__name__, fn.__defaults__, fn.__closure__)(),
+            seen,
+            before,
+            names,
+        )
 
-    def take(self, value: Value, seen: dict[str, Any], before: dict[str, Any], names: Names) -> Value:
+    def take(
+        self, value: Value, seen: dict[str, Any], before: dict[str, Any], names: Names
+    ) -> Value:
         """Keep what a statement assigned; its value."""
         for name, x in seen.items():
             if name in self.locals:
@@ -89,7 +100,9 @@ class Suspension:
 
     __slots__ = ("at", "coming", "error", "given", "levels", "restricted")
 
-    def __init__(self, error: QError, levels: list[Level], given: list[Value], restricted: bool = False) -> None:
+    def __init__(
+        self, error: QError, levels: list[Level], given: list[Value], restricted: bool = False
+    ) -> None:
         self.restricted = restricted
         self.error, self.levels, self.at, self.given = error, levels, 0, given
         self.coming: tuple[list[Level], list[resume.Step]] = [], []
@@ -118,7 +131,9 @@ class Suspension:
         """The lines of all levels, >> before the present one."""
         lines = error_report.stack_lines([level.frame for level in self.levels])
         mark = f"  [{len(self.levels) - 1 - self.at}]"
-        return "".join((">>" + line[2:] if line.startswith(mark) else line) + "\n" for line in lines)
+        return "".join(
+            (">>" + line[2:] if line.startswith(mark) else line) + "\n" for line in lines
+        )
 
     def move(self, by: int) -> None:
         """Go to the caller (1), or back (-1); at the ends nothing changes."""
@@ -132,10 +147,11 @@ class Suspension:
         self.error, self.at, self.given = error, 0, []
         return None if len(self.levels) > 1 else error
 
-
     def stuck(self) -> int:
         """The number of the outermost level that cannot go on with a value of what failed; -1 if all can."""
-        return next((len(self.levels) - 1 - i for i, level in enumerate(self.levels) if level.stuck()), -1)
+        return next(
+            (len(self.levels) - 1 - i for i, level in enumerate(self.levels) if level.stuck()), -1
+        )
 
     def go_on(self, value: Value) -> Value:
         """Go on with a value in the place of what failed. After an error `coming` is what would have followed."""
@@ -144,22 +160,33 @@ class Suspension:
                 steps: list[Any] = [level.go_on, *level.after]
                 while steps:
                     step = steps.pop(0)
-                    self.coming = self.levels[i + 1:], steps
+                    self.coming = self.levels[i + 1 :], steps
                     value = step(value)
         return value
 
 
-def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Suspension | None = None) -> \
-        list[Suspension]:
+def suspension(
+    error: QError, tb: TracebackType | None, names: Names, outer: Suspension | None = None
+) -> list[Suspension]:
     """The suspension by an error with its frames, if a function was running; empty if only a line was. `outer` is the
     suspension that was resumed when the error came: its other levels are added, to the error too."""
     found = code_objects.levels(tb)
-    inner = error.frames[: len(error.frames) - len(found)]  # of a text that a verb parsed: without variables
+    inner = error.frames[
+        : len(error.frames) - len(found)
+    ]  # of a text that a verb parsed: without variables
     space = space_of(found[0][1], names) if found else "."
     levels = [Level(f, None, space) for f in inner if f.source.text]
-    levels += [Level(frame, ran, space_of(ran, names)) for frame, (_, ran) in
-               zip(error.frames[len(inner):], found, strict=True)]
-    _add_rests({id(ran): level for level, (_, ran) in zip(levels[len(levels) - len(found):], found, strict=True)}, tb)
+    levels += [
+        Level(frame, ran, space_of(ran, names))
+        for frame, (_, ran) in zip(error.frames[len(inner) :], found, strict=True)
+    ]
+    _add_rests(
+        {
+            id(ran): level
+            for level, (_, ran) in zip(levels[len(levels) - len(found) :], found, strict=True)
+        },
+        tb,
+    )
     if outer is not None:
         further, steps = outer.coming
         if levels:
@@ -168,7 +195,11 @@ def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Sus
         error.frames += [level.frame for level in further]
     if all(level.top for level in levels):
         return []
-    return [Suspension(error, levels, _given(tb), (outer is not None and outer.restricted) or _within_reval(tb))]
+    return [
+        Suspension(
+            error, levels, _given(tb), (outer is not None and outer.restricted) or _within_reval(tb)
+        )
+    ]
 
 
 def _within_reval(tb: TracebackType | None) -> bool:
@@ -206,13 +237,19 @@ def _given(tb: TracebackType | None) -> list[Value]:
     """The arguments of the verb or function that failed, as far as it is one of Python."""
     inner: FrameType | None = None
     while tb is not None:
-        inner = None if tb.tb_frame.f_code.co_filename == code_objects.FILE else inner or tb.tb_frame
+        inner = (
+            None if tb.tb_frame.f_code.co_filename == code_objects.FILE else inner or tb.tb_frame
+        )
         tb = tb.tb_next
     if inner is None:
         return []
     made, own = inner.f_code, inner.f_locals
     args = [own.get(name, NIL) for name in made.co_varnames[: made.co_argcount]]
-    return [*args, *own.get(made.co_varnames[made.co_argcount], ())] if made.co_flags & CO_VARARGS else args
+    return (
+        [*args, *own.get(made.co_varnames[made.co_argcount], ())]
+        if made.co_flags & CO_VARARGS
+        else args
+    )
 
 
 def space_of(ran: FrameType, names: Names) -> str:

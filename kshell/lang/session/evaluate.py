@@ -105,16 +105,30 @@ def _structure(x: Value) -> Value:
     if isinstance(x, Lambda):
         source = x.source
         name = source.name if source.name[:1] == "." else ".." + source.name
-        head = [vec(T.X, []), sym_vec(x.params or ("",)), sym_vec(x.locals),
-                sym_vec([x.ctx.lstrip("."), *x.globals])]
-        tail = [vec(T.J, []), string(name) if source.name else List([]), string(source.file),
-                source.line if source.file else -1, string(x.text)]
+        head = [
+            vec(T.X, []),
+            sym_vec(x.params or ("",)),
+            sym_vec(x.locals),
+            sym_vec([x.ctx.lstrip("."), *x.globals]),
+        ]
+        tail = [
+            vec(T.J, []),
+            string(name) if source.name else List([]),
+            string(source.file),
+            source.line if source.file else -1,
+            string(x.text),
+        ]
         return List([*head, *_constants(x), *tail])
     if isinstance(x, (Proj, ListProj)):
         args = list(x.args)
         while args and args[-1] is HOLE:
             args.pop()
-        return List([*([x.f] if isinstance(x, Proj) else []), *(NIL if arg is HOLE else arg for arg in args)])
+        return List(
+            [
+                *([x.f] if isinstance(x, Proj) else []),
+                *(NIL if arg is HOLE else arg for arg in args),
+            ]
+        )
     if isinstance(x, Comp):
         return List(list(x.fs))
     if isinstance(x, Derived):
@@ -153,8 +167,19 @@ def _library(name: str) -> Value:
     most = max(1, *entry.fns)
     params = sym_vec("xyzabcde"[:most])
     full = name if name[:1] == "." else ".q." + name
-    return List([vec(T.X, []), params, sym_vec([]), sym_vec([full.split(".")[1]]), vec(T.J, []), string(full),
-                 string(""), -1, string(name)])
+    return List(
+        [
+            vec(T.X, []),
+            params,
+            sym_vec([]),
+            sym_vec([full.split(".")[1]]),
+            vec(T.J, []),
+            string(full),
+            string(""),
+            -1,
+            string(name),
+        ]
+    )
 
 
 def _constants(f: Lambda) -> list[Value]:

@@ -143,7 +143,11 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
         if cls is Dict or cls is Table:
             if put_owned(x, path, y):
                 return let_through(ASSIGNED, x) if PENDING else x
-        elif lone_array(x) if cls is Vec or cls is Nd else cls is List and len(path) == 1 and lone_items(x):
+        elif (
+            lone_array(x)
+            if cls is Vec or cls is Nd
+            else cls is List and len(path) == 1 and lone_items(x)
+        ):
             new = assign_in_place(x, path, y)
             return let_through(ASSIGNED if new is x else "", new) if PENDING else new
     return assign_at(x, path, y)
@@ -154,13 +158,26 @@ def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
     """`x[path]f:y`: x afterwards, written in place if it is one item of a vector that nothing else can see."""
     if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= _ALONE and lone_array(x):
         i = path[0]
-        if i.__class__ is int and 0 <= i < len(x.a) and f.__class__ is Prim and 2 in f.fns and f.name != ":":
+        if (
+            i.__class__ is int
+            and 0 <= i < len(x.a)
+            and f.__class__ is Prim
+            and 2 in f.fns
+            and f.name != ":"
+        ):
             new = f.fns[2](x.item(i), y)
             if atom_t(new) == x.t:
                 new = assign_in_place(x, path, new)
                 return let_through(ASSIGNED if new is x else "", new) if PENDING else new
-    elif x.__class__ is Dict and len(path) == 1 and getrefcount(x) <= _ALONE and f.__class__ is Prim and 2 in f.fns \
-            and f.name != ":" and amend_owned(x, path[0], f, y):
+    elif (
+        x.__class__ is Dict
+        and len(path) == 1
+        and getrefcount(x) <= _ALONE
+        and f.__class__ is Prim
+        and 2 in f.fns
+        and f.name != ":"
+        and amend_owned(x, path[0], f, y)
+    ):
         return let_through(ASSIGNED, x) if PENDING else x
     return amend(x, path, f, y)
 
@@ -215,7 +232,8 @@ HELPERS: dict[str, Any] = {
     "_int": int,
     "_float": float,
     "_type": type,
-    "_range": range, "_iter": iter,
+    "_range": range,
+    "_iter": iter,
     "_nil": NIL,
     "_hole": HOLE,
     "_L1": Lambda1,
@@ -256,4 +274,3 @@ HELPERS: dict[str, Any] = {
     **maps.CALLS,
     **unpack.CALLS,
 }
-

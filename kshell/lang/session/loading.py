@@ -60,8 +60,11 @@ def load_folder(path: str, enter: bool = True, scripts: bool = True) -> Value:
         _enter(path)
     else:
         root = path.rstrip("/")
-    names = [n for n in unfinished.names_in(root)
-             if not n.startswith(".") and not n.endswith(("$", "#")) and not unfinished.is_earlier(n)]
+    names = [
+        n
+        for n in unfinished.names_in(root)
+        if not n.startswith(".") and not n.endswith(("$", "#")) and not unfinished.is_earlier(n)
+    ]
     parts = parted.kind_of(names)
     code = [name for name in names if name.endswith(SCRIPTS)]
     skip = {"par.txt", *code, *(parts[2] if parts else [])}

@@ -22,7 +22,20 @@ from kshell.parse import tree as N
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, enlist
-from kshell.values.base.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, sym_vec, text_of
+from kshell.values.base.core import (
+    INF_J,
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Value,
+    Vec,
+    is_list,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.base.functions import Function, Iter, Prim
 from kshell.values.session.context import running
 from kshell.values.session.restrict import RESTRICTING, restriction
@@ -87,7 +100,11 @@ class _Values:
     @staticmethod
     def TableOf(node: Any) -> Value:
         cols = List([known("flip"), _literal(node.cols)])
-        return List([known("!"), List([known("flip"), _literal(node.keys)]), cols]) if node.keys else cols
+        return (
+            List([known("!"), List([known("flip"), _literal(node.keys)]), cols])
+            if node.keys
+            else cols
+        )
 
     @staticmethod
     def DictOf(node: Any) -> Value:
@@ -168,27 +185,40 @@ def _limit_values(options: Any) -> list[Value]:
         return []
     count, order, column = options
     n = [INF_J if count is None else tree_value(count)]
-    return n if order is None else [*n, enlist(List([known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
+    return (
+        n
+        if order is None
+        else [*n, enlist(List([known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
+    )
 
 
 def _select_value(node: Any) -> Value:
     """The functional form of a template."""
     where: Value = List([]) if not node.where else enlist(List([tree_value(w) for w in node.where]))
     if node.verb == "delete":
-        cols: Value = enlist(sym_vec([inferred_name(n) for _, n in node.cols])) if node.cols else \
-            Vec(T.S, sym_vec([]).a)
+        cols: Value = (
+            enlist(sym_vec([inferred_name(n) for _, n in node.cols]))
+            if node.cols
+            else Vec(T.S, sym_vec([]).a)
+        )
         return List([known("!"), tree_value(node.source), where, False, cols])
     distinct = node.options is not None and "distinct" in node.options
     if node.verb == "exec":
         names = node.cols
         if distinct and names:
-            names = [(names[0][0], N.Apply(N.Name("distinct", 0, 0), [names[0][1]], 0, 0)), *names[1:]]
+            names = [
+                (names[0][0], N.Apply(N.Name("distinct", 0, 0), [names[0][1]], 0, 0)),
+                *names[1:],
+            ]
         by, cols = _exec_value(node.by or []), _exec_value(names)
     else:
         clash = group_clash(node)
         if clash:
             raise QError(clash)
-        by, cols = _pairs(node.by) if node.by else distinct, _pairs(node.cols) if node.cols else List([])
+        by, cols = (
+            _pairs(node.by) if node.by else distinct,
+            _pairs(node.cols) if node.cols else List([]),
+        )
     head = known("!" if node.verb == "update" else "?")
     return List([head, tree_value(node.source), where, by, cols, *_limit_values(node.options)])
 
@@ -231,7 +261,9 @@ def _special(head: Value, args: list[Value]) -> Any:
     """The node of an assignment, a derived function, a signal or a block; None for a plain application."""
     cls = head.__class__
     if cls is Iter and len(args) == 1:
-        if head.glyph == "'" and (args[0].__class__ is not Sym and not isinstance(args[0], (Function, List))):
+        if head.glyph == "'" and (
+            args[0].__class__ is not Sym and not isinstance(args[0], (Function, List))
+        ):
             return N.Signal(node_of(args[0]), 0, 0)
         return N.Iterator(head.glyph, _head(args[0]), 0, 0)
     if cls is Prim and head.name == "$" and len(args) > 2:
@@ -284,7 +316,11 @@ class _TreeCompiler(Compiler):
 
     def variable(self, node: Any) -> E:
         found = self.caller.get(self.local(node.name)) if self.caller else None
-        return self.const(found) if found is not None and node.name[0] != "_" else super().variable(node)
+        return (
+            self.const(found)
+            if found is not None and node.name[0] != "_"
+            else super().variable(node)
+        )
 
 
 def phrase(x: Value) -> Phrase:
@@ -300,7 +336,10 @@ def _node_phrase(node: Any, caller: dict[str, Any]) -> Phrase:
     c.tail(node)
     fn = build("_p", "_c", c.block, c.consts, c.source, c.space)
     found = aggregate_of(node)
-    agg = found and (found[0], *(a.name if isinstance(a, N.Name) else _node_phrase(a, caller) for a in found[1]))
+    agg = found and (
+        found[0],
+        *(a.name if isinstance(a, N.Name) else _node_phrase(a, caller) for a in found[1]),
+    )
     return Phrase(fn, node, inferred_name(node), agg)
 
 
@@ -337,10 +376,19 @@ def parse(x: Value) -> Value:
 
 def _check_unary(node: Any, source: Source) -> None:
     """`+2`: an operator that has no form with one argument, written as if it had, is no q."""
-    if node.__class__ is not N.Apply or node.f.__class__ is not N.Verb or len(node.args) != 1 or node.f.glyph == "-":
+    if (
+        node.__class__ is not N.Apply
+        or node.f.__class__ is not N.Verb
+        or len(node.args) != 1
+        or node.f.glyph == "-"
+    ):
         return
     entry = registry.find("verb", node.f.glyph)
-    if entry is not None and 1 not in entry.fns and source.text[node.f.end : node.f.end + 1] not in ("[", ")"):
+    if (
+        entry is not None
+        and 1 not in entry.fns
+        and source.text[node.f.end : node.f.end + 1] not in ("[", ")")
+    ):
         raise QError(node.f.glyph, node.f.start, source)
 
 

@@ -32,9 +32,14 @@ Step = Callable[[Value], Value]
 CONTINUED: dict[CodeType, Callable[[dict[str, Any], Value], Value] | None] = {}
 _VERB = re.compile(r"_v\d((?:[0-9a-f]{2})+)")  # Compiler.verb_name
 # functions of Python whose loops go on as those of q code do
-_LOOPS = {value.__code__ for of in (accumulators, maps) for value in vars(of).values()
-          if isinstance(value, FunctionType) and value is not maps.each_parallel
-          and value.__module__ in (accumulators.__name__, maps.__name__, stepwise.__name__)}
+_LOOPS = {
+    value.__code__
+    for of in (accumulators, maps)
+    for value in vars(of).values()
+    if isinstance(value, FunctionType)
+    and value is not maps.each_parallel
+    and value.__module__ in (accumulators.__name__, maps.__name__, stepwise.__name__)
+}
 _CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
 _MADE = "_r"  # begins the names that only a rest of a function has
 
@@ -71,11 +76,16 @@ class Rest:
     def failed(self) -> tuple[ast.FunctionDef, ast.expr] | None:
         """A tree of the function, and in it the expression that failed; None if it is nowhere there, or in a loop over
         what no variable holds."""
-        made: Any = self.info.tree if self.info.tree is not None else ast.parse(self.info.text).body[0]
+        made: Any = (
+            self.info.tree if self.info.tree is not None else ast.parse(self.info.text).body[0]
+        )
         tree: ast.FunctionDef = copy.deepcopy(made)
         at = list(self.code.co_positions())[self.last // 2]
         for n in ast.walk(tree):
-            if isinstance(n, ast.expr) and (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == at:
+            if (
+                isinstance(n, ast.expr)
+                and (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == at
+            ):
                 return (tree, n) if all(map(_goes_on, _loops_around(tree, n))) else None
         return None
 
@@ -89,7 +99,12 @@ class Rest:
         known = {**self.locals, given: value, _MADE + "chain": chain}
         tree.args = ast.arguments([], [ast.arg(name) for name in known], None, [], [], None, [])
         tree.body = body
-        info = CodeInfo(self.info.source, _numbered(ast.fix_missing_locations(tree), offsets), "", self.info.consts)
+        info = CodeInfo(
+            self.info.source,
+            _numbered(ast.fix_missing_locations(tree), offsets),
+            "",
+            self.info.consts,
+        )
         info.tree, info.turn = tree, turn + 1
         module = compile(ast.Module([tree], []), FILE, "exec", dont_inherit=True, optimize=1)
         made = next(const for const in module.co_consts if const.__class__ is CodeType)
@@ -100,20 +115,34 @@ class _Left:
     """Makes the body of the rest of a function: the statements from the one that failed on."""
 
     def __init__(self, tree: ast.FunctionDef, node: ast.expr, given: str, info: CodeInfo) -> None:
-        self.tree, self.node, self.given, self.lines, self.offsets = tree, node, given, len(info.offsets), info.offsets
+        self.tree, self.node, self.given, self.lines, self.offsets = (
+            tree,
+            node,
+            given,
+            len(info.offsets),
+            info.offsets,
+        )
         self.flags: list[str] = []  # one for each loop: is this the turn that failed?
 
     def body(self) -> tuple[list[ast.stmt], list[int]]:
         """The statements, and the q offset of each of their lines."""
-        above: dict[ast.AST, ast.AST] = {node: p for p in ast.walk(self.tree) for node in ast.iter_child_nodes(p)}
+        above: dict[ast.AST, ast.AST] = {
+            node: p for p in ast.walk(self.tree) for node in ast.iter_child_nodes(p)
+        }
         way: list[ast.AST] = [self.node]
         while way[-1] is not self.tree:
             way.append(above[way[-1]])
         heads = [s for s in self.tree.body if isinstance(s, ast.Global)]
         left = self.after(self.tree.body, way[-2::-1])
-        if isinstance(self.node, ast.Name):  # a name that is not there: the text may ask for it more than once
-            whole = next(x for x, up in zip(way, way[1:], strict=False) if not isinstance(up, ast.expr))
-            same: list[ast.expr] = [n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == self.node.id]
+        if isinstance(
+            self.node, ast.Name
+        ):  # a name that is not there: the text may ask for it more than once
+            whole = next(
+                x for x, up in zip(way, way[1:], strict=False) if not isinstance(up, ast.expr)
+            )
+            same: list[ast.expr] = [
+                n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == self.node.id
+            ]
         else:
             same = [self.node]
         for n in same:
@@ -133,7 +162,7 @@ class _Left:
     def after(self, body: list[ast.stmt], way: list[ast.AST]) -> list[ast.stmt]:
         """The statements still to run, given the first one on the way to the failure."""
         at = next(i for i, s in enumerate(body) if s is way[0])
-        return [*self.within(body[at], way[1:]), *body[at + 1:]]
+        return [*self.within(body[at], way[1:]), *body[at + 1 :]]
 
     def within(self, s: ast.stmt, way: list[ast.AST]) -> list[ast.stmt]:
         if isinstance(s, ast.If):
@@ -149,7 +178,10 @@ class _Left:
         flag = f"{self.given}_{len(self.flags)}"
         self.flags.append(flag)
         if isinstance(s, ast.While) and way[0] is s.test:
-            s.test, s.body = ast.IfExp(_load(flag), s.test, self.again(s.test)), [_assign(flag, False), *s.body]
+            s.test, s.body = (
+                ast.IfExp(_load(flag), s.test, self.again(s.test)),
+                [_assign(flag, False), *s.body],
+            )
             return s
         others = self.again(ast.Module(s.body, [])).body
         s.body = [ast.If(_load(flag), [_assign(flag, False), *self.after(s.body, way)], others)]
@@ -165,8 +197,11 @@ class _Left:
         made = _Turned().visit(copy.deepcopy(x))
         for n in ast.walk(made):
             if isinstance(n, (ast.stmt, ast.expr)):
-                n.lineno, n.end_lineno = n.lineno + len(self.offsets), (n.end_lineno or n.lineno) + len(self.offsets)
-        self.offsets = self.offsets + self.offsets[:self.lines]
+                n.lineno, n.end_lineno = (
+                    n.lineno + len(self.offsets),
+                    (n.end_lineno or n.lineno) + len(self.offsets),
+                )
+        self.offsets = self.offsets + self.offsets[: self.lines]
         return made
 
 
@@ -187,7 +222,11 @@ class _Turned(ast.NodeTransformer):
 
     @staticmethod
     def over(test: ast.expr) -> bool:
-        return isinstance(test, ast.Name) and test.id.startswith(_MADE) and "_" in test.id[len(_MADE):]
+        return (
+            isinstance(test, ast.Name)
+            and test.id.startswith(_MADE)
+            and "_" in test.id[len(_MADE) :]
+        )
 
 
 def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
@@ -261,4 +300,7 @@ def gives_on(code: CodeType, at: int) -> bool:
     at //= 2
     while ops[at] == "CACHE":  # while a function of Python runs, its caller stands behind the call
         at -= 1
-    return ops[at] in _CALLS and next((op for op in ops[at + 1:] if op != "CACHE"), "") == "RETURN_VALUE"
+    return (
+        ops[at] in _CALLS
+        and next((op for op in ops[at + 1 :] if op != "CACHE"), "") == "RETURN_VALUE"
+    )

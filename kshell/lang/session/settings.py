@@ -24,5 +24,7 @@ class Settings:
     p: int = 0  # the port that is listened on; 0 is none
     q: bool = False  # quiet: started without a banner
     debug: int = 1  # at the prompt: is what an error stopped kept, for the debugger?
-    progress: int = 0  # seconds between two lines of progress where there is no terminal; 0 shows none anywhere
+    progress: int = (
+        0  # seconds between two lines of progress where there is no terminal; 0 shows none anywhere
+    )
     suggest: int = 1  # at the prompt: are endings from the history suggested?

@@ -190,7 +190,11 @@ def offset(arg: str) -> Value:
     2i
     """
     if not arg:
-        return int_atom(running().settings.o) if running().settings.o is not None else Atom(T.I, T.NULL[T.I])
+        return (
+            int_atom(running().settings.o)
+            if running().settings.o is not None
+            else Atom(T.I, T.NULL[T.I])
+        )
     (running().settings.o,) = _numbers(arg, 1)
     return NIL
 

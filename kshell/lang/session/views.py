@@ -26,8 +26,17 @@ from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_throu
 def statement(node: Any, source: Source, names: Names) -> Any:
     """The Python function of a View node; in another namespace than the root it is an assignment like any other."""
     if names.current != ".":
-        assign = N.Assign(N.Name(node.name, node.start, node.at), "::", node.body[0], node.start, node.end, node.at)
-        return compile_statement(N.Block([assign, *node.body[1:]], node.start, node.end), source, names)
+        assign = N.Assign(
+            N.Name(node.name, node.start, node.at),
+            "::",
+            node.body[0],
+            node.start,
+            node.end,
+            node.at,
+        )
+        return compile_statement(
+            N.Block([assign, *node.body[1:]], node.start, node.end), source, names
+        )
     if registry.find("verb", node.name) is not None:
         raise QError("assign", node.at, source, word_hint(node.name))
     return lambda: define(node, source, names)
@@ -58,8 +67,12 @@ def from_text(name: str, text: str) -> Callable[[], Value]:
     defines the view. Nothing is computed."""
     source = Source(f"{name}::{text}", "", 0)
     nodes = parse(source.text, lambda _: False, source)
-    if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.View) or \
-            nodes[0].expr.name != name:
+    if (
+        len(nodes) != 1
+        or not isinstance(nodes[0], N.Statement)
+        or not isinstance(nodes[0].expr, N.View)
+        or nodes[0].expr.name != name
+    ):
         raise QError("corrupt")
     view = nodes[0].expr
     return lambda: define(view, source, running().names)
@@ -79,11 +92,15 @@ def needed(nodes: Any) -> Iterator[str]:
         elif isinstance(node, N.Select):
             yield from needed(node.source)
         elif isinstance(node, N.Apply) and node.f.__class__ is not N.Name:
-            yield from needed([*node.args, node.f] if node.f.__class__ is N.Iterator else [node.f, *node.args])
+            yield from needed(
+                [*node.args, node.f] if node.f.__class__ is N.Iterator else [node.f, *node.args]
+            )
         elif isinstance(node, N.Node) and not isinstance(node, N.Lambda):
             for field in node.fields:
                 yield from needed(
-                    getattr(node, field) if isinstance(getattr(node, field), (list, tuple, N.Node)) else []
+                    getattr(node, field)
+                    if isinstance(getattr(node, field), (list, tuple, N.Node))
+                    else []
                 )
 
 
@@ -148,7 +165,9 @@ def list_pending(arg: str) -> Value:
     q)\\B
     `symbol$()
     """
-    return sym_vec(sorted(view for view in list(running().names.views) if running().names.pending(view)))
+    return sym_vec(
+        sorted(view for view in list(running().names.views) if running().names.pending(view))
+    )
 
 
 def depends() -> Value:
@@ -159,4 +178,7 @@ def depends() -> Value:
         v = names.view(view)
         for need in v.needs if v is not None else ():
             found.setdefault(need, []).append(view)
-    return Dict(sym_vec(found), collapse([sym_vec(value) for value in found.values()]) if found else List([]))
+    return Dict(
+        sym_vec(found),
+        collapse([sym_vec(value) for value in found.values()]) if found else List([]),
+    )

@@ -34,8 +34,13 @@ class Columns:
 
     __slots__ = ("cols", "kept", "n", "rows", "table")
 
-    def __init__(self, cols: dict[str, Value], n: int, rows: Array | None = None,
-                 table: Callable[[str], Value] | None = None) -> None:
+    def __init__(
+        self,
+        cols: dict[str, Value],
+        n: int,
+        rows: Array | None = None,
+        table: Callable[[str], Value] | None = None,
+    ) -> None:
         self.cols, self.n, self.rows, self.table = cols, n, rows, table
         self.kept: dict[str, Value] = {}
 

@@ -99,7 +99,9 @@ def part(x: Value) -> Part | None:
     if ends[-1] > _ROOM * len(items):
         return None
     array = np.concatenate(arrays)
-    if worker() is None and not any([i.attr for i in items]):  # held so from now on; not while threads look at it
+    if worker() is None and not any(
+        [i.attr for i in items]
+    ):  # held so from now on; not while threads look at it
         x.flat = Flat(qtype, array, ends)
         del x.items
     return Part(qtype, array, len(arrays), None, ends)

@@ -16,7 +16,19 @@ from kshell.store.parted import PartCols
 from kshell.store.splay import SplayedCols
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
+from kshell.values.base.core import (
+    Dict,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    is_list,
+    seq_items,
+    sym,
+    sym_vec,
+)
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append
 from kshell.values.engine.apply import named
@@ -84,7 +96,11 @@ def fetch(t: Value) -> Value:
 
 def exists(name: Sym) -> bool:
     """Is there a variable, or a file, of this name?"""
-    return os.path.exists(name.s[1:]) if name.s[:1] == ":" else running().names.find(name.s) is not None
+    return (
+        os.path.exists(name.s[1:])
+        if name.s[:1] == ":"
+        else running().names.find(name.s) is not None
+    )
 
 
 @brief
@@ -108,7 +124,9 @@ def _as_packed(path: str) -> Value:
         return List([sym(path), *how])
     by = splay.packings_of(path[1:].rstrip("/"))
     return (
-        List([sym(path), Dict(sym_vec(list(by)), List([longs(value) for value in by.values()]))]) if by else sym(path)
+        List([sym(path), Dict(sym_vec(list(by)), List([longs(value) for value in by.values()]))])
+        if by
+        else sym(path)
     )
 
 
@@ -143,7 +161,9 @@ def rekey(t: Table, keys: Iterable[str]) -> Value:
         return t
     taken = set(names)
     rest = [name for name in t.names if name not in taken]
-    return Dict(Table(names, [column(t, name) for name in names]), Table(rest, [t.col(n) for n in rest]))
+    return Dict(
+        Table(names, [column(t, name) for name in names]), Table(rest, [t.col(n) for n in rest])
+    )
 
 
 def as_appended(x: Value) -> Value:
@@ -194,7 +214,13 @@ def on_disk_kind(x: Value) -> str:
     value."""
     if x.__class__ is not Table or x.cols.__class__ is list:
         return ""
-    return "par" if isinstance(x.cols, PartCols) else "splay" if isinstance(x.cols, SplayedCols) else ""
+    return (
+        "par"
+        if isinstance(x.cols, PartCols)
+        else "splay"
+        if isinstance(x.cols, SplayedCols)
+        else ""
+    )
 
 
 # ------------------------------------------------------------------ rows
@@ -229,7 +255,9 @@ def typed_like(rows: Table, like: Table) -> Table:
     """Rows of symbols as members of the enumerations that the columns of `like` are; 'cast if they are none."""
     cols = []
     for col, column in zip(rows.cols, like.cols, strict=True):
-        cols.append(member(col, column.dom) if column.__class__ is Vec and column.t == T.ENUM else col)
+        cols.append(
+            member(col, column.dom) if column.__class__ is Vec and column.t == T.ENUM else col
+        )
     return Table(rows.names, cols)
 
 

@@ -94,7 +94,9 @@ def with_items(x: Value, keys: list[Value], values: list[Value]) -> Value:
     """A dictionary or table with items, or columns, put in the place of those that a pattern changed."""
     if x.__class__ is Table:
         new = {key.s: value for key, value in zip(keys, values, strict=True)}
-        return Table(x.names, [new.get(name, column) for name, column in zip(x.names, x.cols, strict=True)])
+        return Table(
+            x.names, [new.get(name, column) for name, column in zip(x.names, x.cols, strict=True)]
+        )
     return join_dicts(x, Dict(collapse(keys), collapse(values)))
 
 

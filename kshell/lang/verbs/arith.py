@@ -14,7 +14,16 @@ from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.core import Special, Value, Vec, atom_t, long
 from kshell.values.change.grow import lone_array
-from kshell.values.engine.cast import NANOS, SPANS, array1, as_float, convert, has_null, number_nulls, to_float
+from kshell.values.engine.cast import (
+    NANOS,
+    SPANS,
+    array1,
+    as_float,
+    convert,
+    has_null,
+    number_nulls,
+    to_float,
+)
 from kshell.values.engine.dispatch import Array, Plan, dyad, monad
 
 NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
@@ -74,7 +83,9 @@ def _operand_type(t: int, tr: int) -> int:
 # ------------------------------------------------------------------ plans
 
 
-def _int_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int) -> Plan:
+def _int_plan(
+    ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int
+) -> Plan:
     """Integers that wrap, with null for null. ox and oy are the types that the operands are converted to first."""
     dtype, null = T.DTYPE[tr], T.NULL[tr]
     if tx == ty == tr == ox == oy:
@@ -105,7 +116,9 @@ def _native(ufunc: np.ufunc, null: int) -> Callable[[Array, Array], Array]:
     return fn
 
 
-def int_one(op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int) -> Callable[..., Any] | None:
+def int_one(
+    op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int
+) -> Callable[..., Any] | None:
     """The same on two raw atoms, if their conversion is a multiplication."""
     fx, fy = _factor(tx, ox), _factor(ty, oy)
     if fx is None or fy is None:
@@ -149,8 +162,9 @@ def _float_plan(ufunc: np.ufunc, tx: int, ty: int, tr: int) -> Plan:
     return Plan(tr, fn)
 
 
-def _planner(ufunc: np.ufunc, op: Callable[[Any, Any], Any], type_rule: Callable[[int, int], int]) \
-        -> Callable[[int, int], Plan | None]:
+def _planner(
+    ufunc: np.ufunc, op: Callable[[Any, Any], Any], type_rule: Callable[[int, int], int]
+) -> Callable[[int, int], Plan | None]:
     def planner(tx: int, ty: int) -> Plan | None:
         tr = type_rule(tx, ty)
         if not tr:
@@ -216,7 +230,9 @@ if _named() == _OWN:
 def _over(ufunc: np.ufunc, x: Value, y: Value) -> Value | None:
     """A verb of floats whose result takes the place of an operand that was calculated for it; None if none was."""
     left = x.__class__ is Vec and x.t == T.F and getrefcount(x) == _OWN and lone_array(x)
-    if not left and not (y.__class__ is Vec and y.t == T.F and getrefcount(y) == _OWN and lone_array(y)):
+    if not left and not (
+        y.__class__ is Vec and y.t == T.F and getrefcount(y) == _OWN and lone_array(y)
+    ):
         return None
     a, b = _floats(x), _floats(y)
     if a is None or b is None or (x.__class__ is y.__class__ and len(a) != len(b)):
@@ -366,7 +382,9 @@ def signum_array(a: Array, t: int) -> Array:
     return r.astype(np.int32)
 
 
-_signum = monad("signum", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.I, lambda a: signum_array(a, t)))
+_signum = monad(
+    "signum", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.I, lambda a: signum_array(a, t))
+)
 
 
 @verb("signum")

@@ -38,7 +38,9 @@ def set_attribute(a: str, x: Value) -> Value:
         if x.attr == a:
             return x
         _check(a, x)
-        if a == "s" and not x.attr:  # as in q, no copy is made, so whoever shares the vector sees it
+        if (
+            a == "s" and not x.attr
+        ):  # as in q, no copy is made, so whoever shares the vector sees it
             x.attr = a
             return x
         return Vec(x.t, x.a, a, x.dom)
@@ -99,4 +101,6 @@ def _on_table(a: str, t: Table) -> Table:
         raise QError("s-fail")
     first = t.cols[0]
     letter = "s" if len(t.cols) == 1 else "p"
-    return Table(t.names, [set_attribute(letter, first) if first.__class__ is Vec else first, *t.cols[1:]])
+    return Table(
+        t.names, [set_attribute(letter, first) if first.__class__ is Vec else first, *t.cols[1:]]
+    )

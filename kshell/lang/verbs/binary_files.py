@@ -46,12 +46,16 @@ def binary_file(x: Value, y: Value) -> Value:
     if x.__class__ is not List or len(x) != 2:
         raise QError("type")
     types, widths = x.items
-    big = not (types.__class__ is Vec and types.t == T.C)  # widths first: most significant byte first
+    big = not (
+        types.__class__ is Vec and types.t == T.C
+    )  # widths first: most significant byte first
     if big:
         types, widths = widths, types
     if widths.__class__ is not Vec or widths.t not in (T.H, T.I, T.J):
         raise QError("type")
-    data = y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*range_of(y))
+    data = (
+        y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*range_of(y))
+    )
     return List(_records(text_of(types), [int(w) for w in widths.a], data, ">" if big else "<"))
 
 

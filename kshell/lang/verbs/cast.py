@@ -12,7 +12,21 @@ from kshell.lang.verbs.tok import tok, tok_rows, tok_text
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, string
-from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom, atom_t, is_list, sym
+from kshell.values.base.core import (
+    Atom,
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom,
+    atom_t,
+    is_list,
+    sym,
+)
 from kshell.values.base.functions import Handle
 from kshell.values.engine.cast import array1, cast_value, is_part, part_array
 from kshell.values.items.index import find_at
@@ -67,8 +81,14 @@ def _beside_handles(x: Value, v: Value) -> Value:
         return dollar(x, v)
     except QError as e:
         known = x.__class__ is not Sym or e.text != x.s
-        error = e if known else QError(f"$: `{x.s} is a type of tensors only, given {_type_word(v)} beside tensors",
-                                       hint="make a tensor of each item first: tensor x")
+        error = (
+            e
+            if known
+            else QError(
+                f"$: `{x.s} is a type of tensors only, given {_type_word(v)} beside tensors",
+                hint="make a tensor of each item first: tensor x",
+            )
+        )
     raise error
 
 
@@ -172,7 +192,9 @@ def part(name: str, x: Value) -> Value:
             t, a = part_array(y.a, y.t, name)
             return Vec(t, a) if y.__class__ is Vec else Nd(t, a)
         qtype = atom_t(y)
-        t, a = part_array(array1(y, qtype), qtype, name) if qtype in T.TEMPORAL else (0, np.empty(0))
+        t, a = (
+            part_array(array1(y, qtype), qtype, name) if qtype in T.TEMPORAL else (0, np.empty(0))
+        )
         if not t:
             raise QError("type")
         return atom(t, a[0])
@@ -238,7 +260,9 @@ def _rows_of(keys: Table, name: str, y: Value) -> Value:
     if isinstance(y, List) and all(is_list(i) for i in y.items):
         if any(len(i) != len(keys.cols) for i in y.items):
             raise QError("length")
-        y = Table(keys.names, [collapse([i.item(k) for i in y.items]) for k in range(len(keys.cols))])
+        y = Table(
+            keys.names, [collapse([i.item(k) for i in y.items]) for k in range(len(keys.cols))]
+        )
     position = find_at(keys, y) if not is_list(y) or len(y) else np.empty(0, np.int64)
     if np.any(np.asarray(position) >= len(keys)):
         raise QError("cast")

@@ -40,7 +40,9 @@ def search(arg: str) -> None:
     if not ranked and len(words) > 1:
         ranked = _ranked(lambda e: _rank_of_words(e, words))
     near = [row for row in ranked if row[0] < 3] or ranked
-    lines = [(("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]]
+    lines = [
+        (("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]
+    ]
     wide = max((len(name) for name, _, _ in lines), default=0)
     shown = [f"{name:{wide}}  {kind:9}  {summary}" for name, kind, summary in lines]
     if getattr(session, "interactive", False):

@@ -22,7 +22,9 @@ from kshell.values.engine.dispatch import Array, Plan, dyad
 from kshell.values.items.integer_keys import symbol_ranks
 from kshell.values.items.pick import null_of
 
-_BLOCK = 8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
+_BLOCK = (
+    8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
+)
 _RANK = {T.B: 0, T.X: 1, T.H: 2, T.I: 3, T.J: 4, T.E: 5, T.F: 6, T.C: 7}
 
 
@@ -59,7 +61,7 @@ def near_array(a: Array, b: Array) -> Array:
     out, gap, top = np.empty(n, np.bool_), np.empty(_BLOCK), np.empty(_BLOCK)
     for i in range(0, n, _BLOCK):
         j = min(i + _BLOCK, n)
-        out[i:j] = _near_block(a[i:j], b[i:j], gap[:j - i], top[:j - i])
+        out[i:j] = _near_block(a[i:j], b[i:j], gap[: j - i], top[: j - i])
     return out
 
 
@@ -72,7 +74,9 @@ def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
     if not top.size or np.isfinite(top.max()):
         np.multiply(top, TOLERANCE, out=top)
         return np.asarray(gap <= top)
-    near = (gap <= top * TOLERANCE) & np.isfinite(top)  # infinities and nulls are near only if they are equal
+    near = (gap <= top * TOLERANCE) & np.isfinite(
+        top
+    )  # infinities and nulls are near only if they are equal
     return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
@@ -136,21 +140,31 @@ def _less(x: float, y: float) -> bool:
 
 # the same of two Python floats
 _ATOMS: dict[str, Callable[[float, float], bool]] = {
-    "=": close, "<>": lambda x, y: not close(x, y), "<": _less, ">": lambda x, y: _less(y, x),
-    "<=": lambda x, y: _less(x, y) or close(x, y), ">=": lambda x, y: _less(y, x) or close(x, y)}
+    "=": close,
+    "<>": lambda x, y: not close(x, y),
+    "<": _less,
+    ">": lambda x, y: _less(y, x),
+    "<=": lambda x, y: _less(x, y) or close(x, y),
+    ">=": lambda x, y: _less(y, x) or close(x, y),
+}
 _NUMBERS = frozenset((T.B, T.H, T.I, T.J, T.E, T.F))
 
 # ------------------------------------------------------------------ plans
 
 _UFUNC: dict[str, tuple[np.ufunc, Callable[[Any, Any], Any]]] = {
-    "=": (np.equal, operator.eq), "<>": (np.not_equal, operator.ne), "<": (np.less, operator.lt),
-    ">": (np.greater, operator.gt), "<=": (np.less_equal, operator.le), ">=": (np.greater_equal, operator.ge)}
+    "=": (np.equal, operator.eq),
+    "<>": (np.not_equal, operator.ne),
+    "<": (np.less, operator.lt),
+    ">": (np.greater, operator.gt),
+    "<=": (np.less_equal, operator.le),
+    ">=": (np.greater_equal, operator.ge),
+}
 
 
 def _ranks(a: Array, b: Array) -> tuple[Array, Array]:
     """Symbol codes as places in the order of their texts."""
     ranks = symbol_ranks(np.concatenate([a.ravel(), b.ravel()]))
-    return ranks[:a.size].reshape(a.shape), ranks[a.size:].reshape(b.shape)
+    return ranks[: a.size].reshape(a.shape), ranks[a.size :].reshape(b.shape)
 
 
 def _guid_keys(a: Array) -> Array:
@@ -189,8 +203,11 @@ def _compare_planner(name: str) -> Callable[[int, int], Plan | None]:
             return Plan(T.B, ufunc, op)
         if tx in T.TEMPORAL and ty in T.TEMPORAL:
             return Plan(T.B, lambda a, b: ufunc(convert(a, tx, tc), convert(b, ty, tc)))
-        return Plan(T.B, lambda a, b: ufunc(_common_null(a, tx, b), _common_null(b, ty, a)),
-                    lambda x, y: op(_least(x, tx), _least(y, ty)))
+        return Plan(
+            T.B,
+            lambda a, b: ufunc(_common_null(a, tx, b), _common_null(b, ty, a)),
+            lambda x, y: op(_least(x, tx), _least(y, ty)),
+        )
 
     return planner
 
@@ -199,11 +216,22 @@ def _floating(name: str, tx: int, ty: int) -> Plan:
     compare = _float_compare(name)
     if tx in T.TEMPORAL and ty in T.TEMPORAL and tx != ty:
         tc = common_type(tx, ty)
-        return Plan(T.B, lambda a, b: compare(to_float(convert(a, tx, tc), tc), to_float(convert(b, ty, tc), tc)))
+        return Plan(
+            T.B,
+            lambda a, b: compare(
+                to_float(convert(a, tx, tc), tc), to_float(convert(b, ty, tc), tc)
+            ),
+        )
     one = _ATOMS[name]
-    return Plan(T.B, lambda a, b: compare(to_float(a, tx), to_float(b, ty)),
-                None if not {tx, ty} <= _NUMBERS else one if tx == ty else
-                lambda x, y: one(_as_float(x, tx), _as_float(y, ty)))
+    return Plan(
+        T.B,
+        lambda a, b: compare(to_float(a, tx), to_float(b, ty)),
+        None
+        if not {tx, ty} <= _NUMBERS
+        else one
+        if tx == ty
+        else lambda x, y: one(_as_float(x, tx), _as_float(y, ty)),
+    )
 
 
 def _as_float(x: Any, t: int) -> float:
@@ -330,7 +358,9 @@ def ge(x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ lesser, greater, fill
 
 
-def _pick_planner(ufunc: np.ufunc, floating: np.ufunc, op: Callable[..., Any]) -> Callable[[int, int], Plan | None]:
+def _pick_planner(
+    ufunc: np.ufunc, floating: np.ufunc, op: Callable[..., Any]
+) -> Callable[[int, int], Plan | None]:
     def planner(tx: int, ty: int) -> Plan | None:
         tc = common_type(tx, ty)
         if not tc:
@@ -338,7 +368,9 @@ def _pick_planner(ufunc: np.ufunc, floating: np.ufunc, op: Callable[..., Any]) -
         if tx == ty:
             return Plan(tc, floating) if tc in T.FLOATS else Plan(tc, ufunc, op)
         if tc not in T.FLOATS and (tx in T.FLOATS or ty in T.FLOATS):
-            return Plan(tc, lambda a, b: convert(floating(to_float(a, tx), to_float(b, ty)), T.F, tc))
+            return Plan(
+                tc, lambda a, b: convert(floating(to_float(a, tx), to_float(b, ty)), T.F, tc)
+            )
         best = floating if tc in T.FLOATS else ufunc
         return Plan(tc, lambda a, b: best(convert(a, tx, tc), convert(b, ty, tc)))
 

@@ -48,7 +48,9 @@ def hopen(x: Value) -> Value:
     """
     if x.__class__ is List and len(x) == 2:
         x = x.item(0)  # (handle;timeout)
-    if atom_t(x) in (T.I, T.J, T.H) or not (x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C)):
+    if atom_t(x) in (T.I, T.J, T.H) or not (
+        x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C)
+    ):
         return _connect(x)
     name = text_of(x)
     if not name.startswith(":"):
@@ -82,7 +84,9 @@ def _open(path: str, flags: int, pipe: bool) -> Value:
         cut = 0 if pipe or not os.path.isfile(path) else tails.mend_log(fd, path)
         opened()[fd] = OpenFile(fd, path, pipe)
         if cut:
-            running().warn(f"hopen: {path}: the last message was not all there, its {cut} bytes are cut off\n")
+            running().warn(
+                f"hopen: {path}: the last message was not all there, its {cut} bytes are cut off\n"
+            )
         return Atom(T.I, fd)
     except OSError as e:
         problem = e

@@ -13,7 +13,20 @@ from kshell.lang.verbs.lists import til
 from kshell.registry import Hook, verb
 from kshell.store import unfinished
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym, sym_vec
+from kshell.values.base.core import (
+    Dict,
+    EnumAtom,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    raw,
+    sym,
+    sym_vec,
+)
 from kshell.values.base.functions import Handle
 from kshell.values.change.join import grown, join
 from kshell.values.items.index import positions
@@ -158,8 +171,13 @@ def enumerate_value(name: str, y: Value, extend: bool) -> Value:
     """Symbols as members of the list named `name`; those it lacks are added to it, or 'cast."""
     names = running().names
     found = names.find(name)
-    dom = found if found is not None and not (found.__class__ is Dict and found.keyed) else \
-        domain(name) if found is not None else sym_vec([])
+    dom = (
+        found
+        if found is not None and not (found.__class__ is Dict and found.keyed)
+        else domain(name)
+        if found is not None
+        else sym_vec([])
+    )
     one = atom_t(y)
     items = Vec(one, np.array([raw(y)], T.DTYPE[one])) if one else y
     if items.__class__ is not Vec:

@@ -18,7 +18,20 @@ from kshell.registry import verb
 from kshell.store import kdb, splay, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym, sym_vec
+from kshell.values.base.core import (
+    Dict,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    seq_items,
+    sym,
+    sym_vec,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.change.join import append
 from kshell.values.items.pick import unenum
@@ -79,7 +92,9 @@ def _packing_there(where: str) -> Any:
     if not os.path.isdir(where):
         return kdb.packing_of(where) or default_packing()
     default = default_packing()
-    return (dict(default) if isinstance(default, dict) else {"": default}) | splay.packings_of(where)
+    return (dict(default) if isinstance(default, dict) else {"": default}) | splay.packings_of(
+        where
+    )
 
 
 def default_packing() -> Any:
@@ -117,7 +132,9 @@ def locked(path: str) -> Iterator[None]:
 # ------------------------------------------------------------------ amended in place
 
 
-def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
+def amend_path(
+    x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
+) -> None:
     """`.[file;path;f;y]`: amend the value in a file, the columns of a splayed table, or append to either. Names lead
     from a folder to what is in it, or will be."""
     refuse("set" if f.__class__ is not Prim else f.name)
@@ -137,13 +154,27 @@ def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callabl
             each = seq_items(y)
             if len(each) != len(names):
                 raise QError("length")
-        kdb.write_all([_amended_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
-                       for name, item in zip(names, each, strict=True)])
+        kdb.write_all(
+            [
+                _amended_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
+                for name, item in zip(names, each, strict=True)
+            ]
+        )
         return
-    if appends and not folder and y.__class__ is Vec and os.path.exists(where) and kdb.append([(where, y)]):
+    if (
+        appends
+        and not folder
+        and y.__class__ is Vec
+        and os.path.exists(where)
+        and kdb.append([(where, y)])
+    ):
         return
     old = read_path(x) if path or _needs_old(f, where) else List([])
-    if path and not folder and (isinstance(old, List) or (old.__class__ is Vec and (old.attr or old.t == T.ENUM))):
+    if (
+        path
+        and not folder
+        and (isinstance(old, List) or (old.__class__ is Vec and (old.attr or old.t == T.ENUM)))
+    ):
         raise QError(f"type/attr error amending file {where}")
     qtype = y.t if y.__class__ is Vec else atom_t(y)
     if (
@@ -170,7 +201,9 @@ def _needs_old(f: Value, where: str) -> bool:
     return name != ":" and (name != "," or os.path.exists(where.rstrip("/")))
 
 
-def _amended_column(file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> Any:
+def _amended_column(
+    file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
+) -> Any:
     """The file of a column, its new content, and its compression."""
     old = kdb.read(file) if path or _needs_old(f, file) else List([])
     new = amend(old, path, f, y)
@@ -234,7 +267,9 @@ def save(x: Value) -> Value:
         return write_path(sym(":" + path), value)
     make = registry.find("name", ".h.tx")
     found = make.fns[0]().v.items if make else []
-    kinds = dict(zip((item.s for item in make.fns[0]().k.items), found, strict=True)) if make else {}
+    kinds = (
+        dict(zip((item.s for item in make.fns[0]().k.items), found, strict=True)) if make else {}
+    )
     if ext[1:] not in kinds:
         raise QError("type")
     out = kinds[ext[1:]].call([value])
@@ -330,7 +365,7 @@ def dsave(x: Value, y: Value) -> Value:
     for name in names:
         t = enumerated(root[1:], tables.flat(sym(name)), "sym")
         cols = list(t.cols)
-        cols[0] = registry.find("verb", "#").fns[2](sym("p"), cols[0])  # type: ignore[union-attr]
+        cols[0] = registry.known("verb", "#").fns[2](sym("p"), cols[0])
         write_path(sym(f"{folder}/{name}/"), Table(t.names, cols))
     return y
 
@@ -372,7 +407,9 @@ def save_list(path: str, name: str, before: Value) -> None:
 def _symbols(c: Value) -> bool:
     """Does a column hold symbols that are not enumerated?"""
     if isinstance(c, List):
-        return any(_symbols(item) for item in (c.items if not isinstance(c, Nd) or c.t == T.S else ()))
+        return any(
+            _symbols(item) for item in (c.items if not isinstance(c, Nd) or c.t == T.S else ())
+        )
     return c.__class__ is Vec and c.t == T.S
 
 
@@ -393,5 +430,3 @@ def _enumerate_column(c: Value, name: str) -> Value:
     if _symbols(c):
         return List([_enumerate_column(item, name) for item in c.items])
     return c
-
-

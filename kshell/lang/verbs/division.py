@@ -30,6 +30,7 @@ def _idiv_planner(tx: int, ty: int) -> Plan | None:
     if not tr:
         return None
     if tx in T.FLOATS or ty in T.FLOATS:
+
         def fn(a: Array, b: Array) -> Array:
             r = np.floor(to_float(a, tx) / to_float(b, ty))
             return r if tr in T.FLOATS else float_to_int(r, tr)
@@ -41,7 +42,11 @@ def _idiv_planner(tx: int, ty: int) -> Plan | None:
 def _whole_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int) -> Plan:
     """div or mod of integers: null where the divisor is zero."""
     null = T.NULL[tr]
-    wide = np.int64 if T.J in (tx, ty) or T.DTYPE[tx].itemsize == 8 or T.DTYPE[ty].itemsize == 8 else np.int32
+    wide = (
+        np.int64
+        if T.J in (tx, ty) or T.DTYPE[tx].itemsize == 8 or T.DTYPE[ty].itemsize == 8
+        else np.int32
+    )
 
     def fn(a: Array, b: Array) -> Array:
         m, n, zero = number_nulls(a, tx), number_nulls(b, ty), b == 0
@@ -78,6 +83,7 @@ def _mod_planner(tx: int, ty: int) -> Plan | None:
     if not tr:
         return None
     if tr in T.FLOATS or tx in T.FLOATS or ty in T.FLOATS:
+
         def fn(a: Array, b: Array) -> Array:
             u, v = to_float(a, tx), to_float(b, ty)
             r = u - v * np.floor(u / v)

@@ -182,15 +182,22 @@ def digits_each(base: int, y: Vec) -> List:
     out = np.stack(rows[::-1], 1)
     sizes = np.maximum(len(rows) - (out != 0).argmax(1), 1)
     sizes[~out.any(1)] = 1
-    return flat_list(T.J, out[np.arange(len(rows)) >= (len(rows) - sizes)[:, None]], np.cumsum(sizes))
+    return flat_list(
+        T.J, out[np.arange(len(rows)) >= (len(rows) - sizes)[:, None]], np.cumsum(sizes)
+    )
 
 
 def _greatest(y: Value) -> int:
     while is_list(y):
         if not len(y):
             return 0
-        y = max_(Vec(y.t, y.a.ravel())) if y.__class__ is Nd else \
-            max(_greatest(i) for i in y.items) if y.__class__ is List else max_(y)
+        y = (
+            max_(Vec(y.t, y.a.ravel()))
+            if y.__class__ is Nd
+            else max(_greatest(i) for i in y.items)
+            if y.__class__ is List
+            else max_(y)
+        )
     return int(array1(y, atom_t(y))[0]) if atom_t(y) in _INTS else 0
 
 
@@ -255,7 +262,9 @@ def _number(y: Value, bits: bool) -> Value:
         return collapse([_number(i, bits) for i in y.items])
     if y.__class__ is not Vec or y.t != (T.B if bits else T.X):
         raise QError("type")
-    data = np.packbits(y.a).tobytes() if bits and len(y.a) % 8 == 0 else b"" if bits else y.a.tobytes()
+    data = (
+        np.packbits(y.a).tobytes() if bits and len(y.a) % 8 == 0 else b"" if bits else y.a.tobytes()
+    )
     t = _BY_WIDTH.get(len(data))
     if t is None or (t == T.X and not bits):
         raise QError("length")

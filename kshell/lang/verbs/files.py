@@ -227,7 +227,11 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
         x = Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
     head: list[bytes] = []
     if x.__class__ is Table:
-        head = [sep.join(text.csv_field(name.encode("utf-8", "surrogateescape"), sep) for name in x.names)]
+        head = [
+            sep.join(
+                text.csv_field(name.encode("utf-8", "surrogateescape"), sep) for name in x.names
+            )
+        ]
         cols = x.cols
     else:
         cols = seq_items(x)
@@ -266,7 +270,10 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
             texts[i] = b"0W" if col.a[i] > 0 else b"-0W"
         return [b"" if text == b"NaT" else text for text in texts]
     if col.t == T.S:
-        known = {c: text.csv_field(sym_at(c).s.encode("utf-8", "surrogateescape"), sep) for c in set(col.a.tolist())}
+        known = {
+            c: text.csv_field(sym_at(c).s.encode("utf-8", "surrogateescape"), sep)
+            for c in set(col.a.tolist())
+        }
         return [known[c] for c in col.a.tolist()]
     texts = "\n".join(texts_of(col)).encode("utf-8", "surrogateescape").split(b"\n")
     n = _ISO.get(col.t)
@@ -324,8 +331,13 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
     header = form.__class__ is not Atom
     if header and form.__class__ is List and len(form) == 1:
         form = form.items[0]
-    sep = bytes((raw(form),)) if form.__class__ is Atom and form.t == T.C else \
-        bytes((int(form.a[0]),)) if form.__class__ is Vec and form.t == T.C and len(form) == 1 else b""
+    sep = (
+        bytes((raw(form),))
+        if form.__class__ is Atom and form.t == T.C
+        else bytes((int(form.a[0]),))
+        if form.__class__ is Vec and form.t == T.C and len(form) == 1
+        else b""
+    )
     whole = fields.fields_of(data, sep, breaks) if sep and not one else None
     if whole is not None:
         del data
@@ -334,7 +346,10 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
         return _typed(codes, text.columns(data, bytes((form.v,)), len(codes), breaks), one)
     if sep:
         cols = text.columns(data, sep, len(codes), breaks)
-        names = [column[0].decode("utf-8", "surrogateescape").strip() if column else "" for column in cols]
+        names = [
+            column[0].decode("utf-8", "surrogateescape").strip() if column else ""
+            for column in cols
+        ]
         used = [name for name, code in zip(names, codes, strict=True) if code != " "]
         values = _typed(codes, [column[1:] for column in cols], False)
         return table(used, seq_items(values))
@@ -348,7 +363,9 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     """Columns of the types, made at once; with a header, a table."""
     used = [(i, code) for i, code in enumerate(codes) if code != " "]
     work, first = Task("loading", len(used), "columns"), int(header)
-    makers = [(i, (_Characters if code in "Cc" else _Maker)(code, whole.rows - first)) for i, code in used]
+    makers = [
+        (i, (_Characters if code in "Cc" else _Maker)(code, whole.rows - first)) for i, code in used
+    ]
     for at in range(first, whole.rows, _BLOCK):
         for i, maker in makers:
             maker.add(at - first, whole.column(i, at, min(at + _BLOCK, whole.rows)))
@@ -358,7 +375,10 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
         work.add()
     if not header:
         return List(cols)
-    return table([whole.column(i, 0, 1).item(0).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
+    return table(
+        [whole.column(i, 0, 1).item(0).decode("utf-8", "surrogateescape").strip() for i, _ in used],
+        cols,
+    )
 
 
 class _Maker:
@@ -377,12 +397,17 @@ class _Maker:
             self.texts.append(rows.joined())
             part[:] = rows.sizes
         else:
-            part[:] = tok.tok_rows(self.t, rows).a if self.symbols is None else self.symbols.of(rows)
+            part[:] = (
+                tok.tok_rows(self.t, rows).a if self.symbols is None else self.symbols.of(rows)
+            )
 
     def done(self) -> Value:
         """The column."""
-        return Vec(self.t, self.out) if self.t != T.C else \
-            string_list(np.concatenate([np.zeros(0, np.uint8), *self.texts]), self.out)
+        return (
+            Vec(self.t, self.out)
+            if self.t != T.C
+            else string_list(np.concatenate([np.zeros(0, np.uint8), *self.texts]), self.out)
+        )
 
 
 class _Characters:
@@ -403,7 +428,9 @@ class _Characters:
 
 def _characters(col: Sequence[bytes]) -> Value:
     """A column of characters, the null one where nothing stands; of strings, if a field is longer."""
-    return tok.tok_strings(T.C, [s or b" " for s in col] if all(len(s) < 2 for s in col) else list(col))
+    return tok.tok_strings(
+        T.C, [s or b" " for s in col] if all(len(s) < 2 for s in col) else list(col)
+    )
 
 
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
@@ -415,8 +442,13 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
         work.add()
         if code == " ":
             continue
-        x = strings_of(col) if code == "*" else _characters(col) if code == "C" else \
-            tok.tok_strings(type_of_code(code), col)
+        x = (
+            strings_of(col)
+            if code == "*"
+            else _characters(col)
+            if code == "C"
+            else tok.tok_strings(type_of_code(code), col)
+        )
         out.append(x.item(0) if one and len(x) else x)
     return collapse(out) if one else List(out)
 
@@ -472,5 +504,3 @@ def setenv(x: Value, y: Value) -> Value:
         raise QError("type")
     os.environ[x.s] = text_of(y)
     return NIL
-
-

@@ -21,20 +21,44 @@ from kshell.registry import Entry, add, refusing
 from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, string
-from kshell.values.base.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec, text_of
+from kshell.values.base.core import (
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    seq_items,
+    sym_vec,
+    text_of,
+)
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
 
 _HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 
 
-def internal(number: int, form: str = "",
-             effect: str = "none") -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+def internal(
+    number: int, form: str = "", effect: str = "none"
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Register an internal function under its number."""
 
     def register(fn: Callable[..., Value]) -> Callable[..., Value]:
-        add(Entry(str(number), "internal", {1: refusing(f"{number}!", effect, fn)}, (form or f"{number}!x",),
-                  fn.__doc__ or "", file=__file__, line=fn.__code__.co_firstlineno, topic="internal", effect=effect))
+        add(
+            Entry(
+                str(number),
+                "internal",
+                {1: refusing(f"{number}!", effect, fn)},
+                (form or f"{number}!x",),
+                fn.__doc__ or "",
+                file=__file__,
+                line=fn.__code__.co_firstlineno,
+                topic="internal",
+                effect=effect,
+            )
+        )
         return fn
 
     return register
@@ -53,14 +77,20 @@ def byte_vec(data: bytes) -> Vec:
     return Vec(T.X, np.frombuffer(data, np.uint8))
 
 
-def read_lambda(text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0) -> Value:
+def read_lambda(
+    text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0
+) -> Value:
     """The function of a definition that was read as data: the text must be that of one function, and nothing else.
     What is known of where it was defined: the name it calls itself by, the one shown in reports, file and line."""
     if text.startswith("k)"):
         raise QError("k) code is not supported")
     source = Source(text, file, line, shown)
     nodes = parse(text, is_infix, source)
-    if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.Lambda):
+    if (
+        len(nodes) != 1
+        or not isinstance(nodes[0], N.Statement)
+        or not isinstance(nodes[0].expr, N.Lambda)
+    ):
         raise QError("corrupt")
     return compile_lambda(nodes[0].expr, source, running().names, ctx, own)
 
@@ -172,7 +202,9 @@ def type_free(x: Value) -> Value:
     if not T.ENUM <= number < kdb.ANYMAP:
         raise QError("type")
     names = running().names
-    found = (v for space in names.spaces for v in map(names.spaces[space].get, names.members(space)))
+    found = (
+        v for space in names.spaces for v in map(names.spaces[space].get, names.members(space))
+    )
     return number != T.ENUM or not any(v.__class__ is Vec and v.t == T.ENUM for v in found)
 
 
@@ -184,7 +216,9 @@ def references(x: Value) -> Value:
     q)-16!a
     2i
     """
-    return Atom(T.I, max(sys.getrefcount(x) - 4, 1))  # of `!` and its parts, and of the question itself
+    return Atom(
+        T.I, max(sys.getrefcount(x) - 4, 1)
+    )  # of `!` and its parts, and of the question itself
 
 
 @internal(-23)
@@ -243,7 +277,10 @@ def replay(x: Value) -> Value:
         if n >= 0 and done >= n:
             break
         handler = running().names.find(".z.ps")
-        apply1(handler, item) if handler is not None else registry.find("verb", "value").fns[1](item)  # type: ignore[union-attr]
+        if handler is None:
+            registry.known("verb", "value").fns[1](item)
+        else:
+            apply1(handler, item)
         done += 1
     return done
 
@@ -300,10 +337,17 @@ def compression(x: Value) -> Value:
     if data[:8] != compress.MAGIC:
         return Dict(sym_vec([]), List([]))
     tail = compress.tail_of(data)
-    values = [len(data), tail.size, *(Atom(T.I, n) for n in (
-        tail.algorithm, max(tail.block.bit_length() - 1, 0), tail.level))]
-    return Dict(sym_vec(["compressedLength", "uncompressedLength", "algorithm", "logicalBlockSize", "zipLevel"]),
-                List(values))
+    values = [
+        len(data),
+        tail.size,
+        *(Atom(T.I, n) for n in (tail.algorithm, max(tail.block.bit_length() - 1, 0), tail.level)),
+    ]
+    return Dict(
+        sym_vec(
+            ["compressedLength", "uncompressedLength", "algorithm", "logicalBlockSize", "zipLevel"]
+        ),
+        List(values),
+    )
 
 
 @internal(-17, effect="changes")
@@ -348,10 +392,13 @@ def encryption(x: Value) -> Value:
     import ssl
 
     env = ("SSL_CERT_FILE", "SSL_CA_CERT_FILE", "SSL_CA_CERT_PATH", "SSL_KEY_FILE")
-    values = {"SSLEAY_VERSION": ssl.OPENSSL_VERSION, **{n: os.environ.get(n, "") for n in env},
-              "SSL_CIPHER_LIST": os.environ.get("SSL_CIPHER_LIST", "ALL"),
-              "SSL_VERIFY_CLIENT": os.environ.get("SSL_VERIFY_CLIENT", "NO"),
-              "SSL_VERIFY_SERVER": os.environ.get("SSL_VERIFY_SERVER", "YES")}
+    values = {
+        "SSLEAY_VERSION": ssl.OPENSSL_VERSION,
+        **{n: os.environ.get(n, "") for n in env},
+        "SSL_CIPHER_LIST": os.environ.get("SSL_CIPHER_LIST", "ALL"),
+        "SSL_VERIFY_CLIENT": os.environ.get("SSL_VERIFY_CLIENT", "NO"),
+        "SSL_VERIFY_SERVER": os.environ.get("SSL_VERIFY_SERVER", "YES"),
+    }
     return Dict(sym_vec(values), sym_vec(values.values()))
 
 
@@ -406,8 +453,18 @@ def _named(number: int, kind: str, name: str, example: str) -> None:
             raise QError("nyi")
         return entry.fns[1](x)
 
-    add(Entry(str(number), "internal", {1: run}, (f"{number}!x",), f"The same as `{name}`.\n\n{example}", file=__file__,
-              topic="internal", effect="none"))
+    add(
+        Entry(
+            str(number),
+            "internal",
+            {1: run},
+            (f"{number}!x",),
+            f"The same as `{name}`.\n\n{example}",
+            file=__file__,
+            topic="internal",
+            effect="none",
+        )
+    )
 
 
 for _number, _kind, _name, _example in (

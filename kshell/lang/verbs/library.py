@@ -8,7 +8,18 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, sym_vec, text_of
+from kshell.values.base.core import (
+    Dict,
+    List,
+    Sym,
+    Value,
+    Vec,
+    atom_t,
+    raw,
+    seq_items,
+    sym_vec,
+    text_of,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
 
@@ -42,7 +53,9 @@ def dynamic_load(x: Value, y: Value) -> Value:
     if not known:
         if os.path.exists(path) or os.path.exists(path + ".so"):
             raise QError("nyi")  # a library in C, made for kdb+
-        raise QError(f"{path.removesuffix('.so')}.so: cannot open shared object file: No such file or directory")
+        raise QError(
+            f"{path.removesuffix('.so')}.so: cannot open shared object file: No such file or directory"
+        )
     if name == _LOADER:
         return Prim(_LOADER, {1: lambda _: Dict(sym_vec(known), List(list(known.values())))}, t=112)
     if name not in known:
@@ -55,4 +68,8 @@ def dynamic_load(x: Value, y: Value) -> Value:
 def _functions(library: str) -> dict[str, Prim]:
     """The functions that a library has, by name."""
     built_in = running().names.load_builtins()
-    return {entry.name: built_in[entry.name] for entry in registry.entries("api") if entry.since == library}
+    return {
+        entry.name: built_in[entry.name]
+        for entry in registry.entries("api")
+        if entry.since == library
+    }

@@ -30,8 +30,21 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Function, Handle
 from kshell.values.items.pick import null_of, take_at
 
-__all__ = ["count", "cross", "enlist", "first", "flip", "join", "last", "raze", "reverse", "rotate", "til", "type_",
-           "where"]
+__all__ = [
+    "count",
+    "cross",
+    "enlist",
+    "first",
+    "flip",
+    "join",
+    "last",
+    "raze",
+    "reverse",
+    "rotate",
+    "til",
+    "type_",
+    "where",
+]
 
 _LARGEST = 1 << 40  # no list is longer
 
@@ -164,7 +177,11 @@ def rotate(x: Value, y: Value) -> Value:
     if cls is Table:
         return Table(y.names, [rotate(number, col) for col in y.cols])
     if cls is Dict:
-        return Dict(rotate(number, y.k), rotate(number, y.v)) if y.keyed else Dict(y.k, rotate(number, y.v))
+        return (
+            Dict(rotate(number, y.k), rotate(number, y.v))
+            if y.keyed
+            else Dict(y.k, rotate(number, y.v))
+        )
     if cls is Vec:
         return Vec(y.t, np.roll(y.a, -number), "", y.dom)
     if cls is Nd:
@@ -250,7 +267,9 @@ def _extend(items: Sequence[Value]) -> list[Value]:
         raise QError("length" if lengths else "rank")
     n = lengths.pop()
     zeros = np.zeros(n, np.int64)
-    return [i if is_list(i) or i.__class__ is Table else take_at(collapse([i]), zeros) for i in items]
+    return [
+        i if is_list(i) or i.__class__ is Table else take_at(collapse([i]), zeros) for i in items
+    ]
 
 
 def _flip_dict(d: Dict) -> Value:
@@ -259,8 +278,13 @@ def _flip_dict(d: Dict) -> Value:
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
     if d.v.__class__ is Table:  # rows by name: the columns by name, each with an item of each row
-        return Dict(sym_vec(d.v.names), Table([item.s for item in d.k.items],
-                                              [collapse(seq_items(d.v.item(i).v)) for i in range(len(d.v))]))
+        return Dict(
+            sym_vec(d.v.names),
+            Table(
+                [item.s for item in d.k.items],
+                [collapse(seq_items(d.v.item(i).v)) for i in range(len(d.v))],
+            ),
+        )
     if not isinstance(d.v, List):
         raise QError("rank" if d.v.__class__ is Vec else "type")
     return Table([item.s for item in d.k.items], _extend(d.v.items) if len(d.v) else [])
@@ -325,5 +349,3 @@ def type_number(x: Value) -> int:
 def rows_of(x: Value) -> list[Value]:
     """The items of a list or table as Python objects; an atom alone."""
     return seq_items(x) if is_list(x) or x.__class__ is Table else [x]
-
-

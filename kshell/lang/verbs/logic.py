@@ -13,7 +13,9 @@ from kshell.values.base.functions import Function, Prim
 from kshell.values.engine.cast import is_null
 from kshell.values.engine.dispatch import ATOMIC, Plan, monad
 
-_not = monad("not", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.B, lambda a: np.asarray(a == 0)))
+_not = monad(
+    "not", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.B, lambda a: np.asarray(a == 0))
+)
 _null = monad("null", lambda t: Plan(T.B, lambda a: is_null(a, t)))
 
 ATOMIC |= {("and", 2), ("or", 2)}  # other names for & and |

@@ -31,13 +31,19 @@ def _float_plan(ufunc: Callable[[Array], Array], t: int) -> Plan | None:
 _sqrt = _float_verb("sqrt", np.sqrt)
 _exp = _float_verb("exp", np.exp)
 _log = _float_verb("log", np.log)
-_sin, _cos, _tan = _float_verb("sin", np.sin), _float_verb("cos", np.cos), _float_verb("tan", np.tan)
+_sin, _cos, _tan = (
+    _float_verb("sin", np.sin),
+    _float_verb("cos", np.cos),
+    _float_verb("tan", np.tan),
+)
 _asin, _acos = _float_verb("asin", np.arcsin), _float_verb("acos", np.arccos)
 _atan = _float_verb("atan", np.arctan)
 
 
 def _reciprocal_planner(t: int) -> Plan | None:
-    if t == T.P:  # one of two kinds of time that stay what they are; the reference's table has no reason for it
+    if (
+        t == T.P
+    ):  # one of two kinds of time that stay what they are; the reference's table has no reason for it
         return Plan(t, lambda a: float_to_int(np.floor(np.reciprocal(to_float(a, t)) + 0.5), t))
     return _float_plan(np.reciprocal, t)
 
@@ -150,7 +156,9 @@ def reciprocal(x: Value) -> Value:
 
 def _lower_symbols(a: Array) -> Array:
     codes, inverse = np.unique(a, return_inverse=True)
-    return np.array([sym(sym_at(code).s.lower()).v for code in codes.tolist()], np.int32)[inverse].reshape(a.shape)
+    return np.array([sym(sym_at(code).s.lower()).v for code in codes.tolist()], np.int32)[
+        inverse
+    ].reshape(a.shape)
 
 
 def _lower_bytes(a: Array) -> Array:

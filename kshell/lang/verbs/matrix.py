@@ -28,7 +28,9 @@ def _needed(x: Value) -> Array:
     return a
 
 
-_SMALL = 16  # matrices up to this are worked from first to last, as q does, which fixes the last digits
+_SMALL = (
+    16  # matrices up to this are worked from first to last, as q does, which fixes the last digits
+)
 _FEW = 4096  # items of a product's operand: with more, BLAS
 
 
@@ -38,7 +40,9 @@ def _product(a: Array, b: Array, size: int = 0) -> Array:
     if not n:
         return np.zeros(a.shape[:-1] + b.shape[1:])
     if n > _SMALL or (size or max(a.size, b.size)) > _FEW:
-        return np.asarray(np.dot(a.reshape(-1, n), b.reshape(n, -1)).reshape(a.shape[:-1] + b.shape[1:]))
+        return np.asarray(
+            np.dot(a.reshape(-1, n), b.reshape(n, -1)).reshape(a.shape[:-1] + b.shape[1:])
+        )
     if a.ndim == b.ndim == 1:
         u, v = a.tolist(), b.tolist()
         total = u[0] * v[0]
@@ -60,7 +64,9 @@ def products(vectors: Value, other: Value, first: bool) -> Value | None:
         return None
     if not first and b.ndim == 2:
         b = b.T
-    return None if a.shape[1] != b.shape[0] else regular(T.F, _product(a, b, max(a.shape[1], b.size)))
+    return (
+        None if a.shape[1] != b.shape[0] else regular(T.F, _product(a, b, max(a.shape[1], b.size)))
+    )
 
 
 def _inverse(a: Array) -> Array:
@@ -154,4 +160,9 @@ def lsq(x: Value, y: Value) -> Value:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return Nd(T.F, np.full((len(a), len(b)), np.nan))
     found = _normal_solution(a, b)
-    return Nd(T.F, np.ascontiguousarray(np.linalg.lstsq(b.T, a.T, rcond=None)[0].T) if found is None else found)
+    return Nd(
+        T.F,
+        np.ascontiguousarray(np.linalg.lstsq(b.T, a.T, rcond=None)[0].T)
+        if found is None
+        else found,
+    )

@@ -24,7 +24,9 @@ def _window(x: Value) -> int:
     return int(array1(x, qtype)[0])
 
 
-def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[Value, Value], Value]) -> Value:
+def _moving(
+    x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[Value, Value], Value]
+) -> Value:
     """fn over a vector; along the first axis of a list of vectors; along dictionaries and tables."""
     n = _window(x)
     if y.__class__ is Vec:
@@ -42,7 +44,9 @@ def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[
             r = fn(n, Vec(nd.t, nd.a.reshape(-1)))
             return Nd(r.t, r.a.reshape(nd.a.shape))
         columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
-        return Nd(columns[0].t, np.stack([column.a for column in columns], axis=1).reshape(nd.a.shape))
+        return Nd(
+            columns[0].t, np.stack([column.a for column in columns], axis=1).reshape(nd.a.shape)
+        )
     qtype = atom_t(y)
     if qtype:
         ordered_type(qtype)
@@ -94,7 +98,9 @@ def mcount(x: Value, y: Value) -> Value:
     q)3 mcount 0N 1 2 3
     0 1 2 3
     """
-    return _moving(x, y, lambda n, v: longs(_window_sum(n, (~is_null(v.a, v.t)).astype(np.int64))), mcount)
+    return _moving(
+        x, y, lambda n, v: longs(_window_sum(n, (~is_null(v.a, v.t)).astype(np.int64))), mcount
+    )
 
 
 def _parts(n: int, y: Vec) -> tuple[Array, Array, Array]:
@@ -123,7 +129,9 @@ def mavg(x: Value, y: Value) -> Value:
 def _mdev(n: int, y: Vec) -> Vec:
     f, count, here = _parts(n, y)
     finite = f[here & np.isfinite(f)]
-    f = np.where(here, f - (np.rint(finite.mean()) if finite.size else 0.0), 0.0)  # squares near zero lose little
+    f = np.where(
+        here, f - (np.rint(finite.mean()) if finite.size else 0.0), 0.0
+    )  # squares near zero lose little
     mean = _window_sum(n, f) / count
     return floats(np.sqrt(np.maximum(_window_sum(n, f * f) / count - mean * mean, 0.0)))
 
@@ -172,4 +180,6 @@ def mmin(x: Value, y: Value) -> Value:
     q)3 mmin 2 7 1 3 5
     2 2 1 1 1
     """
-    return _moving(x, y, lambda n, v: Vec(ordered_type(v.t), _window_best(n, v.a, np.minimum)), mmin)
+    return _moving(
+        x, y, lambda n, v: Vec(ordered_type(v.t), _window_best(n, v.a, np.minimum)), mmin
+    )

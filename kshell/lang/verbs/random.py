@@ -20,7 +20,11 @@ _INTS = (T.B, T.X, T.H, T.I, T.J)
 _QUICK = 1 << 31  # below this a random float has bits enough to make a random integer
 _LETTERS = "abcdefghijklmnop"
 _DAY = {T.N: 86_400_000_000_000, T.U: 1440, T.V: 86_400, T.T: 86_400_000}
-_ERA = {T.P: 4 * 365 * 86_400_000_000_000, T.D: 4 * 365, T.M: 48}  # where a zero point in time ranges: 2000 to 2003
+_ERA = {
+    T.P: 4 * 365 * 86_400_000_000_000,
+    T.D: 4 * 365,
+    T.M: 48,
+}  # where a zero point in time ranges: 2000 to 2003
 
 
 def roll(x: Value, y: Value) -> Value:
@@ -80,7 +84,11 @@ def _values(t: int, n: int, top: Any) -> np.ndarray:
     if t == T.B:
         return rng.integers(0, 2, n).astype(np.bool_)
     if t == T.C:
-        return rng.integers(97, 123, n).astype(dtype) if top == 32 else rng.integers(0, max(top, 1), n).astype(dtype)
+        return (
+            rng.integers(97, 123, n).astype(dtype)
+            if top == 32
+            else rng.integers(0, max(top, 1), n).astype(dtype)
+        )
     if t in T.SIGNED and top == T.NULL[t]:
         top = 0
     if top == 0:

@@ -13,7 +13,14 @@ from kshell.lang.verbs.compare import fill as filled
 from kshell.lang.verbs.compare import max_ as greater
 from kshell.lang.verbs.compare import min_ as lesser
 from kshell.lang.verbs.compare import ne
-from kshell.lang.verbs.stats import TEXT, greatest_of, least_of, number_or_time, ordered_type, sum_type
+from kshell.lang.verbs.stats import (
+    TEXT,
+    greatest_of,
+    least_of,
+    number_or_time,
+    ordered_type,
+    sum_type,
+)
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, bools, collapse, floats
@@ -40,8 +47,13 @@ def _scan(x: List, f: Callable[[Value, Value], Value]) -> Value:
     return collapse(list(accumulate(x.items, f)))
 
 
-def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Callable[[Value, Value], Value],
-             again: Callable[[Value], Value]) -> Value:
+def _uniform(
+    x: Value,
+    name: str,
+    on_vec: Callable[[int, Array], Vec],
+    op: Callable[[Value, Value], Value],
+    again: Callable[[Value], Value],
+) -> Value:
     """on_vec for a vector, a scan with op for a general list, an atom unchanged."""
     cls = x.__class__
     if cls is Vec:
@@ -88,11 +100,16 @@ def _prds_vec(t: int, a: Array) -> Vec:
 
 
 def _maxs_vec(t: int, a: Array) -> Vec:
-    return Vec(ordered_type(t), np.maximum.accumulate(_filled_with(t, a, least_of(t)) if t != T.C else a))
+    return Vec(
+        ordered_type(t), np.maximum.accumulate(_filled_with(t, a, least_of(t)) if t != T.C else a)
+    )
 
 
 def _mins_vec(t: int, a: Array) -> Vec:
-    return Vec(ordered_type(t), np.minimum.accumulate(_filled_with(t, a, greatest_of(t)) if t != T.C else a))
+    return Vec(
+        ordered_type(t),
+        np.minimum.accumulate(_filled_with(t, a, greatest_of(t)) if t != T.C else a),
+    )
 
 
 @verb("sums")
@@ -141,7 +158,9 @@ def _avgs_vec(t: int, a: Array) -> Vec:
     number_or_time(t)
     f = to_float(a, t)
     here = ~np.isnan(f)
-    return floats(np.add.accumulate(np.where(here, f, 0.0)) / np.add.accumulate(here, dtype=np.int64))
+    return floats(
+        np.add.accumulate(np.where(here, f, 0.0)) / np.add.accumulate(here, dtype=np.int64)
+    )
 
 
 @verb("avgs")
@@ -161,8 +180,13 @@ def avgs(x: Value) -> Value:
 # ------------------------------------------------------------------ neighbours
 
 
-def _steps(x: Value, f: Callable[[Value, Value], Value], first: Callable[[Value, int], Value], none: bool,
-           again: Callable[[Value], Value]) -> Value:
+def _steps(
+    x: Value,
+    f: Callable[[Value, Value], Value],
+    first: Callable[[Value, int], Value],
+    none: bool,
+    again: Callable[[Value], Value],
+) -> Value:
     """f between each item and the one before it; before the first stands `none`, of a vector `first` makes it."""
     if is_list(x):
         if x.__class__ is Vec:
@@ -195,14 +219,19 @@ def ratios(x: Value) -> Value:
     return _steps(x, div_, lambda v, t: Vec(t, to_float(v.a, v.t)), True, ratios)
 
 
-def _steps_from(x: Value, y: Value, f: Callable[[Value, Value], Value], plain: Callable[[Value], Value]) -> Value:
+def _steps_from(
+    x: Value, y: Value, f: Callable[[Value, Value], Value], plain: Callable[[Value], Value]
+) -> Value:
     """f between neighbours of y, with x before its first item."""
     if is_list(y):
         if not len(y):
             return y
         items = y.items
-        return collapse([f(items[0], x), *(f(b, a) for a, b in pairwise(items))]) if y.__class__ is not Vec else \
-            join(f(y.item(0), x), take_at(plain(y), np.arange(1, len(y))))
+        return (
+            collapse([f(items[0], x), *(f(b, a) for a, b in pairwise(items))])
+            if y.__class__ is not Vec
+            else join(f(y.item(0), x), take_at(plain(y), np.arange(1, len(y))))
+        )
     found = along(y, lambda v: _steps_from(x, v, f, plain))
     return f(y, x) if found is None else found
 
@@ -228,7 +257,11 @@ def differ(x: Value) -> Value:
     if cls is Vec:
         out = np.ones(len(x.a), np.bool_)
         if len(out) > 1:
-            out[1:] = x.a[1:] != x.a[:-1] if x.t == T.ENUM else ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])).a
+            out[1:] = (
+                x.a[1:] != x.a[:-1]
+                if x.t == T.ENUM
+                else ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])).a
+            )
         return bools(out)
     if cls is Table:
         return bools(np.logical_or.reduce([differ(col).a for col in x.cols]))
@@ -236,7 +269,7 @@ def differ(x: Value) -> Value:
         return Dict(x.k, differ(x.v))
     if cls is List or cls is Nd:
         items = x.items
-        return bools([True, *(not match(a, b) for a, b in pairwise(items))][:len(items)])
+        return bools([True, *(not match(a, b) for a, b in pairwise(items))][: len(items)])
     return x
 
 
@@ -248,14 +281,14 @@ def shift(x: Value, n: int) -> Value:
         k = min(abs(n), len(out))
         null = null_raw(x.t)
         if n >= 0:
-            out[:k], out[k:] = null, x.a[:len(out) - k]
+            out[:k], out[k:] = null, x.a[: len(out) - k]
         else:
-            out[len(out) - k:], out[:len(out) - k] = null, x.a[k:]
+            out[len(out) - k :], out[: len(out) - k] = null, x.a[k:]
         return Vec(x.t, out, "", x.dom)
     if cls is List or cls is Nd:
         items, null = x.items, null_of(x)
         k = min(abs(n), len(items))
-        return collapse([null] * k + items[:len(items) - k] if n >= 0 else items[k:] + [null] * k)
+        return collapse([null] * k + items[: len(items) - k] if n >= 0 else items[k:] + [null] * k)
     found = along(x, lambda v: shift(v, n))
     if found is None:
         raise QError("type")
@@ -324,7 +357,9 @@ def ema(x: Value, y: Value) -> Value:
         nd = as_nd(y)
         if nd is None or atom_t(x) == 0:
             raise QError("type")
-        return collapse(list(accumulate(nd.items, lambda a, b: add(mul(sub(1.0, x), a), mul(x, b)))))
+        return collapse(
+            list(accumulate(nd.items, lambda a, b: add(mul(sub(1.0, x), a), mul(x, b))))
+        )
     if y.__class__ is not Vec or y.t in TEXT:
         raise QError("type")
     rows = to_float(y.a, y.t).tolist()

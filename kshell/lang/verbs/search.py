@@ -107,7 +107,10 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
         if isinstance(v, Handle) and v.folded and (v is x or x.__class__ is Vec):
             return v.choose(x, y, z)
     if x.__class__ is Dict:
-        return Dict(x.k, conditional(x.v, y.v if y.__class__ is Dict else y, z.v if z.__class__ is Dict else z))
+        return Dict(
+            x.k,
+            conditional(x.v, y.v if y.__class__ is Dict else y, z.v if z.__class__ is Dict else z),
+        )
     if isinstance(x, List):
         parts = [v.items if is_list(v) else [v] * len(x) for v in (y, z)]
         if any(len(part) != len(x) for part in parts):
@@ -169,7 +172,12 @@ def in_(x: Value, y: Value) -> Value:
 
 def _types_differ(x: Value, y: Vec) -> bool:
     qtype = x.t if x.__class__ in (Vec, Nd) else atom_t(x)
-    return bool(qtype) and qtype != y.t and T.ENUM not in (qtype, y.t) and not (qtype in WHOLE and y.t in WHOLE)
+    return (
+        bool(qtype)
+        and qtype != y.t
+        and T.ENUM not in (qtype, y.t)
+        and not (qtype in WHOLE and y.t in WHOLE)
+    )
 
 
 def _flags(at: Any, n: int) -> Value:
@@ -276,5 +284,3 @@ def _binary_rows(x: Table, y: Value, right: bool) -> Value:
         at = np.where(at < 0, T.NULL[T.J], at)
     out = longs(at)
     return out.item(0) if one else out
-
-

@@ -66,7 +66,7 @@ def _there(x: Value, y: Value) -> np.ndarray:
         if positions.__class__ is np.ndarray:
             return np.asarray(positions < len(y))
     both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever their types
-    return np.isin(both[len(y):], both[:len(y)])
+    return np.isin(both[len(y) :], both[: len(y)])
 
 
 def _asked(name: str, x: Value, y: Value) -> Value | None:
@@ -74,7 +74,11 @@ def _asked(name: str, x: Value, y: Value) -> Value | None:
     of handles."""
     if isinstance(x, Handle) and x.folded:
         return x.dyad(name, x, y)
-    return y.dyad(name, x, y) if isinstance(y, Handle) and y.folded and not isinstance(x, List) else None
+    return (
+        y.dyad(name, x, y)
+        if isinstance(y, Handle) and y.folded and not isinstance(x, List)
+        else None
+    )
 
 
 @verb("except")

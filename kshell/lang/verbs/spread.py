@@ -11,7 +11,16 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs.arith import div_, mul
-from kshell.lang.verbs.stats import SMALL, TEXT, float_sum, mixed, ordered_type, over_items, present, sum_
+from kshell.lang.verbs.stats import (
+    SMALL,
+    TEXT,
+    float_sum,
+    mixed,
+    ordered_type,
+    over_items,
+    present,
+    sum_,
+)
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, collapse, floats
@@ -128,7 +137,9 @@ def med(x: Value) -> Value:
     if items.__class__ in (List, Nd, Table) and len(items) and _float_items(items) is None:
         count = len(items)
         return avg(take_at(items, grade(items, False)[[(count - 1) // 2, count // 2]]))
-    if x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT:  # nulls sort first, and count
+    if (
+        x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT
+    ):  # nulls sort first, and count
         s = np.sort(np.where(np.isnan(f := to_float(x.a, x.t)), -T.INF, f))
         mid = {s[(len(s) - 1) // 2], s[len(s) // 2]} - {-T.INF}
         return float(np.mean(list(mid))) if mid else T.NAN

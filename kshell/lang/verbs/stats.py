@@ -106,7 +106,9 @@ def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
 
 
 _ROWS = 4  # vectors, of which fewer are added one by one
-_WIDE = 4096  # items of a vector: with more, putting the vectors together costs more than adding them
+_WIDE = (
+    4096  # items of a vector: with more, putting the vectors together costs more than adding them
+)
 
 
 def _as_rows(x: Value) -> Value:
@@ -283,7 +285,9 @@ def _truth(x: Value) -> Value:
 
 
 def _all_any(x: Value, name: str) -> Value:
-    agg, ufunc, op = (all_, np.logical_and, lesser) if name == "all" else (any_, np.logical_or, greater)
+    agg, ufunc, op = (
+        (all_, np.logical_and, lesser) if name == "all" else (any_, np.logical_or, greater)
+    )
     found = over_items(x, agg)
     if found is not None:
         return found

@@ -14,7 +14,20 @@ from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, vec
-from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom_t, sym, sym_at
+from kshell.values.base.core import (
+    Atom,
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    sym,
+    sym_at,
+)
 from kshell.values.engine.apply import apply1, is_function
 from kshell.values.engine.cast import is_null
 from kshell.values.items.pick import unenum
@@ -29,14 +42,14 @@ def pattern(text: bytes, stars: bool = True) -> re.Pattern[bytes]:
     out: list[bytes] = []
     i, count = 0, len(text)
     while i < count:
-        c = text[i:i + 1]
+        c = text[i : i + 1]
         i += 1
         if c == b"?":
             out.append(b".")
         elif c == b"*" and stars:
             out.append(b".*")
         elif c == b"[":
-            end = text.find(b"]", i + (2 if text[i:i + 2] == b"^]" else 1))
+            end = text.find(b"]", i + (2 if text[i : i + 2] == b"^]" else 1))
             if end < 0:
                 raise QError("length")
             out.append(_set(text[i:end]))
@@ -52,11 +65,11 @@ def _set(body: bytes) -> bytes:
     body = body[1:] if negative else body
     out, i = b"", 0
     while i < len(body):
-        if i + 2 < len(body) and body[i + 1:i + 2] == b"-" and body[i] <= body[i + 2]:
-            out += re.escape(body[i:i + 1]) + b"-" + re.escape(body[i + 2:i + 3])
+        if i + 2 < len(body) and body[i + 1 : i + 2] == b"-" and body[i] <= body[i + 2]:
+            out += re.escape(body[i : i + 1]) + b"-" + re.escape(body[i + 2 : i + 3])
             i += 3
         else:
-            out += re.escape(body[i:i + 1])
+            out += re.escape(body[i : i + 1])
             i += 1
     return (b"[^" if negative else b"[") + out + b"]"
 
@@ -113,14 +126,19 @@ def _like_literal(x: Value, text: bytes) -> Vec | None:
     strings at once. None for all else."""
     inner = text.strip(b"*")
     flat = x.flat if x.__class__ is List else None
-    if flat is None or flat.t != T.C or not 0 < len(inner) <= _SHORT or re.search(rb"[*?\[]", inner):
+    if (
+        flat is None
+        or flat.t != T.C
+        or not 0 < len(inner) <= _SHORT
+        or re.search(rb"[*?\[]", inner)
+    ):
         return None
     before, after = text.startswith(b"*"), text.endswith(b"*")
-    a, ends, sizes, count = flat.a[:int(flat.ends[-1])], flat.ends, flat.sizes, len(inner)
+    a, ends, sizes, count = flat.a[: int(flat.ends[-1])], flat.ends, flat.sizes, len(inner)
     if before and after:
         hit = np.ones(max(len(a) - count + 1, 0), np.bool_)
         for k, c in enumerate(inner):
-            hit &= a[k:len(hit) + k] == c
+            hit &= a[k : len(hit) + k] == c
         positions = np.flatnonzero(hit)
         row = np.searchsorted(ends, positions, "right")
         out = np.zeros(len(ends), np.bool_)
@@ -151,7 +169,9 @@ def matcher(text: bytes) -> Callable[[bytes], Any]:
 
 
 _SETS = re.compile(rb"\[\^?.[^]]*\]", re.DOTALL)
-_STARS = re.compile(rb"\*\*|\*.*\*.", re.DOTALL)  # more than q matches: one star, or a second one at the end
+_STARS = re.compile(
+    rb"\*\*|\*.*\*.", re.DOTALL
+)  # more than q matches: one star, or a second one at the end
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
@@ -315,7 +335,7 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
         full = np.flatnonzero(~is_null(x.a, x.t))
         count = int(full[0]) if left and len(full) else len(x.a) if left else 0
         b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
-        return Vec(x.t, x.a[count:max(count, b)], "", x.dom)
+        return Vec(x.t, x.a[count : max(count, b)], "", x.dom)
     if isinstance(x, List):
         rows = string_rows(x)
         if rows is None:
@@ -323,8 +343,13 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
         if rows.stripped() is rows:
             return x
         items = rows.items()
-        return strings_of([item.strip(b" ") for item in items] if left and right else
-                          [item.lstrip(b" ") for item in items] if left else [item.rstrip(b" ") for item in items])
+        return strings_of(
+            [item.strip(b" ") for item in items]
+            if left and right
+            else [item.lstrip(b" ") for item in items]
+            if left
+            else [item.rstrip(b" ") for item in items]
+        )
     if cls is Dict:
         return Dict(x.k, _trim(x.v, left, right))
     if cls is Table:
@@ -344,5 +369,3 @@ def md5(x: Value) -> Value:
     if x.__class__ is Sym:
         raise QError("type")
     return vec(T.X, list(hashlib.md5(bytes_of(x), usedforsecurity=False).digest()))
-
-

@@ -13,7 +13,19 @@ from kshell.lang.verbs.lists import int_of
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_atom, is_list, raw
+from kshell.values.base.core import (
+    Dict,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    is_list,
+    raw,
+)
 from kshell.values.base.functions import Handle
 from kshell.values.change.join import as_list
 from kshell.values.items.index import index1, positions
@@ -91,7 +103,11 @@ def take_n(n: int, y: Value) -> Value:
     if size <= have:
         return cut_at(y, 0, size) if n >= 0 else cut_at(y, have - size, have)
     if not have:
-        return take_at(y, np.full(size, -1, np.int64)) if cls is not List else List([null_of(y)] * size)
+        return (
+            take_at(y, np.full(size, -1, np.int64))
+            if cls is not List
+            else List([null_of(y)] * size)
+        )
     return take_at(y, np.arange(n, 0) % have if n < 0 else np.arange(n) % have)
 
 
@@ -107,7 +123,9 @@ def cut_at(y: Value, a: int, b: int) -> Value:
     if cls is Dict:
         return Dict(cut_at(y.k, a, b), cut_at(y.v, a, b), y.attr)
     part = y.items[a:b]
-    return collapse(part) if part and (is_atom(part[0]) or part[0].__class__ is Dict) else List(part)
+    return (
+        collapse(part) if part and (is_atom(part[0]) or part[0].__class__ is Dict) else List(part)
+    )
 
 
 def reshape(shape: list[int], y: Value) -> Value:
@@ -146,7 +164,11 @@ def _nested(shape: list[int], y: Value) -> Value:
     flat = take_n(size, y)
     for n in reversed(shape[1:]):
         empty = not n  # only the last can be: as many empty lists as the others ask for
-        flat = List([flat] * prod(shape[:-1]) if empty else [cut_at(flat, i, i + n) for i in range(0, len(flat), n)])
+        flat = List(
+            [flat] * prod(shape[:-1])
+            if empty
+            else [cut_at(flat, i, i + n) for i in range(0, len(flat), n)]
+        )
     return flat
 
 
@@ -199,7 +221,9 @@ def drop(x: Value, y: Value) -> Value:
         if isinstance(h, Handle) and h.folded:
             return h.dyad("_", x, y)
     if is_list(x) or x.__class__ is Dict or x.__class__ is Table:
-        if not (is_list(y) or y.__class__ in (Dict, Table)) or (x.__class__ is Dict and y.__class__ is not Table):
+        if not (is_list(y) or y.__class__ in (Dict, Table)) or (
+            x.__class__ is Dict and y.__class__ is not Table
+        ):
             return drop_index(x, y)
     if y.__class__ is Dict and not (is_atom(x) and atom_t(x) in _INTS):
         return drop_keys(x if is_list(x) or x.__class__ is Table else collapse([x]), y)
@@ -228,9 +252,15 @@ def drop_n(n: int, y: Value) -> Value:
 def drop_index(x: Value, y: Value) -> Value:
     """x without the item at an index, or the entry at a key."""
     if x.__class__ is Dict:
-        if is_list(y) and not x.keyed and not (isinstance(x.k, List) and len(x.k) and depth(x.k) > depth(y)):
+        if (
+            is_list(y)
+            and not x.keyed
+            and not (isinstance(x.k, List) and len(x.k) and depth(x.k) > depth(y))
+        ):
             raise QError("type")
-        return drop_keys(y if x.keyed and y.__class__ is Dict else List([y]) if is_list(y) else collapse([y]), x)
+        return drop_keys(
+            y if x.keyed and y.__class__ is Dict else List([y]) if is_list(y) else collapse([y]), x
+        )
     i = int_of(y)
     if not 0 <= i < len(x):
         return x
@@ -244,8 +274,12 @@ def drop_keys(keys: Value, d: Dict) -> Dict:
             raise QError("type")
         found = find(d.k.cols[0], keys)
     else:
-        found = [find(d.k, item) for item in keys.items] if isinstance(d.k, List) else find(d.k, keys)
-    if isinstance(found, List) or (isinstance(found, list) and not all(isinstance(i, int) for i in found)):
+        found = (
+            [find(d.k, item) for item in keys.items] if isinstance(d.k, List) else find(d.k, keys)
+        )
+    if isinstance(found, List) or (
+        isinstance(found, list) and not all(isinstance(i, int) for i in found)
+    ):
         raise QError("type")  # keys nested deeper than those of d
     at = np.atleast_1d(np.asarray(found, np.int64))
     left = np.ones(len(d), np.bool_)
@@ -303,7 +337,11 @@ def sublist(x: Value, y: Value) -> Value:
     count = len(y)
     if not is_list(x):
         number = int_of(x)
-        return cut_at(y, 0, min(number, count)) if number >= 0 else cut_at(y, max(count + number, 0), count)
+        return (
+            cut_at(y, 0, min(number, count))
+            if number >= 0
+            else cut_at(y, max(count + number, 0), count)
+        )
     pair = positions(x)
     if pair is None:
         raise QError("type")

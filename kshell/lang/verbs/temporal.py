@@ -25,8 +25,12 @@ def _offset(x: Value, local: bool) -> Value:
     seconds = np.where(array == T.NULL[T.P], 0, array // 1_000_000_000 + EPOCH_DAYS * 86_400)
     if local:
         seconds = seconds - time.localtime().tm_gmtoff
-    days, inverse = np.unique(seconds // 900, return_inverse=True)  # offsets change on quarter hours
-    offsets = np.array([time.localtime(int(day) * 900).tm_gmtoff for day in days.tolist()], np.int64)
+    days, inverse = np.unique(
+        seconds // 900, return_inverse=True
+    )  # offsets change on quarter hours
+    offsets = np.array(
+        [time.localtime(int(day) * 900).tm_gmtoff for day in days.tolist()], np.int64
+    )
     out = offsets[inverse] * 1_000_000_000
     return Vec(T.N, out) if x.__class__ is Vec else Atom(T.N, int(out[0]))
 

@@ -23,7 +23,9 @@ def strings(texts: list[str]) -> Value:
     joined = "".join(texts)
     if not joined.isascii():
         return strings_of([text.encode("utf-8", "surrogateescape") for text in texts])
-    return string_list(np.frombuffer(joined.encode(), np.uint8), np.fromiter(map(len, texts), np.int64, len(texts)))
+    return string_list(
+        np.frombuffer(joined.encode(), np.uint8), np.fromiter(map(len, texts), np.int64, len(texts))
+    )
 
 
 def _names(codes: np.ndarray) -> Value:
@@ -31,7 +33,9 @@ def _names(codes: np.ndarray) -> Value:
     used = np.zeros(int(codes.max()) + 1, np.bool_)
     used[codes] = True
     positions = np.flatnonzero(used)
-    rows = rows_of([sym_at(position).s.encode("utf-8", "surrogateescape") for position in positions.tolist()])
+    rows = rows_of(
+        [sym_at(position).s.encode("utf-8", "surrogateescape") for position in positions.tolist()]
+    )
     place = np.empty(len(used), np.int64)
     place[positions] = np.arange(len(positions))
     where = place[codes]
@@ -111,7 +115,25 @@ def write_line(x: Value) -> Value:
     return x
 
 
-registry.add(registry.Entry("-3", "internal", {1: one_line}, ("-3!x",), one_line.__doc__ or "", topic="text",
-                            effect="none"))
-registry.add(registry.Entry(str(T.NULL[T.J]), "internal", {1: write_line}, ("0N!x",), write_line.__doc__ or "",
-                            topic="text", effect="none"))
+registry.add(
+    registry.Entry(
+        "-3",
+        "internal",
+        {1: one_line},
+        ("-3!x",),
+        one_line.__doc__ or "",
+        topic="text",
+        effect="none",
+    )
+)
+registry.add(
+    registry.Entry(
+        str(T.NULL[T.J]),
+        "internal",
+        {1: write_line},
+        ("0N!x",),
+        write_line.__doc__ or "",
+        topic="text",
+        effect="none",
+    )
+)

@@ -13,7 +13,19 @@ from kshell.lang.verbs import when
 from kshell.lang.verbs.tok_columns import FORMS, Form
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty
-from kshell.values.base.core import EMPTY_SYM, Atom, Dict, List, Nd, Table, Value, Vec, atom, sym, sym_codes
+from kshell.values.base.core import (
+    EMPTY_SYM,
+    Atom,
+    Dict,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom,
+    sym,
+    sym_codes,
+)
 from kshell.values.engine.dispatch import Array
 from kshell.values.items.rows import Rows, rows_of, string_rows
 
@@ -72,7 +84,11 @@ def tok_bytes(t: int, s: bytes) -> Value:
 
 def tok_strings(t: int, items: list[bytes]) -> Value:
     """A list of texts parsed as type t: a vector."""
-    return tok_rows(t, rows_of(items)) if t != T.C else collapse([tok_bytes(t, item) for item in items])
+    return (
+        tok_rows(t, rows_of(items))
+        if t != T.C
+        else collapse([tok_bytes(t, item) for item in items])
+    )
 
 
 def tok_rows(t: int, rows: Rows) -> Value:
@@ -134,7 +150,9 @@ def _one_by_one(t: int, rows: Rows) -> Array:
     parse, null = _PARSERS[t], T.NULL[t]
     raws = [parse(s) for s in (rows if ids is None else rows.at(ids[0])).items()]
     filled = [null if raw is None else raw for raw in raws]
-    out: Array = np.frombuffer(b"".join(filled), T.DTYPE[t]) if t == T.G else np.array(filled, T.DTYPE[t])
+    out: Array = (
+        np.frombuffer(b"".join(filled), T.DTYPE[t]) if t == T.G else np.array(filled, T.DTYPE[t])
+    )
     return out if ids is None else out[ids[1]]
 
 
@@ -159,7 +177,9 @@ class Symbols:
             self.raw = rows.raw
             self.left |= b"\0" in self.raw  # which a shorter text would seem to have behind its end
         if not self.known and len(rows) > 2 * _HEAD:
-            self.of(rows.at(slice(_HEAD)))  # most of those that come often, before all are looked for
+            self.of(
+                rows.at(slice(_HEAD))
+            )  # most of those that come often, before all are looked for
         words = None if self.left else rows.words(2)
         if words is None:
             return _symbols(rows)
@@ -176,7 +196,9 @@ class Symbols:
             out[late], new = self.tables[1].find(slots[1][late], [word[late] for word in words])
             if new.any():
                 late = late[new]
-                out[late], count = self._learn(rows.at(late), [x[late] for x in slots], [word[late] for word in words])
+                out[late], count = self._learn(
+                    rows.at(late), [x[late] for x in slots], [word[late] for word in words]
+                )
                 self.left = self.known and count * 2 > len(rows)
         self.known = True
         return out
@@ -198,7 +220,9 @@ class _Slots:
     """The codes of texts by numbers of slots, and the integers whose characters they are; at first of the empty one."""
 
     def __init__(self) -> None:
-        self.words = [np.zeros(_SLOTS, np.int64)]  # and such of further characters, once there are any
+        self.words = [
+            np.zeros(_SLOTS, np.int64)
+        ]  # and such of further characters, once there are any
         self.codes = np.full(_SLOTS, EMPTY_SYM.v, np.int32)
 
     def find(self, slot: Array, words: list[Array]) -> tuple[Array, Array]:
@@ -231,7 +255,11 @@ _SPREAD = np.int64(-7046029254386353131)  # odd, of random bits
 def _symbols(rows: Rows) -> Array:
     """The codes of the symbols of texts, of which each different one is looked up once."""
     ids = rows.ids() if len(rows) > _FEW else None
-    return _looked_up(rows) if ids is None or len(ids[0]) * 2 > len(rows) else _looked_up(rows.at(ids[0]))[ids[1]]
+    return (
+        _looked_up(rows)
+        if ids is None or len(ids[0]) * 2 > len(rows)
+        else _looked_up(rows.at(ids[0]))[ids[1]]
+    )
 
 
 def _looked_up(rows: Rows) -> Array:
@@ -289,10 +317,27 @@ def _symbol(s: bytes) -> Any:
     return sym(s.decode("utf-8", "surrogateescape"))
 
 
+# fmt: off  # a table
 _PARSERS: dict[int, Callable[[bytes], Any]] = {
-    T.B: _boolean, T.G: _guid, T.X: _byte, T.H: _integer(T.H), T.I: _integer(T.I), T.J: _integer(T.J),
-    T.E: _floating, T.F: _floating, T.S: _symbol, T.P: when.timestamp, T.M: when.month, T.D: when.date,
-    T.Z: when.datetime, T.N: when.timespan, T.U: when.minute, T.V: when.second, T.T: when.time}
+    T.B: _boolean,
+    T.G: _guid,
+    T.X: _byte,
+    T.H: _integer(T.H),
+    T.I: _integer(T.I),
+    T.J: _integer(T.J),
+    T.E: _floating,
+    T.F: _floating,
+    T.S: _symbol,
+    T.P: when.timestamp,
+    T.M: when.month,
+    T.D: when.date,
+    T.Z: when.datetime,
+    T.N: when.timespan,
+    T.U: when.minute,
+    T.V: when.second,
+    T.T: when.time,
+}
+# fmt: on
 
 
 def _bounded(t: int, parse: Callable[[bytes], int | None]) -> Callable[[bytes], int | None]:

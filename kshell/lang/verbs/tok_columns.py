@@ -47,7 +47,9 @@ def _signs(m: Array, rows: Rows) -> Array:
         return np.zeros(m.shape[1], np.bool_)
     signs = minus.view(np.uint8)
     count = signs.sum(axis=0, dtype=np.uint8)
-    behind = np.arange(len(m), 0, -1, dtype=np.uint8)[:, None]  # how many characters stand from there on
+    behind = np.arange(len(m), 0, -1, dtype=np.uint8)[
+        :, None
+    ]  # how many characters stand from there on
     negative: Array = ((signs * behind).sum(axis=0, dtype=np.uint8) == rows.sizes) & (count == 1)
     wrong = count != negative
     signs *= 3
@@ -67,7 +69,9 @@ def _int_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
 
 
 _TENS = 10.0 ** np.arange(23)
-_LONG = np.longdouble if np.finfo(np.longdouble).nmant == 63 else None  # of 64 bits, which hold any 18 digits
+_LONG = (
+    np.longdouble if np.finfo(np.longdouble).nmant == 63 else None
+)  # of 64 bits, which hold any 18 digits
 _LONG_TENS = np.cumprod(np.array([1] + 27 * [10], _LONG)) if _LONG else None  # exact
 
 
@@ -104,7 +108,9 @@ def _without_points(m: Array) -> tuple[Array, Array]:
     moved = m[: last + 1].copy()
     moved[0] ^= 48
     moved[1:] ^= m[:last]
-    behind = (pointed == 0).view(np.uint8)  # of texts without a point all digits stay where they are
+    behind = (pointed == 0).view(
+        np.uint8
+    )  # of texts without a point all digits stay where they are
     moved[: first + 1] &= behind - np.uint8(1)
     after = np.full(m.shape[1], len(m) - 1 - last, np.uint8)
     for k in range(first, last):
@@ -235,7 +241,9 @@ def _span_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     seconds, a = _clock(m[-18:-10])
     part, b = _number(m[-9:])
     good &= a & b & (m[-10] == 46) & (days < 100_000)
-    total = (np.where(size == 18, 0, days.astype(np.int64)) * 86400 + seconds) * 1_000_000_000 + part
+    total = (
+        np.where(size == 18, 0, days.astype(np.int64)) * 86400 + seconds
+    ) * 1_000_000_000 + part
     return np.where(negative, -total, total), good
 
 
@@ -254,7 +262,16 @@ def _guid_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
 
 
 FORMS = {
-    T.G: Form(_guid_column, False, 36), T.H: Form(_int_column, True, 20), T.I: Form(_int_column, True, 20),
-    T.J: Form(_int_column, True, 20), T.E: Form(_float_column, True, 26), T.F: Form(_float_column, True, 26),
-    T.D: Form(_date_column, False, 36), T.T: Form(_time_column, False, 12), T.V: Form(_time_column, False, 12),
-    T.U: Form(_time_column, False, 12), T.P: Form(_stamp_column, False, 30), T.N: Form(_span_column, True, 26)}
+    T.G: Form(_guid_column, False, 36),
+    T.H: Form(_int_column, True, 20),
+    T.I: Form(_int_column, True, 20),
+    T.J: Form(_int_column, True, 20),
+    T.E: Form(_float_column, True, 26),
+    T.F: Form(_float_column, True, 26),
+    T.D: Form(_date_column, False, 36),
+    T.T: Form(_time_column, False, 12),
+    T.V: Form(_time_column, False, 12),
+    T.U: Form(_time_column, False, 12),
+    T.P: Form(_stamp_column, False, 30),
+    T.N: Form(_span_column, True, 26),
+}

@@ -10,8 +10,25 @@ from kshell.values.session.context import running
 
 _EPOCH = _Date(2000, 1, 1).toordinal()
 _UNIX = 10957 * 86_400  # seconds from 1970 to 2000
-_MONTHS = {m: i + 1 for i, m in enumerate(
-    (b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"))}
+_MONTHS = {
+    m: i + 1
+    for i, m in enumerate(
+        (
+            b"jan",
+            b"feb",
+            b"mar",
+            b"apr",
+            b"may",
+            b"jun",
+            b"jul",
+            b"aug",
+            b"sep",
+            b"oct",
+            b"nov",
+            b"dec",
+        )
+    )
+}
 _YMD = re.compile(rb"(\d{4})[-./](\d{1,2}|[A-Za-z]{3})[-./](\d{1,2})\Z")
 _PLAIN = re.compile(rb"(\d{4}|\d{2})(\d{2})(\d{2})\Z")
 _DMY = re.compile(rb"(\d{1,2})[- ./]?([A-Za-z]{3})[- ./]?(\d{4}|\d{2})\Z")
@@ -20,7 +37,9 @@ _MONTH = re.compile(rb"(\d{4})[-./]?(\d{2})m?\Z")
 _CLOCK = re.compile(rb"(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?\Z")
 _DIGITS = re.compile(rb"(\d{2})(\d{2})(?:(\d{2})(\d*))?\Z")
 _UNIX_SECONDS = re.compile(rb"(\d{9,11})(?:\.(\d*))?\Z")
-_SPLIT = re.compile(rb"(\d{4}[-./]\w{1,3}[-./]\d{1,2}|\d{8}|\d{1,2} [A-Za-z]{3} \d{4})[DT -](.*)\Z", re.S)
+_SPLIT = re.compile(
+    rb"(\d{4}[-./]\w{1,3}[-./]\d{1,2}|\d{8}|\d{1,2} [A-Za-z]{3} \d{4})[DT -](.*)\Z", re.S
+)
 
 
 def _year(s: bytes) -> int:

@@ -108,7 +108,10 @@ def _rows(items: list[Value]) -> Value:
     values = [item.v for item in items]
     t = getattr(values[0], "t", T.ENUM)
     if t != T.ENUM and all(value.__class__ is Vec and value.t == t for value in values):
-        return Table(names, [Vec(t, a) for a in np.ascontiguousarray(np.stack([value.a for value in values]).T)])
+        return Table(
+            names,
+            [Vec(t, a) for a in np.ascontiguousarray(np.stack([value.a for value in values]).T)],
+        )
     rows = [item.v.items for item in items]
     return Table(names, [collapse([row[i] for row in rows]) for i in range(len(names))])
 
@@ -141,7 +144,9 @@ def as_nd(x: Value) -> Nd | None:
         return None
     parts = [as_nd(item) for item in x.items]
     head = parts[0]
-    if head is None or any(part is None or part.t != head.t or part.a.shape != head.a.shape for part in parts):
+    if head is None or any(
+        part is None or part.t != head.t or part.a.shape != head.a.shape for part in parts
+    ):
         return None
     return Nd(head.t, np.stack([part.a for part in parts if part is not None]))
 

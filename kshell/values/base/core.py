@@ -255,7 +255,9 @@ class List:
 
     __slots__ = ("_attr", "flat", "items", "look")
     _attr: str
-    look: int | list[Any]  # how often it was searched for one item, then how many items are known and their places
+    look: (
+        int | list[Any]
+    )  # how often it was searched for one item, then how many items are known and their places
     flat: Flat | None
     items: list[Value]
 
@@ -426,7 +428,10 @@ class Table:
     @property
     def items(self) -> list[Value]:
         keys = sym_vec(self.names)
-        return [Dict(keys, COLLAPSE.fn(list(row))) for row in zip(*map(seq_items, self.cols), strict=True)]
+        return [
+            Dict(keys, COLLAPSE.fn(list(row)))
+            for row in zip(*map(seq_items, self.cols), strict=True)
+        ]
 
     def item(self, i: int) -> Dict:
         """Row i as a dictionary."""
@@ -566,5 +571,3 @@ def text_of(x: Value) -> str:
     if cls is List and not x.items:
         return ""
     raise QError("type")
-
-

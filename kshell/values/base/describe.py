@@ -14,8 +14,14 @@ def short(f: Value) -> str:
     """The text of a function on one line, cut if it is long."""
     while f.__class__ is Proj:
         f = f.f
-    text = f.name if isinstance(f, Prim) else " ".join(f.text.split()) if isinstance(f, Lambda) else "a function"
-    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..}"
+    text = (
+        f.name
+        if isinstance(f, Prim)
+        else " ".join(f.text.split())
+        if isinstance(f, Lambda)
+        else "a function"
+    )
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..}"
 
 
 def implicit(text: str) -> bool:

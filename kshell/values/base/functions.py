@@ -32,17 +32,34 @@ class Function:
 class Lambda(Function):
     """A lambda: `fn` is the Python function compiled from `text`; locals are its fast locals."""
 
-    __slots__ = ("__weakref__", "consts", "ctx", "fn", "globals", "locals", "own", "params", "rank", "source", "stores",
-                 "text", "tree")
+    __slots__ = (
+        "__weakref__",
+        "consts",
+        "ctx",
+        "fn",
+        "globals",
+        "locals",
+        "own",
+        "params",
+        "rank",
+        "source",
+        "stores",
+        "text",
+        "tree",
+    )
     t = 100
     fn: Callable[..., Value]
 
-    def __init__(self, fn: Callable[..., Value], text: str, params: tuple[str, ...], source: Source, ctx: str) -> None:
+    def __init__(
+        self, fn: Callable[..., Value], text: str, params: tuple[str, ...], source: Source, ctx: str
+    ) -> None:
         self.fn, self.text, self.params, self.source, self.ctx = fn, text, params, source, ctx
         self.rank = max(len(params), 1)
         self.locals: tuple[str, ...] = ()
         self.globals: tuple[str, ...] = ()
-        self.consts: tuple[Any, ...] = ()  # nodes of literals, and the lambdas in it, as they are first evaluated
+        self.consts: tuple[
+            Any, ...
+        ] = ()  # nodes of literals, and the lambdas in it, as they are first evaluated
         self.tree: Any = None
         self.own = ""  # the name that it was compiled to call itself by
         self.stores = False  # does it assign global variables itself?
@@ -77,7 +94,9 @@ class Prim(Function):
 
     __slots__ = ("entry", "fns", "name", "rank", "t")
 
-    def __init__(self, name: str, fns: dict[int, Callable[..., Value]], entry: Any = None, t: int = 100) -> None:
+    def __init__(
+        self, name: str, fns: dict[int, Callable[..., Value]], entry: Any = None, t: int = 100
+    ) -> None:
         self.name, self.fns, self.entry, self.t = name, fns, entry, t
         known = [fn for fn in fns if fn > 0]
         self.rank = 0 if -1 in fns else 2 if 2 in known else min(known)
@@ -114,7 +133,11 @@ class Proj(Function):
 
     def call(self, args: Sequence[Value]) -> Value:
         f, full = self.f, self.fill(args)
-        if isinstance(f, Lambda) and len(full) == f.rank == len(f.params) and len(args) == self.rank:
+        if (
+            isinstance(f, Lambda)
+            and len(full) == f.rank == len(f.params)
+            and len(args) == self.rank
+        ):
             for arg in args:
                 if arg is HOLE:
                     break
@@ -205,8 +228,14 @@ class View(Function):
     t = 100
     rank = 1
 
-    def __init__(self, name: str, text: str, needs: tuple[str, ...], tree: Callable[[], Value],
-                 compute: Callable[[], Value]) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        needs: tuple[str, ...],
+        tree: Callable[[], Value],
+        compute: Callable[[], Value],
+    ) -> None:
         self.name, self.text, self.needs, self.tree, self.compute = name, text, needs, tree, compute
         self.value: Value = None
         self.saved: list[Value] = []  # what the names in `needs` stood for when value was computed
@@ -248,8 +277,10 @@ class Foreign(Function):
     @property
     def hint(self) -> str:
         """A hint where something in the object is wanted."""
-        return (f"q only holds the {type(self.obj).__name__}, an object of Python: "
-                "a function of the program can give what is in it")
+        return (
+            f"q only holds the {type(self.obj).__name__}, an object of Python: "
+            "a function of the program can give what is in it"
+        )
 
     def call(self, args: Sequence[Value]) -> Value:
         raise QError("type", hint=self.hint)

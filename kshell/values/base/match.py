@@ -126,4 +126,3 @@ _RULES: dict[type, Any] = {
     Iter: lambda x, y: x.glyph == y.glyph,
     Derived: lambda x, y: x.glyph == y.glyph and match(x.f, y.f),
 }
-

@@ -26,7 +26,12 @@ DERIVED = {
     "fills": ("^", "\\"), "deltas": ("-", "':"), "ratios": ("%", "':"), "prev": (":", "':"),
 }  # fmt: skip
 # names that are a unary primitive after an operator, or after one with an iterator
-COMPOSED = {"<=": ("not", ">", ""), ">=": ("not", "<", ""), "<>": ("not", "=", ""), "differ": ("not", "~", "':")}
+COMPOSED = {
+    "<=": ("not", ">", ""),
+    ">=": ("not", "<", ""),
+    "<>": ("not", "=", ""),
+    "differ": ("not", "~", "':"),
+}
 # how the console shows the names that stand for k's
 K_TEXT = {
     **{n: f"{op}:" for n, op in zip(UNARY[1:], OPERATORS[1:20], strict=False) if n != "enlist"},
@@ -51,7 +56,9 @@ def in_k(name: str) -> str:
 def number(name: str) -> int | None:
     """kdb+'s number of a primitive; None for what is no primitive."""
     name = _SAME.get(name, name)
-    return OPERATORS.index(name) if name in OPERATORS else UNARY.index(name) if name in UNARY else None
+    return (
+        OPERATORS.index(name) if name in OPERATORS else UNARY.index(name) if name in UNARY else None
+    )
 
 
 def type_of_entry(entry: Entry) -> int:

@@ -9,40 +9,122 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+# fmt: off  # a table
 # options and settings: what PyTorch, Keras, transformers and people call them, and their names here
 OPTIONS: dict[str, tuple[str, ...]] = {
-    "learningrate": ("lr",), "rate": ("lr",), "stepsize": ("lr",), "eta": ("lr",),
-    "alpha": ("lr", "rho"), "weightdecay": ("decay",), "wd": ("decay",), "l2": ("decay",), "l2reg": ("decay",),
-    "regularization": ("decay",), "epsilon": ("eps",), "betas": ("beta1", "beta2"), "mom": ("momentum",),
-    "beta": ("beta1", "momentum"), "damp": ("dampening",), "correctbias": ("unbiased",),
-    "maxiter": ("iter",), "iterations": ("iter",), "tolerance": ("gradtol", "changetol"), "tol": ("gradtol",),
-    "batch": ("batchsize",), "bs": ("batchsize",), "minibatch": ("batchsize",),
+    "learningrate": ("lr",),
+    "rate": ("lr",),
+    "stepsize": ("lr",),
+    "eta": ("lr",),
+    "alpha": ("lr", "rho"),
+    "weightdecay": ("decay",),
+    "wd": ("decay",),
+    "l2": ("decay",),
+    "l2reg": ("decay",),
+    "regularization": ("decay",),
+    "epsilon": ("eps",),
+    "betas": ("beta1", "beta2"),
+    "mom": ("momentum",),
+    "beta": ("beta1", "momentum"),
+    "damp": ("dampening",),
+    "correctbias": ("unbiased",),
+    "maxiter": ("iter",),
+    "iterations": ("iter",),
+    "tolerance": ("gradtol", "changetol"),
+    "tol": ("gradtol",),
+    "batch": ("batchsize",),
+    "bs": ("batchsize",),
+    "minibatch": ("batchsize",),
     "perdevicetrainbatchsize": ("batchsize",),
-    "epoch": ("epochs",), "numepochs": ("epochs",), "numtrainepochs": ("epochs",),
-    "gradaccum": ("accumulate",), "gradientaccumulationsteps": ("accumulate",), "accumulationsteps": ("accumulate",),
-    "gradclip": ("clipnorm", "clipvalue"), "maxgradnorm": ("clipnorm",), "clipgradnorm": ("clipnorm",),
-    "clipgradvalue": ("clipvalue",), "gradientclipval": ("clipnorm",), "clip": ("clipnorm", "clipvalue", "clip"),
-    "mixedprecision": ("autocast",), "amp": ("autocast",), "fp16": ("autocast", "half"),
+    "epoch": ("epochs",),
+    "numepochs": ("epochs",),
+    "numtrainepochs": ("epochs",),
+    "gradaccum": ("accumulate",),
+    "gradientaccumulationsteps": ("accumulate",),
+    "accumulationsteps": ("accumulate",),
+    "gradclip": ("clipnorm", "clipvalue"),
+    "maxgradnorm": ("clipnorm",),
+    "clipgradnorm": ("clipnorm",),
+    "clipgradvalue": ("clipvalue",),
+    "gradientclipval": ("clipnorm",),
+    "clip": ("clipnorm", "clipvalue", "clip"),
+    "mixedprecision": ("autocast",),
+    "amp": ("autocast",),
+    "fp16": ("autocast", "half"),
     "bf16": ("autocast", "bfloat16"),
-    "precision": ("autocast",), "gradscaler": ("gradscale",), "lossscale": ("gradscale",),
-    "seed": ("shuffleseed", "seed"), "randomseed": ("shuffleseed",), "acc": ("accuracy",), "err": ("loss",),
-    "predictions": ("predict",), "hiddensize": ("hidden",), "hiddendim": ("hidden",), "units": ("out", "hidden"),
-    "infeatures": ("in",), "outfeatures": ("out",), "inchannels": ("in",), "outchannels": ("out",),
-    "filters": ("out",), "inputsize": ("in",), "outputsize": ("out",), "dmodel": ("in",), "kernel": ("size",),
-    "kernelsize": ("size",), "filtersize": ("size",), "padding": ("pad",), "strides": ("stride",),
-    "dilation": ("dilate",), "vocab": ("rows",), "vocabsize": ("rows",), "numembeddings": ("rows",),
-    "embeddim": ("cols", "dim"), "embeddingdim": ("cols",), "numlayers": ("layers",), "numheads": ("heads",),
-    "nhead": ("heads",), "dropout": ("dropout", "p"), "dropoutrate": ("dropout", "p"),
-    "bidirectional": ("bi",), "activation": ("fn",), "nonlinearity": ("fn",), "usebias": ("bias",),
-    "reduction": ("reduce",), "labelsmoothing": ("smoothing",), "ignoreindex": ("ignore",), "margins": ("margin",),
-    "warmupsteps": ("warmup",), "numwarmupsteps": ("warmup",), "trainingsteps": ("steps",), "totalsteps": ("steps",),
-    "numtrainingsteps": ("steps",), "minlr": ("min",), "maxlr": ("max",), "etamin": ("min",), "initlr": ("init",),
-    "numthreads": ("threads",), "workers": ("threads",), "nproc": ("threads",), "detectanomaly": ("anomaly",),
-    "dense": ("linear",), "multiheadattention": ("attention",), "momentum": ("sgd",),
-    "gpu": ("cuda", "mps"), "nvidia": ("cuda",), "accelerator": ("cuda", "mps"),
-    "single": ("float",), "fp32": ("float",), "f32": ("float",), "fp64": ("double",), "f64": ("double",),
-    "f16": ("half",), "requiresgrad": ("grad",), "channelslast": ("channel2d",), "pinmemory": ("pinned",),
+    "precision": ("autocast",),
+    "gradscaler": ("gradscale",),
+    "lossscale": ("gradscale",),
+    "seed": ("shuffleseed", "seed"),
+    "randomseed": ("shuffleseed",),
+    "acc": ("accuracy",),
+    "err": ("loss",),
+    "predictions": ("predict",),
+    "hiddensize": ("hidden",),
+    "hiddendim": ("hidden",),
+    "units": ("out", "hidden"),
+    "infeatures": ("in",),
+    "outfeatures": ("out",),
+    "inchannels": ("in",),
+    "outchannels": ("out",),
+    "filters": ("out",),
+    "inputsize": ("in",),
+    "outputsize": ("out",),
+    "dmodel": ("in",),
+    "kernel": ("size",),
+    "kernelsize": ("size",),
+    "filtersize": ("size",),
+    "padding": ("pad",),
+    "strides": ("stride",),
+    "dilation": ("dilate",),
+    "vocab": ("rows",),
+    "vocabsize": ("rows",),
+    "numembeddings": ("rows",),
+    "embeddim": ("cols", "dim"),
+    "embeddingdim": ("cols",),
+    "numlayers": ("layers",),
+    "numheads": ("heads",),
+    "nhead": ("heads",),
+    "dropout": ("dropout", "p"),
+    "dropoutrate": ("dropout", "p"),
+    "bidirectional": ("bi",),
+    "activation": ("fn",),
+    "nonlinearity": ("fn",),
+    "usebias": ("bias",),
+    "reduction": ("reduce",),
+    "labelsmoothing": ("smoothing",),
+    "ignoreindex": ("ignore",),
+    "margins": ("margin",),
+    "warmupsteps": ("warmup",),
+    "numwarmupsteps": ("warmup",),
+    "trainingsteps": ("steps",),
+    "totalsteps": ("steps",),
+    "numtrainingsteps": ("steps",),
+    "minlr": ("min",),
+    "maxlr": ("max",),
+    "etamin": ("min",),
+    "initlr": ("init",),
+    "numthreads": ("threads",),
+    "workers": ("threads",),
+    "nproc": ("threads",),
+    "detectanomaly": ("anomaly",),
+    "dense": ("linear",),
+    "multiheadattention": ("attention",),
+    "momentum": ("sgd",),
+    "gpu": ("cuda", "mps"),
+    "nvidia": ("cuda",),
+    "accelerator": ("cuda", "mps"),
+    "single": ("float",),
+    "fp32": ("float",),
+    "f32": ("float",),
+    "fp64": ("double",),
+    "f64": ("double",),
+    "f16": ("half",),
+    "requiresgrad": ("grad",),
+    "channelslast": ("channel2d",),
+    "pinmemory": ("pinned",),
 }
+# fmt: on
 
 # names of torch, and the entries that do their work
 _NAMES = """
@@ -76,44 +158,102 @@ hooks=acttable,registerhook,callback forwardhook=acttable,callback activations=a
 deepcopy=clone copy=clone,copyto print=str,summary modulesummary=summary summary=summary
 """
 # the same, where something has to be said because nothing here is quite that
-_EARLY = ("testrun,ckpt", "a loop of q: while[(bad<patience)&n<most;run k;v:testrun k;$[v<best;[best:v;bad:0;"
-                         "ckpt(`:best.pt;k)];bad+:1];n+:1], then putstate(k;ckpt`:best.pt)")
+_EARLY = (
+    "testrun,ckpt",
+    "a loop of q: while[(bad<patience)&n<most;run k;v:testrun k;$[v<best;[best:v;bad:0;"
+    "ckpt(`:best.pt;k)];bad+:1];n+:1], then putstate(k;ckpt`:best.pt)",
+)
 _TIED = ("parm", "both are one parameter after parm(m;`out.weight;enlist parm(m;`emb.weight))")
-_ROTARY = ("", "not a type of module: a few lines of q, as in the language model of docs/cookbook.md")
-_ATTACH = ("", "in the Python program: signal.signal(signal.SIGUSR1, lambda n, frame: kshell.embed(frame)); then "
-               "kill -USR1 PID opens the prompt there (docs/notebooks.md)")
-_NPY = ("tensor", "numpy files are read in Python: a Session takes arrays, s.x = numpy.load(\"x.npy\")")
-_LORA = ("child,callback", "a callback with two small layers beside the frozen one, put in its place by "
-                           "child(m;name;((`callback;..);..))")
-_HOOK = ("acttable(m;x) looks at the outputs of all layers; q code may stand in the place of one: "
-         "child(m;name;(`callback;f;..))")
+_ROTARY = (
+    "",
+    "not a type of module: a few lines of q, as in the language model of docs/cookbook.md",
+)
+_ATTACH = (
+    "",
+    "in the Python program: signal.signal(signal.SIGUSR1, lambda n, frame: kshell.embed(frame)); then "
+    "kill -USR1 PID opens the prompt there (docs/notebooks.md)",
+)
+_NPY = (
+    "tensor",
+    'numpy files are read in Python: a Session takes arrays, s.x = numpy.load("x.npy")',
+)
+_LORA = (
+    "child,callback",
+    "a callback with two small layers beside the frozen one, put in its place by "
+    "child(m;name;((`callback;..);..))",
+)
+_HOOK = (
+    "acttable(m;x) looks at the outputs of all layers; q code may stand in the place of one: "
+    "child(m;name;(`callback;f;..))"
+)
 _SAID: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("earlystopping", "earlystop", "modelcheckpoint", "bestcheckpoint", "bestmodel",
-                     "savebest", "loadbestmodelatend"), _EARLY),
+    **dict.fromkeys(
+        (
+            "earlystopping",
+            "earlystop",
+            "modelcheckpoint",
+            "bestcheckpoint",
+            "bestmodel",
+            "savebest",
+            "loadbestmodelatend",
+        ),
+        _EARLY,
+    ),
     "patience": ("testrun,ckpt,reducelronplateau", _EARLY[1]),
-    **dict.fromkeys(("tiedweights", "tieweights", "weighttying", "tiewordembeddings", "sharedweights"), _TIED),
+    **dict.fromkeys(
+        ("tiedweights", "tieweights", "weighttying", "tiewordembeddings", "sharedweights"), _TIED
+    ),
     **dict.fromkeys(("rope", "rotary", "rotaryembedding", "rotarypositionembedding"), _ROTARY),
     **dict.fromkeys(("signal", "sigusr1", "attach", "pdb", "breakpoint"), _ATTACH),
-    **dict.fromkeys(("npy", "npz"), _NPY), **dict.fromkeys(("lora", "peft", "lowrankadaptation"), _LORA),
-    "swiglu": ("silu,glu", "silu of one linear layer times another, as in the language model of docs/cookbook.md"),
-    "parquet": ("", "read in Python: a Session takes the table, s.t = pyarrow.parquet.read_table(\"t.parquet\")"),
-    "import": ("l", "\\l file.py loads a Python file; classes in it with @module are types of modules here"),
-    "dataloader": ("train", "a model batches its own data: train(k;x;y), train(k;`batchsize`shuffle;(32;1b)), run k"),
+    **dict.fromkeys(("npy", "npz"), _NPY),
+    **dict.fromkeys(("lora", "peft", "lowrankadaptation"), _LORA),
+    "swiglu": (
+        "silu,glu",
+        "silu of one linear layer times another, as in the language model of docs/cookbook.md",
+    ),
+    "parquet": (
+        "",
+        'read in Python: a Session takes the table, s.t = pyarrow.parquet.read_table("t.parquet")',
+    ),
+    "import": (
+        "l",
+        "\\l file.py loads a Python file; classes in it with @module are types of modules here",
+    ),
+    "dataloader": (
+        "train",
+        "a model batches its own data: train(k;x;y), train(k;`batchsize`shuffle;(32;1b)), run k",
+    ),
     "dataset": ("train", "the data of a model are tensors: train(k;x;y)"),
     "tensordataset": ("train", "the data of a model are tensors: train(k;x;y)"),
-    "imagefolder": ("train", "images are read by a Python program; the data of a model are tensors: train(k;x;y)"),
-    "registerforwardhook": ("acttable,callback,registerhook", _HOOK), "registerforwardprehook": ("callback", _HOOK),
-    "registerfullbackwardhook": ("registerhook", "registerhook(t;f) calls f with the gradient of a tensor"),
+    "imagefolder": (
+        "train",
+        "images are read by a Python program; the data of a model are tensors: train(k;x;y)",
+    ),
+    "registerforwardhook": ("acttable,callback,registerhook", _HOOK),
+    "registerforwardprehook": ("callback", _HOOK),
+    "registerfullbackwardhook": (
+        "registerhook",
+        "registerhook(t;f) calls f with the gradient of a tensor",
+    ),
     "numpy": ("tensor", "`tensor t` is the q value of a tensor"),
     "tolist": ("tensor", "`tensor t` is the q value of a tensor"),
     "item": ("tensor", "`tensor t` is the q value of a tensor"),
     "fromnumpy": ("tensor", "`tensor x` makes a tensor of q values"),
-    "finfo": ("dtype", "limits of data types are not listed; \"f\"$ and \"e\"$ give a value the precision of a type"),
+    "finfo": (
+        "dtype",
+        'limits of data types are not listed; "f"$ and "e"$ give a value the precision of a type',
+    ),
     "iinfo": ("dtype", "limits of data types are not listed; 0W and 0Wi are the greatest integers"),
-    "emptycache": ("free", "memory is freed with the last name that refers to a tensor: free t does so at once"),
+    "emptycache": (
+        "free",
+        "memory is freed with the last name that refers to a tensor: free t does so at once",
+    ),
     "setprintoptions": ("P,c", "the console's precision and size are system commands"),
     "closure": ("step,lbfgs", "an optimizer that needs a closure is run by `run` or `backstep`"),
-    "parameterstovector": ("parms,flatten,cat", "no counterpart: flatten each parameter, and join them by cat"),
+    "parameterstovector": (
+        "parms,flatten,cat",
+        "no counterpart: flatten each parameter, and join them by cat",
+    ),
     "transforms": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
     "torchvision": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
     "jit": ("compile", "no counterpart: modules are not exported as programs"),
@@ -125,23 +265,62 @@ _SAID: dict[str, tuple[str, str]] = {
     "spectralnorm": ("svdvals", "no counterpart"),
 }
 TORCH: dict[str, tuple[tuple[str, ...], str]] = {
-    **{k: (tuple(v.split(",")), "") for k, _, v in (word.partition("=") for word in _NAMES.split())},
-    **{key: (tuple(names.split(",")) if names else (), said) for key, (names, said) in _SAID.items()}}
+    **{
+        k: (tuple(v.split(",")), "") for k, _, v in (word.partition("=") for word in _NAMES.split())
+    },
+    **{
+        key: (tuple(names.split(",")) if names else (), said)
+        for key, (names, said) in _SAID.items()
+    },
+}
 
+# fmt: off  # a table
 # words of Python, and what is written here
 PYTHON = {
-    "len": "count x", "print": "show x", "range": "til n", "str": "string x", "int": "`long$x", "float": "`float$x",
-    "True": "1b", "False": "0b", "None": "::", "dict": "keys!values", "zip": "flip(a;b)", "map": "f each x",
-    "sorted": "asc x", "reversed": "reverse x", "isinstance": "type x", "open": "read0`:file", "append": "x,:y",
-    "def": "f:{[a;b] a+b}", "lambda": "{[a;b] a+b}", "np": "q's own arrays: 1 2 3e, til 10, 2 3#0e",
+    "len": "count x",
+    "print": "show x",
+    "range": "til n",
+    "str": "string x",
+    "int": "`long$x",
+    "float": "`float$x",
+    "True": "1b",
+    "False": "0b",
+    "None": "::",
+    "dict": "keys!values",
+    "zip": "flip(a;b)",
+    "map": "f each x",
+    "sorted": "asc x",
+    "reversed": "reverse x",
+    "isinstance": "type x",
+    "open": "read0`:file",
+    "append": "x,:y",
+    "def": "f:{[a;b] a+b}",
+    "lambda": "{[a;b] a+b}",
+    "np": "q's own arrays: 1 2 3e, til 10, 2 3#0e",
     "import": "\\l file.py, and the functions of the k-api are there without it",
 }
+# fmt: on
 
 
 # types that tensors have and q values do not, and the type of q values that is the same
 TENSOR_TYPES = {"bool": "boolean", "double": "float"} | dict.fromkeys(
-    ("half", "bfloat16", "chalf", "cfloat", "cdouble", "float8e4m3", "float8e5m2", "float8e4m3fnuz", "float8e5m2fnuz",
-     "float8e8m0", "ushort", "uint", "ulong"), "")
+    (
+        "half",
+        "bfloat16",
+        "chalf",
+        "cfloat",
+        "cdouble",
+        "float8e4m3",
+        "float8e5m2",
+        "float8e4m3fnuz",
+        "float8e5m2fnuz",
+        "float8e8m0",
+        "ushort",
+        "uint",
+        "ulong",
+    ),
+    "",
+)
 
 
 def of_python(name: str) -> str:

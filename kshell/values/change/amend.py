@@ -52,8 +52,15 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
-_ACCUMULATE = {"+": np.add, "-": np.subtract, "*": np.multiply, "|": np.maximum, "&": np.minimum,
-               "or": np.maximum, "and": np.minimum}
+_ACCUMULATE = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "|": np.maximum,
+    "&": np.minimum,
+    "or": np.maximum,
+    "and": np.minimum,
+}
 _INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)
 _NUMBERS = (T.H, T.I, T.J, T.E, T.F)
 
@@ -100,7 +107,11 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
         if cls is Vec and 0 <= i < len(x.a):
             qtype = x.t
             d = y.__class__
-            if (d is int and qtype == T.J) or (d is float and qtype == T.F) or (d is bool and qtype == T.B):
+            if (
+                (d is int and qtype == T.J)
+                or (d is float and qtype == T.F)
+                or (d is bool and qtype == T.B)
+            ):
                 x.a[i] = y
                 x.look = 0
             elif atom_t(y) == qtype and qtype not in (T.G, T.ENUM):
@@ -220,7 +231,12 @@ class _Amend:
         if position is None:
             return None
         if not self.plain:
-            if len(path) == 1 and self.name in _ACCUMULATE and not self.alone and x.__class__ is Vec:
+            if (
+                len(path) == 1
+                and self.name in _ACCUMULATE
+                and not self.alone
+                and x.__class__ is Vec
+            ):
                 found = self.accumulate(x, position[0], y)
                 if found is not None:
                     return found
@@ -232,7 +248,11 @@ class _Amend:
             return None
         array = x.a.copy()
         array[position] = data
-        return Vec(x.t, array, x.attr if x.attr == "g" else "", x.dom) if x.__class__ is Vec else Nd(x.t, array)
+        return (
+            Vec(x.t, array, x.attr if x.attr == "g" else "", x.dom)
+            if x.__class__ is Vec
+            else Nd(x.t, array)
+        )
 
     def whole(self, y: Value, x: Value) -> bool:
         """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
@@ -252,7 +272,9 @@ class _Amend:
             b = np.array([raw(y)], x.a.dtype)
         else:
             return None
-        if not (plain_numbers(x.a, qtype) and plain_numbers(b, qtype)) or (op is np.multiply and qtype != T.F):
+        if not (plain_numbers(x.a, qtype) and plain_numbers(b, qtype)) or (
+            op is np.multiply and qtype != T.F
+        ):
             return None
         array = x.a.copy()
         op.at(array, at, b if len(b) == len(at) else b[0])
@@ -303,7 +325,9 @@ class _Amend:
         if keys.__class__ is not list:
             return ((keys, y),)
         self.several = self.several or len(keys) > 1
-        if self.alone or not (is_list(y) or y.__class__ is Table or (y.__class__ is Dict and i is NIL)):
+        if self.alone or not (
+            is_list(y) or y.__class__ is Table or (y.__class__ is Dict and i is NIL)
+        ):
             return ((key, y) for key in keys)
         if len(y) != len(keys):
             raise QError("length")
@@ -325,7 +349,14 @@ class _Amend:
             return Dict(out.k, out.v, "s")
         if not is_list(i) or (isinstance(d.k, List) and len(d.k) and _is_key(d.k, i)):
             return self.dict_item(d, i, rest, y)
-        if self.plain and not rest and len(i) > 1 and d.k.__class__ is Vec and i.__class__ is Vec and len(d.k):
+        if (
+            self.plain
+            and not rest
+            and len(i) > 1
+            and d.k.__class__ is Vec
+            and i.__class__ is Vec
+            and len(d.k)
+        ):
             y = y if is_list(y) else take_at(collapse([y]), np.zeros(len(i), np.int64))
             if len(y) != len(i):
                 raise QError("length")
@@ -337,7 +368,9 @@ class _Amend:
             ):  # no key is new: so many items of the values
                 return Dict(d.k, self.at(d.v, (longs(positions), *rest), y))
         for k, v in self.pairs(seq_items(i), y, i):
-            whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))  # a key that is a list, not a list of keys
+            whole = is_list(k) and (
+                isinstance(d.k, List) or not len(d.k)
+            )  # a key that is a list, not a list of keys
             d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
         return d
 
@@ -356,9 +389,15 @@ class _Amend:
         old = null_of(d.v)
         if not rest and not self.plain and not self.alone:
             if isinstance(old, List) and not len(d.k) and self.name in _ACCUMULATE:
-                old = 0 if self.name == "-" else MISSING  # an empty dictionary does not tell what its values are
+                old = (
+                    0 if self.name == "-" else MISSING
+                )  # an empty dictionary does not tell what its values are
             elif is_atom(old):
-                old = atom(atom_t(old), 0) if self.name in ("+", "-") and atom_t(old) in _NUMBERS else MISSING
+                old = (
+                    atom(atom_t(old), 0)
+                    if self.name in ("+", "-") and atom_t(old) in _NUMBERS
+                    else MISSING
+                )
         if rest and rest[0].__class__ is Sym and isinstance(old, List) and not len(old):
             old = Dict(List([]), List([]))
         return self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
@@ -377,7 +416,11 @@ class _Amend:
             for k, v in self.pairs(seq_items(i), y, i):
                 d = self.keyed(d, k, rest, v)
             return d
-        row = i if i.__class__ is Dict else Dict(sym_vec(d.k.names), List([i]) if one and not is_list(i) else i)
+        row = (
+            i
+            if i.__class__ is Dict
+            else Dict(sym_vec(d.k.names), List([i]) if one and not is_list(i) else i)
+        )
         positions = find(d.k, row)
         if positions >= len(d.k):
             keys = append_row(d.k, row)
@@ -431,7 +474,9 @@ class _Amend:
             k = t.place(name)
             old = t.cols[k]
             if old.__class__ is Table and self.plain and not _fits(old, rest, y):
-                old = List([old.item(i) for i in range(count)])  # a list of dictionaries that are no longer alike
+                old = List(
+                    [old.item(i) for i in range(count)]
+                )  # a list of dictionaries that are no longer alike
             new = self.at(old, rest, y) if rest else self.new(old, y)
             if not is_list(new) and new.__class__ is not Table:
                 new = take_at(collapse([new]), np.zeros(count, np.int64))
@@ -533,5 +578,3 @@ def _relist(x: Value, items: list[Value]) -> Value:
     if x.__class__ is Vec:
         return retype(x, items) if items else x
     return collapse(items) if items and is_atom(items[0]) else List(items)
-
-

@@ -146,7 +146,11 @@ def _grow_rows(t: Table, y: Value) -> Value:
     new = []
     for i, name in enumerate(t.names):
         col = cols[i]
-        fit = _fitting(col, more.col(name)) if col.__class__ is Vec and getrefcount(col) <= _ALONE else None
+        fit = (
+            _fitting(col, more.col(name))
+            if col.__class__ is Vec and getrefcount(col) <= _ALONE
+            else None
+        )
         if fit is None or not lone_array(col):
             return append(t, more)
         new.append(_longer(col, fit, len(fit)))
@@ -163,7 +167,9 @@ def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
     if x.__class__ is Dict:
         if x.keyed:
             at = _key_at(x.k, path[0]) if len(path) == 2 and not x.attr else None
-            return at is not None and getrefcount(x.v) <= _ALONE - 1 and _put_cell(x.v, at, path[1], y)
+            return (
+                at is not None and getrefcount(x.v) <= _ALONE - 1 and _put_cell(x.v, at, path[1], y)
+            )
         at = _place(x, path[0]) if len(path) == 1 else None
         return at is not None and _put_item(x, path[0], at, y)
     if len(path) != 2:
@@ -207,7 +213,13 @@ def _put_one(d: Dict, y: Value) -> bool:
 def _place(d: Dict, key: Value) -> int | None:
     """Where a key stands in a plain dictionary of atoms, its length if it is new; None for other dictionaries."""
     keys = d.k
-    if d.attr or keys.__class__ is not Vec or not len(keys.a) or keys.t in (T.G, T.ENUM) or atom_t(key) != keys.t:
+    if (
+        d.attr
+        or keys.__class__ is not Vec
+        or not len(keys.a)
+        or keys.t in (T.G, T.ENUM)
+        or atom_t(key) != keys.t
+    ):
         return None
     v = raw(key)
     return place_one(keys, v) if v == v else None

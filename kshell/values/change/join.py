@@ -78,7 +78,9 @@ def _join_arrays(x: Value, y: Value) -> Value | None:
         if p is None or q is None or p.t != q.t:
             return None
         end = int(p.ends[-1])
-        return flat_list(p.t, np.concatenate((p.a[:end], q.a)), np.concatenate((p.ends, q.ends + end)))
+        return flat_list(
+            p.t, np.concatenate((p.a[:end], q.a)), np.concatenate((p.ends, q.ends + end))
+        )
     a, b = as_nd(x), as_nd(y)
     if a is None or b is None or a.t != b.t or a.a.shape[1:] != b.a.shape[1:]:
         return None
@@ -125,7 +127,13 @@ def _join_maps(x: Value, y: Value) -> Value:
             return collapse([*x.items, y])
         raise QError("type")
     x, y = (v if v.__class__ is Table else as_list(v) for v in (x, y))
-    return y if not len(x) and x.__class__ is not Table else x if not len(y) else collapse(x.items + y.items)
+    return (
+        y
+        if not len(x) and x.__class__ is not Table
+        else x
+        if not len(y)
+        else collapse(x.items + y.items)
+    )
 
 
 def row_table(d: Dict) -> Table:
@@ -142,7 +150,9 @@ def join_tables(x: Table, y: Table) -> Table:
         return Table(x.names, list(map(join, x.cols, y.cols)))
     if set(x.names) != set(y.names):
         raise QError("mismatch")
-    return Table(x.names, [join(column, y.col(name)) for name, column in zip(x.names, x.cols, strict=True)])
+    return Table(
+        x.names, [join(column, y.col(name)) for name, column in zip(x.names, x.cols, strict=True)]
+    )
 
 
 def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
@@ -161,14 +171,23 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
     base = x.v
     if len(new):
         more = take_at(y.v, new)
-        base = append(base, more) if strict and (x.keyed or base.__class__ is Vec) else join_columns(base, more)
+        base = (
+            append(base, more)
+            if strict and (x.keyed or base.__class__ is Vec)
+            else join_columns(base, more)
+        )
     keys = join_columns(x.k, take_at(y.k, new)) if len(new) else x.k
     return Dict(grown(x.k, keys) if strict else keys, scatter(base, at, y.v, strict))
 
 
 def grown(old: Value, new: Value) -> Value:
     """`new`, the keys `old` with more that it lacked, with the attribute of `old` if that is u or g."""
-    if old.__class__ is not Vec or old.attr not in ("u", "g") or new.__class__ is not Vec or new.t != old.t:
+    if (
+        old.__class__ is not Vec
+        or old.attr not in ("u", "g")
+        or new.__class__ is not Vec
+        or new.t != old.t
+    ):
         return new
     return Vec(new.t, new.a, old.attr, new.dom)
 
@@ -177,7 +196,11 @@ def join_columns(x: Value, y: Value) -> Value:
     """Lists, or tables of keys or values, one after the other: an item of y is one item, even if it is a list."""
     if x.__class__ is Table or y.__class__ is Table:
         return _join_maps(x, y)
-    return join(x, y) if not isinstance(y, List) or y.__class__ is Nd else collapse(as_list(x).items + y.items)
+    return (
+        join(x, y)
+        if not isinstance(y, List) or y.__class__ is Nd
+        else collapse(as_list(x).items + y.items)
+    )
 
 
 def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +235,11 @@ def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
     the table make a list of it."""
     if x.__class__ is Table and y.__class__ is Table and set(x.names) == set(y.names):
         return Table(
-            x.names, [scatter(column, at, y.col(name), strict) for name, column in zip(x.names, x.cols, strict=True)]
+            x.names,
+            [
+                scatter(column, at, y.col(name), strict)
+                for name, column in zip(x.names, x.cols, strict=True)
+            ],
         )
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.dom == y.dom:
         array = x.a.copy()
@@ -235,7 +262,7 @@ def raze(x: Value) -> Value:
     if cls is List:
         flat = x.flat
         if flat is not None:
-            return Vec(flat.t, flat.a[:int(flat.ends[-1])])
+            return Vec(flat.t, flat.a[: int(flat.ends[-1])])
         items = x.items
         if len(items) > 1:
             return concat(items)
@@ -245,7 +272,9 @@ def raze(x: Value) -> Value:
     if cls is Dict:
         return raze(x.v)
     if cls is Nd:
-        return Vec(x.t, x.a.reshape(-1)) if x.a.ndim == 2 else Nd(x.t, x.a.reshape(-1, *x.a.shape[2:]))
+        return (
+            Vec(x.t, x.a.reshape(-1)) if x.a.ndim == 2 else Nd(x.t, x.a.reshape(-1, *x.a.shape[2:]))
+        )
     if cls is Vec:
         return x if x.t != T.ENUM or not x.attr else Vec(x.t, x.a, "", x.dom)
     return raze(List(x.items)) if cls is Table else as_list(x)
@@ -254,7 +283,9 @@ def raze(x: Value) -> Value:
 def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
     """Arrays of one type, one after the other. Of many short ones the bytes are joined, which takes half the time."""
     if len(arrays) > 64 and max(map(len, arrays)) < 256:
-        return np.frombuffer(bytearray().join([array.tobytes() for array in arrays]), arrays[0].dtype)
+        return np.frombuffer(
+            bytearray().join([array.tobytes() for array in arrays]), arrays[0].dtype
+        )
     return np.concatenate(arrays)
 
 
@@ -267,7 +298,9 @@ def _flats(items: list[Value]) -> Value | None:
     last = [int(flat.ends[-1]) for flat in flats]
     ends = np.concatenate([flat.ends for flat in flats])
     ends += np.repeat(np.cumsum([0, *last[:-1]]), list(map(len, items)))
-    return flat_list(first.t, np.concatenate([flat.a[:n] for flat, n in zip(flats, last, strict=True)]), ends)
+    return flat_list(
+        first.t, np.concatenate([flat.a[:n] for flat, n in zip(flats, last, strict=True)]), ends
+    )
 
 
 _MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
@@ -291,11 +324,18 @@ def concat(items: list[Value]) -> Value:
             qtype, dom = first.t, first.dom
             if all([item.t == qtype and item.dom == dom for item in items]):
                 return Vec(qtype, _end_to_end([item.a for item in items]), "", dom)
-        elif cls is Nd and all([item.t == first.t and item.a.shape[1:] == first.a.shape[1:] for item in items]):
+        elif cls is Nd and all(
+            [item.t == first.t and item.a.shape[1:] == first.a.shape[1:] for item in items]
+        ):
             return Nd(first.t, np.concatenate([item.a for item in items]))
         elif cls is Table and all([item.names == first.names for item in items]):
-            return Table(first.names, [concat([item.cols[i] for item in items]) for i in range(len(first.names))])
-    if classes & _MAPS or (Vec in classes and any([item.__class__ is Vec and item.t == T.ENUM for item in items])):
+            return Table(
+                first.names,
+                [concat([item.cols[i] for item in items]) for i in range(len(first.names))],
+            )
+    if classes & _MAPS or (
+        Vec in classes and any([item.__class__ is Vec and item.t == T.ENUM for item in items])
+    ):
         out = first
         for item in items[1:]:
             out = join(out, item)
@@ -336,8 +376,11 @@ def append(x: Value, y: Value) -> Value:
 def as_item(x: List, y: Value) -> bool:
     """Does `x,:y` put y at the end as one item? So it is if x is deeper than y by one, of which the first items tell:
     a list of vectors takes a vector so. Not `()`, which is nothing to append."""
-    return len(x) > 0 and (y.__class__ is Vec or isinstance(y, Handle) or (isinstance(y, List) and len(y) > 0)) \
+    return (
+        len(x) > 0
+        and (y.__class__ is Vec or isinstance(y, Handle) or (isinstance(y, List) and len(y) > 0))
         and _depth(x.item(0)) == _depth(y)
+    )
 
 
 def _depth(x: Value) -> int:
@@ -346,18 +389,27 @@ def _depth(x: Value) -> int:
     while isinstance(x, List) and x.__class__ is not Nd and len(x):
         x = x.item(0)
         n += 1
-    return n + (x.a.ndim if x.__class__ is Nd else 1 if x.__class__ is Vec or isinstance(x, List | Handle) else 0)
+    return n + (
+        x.a.ndim
+        if x.__class__ is Nd
+        else 1
+        if x.__class__ is Vec or isinstance(x, List | Handle)
+        else 0
+    )
 
 
 def _kept(x: Vec, out: Vec) -> str:
     """The attribute that x keeps when it grows to `out`: g; s and u, if they still hold; never p."""
     a, count = x.attr, len(x.a)
-    more = Vec(out.t, out.a[max(count - 1, 0):], "", out.dom)
+    more = Vec(out.t, out.a[max(count - 1, 0) :], "", out.dom)
     if a == "g" or (a == "s" and is_sorted(more)):
         return a
     if a == "u":
         new = Vec(out.t, out.a[count:], "", out.dom)
-        if len(distinct_keys(codes(new))) == len(new.a) and (np.asarray(find(x, new)) == count).all():
+        if (
+            len(distinct_keys(codes(new))) == len(new.a)
+            and (np.asarray(find(x, new)) == count).all()
+        ):
             return a
     return ""
 
@@ -380,7 +432,11 @@ def _append_rows(t: Table, y: Value) -> Table:
     cols = []
     for name, col in zip(t.names, t.cols, strict=True):
         if more.has(name):
-            cols.append(append(col, more.col(name)) if col.__class__ is Vec else join_columns(col, more.col(name)))
+            cols.append(
+                append(col, more.col(name))
+                if col.__class__ is Vec
+                else join_columns(col, more.col(name))
+            )
         else:
             cols.append(join_columns(col, _nulls(col, count)))
     return Table(t.names, cols)
@@ -391,19 +447,30 @@ def _first_rows(t: Table, more: Table) -> Table:
     if len(t):
         return more
     return Table(
-        more.names, [_narrowed(column, t.col(name)) for name, column in zip(more.names, more.cols, strict=True)]
+        more.names,
+        [
+            _narrowed(column, t.col(name))
+            for name, column in zip(more.names, more.cols, strict=True)
+        ],
     )
 
 
 def _narrowed(x: Value, like: Value) -> Value:
-    if x.__class__ is not Vec or x.t != T.J or like.__class__ is not Vec or like.t not in (T.H, T.I):
+    if (
+        x.__class__ is not Vec
+        or x.t != T.J
+        or like.__class__ is not Vec
+        or like.t not in (T.H, T.I)
+    ):
         return x
     a = convert(x.a, T.J, like.t)
     return Vec(like.t, a) if (widen(a, like.t, T.J) == x.a).all() else x
 
 
 def _nulls(col: Value, n: int) -> Value:
-    return take_at(col if len(col) else empty(col.t) if col.__class__ is Vec else col, np.full(n, -1, np.int64))
+    return take_at(
+        col if len(col) else empty(col.t) if col.__class__ is Vec else col, np.full(n, -1, np.int64)
+    )
 
 
 def as_rows(y: Value, names: list[str]) -> Table:
@@ -415,8 +482,15 @@ def as_rows(y: Value, names: list[str]) -> Table:
             raise QError("mismatch")
         return y
     items = seq_items(y)
-    nested = bool(items) and all(is_list(i) and len(i) == len(names) for i in items) and (
-        y.__class__ is Nd or len(items) != len(names) or all(i.__class__ is Vec or isinstance(i, List) for i in items))
+    nested = (
+        bool(items)
+        and all(is_list(i) and len(i) == len(names) for i in items)
+        and (
+            y.__class__ is Nd
+            or len(items) != len(names)
+            or all(i.__class__ is Vec or isinstance(i, List) for i in items)
+        )
+    )
     rows = [seq_items(i) for i in items] if nested else [items]
     if any(len(row) != len(names) for row in rows):
         raise QError("length")
@@ -436,7 +510,10 @@ def _append_dict(x: Dict, y: Value) -> Dict:
     at, new = place_keys(x.k, Table(x.k.names, [more.col(name) for name in x.k.names]))
     keys = Table(
         x.k.names,
-        [append(column, take_at(more.col(name), new)) for name, column in zip(x.k.names, x.k.cols, strict=True)],
+        [
+            append(column, take_at(more.col(name), new))
+            for name, column in zip(x.k.names, x.k.cols, strict=True)
+        ],
     )
     cols = []
     for name, col in zip(x.v.names, x.v.cols, strict=True):

@@ -53,13 +53,23 @@ class Names:
         self.builtins: dict[str, Any] = {}
         self.spaces: dict[str, dict[str, Any]] = {}
         self.current = "."
-        self._resolve = resolve  # fills builtins with the k-api, on the first name that is not known
+        self._resolve = (
+            resolve  # fills builtins with the k-api, on the first name that is not known
+        )
         self._version = -1
         self.checked = False  # do stores of compiled code ask `allow` and tell `hook`?
-        self.hook: Callable[[str, Sequence[Value]], None] | None = None  # told of variables set in the root, and where
-        self.listeners: dict[str, Callable[[Value | None], None]] = {}  # told what a name becomes; None: deleted
-        self.bare: set[str] = set()  # namespaces that were assigned as dictionaries without the empty symbol
-        self.views: dict[str, View] = {}  # of the root; one that is hidden by a variable assigned since is dead
+        self.hook: Callable[[str, Sequence[Value]], None] | None = (
+            None  # told of variables set in the root, and where
+        )
+        self.listeners: dict[
+            str, Callable[[Value | None], None]
+        ] = {}  # told what a name becomes; None: deleted
+        self.bare: set[str] = (
+            set()
+        )  # namespaces that were assigned as dictionaries without the empty symbol
+        self.views: dict[
+            str, View
+        ] = {}  # of the root; one that is hidden by a variable assigned since is dead
         self.lambdas: WeakSet[Any] = WeakSet()  # all that were compiled for these namespaces
         self.space(".")
 
@@ -99,8 +109,10 @@ class Names:
         if v.value is None:
             return True
         others = [need for need in v.needs if need != name]
-        return any(self.pending(other) or (self.view(other) is None and self.find(other) is not old)
-                   for other, old in zip(others, v.saved, strict=True))
+        return any(
+            self.pending(other) or (self.view(other) is None and self.find(other) is not old)
+            for other, old in zip(others, v.saved, strict=True)
+        )
 
     def allow(self, space: str, last: str) -> None:
         """'noupdate if global variables are to stay as they are now."""
@@ -142,11 +154,17 @@ class Names:
             return self.read(last)
         if name in self.spaces:
             held = self.as_dict(name)
-            entry = registry.find("name", name)  # `.q` holds the keywords as well as what was put there
+            entry = registry.find(
+                "name", name
+            )  # `.q` holds the keywords as well as what was put there
             return held if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), held)
         if not name.startswith("."):
             if "." in name:
-                return self.read(name) if space == "." and name in self.views else self._dotted(name, space)
+                return (
+                    self.read(name)
+                    if space == "." and name in self.views
+                    else self._dotted(name, space)
+                )
             return self.load_builtins().get(name)
         entry = registry.find("name", name)
         if entry is None:
@@ -210,7 +228,13 @@ class Names:
             if held is not None:
                 self.set(space, assign_at(held, [sym(last)], x))
                 return
-        top = space == "." and name.startswith(".") and x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S
+        top = (
+            space == "."
+            and name.startswith(".")
+            and x.__class__ is Dict
+            and x.k.__class__ is Vec
+            and x.k.t == T.S
+        )
         if top or (x.__class__ is Dict and name.startswith(".") and name in self.spaces):
             self.replace(name, x)
             return
@@ -224,7 +248,9 @@ class Names:
     @brief
     def _set_dotted(self, name: str, x: Value, ctx: str | None) -> None:
         def put(old: Value | None, rest: Sequence[str]) -> Value:
-            if old is None:  # as in any namespace, :: stands first, so that what follows may be of any types
+            if (
+                old is None
+            ):  # as in any namespace, :: stands first, so that what follows may be of any types
                 old = Dict(sym_vec([""]), List([NIL]))
             part = sym(rest[0])
             if len(rest) == 1:
@@ -274,8 +300,18 @@ class Names:
     def children(self) -> list[str]:
         """The namespaces under the root, without the dot: those that are always there, then others that hold something.
         (.z is no namespace that q lists.)"""
-        return list(dict.fromkeys([*_ALWAYS, *(space[1:].split(".")[0] for space in list(self.spaces)
-                                           if space not in (".", ".z") and self.members(space))]))
+        return list(
+            dict.fromkeys(
+                [
+                    *_ALWAYS,
+                    *(
+                        space[1:].split(".")[0]
+                        for space in list(self.spaces)
+                        if space not in (".", ".z") and self.members(space)
+                    ),
+                ]
+            )
+        )
 
     def as_dict(self, space: str) -> Dict:
         """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root; names in
@@ -287,12 +323,14 @@ class Names:
             found += live
         prefix = space + "."
         if space != ".":
-            subs = dict.fromkeys(space[len(prefix):].split(".")[0] for space in self.spaces if space.startswith(prefix))
+            subs = dict.fromkeys(
+                space[len(prefix) :].split(".")[0]
+                for space in self.spaces
+                if space.startswith(prefix)
+            )
             head = [] if space in self.bare else [("", NIL)]
             found = [*head, *found, *((sub, self.as_dict(prefix + sub)) for sub in subs)]
         return Dict(sym_vec([k for k, _ in found]), List([v for _, v in found]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.spaces)
-
-

@@ -87,14 +87,19 @@ def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
     if qtype == T.ENUM:
         return _enum_block(x, place, y)
     if ty:
-        if ty != qtype or len(place) < x.a.ndim:  # an atom in the place of a list leaves no regular array
+        if (
+            ty != qtype or len(place) < x.a.ndim
+        ):  # an atom in the place of a list leaves no regular array
             return None
         return np.frombuffer(y.v, "V16")[0] if qtype == T.G else raw(y)
     if y.__class__ is List:
         y = as_nd(y)
     if (y.__class__ is not Vec and y.__class__ is not Nd) or y.t != qtype:
         return None
-    shape = np.broadcast_shapes(*(p.shape for p in place if p.__class__ is np.ndarray)) + x.a.shape[len(place):]
+    shape = (
+        np.broadcast_shapes(*(p.shape for p in place if p.__class__ is np.ndarray))
+        + x.a.shape[len(place) :]
+    )
     if y.a.shape != shape and all(p.__class__ is int for p in place):
         return None  # one item is replaced, by whatever there is
     return _fitted(y.a, shape)
@@ -104,7 +109,7 @@ def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
     """An array of items for a shape: equal, or items for the leading axes, which the others repeat."""
     if a.ndim > len(shape):
         return None
-    if a.shape != shape[:a.ndim]:
+    if a.shape != shape[: a.ndim]:
         if a.shape[:1] != shape[:1]:
             if shape:
                 raise QError("length")

@@ -9,7 +9,16 @@ from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Sym, Value, Vec, raw
 from kshell.values.base.describe import implicit, listed, rank_hint, short
-from kshell.values.base.functions import APPLY, Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
+from kshell.values.base.functions import (
+    APPLY,
+    Derived,
+    Function,
+    Handle,
+    Lambda,
+    Lambda1,
+    Prim,
+    Proj,
+)
 from kshell.values.base.primitives import spelled
 from kshell.values.items.index import index, index1
 from kshell.values.session.context import running
@@ -58,7 +67,11 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
             return f.call(args)
         raise QError("rank", hint=rank_hint(f, count))
     if f.__class__ is Sym:
-        if f.s[:1] == ":" and args[0].__class__ is Sym and (found := registry.find("verb", "get")) is not None:
+        if (
+            f.s[:1] == ":"
+            and args[0].__class__ is Sym
+            and (found := registry.find("verb", "get")) is not None
+        ):
             return found.fns[1](List([f, *args]))
         return apply(named(f), args)
     if f is NIL:
@@ -80,9 +93,11 @@ def _warn_of_projection(f: Lambda) -> None:
     hidden = [param for param in f.params if param in space]
     if implicit(f.text) and hidden and f.text not in session.warned:
         session.warned.add(f.text)
-        session.warn(f"warning: {short(f)} was called without arguments, which gives a projection and runs nothing: "
-                     f"{listed(f.params)} are its parameters there, not the global{'s' * (len(hidden) > 1)} "
-                     f"{listed(hidden)}\n")
+        session.warn(
+            f"warning: {short(f)} was called without arguments, which gives a projection and runs nothing: "
+            f"{listed(f.params)} are its parameters there, not the global{'s' * (len(hidden) > 1)} "
+            f"{listed(hidden)}\n"
+        )
 
 
 def named(x: Sym) -> Value:
@@ -120,7 +135,9 @@ def takes(f: Value, n: int) -> bool:
     """Does a verb, or `'` on it, have a form of n arguments? `@'[x;i;f;y]` has the four of `@`."""
     while f.__class__ is Derived and f.glyph == "'":
         f = f.f
-    return f.__class__ is Prim and (n in f.fns or -1 in f.fns or (n > 1 and spelled(f.name) is not None))
+    return f.__class__ is Prim and (
+        n in f.fns or -1 in f.fns or (n > 1 and spelled(f.name) is not None)
+    )
 
 
 def pyfn(f: Value, n: int) -> Callable[..., Value]:
@@ -142,5 +159,3 @@ def pyfn(f: Value, n: int) -> Callable[..., Value]:
 def is_function(x: Value) -> bool:
     """Can x be applied as a function (not indexed)?"""
     return isinstance(x, Function)
-
-

@@ -220,8 +220,13 @@ def _temporal_raw(a: Array, f: int, t: int) -> Array:
         return ns if t == T.P else ns / DAY if t == T.Z else _from_days(ns // DAY, t)
     if f == T.Z:
         day, ms = _millis(a)
-        return ms * 1_000_000 // NANOS[t] if t in SPANS else day * DAY + ms * 1_000_000 if t == T.P \
+        return (
+            ms * 1_000_000 // NANOS[t]
+            if t in SPANS
+            else day * DAY + ms * 1_000_000
+            if t == T.P
             else _from_days(day, t)
+        )
     if f == T.P:
         if t in SPANS:
             return a % DAY // NANOS[t]
@@ -251,8 +256,12 @@ def part_array(a: Array, f: int, name: str) -> tuple[int, Array]:
     if name == "mm" and f in SPANS:
         name = "uu"  # of a time of day, mm means minutes
     calendar = name in ("year", "mm", "dd", "week")
-    if f not in T.TEMPORAL or (calendar and f in SPANS) or (f == T.M and name not in ("year", "mm")) \
-            or (f == T.D and not calendar):
+    if (
+        f not in T.TEMPORAL
+        or (calendar and f in SPANS)
+        or (f == T.M and name not in ("year", "mm"))
+        or (f == T.D and not calendar)
+    ):
         raise QError("type")
     mask = null_mask(a, f)
     if mask is not None:

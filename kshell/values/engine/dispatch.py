@@ -14,7 +14,20 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, collapse
-from kshell.values.base.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom, atom_t, is_list, raw, sym_vec
+from kshell.values.base.core import (
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom,
+    atom_t,
+    is_list,
+    raw,
+    sym_vec,
+)
 from kshell.values.base.functions import Handle
 from kshell.values.engine.cast import array1, whole
 from kshell.values.items.index import find_at, index1
@@ -31,8 +44,13 @@ class Plan:
 
     __slots__ = ("bare", "fn", "one", "t")
 
-    def __init__(self, t: int, fn: Callable[..., Array], one: Callable[..., Any] | None = None,
-                 bare: Callable[..., Array] | None = None) -> None:
+    def __init__(
+        self,
+        t: int,
+        fn: Callable[..., Array],
+        one: Callable[..., Any] | None = None,
+        bare: Callable[..., Array] | None = None,
+    ) -> None:
         self.t, self.fn, self.one, self.bare = t, fn, one, bare
 
 
@@ -42,8 +60,12 @@ Verb2 = Callable[[Value, Value], Value]
 Verb1 = Callable[[Value], Value]
 
 
-def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[[Value, bool], Value] | None = None,
-         tables: bool = True) -> Verb2:
+def dyad(
+    name: str,
+    planner: Callable[[int, int], Plan | None],
+    alone: Callable[[Value, bool], Value] | None = None,
+    tables: bool = True,
+) -> Verb2:
     """The atomic verb of two arguments whose rule `planner` gives; None from the planner is 'type.
 
     `alone` makes the result for a key that only one of two dictionaries has (it gets the value, and whether it stood
@@ -76,7 +98,12 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
                     p = plans.get(qtype << 5 | ty) or plan(qtype, ty)
                     if p is not None:
                         b = array1(y, ty)
-                        if p.bare is not None and len(x.a) > _LONG and whole(x) and b[0] != T.NULL[ty]:
+                        if (
+                            p.bare is not None
+                            and len(x.a) > _LONG
+                            and whole(x)
+                            and b[0] != T.NULL[ty]
+                        ):
                             return Vec(p.t, p.bare(x.a, b))
                         return Vec(p.t, p.fn(x.a, b))
         else:
@@ -86,7 +113,12 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
                     p = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
                     if p is not None:
                         a = array1(x, qtype)
-                        if p.bare is not None and len(y.a) > _LONG and whole(y) and a[0] != T.NULL[qtype]:
+                        if (
+                            p.bare is not None
+                            and len(y.a) > _LONG
+                            and whole(y)
+                            and a[0] != T.NULL[qtype]
+                        ):
                             return Vec(p.t, p.bare(a, y.a))
                         return Vec(p.t, p.fn(a, y.a))
                 else:
@@ -148,18 +180,27 @@ def _is_enum(x: Value) -> bool:
 
 def _stackable(x: Value) -> Value:
     """A general list as Nd if it is regular with short rows, else unchanged."""
-    if x.__class__ is List and len(x.items) > 2 and is_list(x.items[0]) and len(x.items[0]) <= _SHORT_ROW:
+    if (
+        x.__class__ is List
+        and len(x.items) > 2
+        and is_list(x.items[0])
+        and len(x.items[0]) <= _SHORT_ROW
+    ):
         return as_nd(x) or x
     return x
 
 
-def _lists(run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value, y: Value) -> Value:
+def _lists(
+    run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value, y: Value
+) -> Value:
     listed, ly = is_list(x), is_list(y)
     if listed and ly and len(x) != len(y):
         raise QError("length")
     if (listed or atom_t(x)) and (ly or atom_t(y)):
         sx, sy = _stackable(x), _stackable(y)
-        if (sx.__class__ is Nd or not isinstance(sx, List)) and (sy.__class__ is Nd or not isinstance(sy, List)):
+        if (sx.__class__ is Nd or not isinstance(sx, List)) and (
+            sy.__class__ is Nd or not isinstance(sy, List)
+        ):
             r = plan_nd(sx, sy)
             if r is not None:
                 return r
@@ -170,13 +211,21 @@ def _lists(run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value
     return collapse([run(x, item) for item in y.items])
 
 
-def _tables(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None = None) -> Value:
+def _tables(
+    run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None = None
+) -> Value:
     """A table with an atom, a list (an item a column), or a table: as dictionaries of columns, joined by name."""
     if x.__class__ is Table and y.__class__ is Table:
         if len(x) != len(y):
             raise QError("length")
-        cols = {name: run(column, y.col(name)) if y.has(name) else alone(column, True) if alone else column
-                for name, column in zip(x.names, x.cols, strict=True)}
+        cols = {
+            name: run(column, y.col(name))
+            if y.has(name)
+            else alone(column, True)
+            if alone
+            else column
+            for name, column in zip(x.names, x.cols, strict=True)
+        }
         for name, c in zip(y.names, y.cols, strict=True):
             if name not in cols:
                 cols[name] = alone(c, False) if alone else c
@@ -228,7 +277,9 @@ def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Valu
     left = np.flatnonzero(alone_here)
     mine, theirs = take_at(x.v, left), take_at(y.v, new)
     if alone is not None:
-        mine, theirs = (alone(v, side) if len(v) else v for v, side in ((mine, True), (theirs, False)))
+        mine, theirs = (
+            alone(v, side) if len(v) else v for v, side in ((mine, True), (theirs, False))
+        )
     parts = [on(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
     values = append([part for part in parts if len(part)] or parts[:1])
     place = np.empty(count + len(new), np.int64)  # where each key's value stands in `values`
@@ -241,14 +292,22 @@ def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Valu
 def same_keys(x: Value, y: Value) -> bool:
     """Are these the same few keys in the same order, all different? False may also mean that it takes a search to
     tell."""
-    if x.__class__ is not Vec or y.__class__ is not Vec or x.t != y.t or x.t not in _EXACT or x.dom != y.dom:
+    if (
+        x.__class__ is not Vec
+        or y.__class__ is not Vec
+        or x.t != y.t
+        or x.t not in _EXACT
+        or x.dom != y.dom
+    ):
         return False
     keys = x.a.tolist() if len(x.a) <= _FEW_KEYS else []
     return bool(keys) and (x is y or keys == y.a.tolist()) and len(set(keys)) == len(keys)
 
 
 _FEW_KEYS = 64
-_EXACT = frozenset((T.B, T.X, T.H, T.I, T.J, T.C, T.S, T.P, T.M, T.D, T.N, T.U, T.V, T.T))  # compared without tolerance
+_EXACT = frozenset(
+    (T.B, T.X, T.H, T.I, T.J, T.C, T.S, T.P, T.M, T.D, T.N, T.U, T.V, T.T)
+)  # compared without tolerance
 
 
 def _find(keys: Value, wanted: Value) -> Array:
@@ -268,7 +327,9 @@ def append(parts: list[Value]) -> Value:
     if first.__class__ is Table:
         if any(set(part.names) != set(first.names) for part in parts):
             raise QError("mismatch")
-        return Table(first.names, [append([part.col(name) for part in parts]) for name in first.names])
+        return Table(
+            first.names, [append([part.col(name) for part in parts]) for name in first.names]
+        )
     if all(part.__class__ is Vec and part.t == first.t and part.dom == first.dom for part in parts):
         return Vec(first.t, np.concatenate([part.a for part in parts]), "", first.dom)
     return collapse([item for part in parts for item in part.items])
@@ -296,7 +357,9 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
             if qtype:
                 p = plans.get(qtype) or plan(qtype)
                 if p is not None:
-                    return atom(p.t, p.one(raw(x)) if p.one is not None else p.fn(array1(x, qtype))[0])
+                    return atom(
+                        p.t, p.one(raw(x)) if p.one is not None else p.fn(array1(x, qtype))[0]
+                    )
         return slow(x)
 
     def slow(x: Value) -> Value:

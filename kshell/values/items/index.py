@@ -89,7 +89,10 @@ def _list_at(x: Value, i: Value) -> Value:
         return flat_list(x.t, take_at(x, flat.a.astype(np.int64)).a, flat.ends)
     if cls is List or cls is Nd:
         return collapse(
-            [take_at(x, item.a) if item.__class__ is Vec and item.t == T.J else index1(x, item) for item in i.items]
+            [
+                take_at(x, item.a) if item.__class__ is Vec and item.t == T.J else index1(x, item)
+                for item in i.items
+            ]
         )
     if cls is Dict:
         return Dict(i.k, index1(x, i.v))
@@ -155,8 +158,12 @@ def _keyed_at(d: Dict, i: Value) -> Value:
         if len(i) != 1:  # a vector is one key, of as many items as there are key columns
             raise QError("length")
         i = List([i.item(0)])
-    elif isinstance(i, List) and i.items and all(j.__class__ is Vec or isinstance(j, List) for j in i.items) \
-            and not (len(keys.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i)):
+    elif (
+        isinstance(i, List)
+        and i.items
+        and all(j.__class__ is Vec or isinstance(j, List) for j in i.items)
+        and not (len(keys.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i))
+    ):
         if len(keys.names) > 1 or keys.cols[0].__class__ is Vec:
             return collapse([_keyed_at(d, j) for j in i.items])
     at1 = find_at(keys, Dict(sym_vec(keys.names), i))
@@ -223,8 +230,12 @@ def index(x: Value, args: Sequence[Value]) -> Value:
         return collapse([deep(item, rest) for item in seq_items(x)]) if found is None else found
     if cls is Dict and x.keyed and i.__class__ is Table:
         return index(index1(x, i), (NIL, *rest))
-    if is_atom(i) or (cls is Dict and x.keyed and i.__class__ is not Table
-                      and (not isinstance(i, List) or (len(i) == len(x.k.names) > 1 and is_atom_list(i)))):
+    if is_atom(i) or (
+        cls is Dict
+        and x.keyed
+        and i.__class__ is not Table
+        and (not isinstance(i, List) or (len(i) == len(x.k.names) > 1 and is_atom_list(i)))
+    ):
         return deep(index1(x, i), rest)
     if i.__class__ is Dict:
         return Dict(i.k, index(x, (i.v, *rest)))
@@ -234,10 +245,16 @@ def index(x: Value, args: Sequence[Value]) -> Value:
 def rows_of(cols: List) -> Value:
     """A list of columns as the list of their rows."""
     first = cols.items[0]
-    if all(col.__class__ is Vec and col.t == first.t and col.dom == first.dom for col in cols.items) \
-            and first.t != T.ENUM:
+    if (
+        all(
+            col.__class__ is Vec and col.t == first.t and col.dom == first.dom for col in cols.items
+        )
+        and first.t != T.ENUM
+    ):
         return Nd(first.t, np.stack([col.a for col in cols.items], 1)) if len(first) else List([])
-    return collapse([collapse(list(row)) for row in zip(*(seq_items(col) for col in cols.items), strict=True)])
+    return collapse(
+        [collapse(list(row)) for row in zip(*(seq_items(col) for col in cols.items), strict=True)]
+    )
 
 
 def _column_of(x: Value, rest: Sequence[Value]) -> Value | None:
@@ -282,7 +299,9 @@ def _nd_at(x: Nd, args: Sequence[Value]) -> Value | None:
             a = a.take(i, axis)
         else:
             positions = list_positions(i)
-            if positions is None or (len(positions) and (int(positions.min()) < 0 or int(positions.max()) >= n)):
+            if positions is None or (
+                len(positions) and (int(positions.min()) < 0 or int(positions.max()) >= n)
+            ):
                 return None
             a = a.take(positions, axis)
             axis += 1

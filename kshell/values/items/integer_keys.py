@@ -16,7 +16,10 @@ from kshell.values.base.core import SYMBOLS, Vec
 Array = np.ndarray
 _SIGN = np.int64(-T.M63)
 _U64 = np.uint64
-_RANKS: list[Any] = [None, 0]  # the rank of every symbol of the pool, and how many symbols that was made for
+_RANKS: list[Any] = [
+    None,
+    0,
+]  # the rank of every symbol of the pool, and how many symbols that was made for
 
 
 def float_keys(a: Array) -> Array:
@@ -37,7 +40,9 @@ def symbol_ranks(codes: Array) -> Array:
         return _RANKS[0][codes]
     if count > 4 * len(codes) + 1000:
         used = np.sort(codes, axis=None)
-        used = used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used  # np.unique is slow
+        used = (
+            used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used
+        )  # np.unique is slow
         order = sorted(range(len(used)), key=[SYMBOLS[c].s for c in used.tolist()].__getitem__)
         ranks = np.empty(len(used), np.int64)
         ranks[order] = np.arange(len(used))
@@ -66,7 +71,9 @@ def int_keys(x: Vec) -> Array:
     """Integers that are equal where the items are: for finding, not for sorting. Of guids, only within one call."""
     qtype = x.t
     if qtype in T.FLOATS:
-        a = x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0  # one zero only, and one null
+        a = (
+            x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0
+        )  # one zero only, and one null
         bits = a.view(np.int64)
         null = np.isnan(a)
         if null.any():

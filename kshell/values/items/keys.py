@@ -178,7 +178,9 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
         first, other = here.nonzero()[0], (~here).nonzero()[0]
         if not len(other):
             return np.array([0]), [first]
-        if small[1] == 2 or (keys[other] == keys[other[0]]).all():  # as booleans are, and classes -1 and 1
+        if (
+            small[1] == 2 or (keys[other] == keys[other[0]]).all()
+        ):  # as booleans are, and classes -1 and 1
             return np.array([0, other[0]]), [first, other]
     at = _offset(keys, small[0]).astype(np.uint16 if small[1] > 256 else np.uint8)
     order = np.argsort(at, kind="stable")
@@ -199,7 +201,9 @@ _TWO = 4  # a range of keys up to which there may well be two of them only
 def split_groups(ids: Array, count: int) -> list[Array]:
     """The positions of each group, ascending, from the group number of each item."""
     if count <= 65536:
-        order = np.argsort(ids.astype(np.uint16) if count > 256 else ids.astype(np.uint8), kind="stable")
+        order = np.argsort(
+            ids.astype(np.uint16) if count > 256 else ids.astype(np.uint8), kind="stable"
+        )
     else:
         order = grade_keys(ids)
     ends = np.cumsum(np.bincount(ids, minlength=count)).tolist()
@@ -209,12 +213,19 @@ def split_groups(ids: Array, count: int) -> list[Array]:
 def seek(tops: Array, keys: Array, right: bool) -> Array:
     """Where keys belong among sorted ones: before those equal to them or, to the right, behind them."""
     side: Any = "right" if right else "left"
-    if len(keys) < _MANY or len(tops) < _MANY or keys.dtype.kind not in "iu" or keys.dtype.itemsize < 8:
+    if (
+        len(keys) < _MANY
+        or len(tops) < _MANY
+        or keys.dtype.kind not in "iu"
+        or keys.dtype.itemsize < 8
+    ):
         return np.searchsorted(tops, keys, side)
     low = (len(keys) - 1).bit_length()
     lo, hi = bounds(keys)
     if (hi - lo).bit_length() + low > 64:
-        by = pack(keys, lo, hi - lo)[0]  # nearly in order, which is enough to walk through memory in one direction
+        by = pack(keys, lo, hi - lo)[
+            0
+        ]  # nearly in order, which is enough to walk through memory in one direction
         by.sort()
         by &= _U64((1 << low) - 1)
         order = by.view(np.int64)
@@ -246,7 +257,9 @@ def find_keys(hay: Array, needles: Array) -> Array:
         at = _offset(needles, lo)
         if int(at.min()) >= 0 and int(at.max()) < size:
             return table[at]
-        edged = np.full(size + 2, count, np.int64)  # one place on either side for the needles outside the range
+        edged = np.full(
+            size + 2, count, np.int64
+        )  # one place on either side for the needles outside the range
         edged[1:-1] = table
         return edged[np.clip(at, -1, size) + 1]
     lo, hi = bounds(hay)
@@ -331,7 +344,7 @@ def find_one(hay: Array, v: Any) -> int:
     """The first position of one key, looking at ever larger blocks."""
     count, start, step = len(hay), 0, 4096
     while start < count:
-        hit = hay[start:start + step] == v
+        hit = hay[start : start + step] == v
         at = int(hit.argmax()) if len(hit) else 0
         if len(hit) and hit[at]:
             return start + at

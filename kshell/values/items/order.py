@@ -81,7 +81,9 @@ def _grade_list(x: Value, down: bool) -> Array:
     count = len(x)
     rows = string_rows(x)
     ids = rows.ids() if rows is not None and count > _FEW else None
-    if rows is not None and ids is not None and len(ids[0]) * 4 < count:  # each different string compared once
+    if (
+        rows is not None and ids is not None and len(ids[0]) * 4 < count
+    ):  # each different string compared once
         first = [rows.item(k) for k in ids[0].tolist()]
         ranks = np.empty(len(first), np.int64)
         ranks[sorted(range(len(first)), key=first.__getitem__)] = np.arange(len(first))
@@ -168,4 +170,3 @@ def is_sorted(x: Value) -> bool:
         return bool((order[1:] > order[:-1]).all())
     items = seq_items(x)
     return all(compare(p, q) <= 0 for p, q in pairwise(items))
-

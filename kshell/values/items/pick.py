@@ -51,12 +51,22 @@ def nulls_like(x: Value) -> Value:
         return empty(x.t)
     if x.__class__ is Atom or is_atom(x):
         qtype = atom_t(x)
-        return atom(qtype, T.NULL[qtype]) if qtype and qtype not in (T.G, T.ENUM) else x if qtype == T.G else sym_at(0)
+        return (
+            atom(qtype, T.NULL[qtype])
+            if qtype and qtype not in (T.G, T.ENUM)
+            else x
+            if qtype == T.G
+            else sym_at(0)
+        )
     if isinstance(x, List):
         return List([])
     if x.__class__ is Dict:
-        return Dict(x.k, take_at(x.v, np.full(len(x.k), -1)) if x.keyed else
-                    collapse([nulls_like(item) for item in seq_items(x.v)]))
+        return Dict(
+            x.k,
+            take_at(x.v, np.full(len(x.k), -1))
+            if x.keyed
+            else collapse([nulls_like(item) for item in seq_items(x.v)]),
+        )
     if x.__class__ is Table:
         return take_at(x, np.empty(0, np.int64))
     return NIL
@@ -65,7 +75,9 @@ def nulls_like(x: Value) -> Value:
 def take_at(x: Value, at: np.ndarray) -> Value:
     """The items of a list, or rows of a table, at int64 positions; outside is null."""
     count = len(x)
-    inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count  # below zero is far above
+    inside = (
+        not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count
+    )  # below zero is far above
     cls = x.__class__
     if inside and cls is Vec:
         return Vec(x.t, x.a.take(at), "", x.dom)
@@ -99,7 +111,9 @@ def _flat_at(f: Flat, at: np.ndarray) -> Value:
         return List([f.item(k) for k in at.tolist()])
     sizes, starts = f.sizes[at], f.starts[at]
     ends = np.cumsum(sizes)
-    return flat_list(f.t, f.a[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))], ends)
+    return flat_list(
+        f.t, f.a[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))], ends
+    )
 
 
 _FEW = 16  # items, of which fewer are taken one by one

@@ -38,14 +38,19 @@ class Rows:
         """The texts as byte strings."""
         raw = self.raw
         return [
-            raw[start:b] for start, b in zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)
+            raw[start:b]
+            for start, b in zip(
+                self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True
+            )
         ]
 
     def stripped(self) -> Rows:
         """The texts without blanks around them; these rows, if there are none."""
         starts, sizes, data = self.starts, self.sizes, self.data
         here = None if len(sizes) and sizes.min() else np.flatnonzero(sizes)
-        left, ends = (starts, starts + sizes) if here is None else (starts[here], starts[here] + sizes[here])
+        left, ends = (
+            (starts, starts + sizes) if here is None else (starts[here], starts[here] + sizes[here])
+        )
         left, right = np.flatnonzero(data[left] == 32), np.flatnonzero(data[ends - 1] == 32)
         if here is not None:
             left, right = here[left], here[right]
@@ -77,14 +82,20 @@ class Rows:
         low, high = (int(at.min()), int(at.max()) + w) if len(at) else (0, w)
         if low < 0 or high > len(data):
             low = max(-low, 0)
-            data = np.concatenate([np.zeros(low, np.uint8), data, np.zeros(max(high - len(data), 0), np.uint8)])
+            data = np.concatenate(
+                [np.zeros(low, np.uint8), data, np.zeros(max(high - len(data), 0), np.uint8)]
+            )
             at = at + low if low else at
         item = "i8" if w == 8 else f"V{w}"  # numpy takes numbers quicker than bytes
         return np.ndarray((len(data) - w + 1,), item, data, 0, (1,))[at]
 
     def first(self) -> Array:
         """The first byte of each text; of an empty one, any."""
-        return self.data.take(self.starts, mode="clip") if len(self.data) else np.zeros(len(self), np.uint8)
+        return (
+            self.data.take(self.starts, mode="clip")
+            if len(self.data)
+            else np.zeros(len(self), np.uint8)
+        )
 
     def matrix(self, right: bool = False) -> Array | None:
         """The texts as columns of bytes, zero below the end of each; or with their ends below, and the character 0
@@ -109,7 +120,9 @@ class Rows:
             return None
         first, ids = group_keys(self._word(0))
         more = [self._word(at) for at in range(8, w, 8)]
-        if not self.joined().all():  # a shorter text would seem to have the character 0 behind its end
+        if (
+            not self.joined().all()
+        ):  # a shorter text would seem to have the character 0 behind its end
             more.append(self.sizes)
         for word in more:
             first, ids = group_keys(group_keys(word)[1] * len(first) + ids)
@@ -125,7 +138,10 @@ class Rows:
 
     def _word(self, at: int) -> Array:
         """Eight characters of each text, from a place on, as an integer; zero behind its end."""
-        return self._gather(8, self.starts + at).view(np.int64) & _MASKS[np.clip(self.sizes - at, 0, 8)]
+        return (
+            self._gather(8, self.starts + at).view(np.int64)
+            & _MASKS[np.clip(self.sizes - at, 0, 8)]
+        )
 
     def joined(self) -> Array:
         """The characters of all texts, one text after the other."""
@@ -139,7 +155,9 @@ class Rows:
 
 
 # by the number of characters that are kept of eight
-_MASKS: Array = np.array([[255 * (k < n) for k in range(8)] for n in range(9)], np.uint8).view(np.int64).ravel()
+_MASKS: Array = (
+    np.array([[255 * (k < n) for k in range(8)] for n in range(9)], np.uint8).view(np.int64).ravel()
+)
 
 
 def rows_of(items: Sequence[bytes]) -> Rows:

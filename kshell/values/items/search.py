@@ -300,11 +300,17 @@ def _find_one(x: List, y: Value) -> int:
 def _find_items(x: Value, y: Value) -> Array:
     if len(x) * len(y) <= 64:
         keys = [key_of(i) for i in x.items]
-        return np.array([keys.index(k) if k in keys else len(keys) for k in map(key_of, seq_items(y))], np.int64)
+        return np.array(
+            [keys.index(k) if k in keys else len(keys) for k in map(key_of, seq_items(y))], np.int64
+        )
     same = x.__class__ is Nd and y.__class__ is Nd and x.t == y.t and x.a.shape[1:] == y.a.shape[1:]
     a, b = (string_rows(x), string_rows(y)) if not same else (None, None)
-    rows: Iterable[Hashable] = a.items() if a and b else _item_keys(x) if same else map(key_of, x.items)
-    wanted: Iterable[Hashable] = b.items() if a and b else _item_keys(y) if same else map(key_of, seq_items(y))
+    rows: Iterable[Hashable] = (
+        a.items() if a and b else _item_keys(x) if same else map(key_of, x.items)
+    )
+    wanted: Iterable[Hashable] = (
+        b.items() if a and b else _item_keys(y) if same else map(key_of, seq_items(y))
+    )
     known: dict[Hashable, int] = {}
     for i, k in enumerate(rows):
         known.setdefault(k, i)
@@ -319,7 +325,11 @@ def _find_in_vec(x: Vec, y: Value) -> Any:
             if T.ENUM in (qtype, x.t):
                 return find(unenum(x), unenum(y))
             if qtype in WHOLE and x.t in WHOLE:
-                return int(find_keys(widened(x.a, x.t), widened(np.array([raw(y)], T.DTYPE[qtype]), qtype))[0])
+                return int(
+                    find_keys(
+                        widened(x.a, x.t), widened(np.array([raw(y)], T.DTYPE[qtype]), qtype)
+                    )[0]
+                )
             raise QError("type")
         if qtype in T.FLOATS:
             v = raw(y)
@@ -365,7 +375,9 @@ def _find_in_table(x: Table, y: Value) -> Any:
     items = seq_items(y)
     if all(is_atom(i) for i in items):
         return find_row(x, items)
-    cols = [i if is_list(i) else collapse([i] * max(map(len, filter(is_list, items)))) for i in items]
+    cols = [
+        i if is_list(i) else collapse([i] * max(map(len, filter(is_list, items)))) for i in items
+    ]
     return find_keys(*joint_columns(x.cols, cols))
 
 
@@ -460,7 +472,7 @@ def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
         if both[0].t != both[1].t:
             raise QError("type")
         keys = sort_keys(Vec(both[0].t, np.concatenate([both[0].a, both[1].a])))
-        return keys[:len(x)], keys[len(x):]
+        return keys[: len(x)], keys[len(x) :]
     return sort_keys(x), sort_keys(y)
 
 
@@ -516,5 +528,3 @@ def _ordered_dense(keys: Array) -> tuple[Array, int]:
     out = np.zeros(len(keys), np.int64)
     out[order[1:]] = np.cumsum(tops[1:] != tops[:-1])
     return out, int(out.max()) + 1
-
-

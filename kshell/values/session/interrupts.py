@@ -34,9 +34,13 @@ FORGOTTEN: list[int] = []  # one that came when there was nothing to stop any mo
 LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to end
 _OPEN, _WHOLE, _BRIEF = range(3)
 # what a function is for an interrupt, by its code; the innermost function that is here, or of q, decides
-_KINDS = {id(f.__code__): _BRIEF for f in (  # what is raised in the last three, which Python calls itself, is lost
-    _bootstrap._find_and_load, _bootstrap._find_and_load_unlocked,  # type: ignore[attr-defined]
-    WeakSet()._remove, WeakKeyDictionary()._remove, WeakValueDictionary()._remove)}  # type: ignore[attr-defined]
+_BRIEF_FUNCTIONS: tuple[Any, ...] = (
+    getattr(_bootstrap, "_find_and_load"),  # noqa: B009
+    getattr(_bootstrap, "_find_and_load_unlocked"),  # noqa: B009
+    # Python itself calls these three, so that what is raised in them is lost
+    *(getattr(kind(), "_remove") for kind in (WeakSet, WeakKeyDictionary, WeakValueDictionary)),  # noqa: B009
+)
+_KINDS = {id(function.__code__): _BRIEF for function in _BRIEF_FUNCTIONS}
 _MAIN = threading.main_thread().ident
 _AGAIN = 0.002  # seconds until an interrupt that came in a brief function comes again
 _COMING: set[int] = set()  # the signals that are to come again
@@ -280,8 +284,9 @@ def _around(fn: F, work: Callable[..., Any], note: str) -> F:
         return _after(note, out) if PENDING else out
 
     code = fn.__code__
-    run.__code__ = run.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno,
-                                        co_name=code.co_name)
+    run.__code__ = run.__code__.replace(
+        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_name=code.co_name
+    )
     run.__doc__, run.__name__, run.__wrapped__ = fn.__doc__, fn.__name__, fn  # type: ignore[attr-defined]
     run.__module__ = fn.__module__
     whole(run.__code__)

@@ -60,7 +60,9 @@ def _trim_top() -> None:
         libc = ctypes.CDLL("libc.so.6")
         libc.malloc.restype = ctypes.c_void_p
         libc.mallopt(-1, 0)  # M_TRIM_THRESHOLD
-        libc.free(ctypes.c_void_p(libc.malloc(100_000)))  # large enough for the allocator to look at the end
+        libc.free(
+            ctypes.c_void_p(libc.malloc(100_000))
+        )  # large enough for the allocator to look at the end
 
 
 _KEEPS = [False]  # does the allocator keep what is freed?
@@ -162,7 +164,11 @@ def limit(asked: int = 0) -> None:
 
 def _with_reserve(most: int, hard: int) -> tuple[int, int]:
     """The memory limits of q code and of the session: with the reserve, unless the system gives no more."""
-    return (most, most + _RESERVE) if hard < 0 or most + _RESERVE <= hard else (min(most, hard - _RESERVE), hard)
+    return (
+        (most, most + _RESERVE)
+        if hard < 0 or most + _RESERVE <= hard
+        else (min(most, hard - _RESERVE), hard)
+    )
 
 
 def relieve() -> str:
@@ -172,7 +178,9 @@ def relieve() -> str:
     _SHORT[0] = True
     for one in _LIMITS:
         one.set(one.most)
-    left, one = min(((one.base - status(one.field), one) for one in _LIMITS), key=lambda pair: pair[0])
+    left, one = min(
+        ((one.base - status(one.field), one) for one in _LIMITS), key=lambda pair: pair[0]
+    )
     return f"of {megabytes(one.base)} that the process may use {megabytes(left)} are left"
 
 

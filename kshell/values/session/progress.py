@@ -36,7 +36,9 @@ class Line:
         self._session = session
         self.due = self._plain = _NEVER
         self.shown, self.fresh = False, True
-        self.counts: dict[str, tuple[int, float]] = {}  # of tallies: how many, and when the first was
+        self.counts: dict[
+            str, tuple[int, float]
+        ] = {}  # of tallies: how many, and when the first was
 
     def begin(self) -> None:
         """A line of q begins, or the next statement of a script."""
@@ -68,7 +70,7 @@ class Line:
             self.due = now + EVERY
             if self.fresh:
                 self.shown = True
-                self._put(f"\r{text[:_columns(self._session.errors) - 1]}\x1b[K")
+                self._put(f"\r{text[: _columns(self._session.errors) - 1]}\x1b[K")
         elif now < self._plain:
             self.due = self._plain
         else:
@@ -137,14 +139,18 @@ class Task:
     def tell(self, done: int, metrics: Metrics | None = None) -> None:
         """So much of it is done. Loops that do little at a time look at `line.due` themselves."""
         if clock() >= self.line.due:
-            self.line.draw(_text(self.what, done, self.total, self.unit, clock() - self._start, metrics))
+            self.line.draw(
+                _text(self.what, done, self.total, self.unit, clock() - self._start, metrics)
+            )
 
     def stopped(self, done: int) -> str:
         """The note of an interrupt when so much of it is done."""
         return f"{self.what}: {done:,} of {self.total:,} {self.unit} done"
 
 
-def _text(what: str, done: int, total: int | None, unit: str, seconds: float, metrics: Metrics | None) -> str:
+def _text(
+    what: str, done: int, total: int | None, unit: str, seconds: float, metrics: Metrics | None
+) -> str:
     """`run 3: 340/938 batches  36%  1,204/s  0:04 left  loss 0.3127`; without a total, the time that has passed."""
     scale = _MEGA if unit == "B" else 1
     rate = done / seconds if seconds > 0 else 0.0

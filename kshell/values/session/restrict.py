@@ -118,13 +118,49 @@ def wall() -> Iterator[None]:
 # ------------------------------------------------------------------ what Python is about to do
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_CHANGES = frozenset((
-    "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
-    "os.utime", "os.putenv", "os.unsetenv", "os.chdir", "os.fchdir", "os.setxattr", "os.removexattr", "os.lockf",
-    "os.kill", "os.killpg", "tempfile.mkstemp", "tempfile.mkdtemp", "resource.setrlimit", "signal.pthread_kill"))
-_RUNS = frozenset((
-    "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn",
-    "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg"))
+_CHANGES = frozenset(
+    (
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "os.mkdir",
+        "os.link",
+        "os.symlink",
+        "os.truncate",
+        "os.chmod",
+        "os.chown",
+        "os.utime",
+        "os.putenv",
+        "os.unsetenv",
+        "os.chdir",
+        "os.fchdir",
+        "os.setxattr",
+        "os.removexattr",
+        "os.lockf",
+        "os.kill",
+        "os.killpg",
+        "tempfile.mkstemp",
+        "tempfile.mkdtemp",
+        "resource.setrlimit",
+        "signal.pthread_kill",
+    )
+)
+_RUNS = frozenset(
+    (
+        "subprocess.Popen",
+        "os.system",
+        "os.exec",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.fork",
+        "os.forkpty",
+        "pty.spawn",
+        "socket.connect",
+        "socket.bind",
+        "socket.sendto",
+        "socket.sendmsg",
+    )
+)
 _READS = frozenset(("os.listdir", "os.scandir"))
 _SEEN = frozenset((*_CHANGES, *_RUNS, *_READS, "open"))
 _SYSTEM = ("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime")
@@ -149,15 +185,30 @@ def _about(event: str, args: tuple[Any, ...]) -> None:
     if not isinstance(path, str | bytes | os.PathLike):
         return  # a file that is open already
     name = os.fsdecode(path)
-    if event == "open" and len(args) > 2 and isinstance(args[2], int) and args[2] & _WRITES and name != os.devnull:
+    if (
+        event == "open"
+        and len(args) > 2
+        and isinstance(args[2], int)
+        and args[2] & _WRITES
+        and name != os.devnull
+    ):
         raise Agreed(f"noupdate: {name}")
-    if not (name.startswith(_SYSTEM) or any(_inside(name, library) for library in (os.getcwd(), *_LIBRARIES))):
+    if not (
+        name.startswith(_SYSTEM)
+        or any(_inside(name, library) for library in (os.getcwd(), *_LIBRARIES))
+    ):
         raise Agreed(f"access: {name}")
 
 
 # the folders of Python's and kshell's own files
-_LIBRARIES = tuple({sys.prefix, sys.base_prefix + "/lib", os.path.dirname(os.__file__),
-                    os.path.dirname(registry.__file__)})
+_LIBRARIES = tuple(
+    {
+        sys.prefix,
+        sys.base_prefix + "/lib",
+        os.path.dirname(os.__file__),
+        os.path.dirname(registry.__file__),
+    }
+)
 
 
 def _importing() -> bool:

@@ -19,7 +19,20 @@ from kshell.lang.verbs import apply_, arith, compare, lists, search, sets, sort,
 from kshell.registry import find
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, floats, longs, regular, string, table, vec
-from kshell.values.base.core import NIL, NULL_J, Dict, List, Nd, Value, Vec, char, flat_list, long, sym, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Dict,
+    List,
+    Nd,
+    Value,
+    Vec,
+    char,
+    flat_list,
+    long,
+    sym,
+    sym_vec,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.base.match import match
 from kshell.values.change.amend import amend, assign_at, assign_in_place
