@@ -59,12 +59,15 @@ def from_q(x: Value) -> Any:
         return adopt.object_of(x)  # type: ignore[arg-type]
     if cls is Foreign:
         return x.obj
-    if isinstance(x, QFunction):
-        if isinstance(x, Prim) and x.python is not None:
-            return x.python
-        session: Any = running()
-        return Function(x, session.apply, session.show(x))
-    return None
+    return _function(x) if isinstance(x, QFunction) else None
+
+
+def _function(x: QFunction) -> Any:
+    """A q function as one that Python calls; one that came from Python is that again."""
+    if isinstance(x, Prim) and x.python is not None:
+        return x.python
+    session: Any = running()
+    return Function(x, session.apply, session.show(x))
 
 
 def _atom(x: Atom) -> Any:

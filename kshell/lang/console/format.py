@@ -164,32 +164,41 @@ def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
         return None
     out = np.empty((len(a), {T.D: 10, T.T: 12, T.P: 29}[t]), np.uint8)
     if day is not None:
-        date = day.astype(np.int64).astype("M8[D]") + np.timedelta64(10957, "D")
-        month = date.astype("M8[M]")
-        months = month.astype(np.int64)
-        for at, width, value in (
-            (0, 4, months // 12 + 1970),
-            (5, 2, months % 12 + 1),
-            (8, 2, (date - month).astype(np.int64) + 1),
-        ):
-            _digits(out, at, width, value)
-        out[:, 4] = out[:, 7] = 46
+        _put_dates(out, day)
     if rest is not None:
-        at, places = (11, 9) if t == T.P else (0, 3)
-        second, part = np.divmod(rest.astype(np.int64), 10**places)
-        minute = second // 60
-        for start, width, value in (
-            (at, 2, minute // 60),
-            (at + 3, 2, minute % 60),
-            (at + 6, 2, second % 60),
-            (at + 9, places, part),
-        ):
-            _digits(out, start, width, value)
-        out[:, at + 2] = out[:, at + 5] = 58
-        out[:, at + 8] = 46
+        _put_times(out, rest, *((11, 9) if t == T.P else (0, 3)))
         if t == T.P:
             out[:, 10] = 68
     return out
+
+
+def _put_dates(out: np.ndarray, day: np.ndarray) -> None:
+    """Write days since 2000 into rows of characters, as 2000.01.01."""
+    date = day.astype(np.int64).astype("M8[D]") + np.timedelta64(10957, "D")
+    month = date.astype("M8[M]")
+    months = month.astype(np.int64)
+    for at, width, value in (
+        (0, 4, months // 12 + 1970),
+        (5, 2, months % 12 + 1),
+        (8, 2, (date - month).astype(np.int64) + 1),
+    ):
+        _digits(out, at, width, value)
+    out[:, 4] = out[:, 7] = 46
+
+
+def _put_times(out: np.ndarray, rest: np.ndarray, at: int, places: int) -> None:
+    """Write times of day into rows of characters from a column on, as 00:00:00.000, with so many places."""
+    second, part = np.divmod(rest.astype(np.int64), 10**places)
+    minute = second // 60
+    for start, width, value in (
+        (at, 2, minute // 60),
+        (at + 3, 2, minute % 60),
+        (at + 6, 2, second % 60),
+        (at + 9, places, part),
+    ):
+        _digits(out, start, width, value)
+    out[:, at + 2] = out[:, at + 5] = 58
+    out[:, at + 8] = 46
 
 
 def _digits(out: np.ndarray, at: int, width: int, value: np.ndarray) -> None:

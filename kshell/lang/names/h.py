@@ -282,90 +282,87 @@ def escape(s: bytes, keep: str) -> str:
     return "".join(chr(b) if chr(b) in keep else f"%{b:02x}" for b in s)
 
 
+# the names that make one string of one argument: what each computes, its text, and an example with its output
+_STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
+    ("hc", lambda x: text_of(x).replace("<", "&lt;"), "Text with < escaped.", '"<a>"', '"&lt;a>"'),
+    (
+        "xs",
+        lambda x: xml(text_of(x)),
+        "Text with what XML reserves escaped.",
+        '"a & b"',
+        '"a &amp; b"',
+    ),
+    ("hr", lambda x: "-" * len(x), "As many dashes as a text is long.", '"abc"', '"---"'),
+    (
+        "nbr",
+        lambda x: element("nobr", text_of(x)),
+        "Text that is not to be broken.",
+        '"a b"',
+        '"<nobr>a b</nobr>"',
+    ),
+    (
+        "code",
+        lambda x: code_of(text_of(x)),
+        "Text with each second part between tabs as code.",
+        '"ab"',
+        '"ab"',
+    ),
+    (
+        "pre",
+        lambda x: element("pre", rows_text(x)),
+        "Lines as preformatted text.",
+        '("a";"b")',
+        '"<pre>a\\nb\\n</pre>"',
+    ),
+    (
+        "xmp",
+        lambda x: element("xmp", rows_text(x)),
+        "Lines as an example.",
+        '("a";"b")',
+        '"<xmp>a\\nb\\n</xmp>"',
+    ),
+    ("text", paragraphs, "Strings as paragraphs.", 'enlist"ab"', '"<p>ab</p>\\n"'),
+    (
+        "html",
+        lambda x: page(text_of(x)),
+        "A page of HTML with a body.",
+        '"hello"',
+        '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..',
+    ),
+    (
+        "http",
+        lambda x: links(text_of(x)),
+        "Text with its addresses as links.",
+        '"plain"',
+        '"plain"',
+    ),
+    (
+        "hu",
+        lambda x: escape(data_of(x), SAFE),
+        "Text with what a URI reserves escaped.",
+        '"a b"',
+        '"a%20b"',
+    ),
+    (
+        "uh",
+        lambda x: unquote(text_of(x), errors="surrogateescape"),
+        "Text of a URI with escapes resolved.",
+        '"a%20b"',
+        '"a b"',
+    ),
+    (
+        "iso8601",
+        lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
+        "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.",
+        "100",
+        '"2000-01-01T00:00:00.000000100"',
+    ),
+]
+
+
 def _strings() -> None:
-    """The names that make one string of one argument."""
-    table: list[tuple[str, Callable[[Value], str], str, str, str]] = [
-        (
-            "hc",
-            lambda x: text_of(x).replace("<", "&lt;"),
-            "Text with < escaped.",
-            '"<a>"',
-            '"&lt;a>"',
-        ),
-        (
-            "xs",
-            lambda x: xml(text_of(x)),
-            "Text with what XML reserves escaped.",
-            '"a & b"',
-            '"a &amp; b"',
-        ),
-        ("hr", lambda x: "-" * len(x), "As many dashes as a text is long.", '"abc"', '"---"'),
-        (
-            "nbr",
-            lambda x: element("nobr", text_of(x)),
-            "Text that is not to be broken.",
-            '"a b"',
-            '"<nobr>a b</nobr>"',
-        ),
-        (
-            "code",
-            lambda x: code_of(text_of(x)),
-            "Text with each second part between tabs as code.",
-            '"ab"',
-            '"ab"',
-        ),
-        (
-            "pre",
-            lambda x: element("pre", rows_text(x)),
-            "Lines as preformatted text.",
-            '("a";"b")',
-            '"<pre>a\\nb\\n</pre>"',
-        ),
-        (
-            "xmp",
-            lambda x: element("xmp", rows_text(x)),
-            "Lines as an example.",
-            '("a";"b")',
-            '"<xmp>a\\nb\\n</xmp>"',
-        ),
-        ("text", paragraphs, "Strings as paragraphs.", 'enlist"ab"', '"<p>ab</p>\\n"'),
-        (
-            "html",
-            lambda x: page(text_of(x)),
-            "A page of HTML with a body.",
-            '"hello"',
-            '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..',
-        ),
-        (
-            "http",
-            lambda x: links(text_of(x)),
-            "Text with its addresses as links.",
-            '"plain"',
-            '"plain"',
-        ),
-        (
-            "hu",
-            lambda x: escape(data_of(x), SAFE),
-            "Text with what a URI reserves escaped.",
-            '"a b"',
-            '"a%20b"',
-        ),
-        (
-            "uh",
-            lambda x: unquote(text_of(x), errors="surrogateescape"),
-            "Text of a URI with escapes resolved.",
-            '"a%20b"',
-            '"a b"',
-        ),
-        (
-            "iso8601",
-            lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
-            "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.",
-            "100",
-            '"2000-01-01T00:00:00.000000100"',
-        ),
-    ]
-    for short, make, doc, example, out in table:
+    """Register the names that make one string of one argument."""
+    for short, make, doc, example, out in _STRINGS:
         full = f".h.{short}"
         text = f"{doc}\n\nq){full} {example}\n{out}\n"
 

@@ -215,21 +215,7 @@ def ht(x: Value) -> Value:
     """
     if x.__class__ is not Sym:
         raise QError("type")
-    read = files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt")))
-    out: list[str] = []
-    headings: list[str] = []
-    for kind, found in groupby((raw.decode("utf-8", "surrogateescape") for raw in read), _kind):
-        lines = list(found)
-        if kind == ".":
-            for line in lines:
-                headings.append(line[1:].strip())
-                out.append(element("h3", element("a", headings[-1], f" name={len(headings)}")))
-        elif kind == "\t":
-            out += [element("p", code_of(line)) for line in lines]
-        elif kind == " ":
-            out.append(element("xmp", "\n".join(_columns(lines))))
-        else:
-            out += [element("p", links(code_of(line))) for line in lines if line]
+    out, headings = _content(files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt"))))
     list_ = [
         element("p", element("a", heading, f" target=v href={x.s}.htm#{i}"))
         for i, heading in enumerate(headings, 1)
@@ -246,6 +232,25 @@ def ht(x: Value) -> Value:
         ]
     )
     return sym(f":{x.s}.htm")
+
+
+def _content(read: list[bytes]) -> tuple[list[str], list[str]]:
+    """The elements of a page, made of the lines of its text, and its headings."""
+    out: list[str] = []
+    headings: list[str] = []
+    for kind, found in groupby((raw.decode("utf-8", "surrogateescape") for raw in read), _kind):
+        lines = list(found)
+        if kind == ".":
+            for line in lines:
+                headings.append(line[1:].strip())
+                out.append(element("h3", element("a", headings[-1], f" name={len(headings)}")))
+        elif kind == "\t":
+            out += [element("p", code_of(line)) for line in lines]
+        elif kind == " ":
+            out.append(element("xmp", "\n".join(_columns(lines))))
+        else:
+            out += [element("p", links(code_of(line))) for line in lines if line]
+    return out, headings
 
 
 def _kind(line: str) -> str:

@@ -165,6 +165,15 @@ class Suspension:
         return value
 
 
+def _add_outer(levels: list[Level], error: QError, outer: Suspension) -> None:
+    """Add the levels that are still to be gone on with in the suspension that was resumed."""
+    further, steps = outer.coming
+    if levels:
+        levels[-1].after += steps
+    levels += further
+    error.frames += [level.frame for level in further]
+
+
 def suspension(
     error: QError, tb: TracebackType | None, names: Names, outer: Suspension | None = None
 ) -> list[Suspension]:
@@ -188,11 +197,7 @@ def suspension(
         tb,
     )
     if outer is not None:
-        further, steps = outer.coming
-        if levels:
-            levels[-1].after += steps
-        levels += further
-        error.frames += [level.frame for level in further]
+        _add_outer(levels, error, outer)
     if all(level.top for level in levels):
         return []
     return [

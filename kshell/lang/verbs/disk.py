@@ -132,6 +132,24 @@ def locked(path: str) -> Iterator[None]:
 # ------------------------------------------------------------------ amended in place
 
 
+def _amend_columns(
+    where: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
+) -> None:
+    """Amend columns of a splayed table, all or none; the path begins with their names."""
+    names = tables.names_of(path[0])
+    each = [y] * len(names)
+    if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # an item for each column
+        each = seq_items(y)
+        if len(each) != len(names):
+            raise QError("length")
+    kdb.write_all(
+        [
+            _amended_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
+            for name, item in zip(names, each, strict=True)
+        ]
+    )
+
+
 def amend_path(
     x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
 ) -> None:
@@ -148,18 +166,7 @@ def amend_path(
     if appends and folder and y.__class__ is Table and _appended(where, y):
         return
     if folder and named:
-        names = tables.names_of(path[0])
-        each = [y] * len(names)
-        if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # an item for each column
-            each = seq_items(y)
-            if len(each) != len(names):
-                raise QError("length")
-        kdb.write_all(
-            [
-                _amended_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
-                for name, item in zip(names, each, strict=True)
-            ]
-        )
+        _amend_columns(where, path, f, y, amend)
         return
     if (
         appends

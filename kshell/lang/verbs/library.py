@@ -40,15 +40,8 @@ def dynamic_load(x: Value, y: Value) -> Value:
     """
     if x.__class__ is not Sym:
         raise QError("type")
-    pair = seq_items(y) if y.__class__ in (List, Vec) else []
-    if len(pair) != 2:
-        raise QError("type" if not pair else "length")
-    if pair[0].__class__ is not Sym or atom_t(pair[1]) not in (T.H, T.I, T.J):
-        raise QError("type")
-    rank = raw(pair[1])
-    if not 1 <= rank <= 8:
-        raise QError("rank")
-    path, name = text_of(x).removeprefix(":"), text_of(pair[0])
+    name, rank = _wanted(y)
+    path = text_of(x).removeprefix(":")
     known = _functions(os.path.basename(path).removesuffix(".so"))
     if not known:
         if os.path.exists(path) or os.path.exists(path + ".so"):
@@ -63,6 +56,19 @@ def dynamic_load(x: Value, y: Value) -> Value:
     if rank not in known[name].fns:
         raise QError("rank")
     return known[name]
+
+
+def _wanted(y: Value) -> tuple[str, int]:
+    """The name of a function and how many arguments it takes, from such a pair."""
+    pair = seq_items(y) if y.__class__ in (List, Vec) else []
+    if len(pair) != 2:
+        raise QError("type" if not pair else "length")
+    if pair[0].__class__ is not Sym or atom_t(pair[1]) not in (T.H, T.I, T.J):
+        raise QError("type")
+    rank: int = raw(pair[1])
+    if not 1 <= rank <= 8:
+        raise QError("rank")
+    return text_of(pair[0]), rank
 
 
 def _functions(library: str) -> dict[str, Prim]:

@@ -62,9 +62,7 @@ def take(x: Value, y: Value) -> Value:
             return set_attribute(x.s, y)
         return take(collapse([x]), y)
     if y.__class__ is Table:
-        if x.__class__ is not Vec or x.t != T.S:
-            raise QError("type")
-        return Table([item.s for item in x.items], [index1(y, item) for item in x.items])
+        return _take_columns(x, y)
     if y.__class__ is Dict:
         return _take_keys(x, y)
     if isinstance(x, List) and not len(x):
@@ -73,6 +71,13 @@ def take(x: Value, y: Value) -> Value:
     if shape is None:
         raise QError("type")
     return reshape(shape.tolist(), y)
+
+
+def _take_columns(names: Value, t: Table) -> Table:
+    """The columns of these names."""
+    if names.__class__ is not Vec or names.t != T.S:
+        raise QError("type")
+    return Table([item.s for item in names.items], [index1(t, item) for item in names.items])
 
 
 def _take_keys(x: Value, y: Dict) -> Dict:
@@ -228,15 +233,20 @@ def drop(x: Value, y: Value) -> Value:
     if y.__class__ is Dict and not (is_atom(x) and atom_t(x) in _INTS):
         return drop_keys(x if is_list(x) or x.__class__ is Table else collapse([x]), y)
     if y.__class__ is Table and x.__class__ is Vec and x.t == T.S:
-        gone = {item.s for item in x.items}
-        keep = [i for i, name in enumerate(y.names) if name not in gone]
-        return Table([y.names[i] for i in keep], [y.cols[i] for i in keep])
+        return _without_columns(x, y)
     if is_list(x):
         array = positions(x) if len(x) or x.__class__ is Vec else np.zeros(0, np.int64)
         if array is None:
             raise QError("type")
         return cut_list(array, y)
     return drop_n(int_of(x), y)
+
+
+def _without_columns(names: Vec, t: Table) -> Table:
+    """A table without the columns of these names."""
+    gone = {item.s for item in names.items}
+    keep = [i for i, name in enumerate(t.names) if name not in gone]
+    return Table([t.names[i] for i in keep], [t.cols[i] for i in keep])
 
 
 def drop_n(n: int, y: Value) -> Value:

@@ -289,12 +289,15 @@ def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(arrays)
 
 
-def _flats(items: list[Value]) -> Value | None:
-    """Lists of vectors that each stand in an array, one after the other."""
+def _lists(items: list[Value]) -> Value:
+    """Lists one after the other; those of vectors that each stand in an array as one such array."""
     flats = [item.flat for item in items]
     first = flats[0]
     if first is None or any([flat is None or flat.t != first.t for flat in flats]):
-        return None
+        out: list[Value] = []
+        for item in items:
+            out += item.items
+        return collapse(out)
     last = [int(flat.ends[-1]) for flat in flats]
     ends = np.concatenate([flat.ends for flat in flats])
     ends += np.repeat(np.cumsum([0, *last[:-1]]), list(map(len, items)))
@@ -310,16 +313,10 @@ def concat(items: list[Value]) -> Value:
     """Values joined one after another."""
     first = items[0]
     classes = set(map(type, items))
-    flat: list[Value] = []
     if len(classes) == 1:
         cls = first.__class__
         if cls is List:
-            whole = _flats(items)
-            if whole is not None:
-                return whole
-            for item in items:
-                flat += item.items
-            return collapse(flat)
+            return _lists(items)
         if cls is Vec:
             qtype, dom = first.t, first.dom
             if all([item.t == qtype and item.dom == dom for item in items]):
@@ -340,6 +337,12 @@ def concat(items: list[Value]) -> Value:
         for item in items[1:]:
             out = join(out, item)
         return as_list(out) if out.__class__ not in (Dict, Table) else out
+    return _of_any_kind(items)
+
+
+def _of_any_kind(items: list[Value]) -> Value:
+    """Lists and atoms joined one after another, item by item."""
+    flat: list[Value] = []
     for item in items:
         if item.__class__ is Vec or isinstance(item, List):
             flat += item.items
