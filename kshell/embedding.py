@@ -36,23 +36,17 @@ def embed(session: Session | FrameType | None = None, /, **values: Any) -> Sessi
     """
     s = session if isinstance(session, Session) else Session()
     notes: list[str] = []
-    frame = (
-        session
-        if isinstance(session, FrameType)
-        else sys._getframe(1)
-        if session is None and not values
-        else None
-    )
+    frame = session if isinstance(session, FrameType) else None
+    if session is None and not values:
+        frame = sys._getframe(1)
     if frame is not None:
         notes.append(_of_frame(s, taking.own_frame(frame) if frame is session else frame))
     elif session is not None and s is not session:
         notes.append(
             f"embed: expected a session, given {type(session).__name__}; variables go by name: embed(x=x)\n"
         )
-    notes += [
-        f"embed: {line}\n"
-        for line in taking.told(taking.put(s, values, True), "not taken as they are")
-    ]
+    unlike = taking.told(taking.put(s, values, True), "not taken as they are")
+    notes += [f"embed: {line}\n" for line in unlike]
     why = _no_prompt()
     _tell(s, "".join(notes))
     if not why:

@@ -110,13 +110,20 @@ class Shown:
 
 def load_ipython_extension(shell: Any) -> None:
     """Add `%q` and `%%q` to IPython; the session is its variable `q`, unless that is taken."""
-    from IPython.core.magic import Magics, line_cell_magic, magics_class
-    from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
-    from IPython.display import display
-
     session = Session()
     if hasattr(shell, "kernel"):  # standard input is the front end's
         session.input.ask = _asked
+    shell.register_magics(_magics(session, shell))
+    _LOADED[id(shell)] = _matcher(session)
+    shell.Completer.custom_matchers.append(_LOADED[id(shell)])
+    shell.user_ns.setdefault("q", session)
+
+
+def _magics(session: Session, shell: Any) -> Any:
+    """The magics of IPython whose lines and cells run in a session."""
+    from IPython.core.magic import Magics, line_cell_magic, magics_class
+    from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+    from IPython.display import display
 
     @magics_class
     class QMagics(Magics):
@@ -145,10 +152,7 @@ def load_ipython_extension(shell: Any) -> None:
                 variables[name] = _shown_as_q(session, lambda n=name: session[n])  # type: ignore[misc]
             return None
 
-    shell.register_magics(QMagics(shell))
-    _LOADED[id(shell)] = _matcher(session)
-    shell.Completer.custom_matchers.append(_LOADED[id(shell)])
-    shell.user_ns.setdefault("q", session)
+    return QMagics(shell)
 
 
 def _asked() -> bytes:

@@ -210,6 +210,13 @@ def arity_of(fn: Callable[..., Any]) -> int:
     return -1 if code.co_flags & _VARARGS else code.co_argcount - len(fn.__defaults__ or ())
 
 
+def _arities(fn: Callable[..., Any], given: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The numbers of arguments that a function is registered for: those given, or else its own."""
+    if given is None:
+        return (arity_of(fn),)
+    return (given,) if isinstance(given, int) else given
+
+
 def _register(
     kind: str, name: str, fn: Callable[..., Any], arities: Iterable[int], **fields: Any
 ) -> Entry:
@@ -258,21 +265,11 @@ def verb(
     """
 
     def register(fn: F) -> F:
-        arities = (
-            (arity_of(fn),) if arity is None else (arity,) if isinstance(arity, int) else arity
-        )
+        arities = _arities(fn, arity)
         does = "none" if effect is None and fn.__module__.startswith(_OWN) else effect
         run: Any = _asking(name, fn, arities) if handle else refusing(name, does, fn)
-        _register(
-            "verb",
-            name,
-            run,
-            arities,
-            forms=forms,
-            effect=does,
-            infix=(2 in arities) if infix is None else infix,
-            **fields,
-        )
+        between = 2 in arities if infix is None else infix
+        _register("verb", name, run, arities, forms=forms, effect=does, infix=between, **fields)
         return run
 
     return register

@@ -68,11 +68,8 @@ class Session(JobMixin, PromptMixin):
         self.names = Names(self._add_api)
         self.names.builtins.update(HELPERS)
         assignment_hook.connect(self.names)
-        self.names.builtins.update(
-            (entry.name, entry.fns[0]())
-            for entry in registry.entries("name")
-            if entry.name[0] != "."
-        )
+        known = registry.entries("name")
+        self.names.builtins.update((e.name, e.fns[0]()) for e in known if e.name[0] != ".")
         self.settings = Settings()
         self._rng = np.random.default_rng(abs(self.settings.S))
         self._readers_rng = np.random.default_rng([abs(self.settings.S), 1])
@@ -80,29 +77,30 @@ class Session(JobMixin, PromptMixin):
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
         self.log: Any = None  # where metrics go, if asked: kapi/train/logs.py
-        self.picture: Any = (
-            None  # shows a picture (its bytes, and text in its place), in a notebook
-        )
-        self.autosave: Any = (
-            None  # saves the session now and then, if asked: kapi/checkpoint/autosave.py
-        )
+        # shows a picture (its bytes, and text in its place), in a notebook
+        self.picture: Any = None
+        # saves the session now and then, if asked: kapi/checkpoint/autosave.py
+        self.autosave: Any = None
         self.pool: Any = None
-        self.last_error: QError | None = None
         self.files: dict[int, Any] = {}
         self.database: Any = None
+        self._handles: Any = None
+        # adds the prompt's notes to the text of a value
+        self.annotate: Callable[[str, Value], str] | None = None
+        self.together: Any = None  # the console of several processes, when lines are those of all
+        self._no_lines_yet()
+
+    def _no_lines_yet(self) -> None:
+        """How it is with the lines that run, before the first."""
+        self.last_error: QError | None = None
         self.scripts: list[str] = []  # those that are being loaded
         self.keeps_code = False  # is the code of scripts kept in the user's cache folder?
         self._kept: code_cache.Kept | None = None  # that of the script that is being loaded
-        self._handles: Any = None
         self._runs = 0  # calls of `run` that have not returned
         self._stopped = -9.0  # when the last interrupt came
         self.read_only = False  # are lines evaluated as reval does?
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # subjects of warnings already given
-        self.annotate: Callable[[str, Value], str] | None = (
-            None  # adds the prompt's notes to the text of a value
-        )
-        self.together: Any = None  # the console of several processes, when lines are those of all
         self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the last one on top
         self._going_on: debugger.Suspension | None = None  # that which is gone on with
 
@@ -319,23 +317,14 @@ class Session(JobMixin, PromptMixin):
     def _guarded(self, work: Callable[..., Value], *args: Any) -> Value:
         outer = not self._runs
         if outer:
-            self.progress.begin()
-            if self.autosave is not None:
-                self.autosave.begin()
-        before, stepwise.DEBUGGED[0] = (
-            stepwise.DEBUGGED[0],
-            self.interactive and bool(self.settings.debug),
-        )
-        error: QError | None = None
-        tb: Any = None
+            self._begin()
+        before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self._debugs()
         token: Any = None
-        missing = ""
         self._runs += 1  # from here on an interrupt waits
         try:
             token = context.enter(self)
             if outer:
-                interrupts.forget()
-                interrupts.EDITED[0] = ""
+                interrupts.begin()
             memory.recover()
             with np.errstate(all="ignore"):  # q's arithmetic gives infinities and nulls
                 value = interrupts.stoppable(work, *args)
@@ -345,39 +334,47 @@ class Session(JobMixin, PromptMixin):
         except QExit:
             raise
         except BaseException as e:
-            if isinstance(
-                e, KeyboardInterrupt
-            ):  # one that came again when the last statement was over
-                interrupts.said(e, interrupts.EDITED[0])
-            error, tb, value = as_qerror(e), e.__traceback__, None
-            missing = error.text if isinstance(e, NameError) else ""
+            error, missing = _error_of(e)
+            tb, value = e.__traceback__, None
         finally:
             stepwise.DEBUGGED[0] = before
             if token is not None:
                 context.leave(token)
             self._runs -= 1
             if outer:
-                self.progress.end()
-                if self.autosave is not None:
-                    self.autosave.end()
-                interrupts.forget()
-        with_frames(error, tb, missing)
-        if outer:
-            error.hint = hints.hint_of(
-                error, tb, self.names, bool(self._handles is not None and self._handles.live)
-            )
-        if (
-            self.interactive
-            and self.settings.debug
-            and not self._runs
-            and error.text not in debugger.NEVER
-        ):
-            self.suspended += debugger.suspension(error, tb, self.names, self._going_on)
-        error.__traceback__ = error.__context__ = error.__cause__ = tb = (
-            None  # the frames hold torch objects
-        )
+                self._end()
+        self._explain(error, tb, missing)
+        # the frames hold torch objects
+        error.__traceback__ = error.__context__ = error.__cause__ = tb = None
         self.last_error = error
         raise error
+
+    def _debugs(self) -> bool:
+        """Does an error suspend what it comes through?"""
+        return self.interactive and bool(self.settings.debug)
+
+    def _begin(self) -> None:
+        """The outermost work begins."""
+        self.progress.begin()
+        if self.autosave is not None:
+            self.autosave.begin()
+
+    def _end(self) -> None:
+        """The outermost work is over."""
+        self.progress.end()
+        if self.autosave is not None:
+            self.autosave.end()
+        interrupts.forget()
+
+    def _explain(self, error: QError, tb: Any, missing: str) -> None:
+        """Give an error the frames it came through and, outermost, a hint; at the prompt the work may be suspended."""
+        with_frames(error, tb, missing)
+        if self._runs:
+            return
+        live = bool(self._handles is not None and self._handles.live)
+        error.hint = hints.hint_of(error, tb, self.names, live)
+        if self._debugs() and error.text not in debugger.NEVER:
+            self.suspended += debugger.suspension(error, tb, self.names, self._going_on)
 
     def _run(self, text: str, file: str, line: int, show: bool, scripted: bool = False) -> Value:
         """Parse, compile and run. In a script only what system commands give is shown."""
@@ -528,6 +525,14 @@ class Session(JobMixin, PromptMixin):
     def _go_on_level(self, at: dict[str, Any], value: Value) -> Value:
         value = self._shown(at["node"], value, at["show"], False)
         return self._run_level(at["level"], at["nodes"], at["source"], at["show"], value)
+
+
+def _error_of(e: BaseException) -> tuple[QError, str]:
+    """An exception as an error of q, and the name that has no value, if it is that."""
+    if isinstance(e, KeyboardInterrupt):  # one that came again when the last statement was over
+        interrupts.said(e, interrupts.EDITED[0])
+    error = as_qerror(e)
+    return error, error.text if isinstance(e, NameError) else ""
 
 
 def _carried_out(node: Any, source: Source) -> str:

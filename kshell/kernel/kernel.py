@@ -56,37 +56,35 @@ class QKernel(Kernel):
         if store_history and not silent:
             self.cells.append(code)
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "set_parent"):
-                stream.set_parent(
-                    self.get_parent()
-                )  # the cell under which a front end shows the output
+            if hasattr(stream, "set_parent"):  # the cell under which a front end shows the output
+                stream.set_parent(self.get_parent())
         main = threading.current_thread() is threading.main_thread()
         before = signal.signal(signal.SIGINT, self.session_q.interrupt) if main else None
         try:
-            notebook.run(
-                self.session_q, code, lambda data, last: None if silent else self._show(data, last)
-            )
-            values = self._expressions(user_expressions or {})
-            reply: Reply = {"status": "ok", "payload": [], "user_expressions": values}
-        except QError as e:
-            reply = self._failed(e)
-            if not silent:
-                self.send_response(
-                    self.iopub_socket,
-                    "error",
-                    {k: reply[k] for k in ("ename", "evalue", "traceback")},
-                )
-        except QExit:
-            reply = {
-                "status": "ok",
-                "payload": [{"source": "ask_exit", "keepkernel": False}],
-                "user_expressions": {},
-            }
+            reply = self._run_cell(code, silent, user_expressions or {})
         finally:
             if main:
                 signal.signal(signal.SIGINT, before)
             sys.stdout.flush()
         return reply | {"execution_count": self.execution_count}
+
+    def _run_cell(self, code: str, silent: bool, user_expressions: Reply) -> Reply:
+        """Run the statements of a cell and show their values; the reply says how it ended."""
+        try:
+            notebook.run(
+                self.session_q, code, lambda data, last: None if silent else self._show(data, last)
+            )
+            values = self._expressions(user_expressions)
+            return {"status": "ok", "payload": [], "user_expressions": values}
+        except QError as e:
+            reply = self._failed(e)
+            if not silent:
+                shown = {k: reply[k] for k in ("ename", "evalue", "traceback")}
+                self.send_response(self.iopub_socket, "error", shown)
+            return reply
+        except QExit:
+            leave = {"source": "ask_exit", "keepkernel": False}
+            return {"status": "ok", "payload": [leave], "user_expressions": {}}
 
     def _ask(self) -> bytes:
         """A line that the front end asks for, when q reads standard input."""

@@ -13,6 +13,7 @@ from kshell.parse import tree as N
 from kshell.parse.literals import number, string, symbol
 
 NOUN, VERB, COLON, GLOBAL, AMEND, SIGNAL, BLOCK = range(7)
+_COLONS = (COLON, GLOBAL)
 
 
 class Group:
@@ -134,16 +135,9 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
     a verb, it is the list `train` instead, of functions from the innermost: what stands before makes a composition."""
     acc, train, i = tail(nodes, sorts)
     while i >= 0:
-        node, sort = nodes[i], sorts[i]
-        i -= 1
-        if (
-            sort == BLOCK
-            and i >= 0
-            and sorts[i] in (COLON, GLOBAL)
-            and (i == 0 or sorts[i - 1] != NOUN)
-        ):
+        node, sort, i = nodes[i], sorts[i], i - 1
+        if sort == BLOCK and i >= 0 and sorts[i] in _COLONS and (i == 0 or sorts[i - 1] != NOUN):
             node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`, `::[x]`
-            sort = BLOCK
             i -= 1
         infix = (
             i >= 0
@@ -151,14 +145,10 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
             and (sorts[i] in (NOUN, BLOCK) or (sort != VERB and nodes[i].__class__ is N.Name))
         )  # `cor:1`, which is 'assign
         if infix and sort == VERB:
-            left = nodes[i]
-            i -= 1
+            left, i = nodes[i], i - 1
             if train:
-                train.append(
-                    N.Apply(
-                        node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start
-                    )
-                )
+                right = N.Elided(node.end, node.end)
+                train.append(N.Apply(node, [left, right], left.start, node.end, node.start))
             else:
                 acc = N.Apply(node, [left, acc], left.start, acc.end, node.start)
         elif infix or sort == SIGNAL or (sort == COLON and i < 0):

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from kshell.parse.lex import left_open, string_end
 
+Span = tuple[int, int]  # the offsets where a text begins and ends
 
-def logical_lines(
-    text: str, comments: bool = False, typed: bool = False
-) -> Iterator[tuple[int, int]]:
+
+def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Iterator[Span]:
     """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one
     before; a lone `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole
     text. With `comments`, each line that is one counts as a statement. Of a `typed` text, not a script, all lines up to
@@ -29,11 +29,9 @@ def logical_lines(
             end = here + len(bare)
         elif skipping:
             skipping = bare != "\\"
-        elif not bare:
-            continue
         elif bare == "/":
             skipping = True
-        elif line[0] == "/" and not comments:
+        elif not bare or (line[0] == "/" and not comments):
             continue
         elif bare == "\\":
             break

@@ -293,15 +293,7 @@ def _numpy(x: Any) -> Value:
 def array(a: np.ndarray) -> Value:
     """The value of an array: an atom, a vector or a nested list; of a structured one a table. Masked items are null."""
     if a.dtype.names:
-        return _keyed(
-            {
-                name: column(
-                    np.ma.asarray(a)[name] if isinstance(a, np.ma.MaskedArray) else a[name], name
-                )
-                for name in a.dtype.names
-            },
-            (),
-        )
+        return _structured(a, a.dtype.names)
     kind = a.dtype.kind
     if kind == "U" and not a.size:
         return regular(T.S, np.empty(a.shape, np.int32))
@@ -326,6 +318,12 @@ def array(a: np.ndarray) -> Value:
     if out.ndim and not len(out):
         return empty(t) if out.ndim == 1 else List([])
     return regular(t, out)
+
+
+def _structured(a: np.ndarray, names: Sequence[str]) -> Value:
+    """The table of a structured array."""
+    fields = np.ma.asarray(a) if isinstance(a, np.ma.MaskedArray) else a
+    return _keyed({name: column(fields[name], name) for name in names}, ())
 
 
 def _gaps(t: int, a: np.ndarray, mask: np.ndarray) -> Value:

@@ -84,10 +84,7 @@ class Session(session.Session):
     def _interruptible(self, work: Callable[[], Any]) -> Any:
         """work(). If Ctrl-C is Python's own in the program, it waits there for what is to be finished, as at a prompt,
         and is a KeyboardInterrupt afterwards, with the lines of the report as its notes. None is lost."""
-        if (
-            threading.current_thread() is not threading.main_thread()
-            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-        ):
+        if not _stopped_by_python():
             return work()
         over, came, late = False, False, False
         stop: KeyboardInterrupt | None = None
@@ -186,6 +183,14 @@ class Session(session.Session):
             object.__delattr__(self, name)
         else:
             del self[name]
+
+
+def _stopped_by_python() -> bool:
+    """Is Ctrl-C Python's own here, a KeyboardInterrupt in the main thread?"""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def _within_kshell() -> bool:

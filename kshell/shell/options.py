@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kshell import __version__
@@ -102,15 +103,110 @@ _REFUSED = {
 MOST = 1024  # processes of one job
 
 
-def _seconds(words: list[str]) -> float:
-    """The number of seconds that comes next."""
+# What an option does: it gets the options so far, its word, and the words behind it, of which it takes some.
+Taker = Callable[[Options, str, list[str]], None]
+
+
+def _kept(opts: Options, *words: str) -> None:
+    """One of q's own options: after a script, or words of the user's, `.z.x` has it too."""
+    if opts.script or opts.args:
+        opts.args += words
+
+
+def _next(words: list[str], need: str) -> str:
+    """The word that comes next."""
+    if not words:
+        raise UsageError(need)
+    return words.pop(0)
+
+
+def _digits(words: list[str], least: int, most: int, need: str) -> str:
+    """The whole number that comes next, as it stands there."""
+    if not words or not words[0].isdecimal() or not least <= int(words[0]) <= most:
+        raise UsageError(need)
+    return words.pop(0)
+
+
+def _flag(name: str, value: bool = True) -> Taker:
+    """An option that stands alone and sets one of the fields."""
+
+    def take(opts: Options, word: str, words: list[str]) -> None:
+        setattr(opts, name, value)
+
+    return take
+
+
+def _expression(opts: Options, word: str, words: list[str]) -> None:
+    opts.exprs.append(_next(words, "-e needs an expression"))
+
+
+def _quiet(opts: Options, word: str, words: list[str]) -> None:
+    opts.quiet = True
+    _kept(opts, word)
+
+
+def _command(opts: Options, word: str, words: list[str]) -> None:
+    """An option that is a system command too."""
+    n = _COMMANDS[word]
+    if len(words) < n:
+        raise UsageError(f"{word} needs {n} number{'s' * (n > 1)}")
+    opts.commands.append(" ".join([word[1:], *words[:n]]))
+    _kept(opts, word, *words[:n])
+    del words[:n]
+
+
+def _memory(opts: Options, word: str, words: list[str]) -> None:
+    megabytes = _digits(words, 2, (1 << 40) - 1, "-w needs a number of megabytes")
+    opts.memory = int(megabytes)
+    _kept(opts, word, megabytes)
+
+
+def _resume(opts: Options, word: str, words: list[str]) -> None:
+    opts.resume = _next(words, "-resume needs a file")
+
+
+def _processes(opts: Options, word: str, words: list[str]) -> None:
+    need = f"-n needs a number of processes, 1 to {MOST}"
+    opts.processes = int(_digits(words, 1, MOST, need))
+
+
+def _timeout(opts: Options, word: str, words: list[str]) -> None:
+    """How many seconds a process waits for the others."""
     try:
         found = float(words.pop(0))
     except (IndexError, ValueError):
         found = 0.0
     if not 0 < found < 1e6:
         raise UsageError("--timeout needs a number of seconds")
-    return found
+    opts.timeout = found
+
+
+def _help(opts: Options, word: str, words: list[str]) -> None:
+    raise SystemExit(print(USAGE))
+
+
+def _version(opts: Options, word: str, words: list[str]) -> None:
+    raise SystemExit(print(f"kshell {__version__}"))
+
+
+_ANYWHERE: dict[str, Taker] = {
+    "-e": _expression,
+    "-q": _quiet,
+    "-i": _flag("stay"),
+    "-w": _memory,
+    **dict.fromkeys(_COMMANDS, _command),
+}
+_BEFORE_A_SCRIPT: dict[str, Taker] = {
+    "-resume": _resume,
+    "-n": _processes,
+    "-v": _flag("verbose"),
+    "--timeout": _timeout,
+    "--read-only": _flag("read_only"),
+    "--no-cache": _flag("cache", False),
+    "-h": _help,
+    "--help": _help,
+    "--version": _version,
+}
 
 
 def parse_args(argv: list[str]) -> Options:
@@ -119,57 +215,27 @@ def parse_args(argv: list[str]) -> Options:
     opts = Options()
     words = list(argv)
     while words:
-        w = words.pop(0)
-        if w == "-e":
-            if not words:
-                raise UsageError("-e needs an expression")
-            opts.exprs.append(words.pop(0))
-        elif w == "-q":
-            opts.quiet = True
-            opts.args += [w] if opts.script or opts.args else []
-        elif w == "-i":
-            opts.stay = True
-        elif w == "-resume" and not opts.script:
-            if not words:
-                raise UsageError("-resume needs a file")
-            opts.resume = words.pop(0)
-        elif w in _COMMANDS:
-            n = _COMMANDS[w]
-            if len(words) < n:
-                raise UsageError(f"{w} needs {n} number{'s' * (n > 1)}")
-            opts.commands.append(" ".join([w[1:], *words[:n]]))
-            opts.args += [w, *words[:n]] if opts.script or opts.args else []
-            del words[:n]
-        elif w == "-w":
-            if not words or not words[0].isdecimal() or not 1 < int(words[0]) < 1 << 40:
-                raise UsageError("-w needs a number of megabytes")
-            opts.memory = int(words[0])
-            opts.args += [w, words[0]] if opts.script or opts.args else []
-            del words[0]
-        elif w == "-n" and not opts.script:
-            if not words or not words[0].isdecimal() or not 1 <= int(words[0]) <= MOST:
-                raise UsageError(f"-n needs a number of processes, 1 to {MOST}")
-            opts.processes = int(words.pop(0))
-        elif w == "-v" and not opts.script:
-            opts.verbose = True
-        elif w == "--timeout" and not opts.script:
-            opts.timeout = _seconds(words)
-        elif w == "--read-only" and not opts.script:
-            opts.read_only = True
-        elif w == "--no-cache" and not opts.script:
-            opts.cache = False
-        elif w in ("-h", "--help") and not opts.script:
-            raise SystemExit(print(USAGE))
-        elif w == "--version" and not opts.script:
-            raise SystemExit(print(f"kshell {__version__}"))
-        elif w in _REFUSED and (not opts.script or (w == "-p" and words and words[0].isdecimal())):
-            raise UsageError(f"{w}: {_REFUSED[w]}")
-        elif w.startswith("--") and not opts.script and not opts.exprs and not opts.args:
-            raise UsageError(f"unknown option {w}")
-        elif w.startswith("-") and w != "-" and not opts.script and not opts.exprs:
-            opts.args.append(w)  # an option of the user's: what follows belongs to it
-        elif not opts.script and not opts.exprs and not opts.args:
-            opts.script = w
+        word = words.pop(0)
+        take = _ANYWHERE.get(word)
+        if take is None and not opts.script:
+            take = _BEFORE_A_SCRIPT.get(word)
+        if take is not None:
+            take(opts, word, words)
         else:
-            opts.args.append(w)
+            _other(opts, word, words)
     return opts
+
+
+def _other(opts: Options, word: str, words: list[str]) -> None:
+    """A word that is none of the options: the script, the user's, or not to be had."""
+    first = not opts.script and not opts.exprs
+    if word in _REFUSED and (not opts.script or (word == "-p" and words and words[0].isdecimal())):
+        raise UsageError(f"{word}: {_REFUSED[word]}")
+    if word.startswith("--") and first and not opts.args:
+        raise UsageError(f"unknown option {word}")
+    if word.startswith("-") and word != "-" and first:
+        opts.args.append(word)  # an option of the user's: what follows belongs to it
+    elif first and not opts.args:
+        opts.script = word
+    else:
+        opts.args.append(word)

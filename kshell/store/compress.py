@@ -26,15 +26,24 @@ METHODS = {1: "q IPC", 3: "snappy", 4: "lz4hc", 5: "zstd", 16: "AES encryption"}
 def compress(message: bytes) -> bytes:
     """A message with its body compressed: pairs of bytes seen before stand as a reference. If that is not shorter than
     half, the message as it was."""
-    end, out = len(message), bytearray(message[:8])
-    out += struct.pack("<i", end)
+    end = len(message)
+    out = bytearray(message[:8]) + struct.pack("<i", end)
+    if not _add_packed(out, message, end // 2 - 17):
+        return message
+    out[2] = 1
+    out[4:8] = struct.pack("<i", len(out))
+    return bytes(out)
+
+
+def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
+    """Add the body of a message, compressed; false as soon as that is longer than the limit."""
+    s, end = 8, len(message)
     last = [0] * 256  # where a pair with this hash was seen
-    s, limit = 8, end // 2 - 17
     later: tuple[int, int] | None = None
     while s < end:
         flags, count = 0, len(out)
         if count > limit:
-            return message
+            return False
         out.append(0)
         for bit in (1, 2, 4, 8, 16, 32, 64, 128):
             if s >= end:
@@ -58,9 +67,7 @@ def compress(message: bytes) -> bytes:
                     p, s = p + 1, s + 1
                 out += bytes((h, s - start))
         out[count] = flags
-    out[2] = 1
-    out[4:8] = struct.pack("<i", len(out))
-    return bytes(out)
+    return True
 
 
 def decompress(message: bytes) -> bytes:

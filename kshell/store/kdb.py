@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, BinaryIO, NamedTuple
 
@@ -399,45 +399,74 @@ def append(files: Sequence[tuple[str, Value]]) -> bool:
     when a file is replaced: appending is for rows that come by the thousand.
     """
     problem: OSError | None = None
-    path = ""
+    appending = _Appending(files)
+    try:
+        return unfinished.in_turn(os.path.dirname(files[0][0]) or ".", appending.work)
+    except OSError as e:
+        problem = e
+    raise refused(problem, appending.path)
 
-    def work(note: Any) -> bool:
-        nonlocal path
+
+class _Target(NamedTuple):
+    """A file that x is appended to, open; its first bytes; and the second file of a list."""
+
+    path: str
+    f: BinaryIO
+    first: bytes
+    second: BinaryIO | None
+    x: Value
+
+    def before(self) -> list[unfinished.Before]:
+        """The records by which its files are restored if appending to them fails."""
+        out = [_before(self.path, self.f, self.first)]
+        if self.second is not None:
+            out.append(_before(self.path + "#", self.second))
+        return out
+
+    def poured(self) -> tuple[BinaryIO, int, bytes]:
+        """Write the items; what is to be written last, as _poured."""
+        if self.second is None:
+            return _poured(self.f, self.first, self.x)
+        return _poured_items(self.f, self.first, self.second, self.x)
+
+
+class _Appending:
+    """Values on their way to the ends of files; `path` is the file that was opened last, to tell of in an error."""
+
+    def __init__(self, files: Sequence[tuple[str, Value]]) -> None:
+        self.files = files
+        self.path = ""
+
+    def work(self, note: Callable[[list[unfinished.Before]], None]) -> bool:
+        """Append to all files; false, and nothing is done, if one is none that this can be done to."""
         with ExitStack() as streams:
-
-            def opened(path: str) -> BinaryIO:
-                return streams.enter_context(open(path, "r+b", 0))
-
-            targets: list[tuple[Any, ...]] = []
-            for path, x in files:
-                f = opened(path)
-                first = f.read(PAGE)
-                if not _can_append(first, x):
+            targets: list[_Target] = []
+            for path, x in self.files:
+                self.path = path
+                target = _target(streams, path, x)
+                if target is None:
                     return False
-                targets.append((f, x, first, None if x.__class__ is Vec else opened(path + "#")))
-            note(
-                [
-                    b
-                    for (path, _), (f, _, first, g) in zip(files, targets, strict=True)
-                    for b in (
-                        _before(path, f, first),
-                        *([] if g is None else [_before(path + "#", g)]),
-                    )
-                ]
-            )
-            heads = [
-                _poured(f, first, x) if g is None else _poured_items(f, first, g, x)
-                for f, x, first, g in targets
-            ]
+                targets.append(target)
+            note([record for target in targets for record in target.before()])
+            heads = [target.poured() for target in targets]
             for f, at, head in heads:
                 _put(f, at, head)
         return True
 
-    try:
-        return unfinished.in_turn(os.path.dirname(files[0][0]) or ".", work)
-    except OSError as e:
-        problem = e
-    raise refused(problem, path)
+
+def _opened(streams: ExitStack, path: str) -> BinaryIO:
+    """A file that is there, to read and write; it is closed with the others."""
+    return streams.enter_context(open(path, "r+b", 0))
+
+
+def _target(streams: ExitStack, path: str, x: Value) -> _Target | None:
+    """The file that x is to be appended to; None if that cannot be done in place."""
+    f = _opened(streams, path)
+    first = f.read(PAGE)
+    if not _can_append(first, x):
+        return None
+    second = None if x.__class__ is Vec else _opened(streams, path + "#")
+    return _Target(path, f, first, second, x)
 
 
 def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:

@@ -112,13 +112,7 @@ class Encoder:
         if cls is List and x.flat is not None and _fixed(x.flat.t):
             return ["flat", x.flat.t, self.array(x.flat.a), self.array(x.flat.ends)]
         if cls is List and len(x) > _SHORT and not x.attr and _alike(x.items):
-            sizes = np.fromiter(map(len, x.items), np.int64, len(x))
-            return [
-                "flat",
-                x.items[0].t,
-                self.array(np.concatenate([i.a for i in x.items])),
-                self.array(np.cumsum(sizes)),
-            ]
+            return self._end_to_end(x)
         if isinstance(x, Handle):
             if self.handle is None:
                 raise QError("type")
@@ -136,6 +130,12 @@ class Encoder:
         if x is HOLE:
             return ["hole"]
         return self._coded(x)
+
+    def _end_to_end(self, x: List) -> Form:
+        """A list of vectors of one type, as one array and where each of them ends in it."""
+        sizes = np.fromiter(map(len, x.items), np.int64, len(x))
+        whole = np.concatenate([item.a for item in x.items])
+        return ["flat", x.items[0].t, self.array(whole), self.array(np.cumsum(sizes))]
 
     def _symbols(self, x: Vec) -> Form:
         """Many symbols as places in a short list of them: that is read in one piece, and needs no more memory."""

@@ -125,13 +125,7 @@ class AssignmentMixin:
         *path, v = values
         v = self.simple(v)
         old = self.variable(t.f)
-        places = [
-            "_nil" if isinstance(arg, N.Elided) else place.s
-            for arg, place in zip(t.args, path, strict=True)
-        ]
-        where = f"({','.join(places)},)"
-        if not t.args:
-            where = "(_nil,)"
+        where = _path_text(t.args, path)
         if self.names.checked and not self.is_local(name):
             self.emit(f"_allow({self.mark(node)}{name!r},{self.ctx!r})")
         if node.op is None or node.op == "::":
@@ -145,11 +139,16 @@ class AssignmentMixin:
         if not new.atomic:
             self.emit(new.s)
             new = self.variable(t.f)
-        if node.op is not None and node.op != "::":
+        if path and node.op is not None and node.op != "::":
             items = ",".join(p.s for p in path)
-            return (
-                E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True)
-                if path
-                else out
-            )
+            return E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True)
         return out
+
+
+def _path_text(args: list[Any], values: list[E]) -> str:
+    """Python text of the tuple of indexes that an indexed assignment has, nulls where they are left out."""
+    places = [
+        "_nil" if isinstance(arg, N.Elided) else value.s
+        for arg, value in zip(args, values, strict=True)
+    ]
+    return f"({','.join(places)},)" if args else "(_nil,)"

@@ -411,10 +411,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if entry is None:
             if len(args) == 1 and isinstance(node.f, N.Verb):
                 e = self.expr(args[0])
-                known = registry.find("verb", K_UNARY.get(name, ""))
-                if known is not None:
-                    return self.direct(node, known, [e])
-                return E(f"_unary({self.mark(node)}{name!r},{e.s})", None, impure=True)
+                return self.k_unary(node, registry.find("verb", K_UNARY.get(name, "")), e)
             raise self.error("nyi", node)
         values = self.eval_many(args)
         if len(args) == 2:
@@ -431,12 +428,16 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
                 and (after := self.text_after(node.f)) != "["
             ):
                 known = registry.find("verb", K_UNARY.get(name + ":", ""))
-                if known is not None and (
-                    name == "-" or after == ")"
-                ):  # `(#)x` is k's unary form, `#x` an error
-                    return self.direct(node, known, values)
-                return E(f"_unary({self.mark(node)}{name!r},{values[0].s})", None, impure=True)
+                # `(#)x` is k's unary form, `#x` an error
+                allowed = name == "-" or after == ")"
+                return self.k_unary(node, known if allowed else None, values[0])
         return self.direct(node, entry, values)
+
+    def k_unary(self, node: Any, known: registry.Entry | None, e: E) -> E:
+        """A glyph with one argument that has no such form in q: k's verb for it, or else an error when it runs."""
+        if known is not None:
+            return self.direct(node, known, [e])
+        return E(f"_unary({self.mark(node)}{node.f.glyph!r},{e.s})", None, impure=True)
 
     def text_after(self, node: Any) -> str:
         """The character of the source text after a node."""
@@ -518,6 +519,13 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
 
 
+def _head(c: Compiler, unset: set[str]) -> list[str]:
+    """The lines that a function begins with: its globals are declared, variables not yet set are empty."""
+    stores = sorted(c.global_stores)
+    head = ["global " + ",".join(stores)] if stores else []
+    return head + [f"{c.local(name)}=_empty" for name in sorted(unset)]
+
+
 def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str = "") -> Lambda:
     """The Lambda of a lambda node."""
     params = tree_queries.params_of(node)
@@ -533,13 +541,7 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     body = c.function_body(node, name)
     given = params or ("_x",)
     text = ",".join(c.local(p) for p in given)
-    head = [
-        f"{c.local(param)}=_empty"
-        for param in sorted(local - set(params) - tree_queries.set_first(node.body))
-    ]
-    stores = sorted(c.global_stores)
-    if stores:
-        head.insert(0, "global " + ",".join(stores))
+    head = _head(c, local - set(params) - tree_queries.set_first(node.body))
     if c.recursive:
         text += ",_self=None,_fn=None"
     fn = build("_f", text, head + body, c.consts, source, c.space)

@@ -114,12 +114,8 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     try:
         if n > _TRIED:  # what fails soon costs little
             few = np.arange(FEW)
-            _run(
-                f,
-                [take_at(arg, few) if m else arg for arg, m in zip(args, many, strict=True)],
-                many,
-                FEW,
-            )
+            some = [take_at(arg, few) if m else arg for arg, m in zip(args, many, strict=True)]
+            _run(f, some, many, FEW)
         found = _run(f, args, many, n)
         _missed.pop((id(f.tree),), None)
         return found

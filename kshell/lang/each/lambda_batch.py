@@ -61,6 +61,20 @@ def give_up(tree: Any) -> None:
     IMPOSSIBLE[id(tree)] = tree
 
 
+def _still_wants(f: Any, args: list[Any], full: list[Any]) -> bool:
+    """Are these arguments, `full` with those it has, too few for a projection to be carried out?"""
+    rank = f.f.rank if isinstance(f.f, Function) else 1
+    few = len(full) < rank if f.__class__ is Bound else len(args) < f.rank
+    return few or HOLE in full
+
+
+def _names_all(x: Value, y: Columns) -> bool:
+    """Is x a vector of symbols, a different one for each of the columns?"""
+    if x.__class__ is not Vec or x.t != T.S:
+        return False
+    return len(x.a) == len(y.cols) == len(set(x.a.tolist()))
+
+
 class Batch:
     """A lambda being carried out for n items: `env` has its parameters and locals; `first` what it had when these items
     were taken from among others."""
@@ -365,19 +379,11 @@ class Batch:
             return self.verb(f.name, args)
         if cls is Proj or cls is Bound:
             full = list(f.fill(args))
-            rank = f.f.rank if isinstance(f.f, Function) else 1
-            if (
-                HOLE in full
-                or (cls is Bound and len(full) < rank)
-                or (cls is Proj and len(args) < f.rank)
-            ):
-                return bound(f.f, full)
-            return self.call(f.f, full)
+            return bound(f.f, full) if _still_wants(f, args, full) else self.call(f.f, full)
         if cls is Comp:
-            x = self.call(f.fs[-1], args)
-            for g in reversed(f.fs[:-1]):
-                x = self.call(g, [x])
-            return x
+            for g in reversed(f.fs):
+                args = [self.call(g, args)]
+            return args[0]
         if cls is Derived and f.glyph == "'":
             return self.each(f.f, args)
         if f is NIL and len(args) == 1:
@@ -443,14 +449,7 @@ class Batch:
                 else grouped.dyad(name, x, mx, y, my)
             )
         elif cls is Columns or cy is Columns:
-            if (
-                name != "!"
-                or mx
-                or cls is not Vec
-                or x.t != T.S
-                or len(x.a) != len(y.cols)
-                or len(x.a) != len(set(x.a.tolist()))
-            ):
+            if mx or name != "!" or not _names_all(x, y):
                 raise No
             return Many(self.table([item.s for item in x.items], y))
         else:

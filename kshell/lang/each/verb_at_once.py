@@ -348,21 +348,8 @@ def _drop(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 @two("@")
 def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """`x y` for lists and dictionaries."""
-    if not mx:  # one list, an item of it for each atom
-        q = part(y) if x.__class__ is Vec and y.__class__ is not Vec else None
-        if q is not None:
-            return q.filled(take_at(x, q.a)) if q.t == T.J and x.t not in (T.G, T.ENUM) else None
-        if (
-            y.__class__ is not Vec
-            or x.__class__ not in (Vec, List, Nd, Dict)
-            or (x.__class__ is Dict and x.keyed)
-        ):
-            return None
-        if y.t == T.ENUM or (x.__class__ is Dict and x.k.__class__ is not Vec):
-            return None
-        if x.__class__ is not Dict and y.t not in _WHOLE:
-            return None
-        return index1(x, y)
+    if not mx:
+        return _at_each(x, y)
     p = part(x)
     if p is None or p.m == -1:
         return None
@@ -392,6 +379,24 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     out = np.empty(n, p.a.dtype)
     out[good], out[~good] = p.a[(p.starts + y)[good]], T.NULL[p.t]
     return Vec(p.t, out)
+
+
+def _at_each(x: Value, y: Value) -> Value | None:
+    """One list or dictionary, of which each atom of y gets an item."""
+    q = part(y) if x.__class__ is Vec and y.__class__ is not Vec else None
+    if q is not None:
+        return q.filled(take_at(x, q.a)) if q.t == T.J and x.t not in (T.G, T.ENUM) else None
+    if (
+        y.__class__ is not Vec
+        or x.__class__ not in (Vec, List, Nd, Dict)
+        or (x.__class__ is Dict and x.keyed)
+    ):
+        return None
+    if y.t == T.ENUM or (x.__class__ is Dict and x.k.__class__ is not Vec):
+        return None
+    if x.__class__ is not Dict and y.t not in _WHOLE:
+        return None
+    return index1(x, y)
 
 
 def _same(p: Part, v: Value, many: bool) -> Array | None:

@@ -103,32 +103,9 @@ def read_file(x: Sym) -> Value:
 def _structure(x: Value) -> Value:
     """The parts of a function, as `value` lists them."""
     if isinstance(x, Lambda):
-        source = x.source
-        name = source.name if source.name[:1] == "." else ".." + source.name
-        head = [
-            vec(T.X, []),
-            sym_vec(x.params or ("",)),
-            sym_vec(x.locals),
-            sym_vec([x.ctx.lstrip("."), *x.globals]),
-        ]
-        tail = [
-            vec(T.J, []),
-            string(name) if source.name else List([]),
-            string(source.file),
-            source.line if source.file else -1,
-            string(x.text),
-        ]
-        return List([*head, *_constants(x), *tail])
+        return _of_lambda(x)
     if isinstance(x, (Proj, ListProj)):
-        args = list(x.args)
-        while args and args[-1] is HOLE:
-            args.pop()
-        return List(
-            [
-                *([x.f] if isinstance(x, Proj) else []),
-                *(NIL if arg is HOLE else arg for arg in args),
-            ]
-        )
+        return _of_projection(x)
     if isinstance(x, Comp):
         return List(list(x.fs))
     if isinstance(x, Derived):
@@ -142,6 +119,35 @@ def _structure(x: Value) -> Value:
     if x is NIL:
         return 0
     raise QError("type")
+
+
+def _of_lambda(x: Lambda) -> Value:
+    """Parameters, locals, globals, constants, names and text of a lambda."""
+    source = x.source
+    name = source.name if source.name[:1] == "." else ".." + source.name
+    head = [
+        vec(T.X, []),
+        sym_vec(x.params or ("",)),
+        sym_vec(x.locals),
+        sym_vec([x.ctx.lstrip("."), *x.globals]),
+    ]
+    tail = [
+        vec(T.J, []),
+        string(name) if source.name else List([]),
+        string(source.file),
+        source.line if source.file else -1,
+        string(x.text),
+    ]
+    return List([*head, *_constants(x), *tail])
+
+
+def _of_projection(x: Proj | ListProj) -> Value:
+    """The function of a projection, if it is one of a function, and the arguments up to the last one given."""
+    args = list(x.args)
+    while args and args[-1] is HOLE:
+        args.pop()
+    head = [x.f] if isinstance(x, Proj) else []
+    return List(head + [NIL if arg is HOLE else arg for arg in args])
 
 
 def _primitive(name: str) -> Value:

@@ -163,18 +163,10 @@ def amend_path(
     named = bool(path) and _is_names(path[0])
     folder = where.endswith("/") or os.path.isdir(where) or (named and not os.path.exists(where))
     appends = not path and f.__class__ is Prim and f.name == ","
-    if appends and folder and y.__class__ is Table and _appended(where, y):
+    if appends and _appended_in_place(where, folder, y):
         return
     if folder and named:
         _amend_columns(where, path, f, y, amend)
-        return
-    if (
-        appends
-        and not folder
-        and y.__class__ is Vec
-        and os.path.exists(where)
-        and kdb.append([(where, y)])
-    ):
         return
     old = read_path(x) if path or _needs_old(f, where) else List([])
     if (
@@ -183,19 +175,27 @@ def amend_path(
         and (isinstance(old, List) or (old.__class__ is Vec and (old.attr or old.t == T.ENUM)))
     ):
         raise QError(f"type/attr error amending file {where}")
-    qtype = y.t if y.__class__ is Vec else atom_t(y)
-    if (
-        appends
-        and old.__class__ is Vec
-        and T.ENUM not in (old.t, qtype)
-        and qtype != old.t
-        and not (is_list(y) and not len(y))
-    ):
-        raise QError("type")  # a vector in a file stays one
+    if appends and not _stays_vector(old, y):
+        raise QError("type")
     new = amend(old, path, f, y) if path or not (appends and not os.path.exists(where)) else y
     if appends and os.path.exists(where):
         new = tables.as_appended(new)
     _write(x if not folder or where.endswith("/") else sym(x.s + "/"), new, _packing_there(where))
+
+
+def _appended_in_place(where: str, folder: bool, y: Value) -> bool:
+    """Append rows to a splayed table or items to a vector; false if all of what is there is to be written anew."""
+    if folder:
+        return y.__class__ is Table and _appended(where, y)
+    return y.__class__ is Vec and os.path.exists(where) and kdb.append([(where, y)])
+
+
+def _stays_vector(old: Value, y: Value) -> bool:
+    """Is what a file holds still a vector with y behind it, if it is one?"""
+    qtype = y.t if y.__class__ is Vec else atom_t(y)
+    if old.__class__ is not Vec or T.ENUM in (old.t, qtype):
+        return True
+    return qtype == old.t or (is_list(y) and not len(y))
 
 
 def _is_names(i: Value) -> bool:

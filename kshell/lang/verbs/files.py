@@ -263,12 +263,7 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
     if col.t == T.C:
         return [text.csv_field(bytes((c,)), sep) for c in col.a.tolist()]
     if col.t == T.D:
-        days = (col.a.astype(np.int64) + EPOCH_DAYS).astype("M8[D]")
-        days[col.a == T.NULL[T.D]] = np.datetime64("NaT", "D")
-        texts = np.datetime_as_string(days).astype("S").tolist()
-        for i in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
-            texts[i] = b"0W" if col.a[i] > 0 else b"-0W"
-        return [b"" if text == b"NaT" else text for text in texts]
+        return _dates(col)
     if col.t == T.S:
         known = {
             c: text.csv_field(sym_at(c).s.encode("utf-8", "surrogateescape"), sep)
@@ -282,6 +277,16 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
     if col.t == T.ENUM or sep in b".:-0123456789DTabcdefwnN+":
         return [text.csv_field(s, sep) for s in texts]
     return texts if len(col) else []
+
+
+def _dates(col: Vec) -> list[bytes]:
+    """Dates as ISO 8601 has them; a null is empty."""
+    days = (col.a.astype(np.int64) + EPOCH_DAYS).astype("M8[D]")
+    days[col.a == T.NULL[T.D]] = np.datetime64("NaT", "D")
+    texts = np.datetime_as_string(days).astype("S").tolist()
+    for i in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
+        texts[i] = b"0W" if col.a[i] > 0 else b"-0W"
+    return [b"" if text == b"NaT" else text for text in texts]
 
 
 def _times(col: Vec, sep: bytes) -> list[bytes] | None:
@@ -318,6 +323,15 @@ def _source(y: Value) -> bytes:
     return b"\n".join(text_bytes(item) for item in seq_items(y))
 
 
+def _separator(form: Value) -> bytes:
+    """The character that stands between fields; empty if there is none."""
+    if form.__class__ is Atom and form.t == T.C:
+        return bytes((raw(form),))
+    if form.__class__ is Vec and form.t == T.C and len(form) == 1:
+        return bytes((int(form.a[0]),))
+    return b""
+
+
 def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Value:
     """`(types;sep)0:y`, `(types;enlist sep)0:y`, `(types;widths)0:y`; with `breaks`, quoted fields may hold lines'
     ends."""
@@ -331,13 +345,7 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
     header = form.__class__ is not Atom
     if header and form.__class__ is List and len(form) == 1:
         form = form.items[0]
-    sep = (
-        bytes((raw(form),))
-        if form.__class__ is Atom and form.t == T.C
-        else bytes((int(form.a[0]),))
-        if form.__class__ is Vec and form.t == T.C and len(form) == 1
-        else b""
-    )
+    sep = _separator(form)
     whole = fields.fields_of(data, sep, breaks) if sep and not one else None
     if whole is not None:
         del data

@@ -58,9 +58,7 @@ def take(x: Value, y: Value) -> Value:
     if x.__class__ is int or atom_t(x) in _INTS:
         return take_n(int(raw(x)), y)
     if x.__class__ is Sym:
-        if x.s in ATTRIBUTES:
-            return set_attribute(x.s, y)
-        return take(collapse([x]), y)
+        return set_attribute(x.s, y) if x.s in ATTRIBUTES else take(collapse([x]), y)
     if y.__class__ is Table:
         return _take_columns(x, y)
     if y.__class__ is Dict:

@@ -99,6 +99,10 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
     return _Amend(None).all_or_nothing(x, path, y)
 
 
+# the class of Python that atoms of a type have, if they have one
+_CLASS_OF = tuple({T.J: int, T.F: float, T.B: bool}.get(num) for num in range(T.ENUM + 1))
+
+
 def assign_in_place(x: Value, path: Path, y: Value) -> Value:
     """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits it."""
     cls = x.__class__
@@ -106,12 +110,7 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
     if len(path) == 1 and i.__class__ is int:
         if cls is Vec and 0 <= i < len(x.a):
             qtype = x.t
-            d = y.__class__
-            if (
-                (d is int and qtype == T.J)
-                or (d is float and qtype == T.F)
-                or (d is bool and qtype == T.B)
-            ):
+            if y.__class__ is _CLASS_OF[qtype]:
                 x.a[i] = y
                 x.look = 0
             elif atom_t(y) == qtype and qtype not in (T.G, T.ENUM):
@@ -349,28 +348,19 @@ class _Amend:
             return Dict(out.k, out.v, "s")
         if not is_list(i) or (isinstance(d.k, List) and len(d.k) and _is_key(d.k, i)):
             return self.dict_item(d, i, rest, y)
-        if (
-            self.plain
-            and not rest
-            and len(i) > 1
-            and d.k.__class__ is Vec
-            and i.__class__ is Vec
-            and len(d.k)
-        ):
-            y = y if is_list(y) else take_at(collapse([y]), np.zeros(len(i), np.int64))
-            if len(y) != len(i):
-                raise QError("length")
-            return join_dicts(d, Dict(i, y), strict=True)
         if i.__class__ is Vec and d.k.__class__ is Vec and len(i) > 1 and len(d.k):
+            if self.plain and not rest:
+                y = y if is_list(y) else take_at(collapse([y]), np.zeros(len(i), np.int64))
+                if len(y) != len(i):
+                    raise QError("length")
+                return join_dicts(d, Dict(i, y), strict=True)
             positions = find(d.k, i)
-            if (
-                positions.__class__ is np.ndarray and (positions < len(d.k)).all()
-            ):  # no key is new: so many items of the values
+            # no key is new: so many items of the values
+            if positions.__class__ is np.ndarray and (positions < len(d.k)).all():
                 return Dict(d.k, self.at(d.v, (longs(positions), *rest), y))
         for k, v in self.pairs(seq_items(i), y, i):
-            whole = is_list(k) and (
-                isinstance(d.k, List) or not len(d.k)
-            )  # a key that is a list, not a list of keys
+            # a key that is a list, not a list of keys
+            whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))
             d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
         return d
 

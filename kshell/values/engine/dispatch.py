@@ -360,21 +360,23 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
                     return atom(
                         p.t, p.one(raw(x)) if p.one is not None else p.fn(array1(x, qtype))[0]
                     )
-        return slow(x)
-
-    def slow(x: Value) -> Value:
-        if isinstance(x, Handle):
-            return x.monad(name)
-        if _is_enum(x):
-            return run(unenum(x))
-        cls = x.__class__
-        if cls is List:
-            s = _stackable(x)
-            return run(s) if s.__class__ is Nd else collapse([run(i) for i in x.items])
-        if cls is Dict:
-            return Dict(x.k, run(x.v))
-        if cls is Table:
-            return Table(x.names, [run(col) for col in x.cols])
-        raise QError("type")
+        return _within(run, name, x)
 
     return run
+
+
+def _within(run: Verb1, name: str, x: Value) -> Value:
+    """An atomic verb of one argument on what is neither an atom nor an array: on the parts of that."""
+    if isinstance(x, Handle):
+        return x.monad(name)
+    if _is_enum(x):
+        return run(unenum(x))
+    cls = x.__class__
+    if cls is List:
+        s = _stackable(x)
+        return run(s) if s.__class__ is Nd else collapse([run(i) for i in x.items])
+    if cls is Dict:
+        return Dict(x.k, run(x.v))
+    if cls is Table:
+        return Table(x.names, [run(col) for col in x.cols])
+    raise QError("type")

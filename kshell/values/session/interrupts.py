@@ -221,6 +221,12 @@ def _come_again(signum: int) -> None:
         _thread.interrupt_main(signal.Signals(signum))
 
 
+def begin() -> None:
+    """Let what came and what was done before be none of the statement that begins."""
+    forget()
+    EDITED[0] = ""
+
+
 def forget() -> None:
     """Forget an interrupt that waits, for what it was to stop has ended; the program is still to leave, if told to."""
     if signal.SIGINT in PENDING:
