@@ -139,12 +139,12 @@ def _dict(x: Dict) -> Any:
 
 
 def _hashable(x: Any) -> Any:
-    """x as the key of a dict; an object that cannot be one stays a q value."""
-    if isinstance(x, dict):
+    """x as the key of a dict; an object that cannot be one stays a q value. An instance may claim any class."""
+    if issubclass(type(x), dict):
         return tuple(map(_hashable, x.items()))
-    if isinstance(x, list | tuple):
+    if issubclass(type(x), list | tuple):
         return tuple(map(_hashable, x))
-    if isinstance(x, np.ndarray):
+    if issubclass(type(x), np.ndarray):
         return _hashable(x.tolist())
     try:
         hash(x)

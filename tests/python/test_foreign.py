@@ -167,6 +167,13 @@ def test_it_comes_back_as_the_very_object(s: Session, make: Any) -> None:
     assert s("f 1") is x and s("{x}", x) is x and s("{[a;b]b}[1]", x) is x
     assert s.run("x~y 0") is True and s("count x") == 1 and s.run("`a~x") is False
     assert s("first(x;1)") is x
+    try:
+        as_key = {x: 1}
+    except Exception:  # it cannot be hashed
+        as_key = {}
+    for many in (as_key, as_key | {"other": 2} if as_key else {}):
+        s["d"] = many
+        assert [key is x for key in s["d"]][:1] == [True] * bool(many)
     s.show(s.run("(x;y)"))
 
 
