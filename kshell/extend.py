@@ -28,6 +28,7 @@ from kshell.kapi.base.args import (
 )
 from kshell.kapi.base.call import api, with_all
 from kshell.kapi.base.convert import as_tensor, kname, result, to_q, to_tensor
+from kshell.kapi.base.handle_kind import many
 from kshell.kapi.base.handles import (
     KHandle,
     ModelHandle,
@@ -36,8 +37,12 @@ from kshell.kapi.base.handles import (
     RuleHandle,
     TensorHandle,
     VectorHandle,
+    ask,
+    behaves,
     behaviour,
     handle,
+    kind_of,
+    lend,
     optimizer_handle,
     rule_handle,
     tensor_handle,
@@ -70,6 +75,7 @@ from kshell.kapi.optim.scheduler_api import head as optimizer_and_name
 from kshell.kapi.optim.scheduler_types import row as scheduler_row
 from kshell.kapi.optim.scheduler_types import scheduler, scheduler_record
 from kshell.kapi.tensor.gradients import MODES, drop_gradient, zero_gradient
+from kshell.kapi.tensor.handle_api import TensorsHandle
 from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import REQUIRED, Entry, Option, command, verb
 from kshell.values.base import types as T
@@ -121,12 +127,15 @@ __all__ = [
     "T",
     "Table",
     "TensorHandle",
+    "TensorsHandle",
     "Value",
     "Values",
     "Vec",
     "VectorHandle",
     "api",
     "as_tensor",
+    "ask",
+    "behaves",
     "behaviour",
     "bools",
     "check_new",
@@ -147,11 +156,14 @@ __all__ = [
     "is_empty",
     "items",
     "kept_parameters",
+    "kind_of",
     "kname",
+    "lend",
     "long",
     "long_of",
     "longs",
     "looks_paired",
+    "many",
     "match",
     "module",
     "name_of",

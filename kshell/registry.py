@@ -288,7 +288,7 @@ class Hook:
         self.default: Any = default
         self.fn: Any = default
 
-    def set(self, fn: Any) -> Any:
+    def set(self, fn: F) -> F:
         """Let fn be what is called; fn itself, so that this is a decorator too."""
         self.fn = fn
         return fn

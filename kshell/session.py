@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ from kshell.values.change.names import Names
 from kshell.values.engine.apply import apply1
 from kshell.values.session import context, interrupts, memory, progress, restrict
 
+R = TypeVar("R")
 registry.load_package("kshell.lang")
 
 
@@ -148,7 +149,7 @@ class Session(JobMixin, PromptMixin):
         self.errors.write(text)
         self.errors.flush()
 
-    def send(self, handle: int, args: Sequence[Value]) -> Value:
+    def send(self, handle: int, args: Sequence[Value]) -> Value | None:
         """Write to a handle: text as it is, or strings a line each; with a negative handle lines are ended."""
         if len(args) != 1:
             raise QError("rank")
@@ -245,7 +246,7 @@ class Session(JobMixin, PromptMixin):
             self._asked(self._enter, line)
 
     def _enter(self, line: str) -> Value:
-        out = apply1(self.names.find(".z.pi"), string(line + "\n"))
+        out = apply1(self.names.get(".z.pi"), string(line + "\n"))
         if out is not NIL:
             self.write(
                 text_of(out) if out.__class__ is Vec and out.t == T.C else self.show(out) + "\n"
@@ -314,11 +315,12 @@ class Session(JobMixin, PromptMixin):
         with restrict.restriction(restrict.READ_ONLY):
             return work(*args)
 
-    def _guarded(self, work: Callable[..., Value], *args: Any) -> Value:
+    def _guarded(self, work: Callable[..., R], *args: Any) -> R:
         outer = not self._runs
         if outer:
             self._begin()
         before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self._debugs()
+        value: Any = None
         token: Any = None
         self._runs += 1  # from here on an interrupt waits
         try:
@@ -413,7 +415,7 @@ class Session(JobMixin, PromptMixin):
             done = node
         return value
 
-    def _shown(self, node: Any, value: Value, show: bool, scripted: bool) -> Value:
+    def _shown(self, node: N.Node, value: Value, show: bool, scripted: bool) -> Value:
         """A statement's value, :: if it ends in a semicolon; it is printed if it is to be."""
         if isinstance(node, N.Statement) and not node.show:
             return NIL
@@ -431,21 +433,23 @@ class Session(JobMixin, PromptMixin):
         if self.autosave is not None:
             self.autosave.between()
 
-    def _statement(self, node: Any, source: Source) -> Value:
+    def _statement(self, node: N.Line, source: Source) -> Value:
         if isinstance(node, N.Command):
             return commands.run(node.text)
         if isinstance(node, N.Prefixed):
             return self._foreign(node)
         return self._compile(node.expr, source)()
 
-    def _compile(self, expr: Any, source: Source) -> Any:
-        compile_ = view_statement if expr.__class__ is N.View else compile_statement
+    def _compile(self, expr: N.Node, source: Source) -> Callable[[], Value]:
+        compile_: Callable[..., Callable[[], Value]] = (
+            view_statement if expr.__class__ is N.View else compile_statement
+        )
         if self._kept is None or not source.file:
             return compile_(expr, source, self.names)
         with self._kept:
             return compile_(expr, source, self.names)
 
-    def _foreign(self, node: Any) -> Value:
+    def _foreign(self, node: N.Prefixed) -> Value:
         """A line for another language, `k)...`: registered handlers take it, else it is refused."""
         entry = registry.find("handler", node.letter)
         if entry is not None:
@@ -535,7 +539,7 @@ def _error_of(e: BaseException) -> tuple[QError, str]:
     return error, error.text if isinstance(e, NameError) else ""
 
 
-def _carried_out(node: Any, source: Source) -> str:
+def _carried_out(node: N.Node, source: Source) -> str:
     """The note of an interrupt that comes when a statement has ended."""
     return interrupts.carried_out(first_line(source.text[node.start : node.end], 60))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kshell.errors import QError
-    from kshell.values.base.core import Value
+
+R = TypeVar("R")
 
 
 class JobMixin:
@@ -22,7 +23,7 @@ class JobMixin:
         @property
         def errors(self) -> TextIO: ...
 
-        def _guarded(self, work: Callable[..., Value], *args: Any) -> Value: ...
+        def _guarded(self, work: Callable[..., R], *args: Any) -> R: ...
 
     @property
     def rank(self) -> int:

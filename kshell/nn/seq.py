@@ -67,7 +67,7 @@ class SeqNest(nn.Sequential):
         return chain(self, *inputs) if len(self) else inputs[0]
 
 
-def through(parts: Any, inputs: tuple[Any, ...]) -> Any:
+def through(parts: Iterable[nn.Module], inputs: tuple[Any, ...]) -> Any:
     """Pass the first input through parts in order; the others go beside it to each part that takes so many."""
     x, *rest = inputs
     for part in parts:
@@ -151,7 +151,7 @@ class SeqJoin(_Grown):
         last = self.parts()[-1] if self._modules else None
         return None if last is None or _is_sequence(last) else last
 
-    def forward(self, x: Any, y: Any = None) -> Any:
+    def forward(self, x: Tensor, y: Tensor | None = None) -> Any:
         join = self._join()
         if join is None:
             raise ValueError("seqjoin: join layer not defined")
@@ -273,7 +273,7 @@ class Transform(_Grown):
             raise ValueError("transform: both training and evaluation transforms already defined")
         return name or ("eval" if count else "train")
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         parts = self.parts()
         at = 0 if self.training else 1
         return parts[at](x) if at < len(parts) else x

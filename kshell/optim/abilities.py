@@ -6,7 +6,11 @@ none.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.optim import Optimizer
 
 
 class Abilities:
@@ -22,7 +26,7 @@ class Abilities:
     def attached(self) -> None:
         """Parameters or groups were added, or options were changed. An error here takes the change back."""
 
-    def backward(self, loss: Any, **options: Any) -> None:
+    def backward(self, loss: Tensor, **options: Any) -> None:
         """Calculate the gradients of a loss."""
         loss.backward(**options)
 
@@ -73,6 +77,6 @@ class Extra(Abilities):
 _NONE = Abilities()
 
 
-def abilities(optimizer: Any) -> Abilities:
+def abilities(optimizer: Optimizer) -> Abilities:
     """The abilities of an optimizer; of one that is not of kshell, those of torch's own."""
     return optimizer if isinstance(optimizer, Abilities) else _NONE

@@ -8,7 +8,7 @@ from typing import Any
 Path = tuple[Any, ...]
 
 
-def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves_of(value: object, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """The leaves in a value of lists, tuples and dictionaries, with the paths that lead to them."""
     if isinstance(value, dict | list | tuple):
         for key, v in value.items() if isinstance(value, dict) else enumerate(value):
@@ -17,7 +17,7 @@ def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-def mapped(fn: Callable[[Path, Any], Any], value: Any, path: Path = ()) -> Any:
+def mapped(fn: Callable[[Path, Any], Any], value: object, path: Path = ()) -> Any:
     """A value of the same form, whose leaves are fn(path, leaf)."""
     if isinstance(value, dict):
         return {key: mapped(fn, value, (*path, key)) for key, value in value.items()}

@@ -10,11 +10,15 @@ import copy
 import gc
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.optim import lr_scheduler as lrs
 from torch.optim import swa_utils
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
+    from torch.optim.lr_scheduler import LRScheduler
 
 # per group: the rates among these are scaled with the rate of a group, the others are only copied
 _RATES = ("base_lrs", "max_lrs", "base_values")
@@ -61,7 +65,7 @@ def attached(optimizers: Sequence[Any]) -> list[Any]:
     return [value for key, value in out.items() if key not in parts]
 
 
-def _is_scheduler(x: Any, o: Any) -> bool:
+def _is_scheduler(x: object, o: Optimizer) -> bool:
     own = getattr(x, "__dict__", None)
     if (
         not isinstance(own, dict)
@@ -72,14 +76,14 @@ def _is_scheduler(x: Any, o: Any) -> bool:
     return isinstance(x, lrs.LRScheduler) or any(isinstance(own.get(rate), list) for rate in _RATES)
 
 
-def _parts(s: Any) -> Iterable[Any]:
+def _parts(s: LRScheduler) -> Iterable[Any]:
     """A scheduler, and those that it is made of."""
     yield s
     for p in vars(s).get("_schedulers") or ():
         yield from _parts(p)
 
 
-def _lists(s: Any, n: int) -> list[str]:
+def _lists(s: LRScheduler, n: int) -> list[str]:
     """The attributes of a scheduler that have an item for each of n groups."""
     own = vars(s)
     known = [rate for rate in (*_RATES, *_OTHERS, _LAST) if rate in own]
@@ -88,7 +92,7 @@ def _lists(s: Any, n: int) -> list[str]:
     return [k for k in known if isinstance(own[k], list | tuple) and len(own[k]) == n]
 
 
-def extend(s: Any, groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
+def extend(s: LRScheduler, groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
     """Tell a scheduler of the last of these groups, which came from the group `source` and has `ratio` times its rate.
     A scheduler that knew another number of groups stays as it is."""
     for part in _parts(s):
@@ -109,7 +113,7 @@ def inherit(groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None
             new[key] = scaled(copy.copy(value), ratio) if key in GROUP_RATES else copy.copy(value)
 
 
-def rebase(s: Any, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) -> None:
+def rebase(s: LRScheduler, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) -> None:
     """Multiply the rates from which a scheduler computes, a ratio for each group."""
     for part in _parts(s):
         own = vars(part)
@@ -127,7 +131,7 @@ def scaled(rate: Any, ratio: float) -> Any:
     )
 
 
-def manner(s: Any) -> str:
+def manner(s: LRScheduler) -> str:
     """How a scheduler treats a rate that is set beside it: `computed` (the next step overwrites it), `following` (the
     next step goes on from it), or `unknown`."""
     cls = type(s)

@@ -138,7 +138,7 @@ class StateTree:
         """Let these be the buffers of a parameter."""
         self.optimizer.state[p] = kept
 
-    def add(self, p: Tensor, name: str, value: Any) -> None:
+    def add(self, p: Tensor, name: str, value: object) -> None:
         """Add a buffer to those of a parameter."""
         self.optimizer.state[p][name] = value
 
@@ -218,7 +218,7 @@ def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
     _move_extra(o, {id(now) for now, _ in was.values()})
 
 
-def _moved(x: Any, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:
+def _moved(x: object, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:
     """A buffer as the parameter needs it."""
     if not isinstance(x, Tensor) or (counter and x.device.type == "cpu"):
         return x
@@ -236,7 +236,7 @@ def _move_extra(o: Optimizer, moved: Collection[int]) -> None:
     kept = StateTree(o).extra()
     device = first.device
 
-    def away(v: Any) -> bool:
+    def away(v: object) -> bool:
         return isinstance(v, Tensor) and v.is_floating_point() and v.device != device
 
     if any(away(v) for _, v in leaves_of(kept)):

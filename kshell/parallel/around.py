@@ -213,7 +213,7 @@ def alone(m: nn.Module) -> None:
 # ------------------------------------------------------------------ sharded
 
 
-def is_sharded(x: Any) -> bool:
+def is_sharded(x: Tensor | nn.Module) -> bool:
     """Is a tensor in parts on several processes, or has a module a parameter that is?"""
     if isinstance(x, nn.Module):
         return any(hasattr(param, "full_tensor") for param in x.parameters())

@@ -68,7 +68,7 @@ def head_of(t: Tensor | None, n: int = 0) -> Tensor:
     return made
 
 
-def blank(head: Tensor, device: Any = "cpu") -> Tensor:
+def blank(head: Tensor, device: torch.device | str = "cpu") -> Tensor:
     """An empty tensor for what a head announces."""
     kind, n, dims, *sizes = head.tolist()
     if kind == _BYTES:
@@ -92,7 +92,7 @@ def plain(t: Tensor) -> str:
     return f"{str(t.dtype).removeprefix('torch.')} {list(t.shape)}"
 
 
-def _wire(t: Tensor, home: Any) -> Tensor:
+def _wire(t: Tensor, home: torch.device) -> Tensor:
     return t.detach().to(home).contiguous()
 
 
@@ -182,7 +182,7 @@ def broadcast_(t: Tensor, source: int) -> None:
         t.copy_(work)
 
 
-def _payload(x: Any) -> Tensor:
+def _payload(x: Tensor | bytes | None) -> Tensor:
     """The tensor to send, on the CPU."""
     if isinstance(x, Tensor):
         return _wire(x, torch.device("cpu"))

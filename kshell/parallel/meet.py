@@ -97,7 +97,7 @@ _gather_flat: Callable[[Any, Any], Any] = getattr(
 )
 
 
-def _gather(mine: Any) -> list[Any]:
+def _gather(mine: torch.Tensor) -> list[Any]:
     out = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
     carried(lambda: dist.all_gather(out, mine))
     return out

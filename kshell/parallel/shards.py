@@ -54,7 +54,7 @@ class _Writer(StorageWriter):
         self.written: list[Any] = []  # of this process's file: name, bytes, digest
         self.metadata: Any = None
 
-    def reset(self, checkpoint_id: Any = None) -> None:
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         pass
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -90,7 +90,7 @@ class _Writer(StorageWriter):
         self.metadata = metadata
 
     @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: Any) -> bool:
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
         return True
 
 
@@ -153,7 +153,7 @@ class _Reader(StorageReader):
     def __init__(self, folder: str, files: Sequence[str], stored: Stored) -> None:
         self.folder, self.files, self.stored = folder, files, stored
 
-    def reset(self, checkpoint_id: Any = None) -> None:
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         pass
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
@@ -215,7 +215,7 @@ class _Reader(StorageReader):
         return done
 
     @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: Any) -> bool:
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
         return True
 
 

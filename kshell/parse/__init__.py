@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from kshell.errors import Source
 from kshell.parse import fast, tree
@@ -13,7 +12,9 @@ from kshell.parse.script import logical_lines, split_script
 __all__ = ["complete", "lex", "logical_lines", "parse", "split_script"]
 
 
-def parse(text: str, is_infix: Callable[[str], bool], source: Source | None = None) -> list[Any]:
+def parse(
+    text: str, is_infix: Callable[[str], bool], source: Source | None = None
+) -> list[tree.Line]:
     """The statements of a line or a whole script: Statement, Command and Prefixed nodes.
 
     `is_infix` says whether a name stands between its arguments. Only a line's last expression is to be shown, unless it
@@ -23,7 +24,7 @@ def parse(text: str, is_infix: Callable[[str], bool], source: Source | None = No
         source = Source(text)
     if "\n" not in text and text[:1] not in ("\\", "/"):
         return statement(text, 0, len(text), is_infix, source)
-    out: list[Any] = []
+    out: list[tree.Line] = []
     for start, end in logical_lines(text, typed=True):
         out += statement(text, start, end, is_infix, source)
     return out
@@ -31,7 +32,7 @@ def parse(text: str, is_infix: Callable[[str], bool], source: Source | None = No
 
 def statement(
     text: str, start: int, end: int, is_infix: Callable[[str], bool], source: Source
-) -> list[Any]:
+) -> list[tree.Line]:
     """The nodes of one logical line, text[start:end]."""
     if text[start : start + 1] == "\\":
         return [tree.Command(text[start + 1 : end].rstrip(), start, end)]
@@ -44,8 +45,9 @@ def statement(
     nodes = fast._row(tokens, 0)
     if tokens.kinds[tokens.i] != ".":
         fast.fail(tokens, tokens.i, "")
-    if nodes[0].__class__ is tree.Assign and nodes[0].op == "::":
-        found = view(nodes, text, tokens.ends[tokens.i - 1])
+    first, *rest = nodes
+    if first.__class__ is tree.Assign and first.op == "::":
+        found = view(first, rest, text, tokens.ends[tokens.i - 1])
         if found is not None:
             return [tree.Statement(found, False, found.start, found.end)]
     last = len(nodes) - 1
@@ -56,9 +58,8 @@ def statement(
     ]
 
 
-def view(nodes: Any, text: str, end: int) -> Any:
+def view(first: tree.Assign, rest: Sequence[tree.Node], text: str, end: int) -> tree.View | None:
     """The View of a line that starts with `name::`, or None if what is assigned there is no name of the root."""
-    first, *rest = nodes
     if first.target.__class__ is not tree.Name or first.target.name[0] == ".":
         return None
     return tree.View(

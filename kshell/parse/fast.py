@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.parse import fold
 from kshell.parse.fold import fail
+
+if TYPE_CHECKING:
+    from kshell.parse.lex import Tokens
 
 MASTER = '(?>\\s++(?:(?<=\\n)/[ \\t\\r]*+(?=\\n)(?s:.)*?(?:\\n\\\\[ \\t\\r]*+(?=\\n|\\Z)|\\Z)|/[^\\n]*+)?)*+(?:("[^"\\\\]*+(?:\\\\(?s:.)[^"\\\\]*+)*+")|("(?s:.)*+)|((?:`(?:[A-Za-z0-9.][\\w.]*+)?+(?::[\\w.:/~%-]*+(?:@[\\w.]++:[\\w.:/]++)?+)?+)++)|((?:(?<![\\w)\\]}"`])(?<!\\d\\.)-)?(?![0-2]:(?!\\d\\d(?!\\d)))(?:0x[0-9A-Za-z]*+|\\.?\\d[0-9A-Za-z.]*+(?:(?<=[\\d.][eE])[-+]\\d++[a-z]?)?+(?::\\d[0-9A-Za-z.]*+)*+)(?:\\s++(?:/(?![ \\t\\r]*+\\n)[^\\n]*+\\n\\s*+)*+-?(?![0-2]:(?!\\d\\d(?!\\d)))(?:0x[0-9A-Za-z]*+|\\.?\\d[0-9A-Za-z.]*+(?:(?<=[\\d.][eE])[-+]\\d++[a-z]?)?+(?::\\d[0-9A-Za-z.]*+)*+))*+)|([0-2]:)|((?:select|exec|update|delete)(?![\\w.]))|(by(?![\\w.]))|(from(?![\\w.]))|(where(?![\\w.])(?![\'/\\\\]|[ \\t]*+\\[))|((?:if|do|while)(?=[ \\t]*+\\[))|((?:(?<![)\\]}"A-Za-z0-9])\\.|(?<=[)\\]}"])\\.(?=[A-Za-z]\\w*+\\.[A-Za-z]))?[A-Za-z]\\w*+(?:\\.[A-Za-z]\\w*+)*+)|(::)|(,(?![:\'/\\\\\\[]))|((?:<=|>=|<>|[-+*%&|^=<>~,#_!?@.$])::?)|(<=|>=|<>|[-+*%&|^=<>~,#_!?@.$]|:(?=[/\\\\]|\':))|(:)|((?<=\\S)[/\\\\\']:?|\'(?=\'*+[ \\t]*+[)\\]};]))|([/\\\\\']:?)|([()\\[\\]{};])|((?s:.))|(\\Z))'
 KINDS = ' "?`0+qbfwiag,=+:\'~(!.'
 NAMES = ('', 'string', 'unclosed', 'symbol', 'number', 'fileop', 'template', 'by', 'from', 'where', 'control', 'name', 'global', 'comma', 'amend', 'verb', 'colon', 'iterator', 'apart', 'bracket', 'bad', 'end')
 
 
-def _row(p: Any, i: int) -> Any:
+def _row(p: Tokens, i: int) -> Any:
     kinds = p.kinds
     s_out = i
     out: list[Any] = []
@@ -27,13 +30,14 @@ def _row(p: Any, i: int) -> Any:
     return fold.row_(p, s_out, i, out)
 
 
-def _expr(p: Any, i: int) -> Any:
+def _expr(p: Tokens, i: int) -> Any:
     kinds = p.kinds
     s_out = i
     out: list[Any] = []
     while kinds[i] in '0`"a+=\'~({i[:g,wq':
         if kinds[i] in '0`"a+=\'~({i[':
             s_t1 = i
+            v_t1: Any
             if kinds[i] in '0`"a+=\'~':
                 v_t1 = i
                 i += 1
@@ -125,13 +129,14 @@ def _expr(p: Any, i: int) -> Any:
     return fold.expr_(p, s_out, i, out)
 
 
-def _phrase(p: Any, i: int) -> Any:
+def _phrase(p: Tokens, i: int) -> Any:
     kinds = p.kinds
     s_out = i
     out: list[Any] = []
     while kinds[i] in '0`"a+=\'~({i[:gwq':
         if kinds[i] in '0`"a+=\'~({i[':
             s_t1 = i
+            v_t1: Any
             if kinds[i] in '0`"a+=\'~':
                 v_t1 = i
                 i += 1
@@ -223,13 +228,14 @@ def _phrase(p: Any, i: int) -> Any:
     return fold.phrase_(p, s_out, i, out)
 
 
-def _source(p: Any, i: int) -> Any:
+def _source(p: Tokens, i: int) -> Any:
     kinds = p.kinds
     s_out = i
     out: list[Any] = []
     while kinds[i] in '0`"a+=\'~({i[:g,q':
         if kinds[i] in '0`"a+=\'~({i[':
             s_t1 = i
+            v_t1: Any
             if kinds[i] in '0`"a+=\'~':
                 v_t1 = i
                 i += 1
@@ -321,7 +327,7 @@ def _source(p: Any, i: int) -> Any:
     return fold.source_(p, s_out, i, out)
 
 
-def _list(p: Any, i: int) -> Any:
+def _list(p: Tokens, i: int) -> Any:
     kinds = p.kinds
     s_out = i
     out: list[Any] = []
@@ -361,7 +367,7 @@ def _list(p: Any, i: int) -> Any:
     return fold.list_(p, s_out, i, out)
 
 
-def _lambda(p: Any, i: int) -> Any:
+def _lambda(p: Tokens, i: int) -> Any:
     kinds = p.kinds
     s_out = i
     out: list[Any] = []
@@ -401,7 +407,7 @@ def _lambda(p: Any, i: int) -> Any:
     return fold.lambda_(p, s_out, i, out)
 
 
-def _query(p: Any, i: int) -> Any:
+def _query(p: Tokens, i: int) -> Any:
     kinds = p.kinds
     s_out = i
     out: list[Any] = []

@@ -6,11 +6,15 @@ rule's items: a token is its index, a rule what its builder made.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import QError, Source
 from kshell.parse import tree as N
 from kshell.parse.literals import number, string, symbol
+
+if TYPE_CHECKING:
+    from kshell.parse.lex import Tokens
 
 NOUN, VERB, COLON, GLOBAL, AMEND, SIGNAL, BLOCK = range(7)
 _COLONS = (COLON, GLOBAL)
@@ -21,23 +25,23 @@ class Group:
 
     __slots__ = ("node",)
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: N.Node) -> None:
         self.node = node
 
 
-class Head(tuple[Any, ...]):
+class Head(tuple[N.Node, ...]):
     """The items in the brackets at the start of a list, lambda or template."""
 
 
-class By(tuple[Any, ...]):
+class By(tuple[N.Node, ...]):
     """The columns of a by phrase."""
 
 
-class Where(tuple[Any, ...]):
+class Where(tuple[N.Node, ...]):
     """The conditions of a where phrase."""
 
 
-def fail(p: Any, i: int, want: str) -> None:
+def fail(p: Tokens, i: int, want: str) -> None:
     """The error at token i, where the rules have no place for it."""
     word = (
         p.text[p.starts[i] : p.ends[i]]
@@ -49,12 +53,12 @@ def fail(p: Any, i: int, want: str) -> None:
     raise error(word, p, i)
 
 
-def error(text: str, p: Any, i: int) -> QError:
+def error(text: str, p: Tokens, i: int) -> QError:
     return QError(text, p.starts[i], p.source or Source(p.text))
 
 
 # ---------------------------------------------------------------------------------------------------- leaves
-def leaf(p: Any, i: int) -> Any:
+def leaf(p: Tokens, i: int) -> N.Node:
     """The node of a token by itself."""
     start, end = p.starts[i], p.ends[i]
     kind, text = p.kinds[i], p.text[start:end]
@@ -69,7 +73,7 @@ def leaf(p: Any, i: int) -> Any:
     return literal(p, i, kind, text)
 
 
-def literal(p: Any, i: int, kind: str, text: str) -> Any:
+def literal(p: Tokens, i: int, kind: str, text: str) -> N.Lit:
     """The node of a literal token. What looks like a number but is none is an error by its own text."""
     problem: QError | None = None
     try:
@@ -84,18 +88,18 @@ def literal(p: Any, i: int, kind: str, text: str) -> Any:
 _SORT = dict.fromkeys("+,", VERB) | {":": COLON, "g": GLOBAL, "=": AMEND}
 
 
-def sort_of(p: Any, item: Any, node: Any) -> int:
+def sort_of(p: Tokens, item: object, node: N.Node) -> int:
     """The part of speech of a row's item."""
     kind = item.__class__
-    if kind is int:
-        if p.kinds[item] in "'~":
+    if item.__class__ is int:
+        if node.__class__ is N.Iterator:
             return SIGNAL if node.glyph == "'" else NOUN
         return _SORT.get(p.kinds[item], NOUN)
     return VERB if kind is N.Iterator else BLOCK if kind is N.Block else NOUN
 
 
 # ---------------------------------------------------------------------------------------------------- expressions
-def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def expr_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Node:
     """The node of a row of terms, read from right to left."""
     if len(items) == 1:
         item = items[0]
@@ -109,7 +113,7 @@ def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     if not items:
         at = p.starts[end]
         return N.Elided(at, at)
-    nodes: list[Any] = []
+    nodes: list[N.Node] = []
     sorts: list[int] = []
     kinds, starts, ends = p.kinds, p.starts, p.ends
     for item in items:
@@ -130,13 +134,18 @@ def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
 phrase_ = source_ = expr_
 
 
-def fold(nodes: list[Any], sorts: list[int]) -> Any:
+def fold(nodes: list[N.Node], sorts: list[int]) -> N.Node:
     """A row's node. `acc` is what lies to the right so far. While that still wants an argument, because the row ends in
     a verb, it is the list `train` instead, of functions from the innermost: what stands before makes a composition."""
     acc, train, i = tail(nodes, sorts)
     while i >= 0:
         node, sort, i = nodes[i], sorts[i], i - 1
-        if sort == BLOCK and i >= 0 and sorts[i] in _COLONS and (i == 0 or sorts[i - 1] != NOUN):
+        if (
+            node.__class__ is N.Block
+            and i >= 0
+            and sorts[i] in _COLONS
+            and (i == 0 or sorts[i - 1] != NOUN)
+        ):
             node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`, `::[x]`
             i -= 1
         infix = (
@@ -149,7 +158,7 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
             if train:
                 right = N.Elided(node.end, node.end)
                 train.append(N.Apply(node, [left, right], left.start, node.end, node.start))
-            else:
+            elif acc is not None:
                 acc = N.Apply(node, [left, acc], left.start, acc.end, node.start)
         elif infix or sort == SIGNAL or (sort == COLON and i < 0):
             acc, train = closed(acc, train), []
@@ -165,7 +174,7 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
     return closed(acc, train)
 
 
-def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
+def tail(nodes: list[N.Node], sorts: list[int]) -> tuple[N.Node | None, list[N.Node], int]:
     """The end of a row: its node (None if that is left to `fold`), or a train, and where to go on."""
     i = len(nodes) - 1
     node, sort = nodes[i], sorts[i]
@@ -187,24 +196,24 @@ def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
     )
 
 
-def closed(acc: Any, train: list[Any]) -> Any:
+def closed(acc: N.Node | None, train: list[N.Node]) -> N.Node:
     """The node of a train, if there is one."""
-    if not train:
+    if acc is not None:
         return acc
     return train[0] if len(train) == 1 else N.Compose(train[::-1], train[-1].start, train[0].end)
 
 
-def assign(left: Any, verb: Any, sort: int, value: Any) -> Any:
+def assign(left: N.Node, verb: N.Node, sort: int, value: N.Node) -> N.Assign:
     """`x:v`, `x::v`, `x+:v`."""
-    op: Any = None
+    op: N.Verb | str | None = None
     if sort == GLOBAL:
         op = "::"
-    elif sort == AMEND:
+    elif sort == AMEND and verb.__class__ is N.Verb:
         op = N.Verb(verb.glyph.rstrip(":"), verb.start, verb.end)
     return N.Assign(left, op, value, left.start, value.end, verb.start)
 
 
-def term_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def term_(p: Tokens, start: int, end: int, items: list[Any]) -> Any:
     """A noun or verb with the brackets and iterators after it; by itself it is left as it is."""
     item = items[0]
     if len(items) == 1:
@@ -221,7 +230,7 @@ def term_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     return node
 
 
-def bracketed(node: Any, index: Any) -> Any:
+def bracketed(node: N.Node, index: tuple[tuple[N.Node, ...], int]) -> N.Node:
     """`f[a;b]`. One argument in brackets is the left one of an operator: `-[5]` is 5-."""
     args, end = index
     if len(args) == 1 and args[0].__class__ is N.Elided:
@@ -235,31 +244,31 @@ def bracketed(node: Any, index: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------- brackets
-def row_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
+def row_(p: Tokens, start: int, end: int, items: list[N.Node]) -> tuple[N.Node, ...]:
     """The expressions between semicolons."""
     return tuple(items)
 
 
-def index_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def index_(p: Tokens, start: int, end: int, items: list[Any]) -> tuple[tuple[N.Node, ...], int]:
     """The arguments in brackets, and the offset where they end."""
     return items[0], p.ends[end - 1]
 
 
-def block_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def block_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Block:
     return N.Block(list(items[0]), p.starts[start], p.ends[end - 1])
 
 
-def head_(p: Any, start: int, end: int, items: list[Any]) -> Head:
+def head_(p: Tokens, start: int, end: int, items: list[Any]) -> Head:
     """No expressions at all between the brackets is an empty head."""
     (row,) = items
     return Head(() if _empty(row) else row)
 
 
-def _empty(row: Any) -> bool:
+def _empty(row: tuple[N.Node, ...]) -> bool:
     return len(row) == 1 and row[0].__class__ is N.Elided
 
 
-def list_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def list_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Node | Group:
     """A list, a table or dictionary literal, or just the expression in parentheses."""
     row = items[-1]
     a, b = p.starts[start], p.ends[end - 1]
@@ -279,12 +288,12 @@ def list_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     return Group(node) if kind is N.Verb or kind is N.Name or kind is N.Iterator else node
 
 
-def columns(nodes: Any) -> list[tuple[str | None, Any]]:
+def columns(nodes: Iterable[N.Node]) -> list[N.Column]:
     """(name or None, node) for each item of a table, dictionary or phrase: `a:1` names it."""
     return [column(node) for node in nodes]
 
 
-def column(node: Any) -> tuple[str | None, Any]:
+def column(node: N.Node) -> N.Column:
     if node.__class__ is N.Assign and node.op is None and node.target.__class__ is N.Name:
         return node.target.name, node.value
     if (
@@ -299,11 +308,11 @@ def column(node: Any) -> tuple[str | None, Any]:
     return None, node
 
 
-def lambda_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def lambda_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Lambda:
     """A function. A parameter that is a pattern takes its argument under a hidden name and is assigned first."""
     a, b = p.starts[start], p.ends[end - 1]
     params: list[str] | None = None
-    first: list[Any] = []
+    first: list[N.Node] = []
     if len(items) == 2:
         params = []
         for i, node in enumerate(items[0]):
@@ -320,7 +329,7 @@ def lambda_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     return N.Lambda(params, first + body, p.text[a:b], a, b)
 
 
-def branch_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def branch_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Control:
     """`if[c;...]` and the like."""
     args, stop = items[1]
     word = p.text[p.starts[start] : p.ends[start]]
@@ -331,7 +340,7 @@ def branch_(p: Any, start: int, end: int, items: list[Any]) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------- templates
-def phrases_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
+def phrases_(p: Tokens, start: int, end: int, items: list[Any]) -> tuple[N.Node, ...]:
     """The nodes between commas."""
     nodes = tuple(item for item in items if item.__class__ is not int)
     if _empty(nodes):
@@ -342,21 +351,21 @@ def phrases_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
     return nodes
 
 
-def group_(p: Any, start: int, end: int, items: list[Any]) -> By:
+def group_(p: Tokens, start: int, end: int, items: list[Any]) -> By:
     return By(items[1])
 
 
-def filter_(p: Any, start: int, end: int, items: list[Any]) -> Where:
+def filter_(p: Tokens, start: int, end: int, items: list[Any]) -> Where:
     return Where(items[1])
 
 
-def query_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+def query_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Select:
     """A qSQL template."""
     verb = p.text[p.starts[start] : p.ends[start]]
-    options: Any = None
-    by: list[Any] | None = None
-    where: list[Any] = []
-    cols: Any = ()
+    options: N.Options = None
+    by: list[N.Column] | None = None
+    where: list[N.Node] = []
+    cols: tuple[N.Node, ...] = ()
     source: Any = None
     for item in items:
         kind = item.__class__
@@ -379,7 +388,7 @@ def query_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     return N.Select(verb, options, columns(cols), by, source, where, p.starts[start], stop)
 
 
-def without_distinct(cols: Any) -> tuple[Any, bool]:
+def without_distinct(cols: tuple[N.Node, ...]) -> tuple[tuple[N.Node, ...], bool]:
     """`select distinct a,b`: the columns without that word, and whether it was there."""
     if cols:
         node = cols[0]
@@ -396,11 +405,11 @@ def without_distinct(cols: Any) -> tuple[Any, bool]:
     return cols, False
 
 
-def limit(p: Any, start: int, head: Head) -> tuple[Any, str | None, Any]:
+def limit(p: Tokens, start: int, head: Head) -> tuple[N.Node | None, str | None, N.Node | None]:
     """The options of `select[n;>c]`: (count, order, column)."""
-    count: Any = None
+    count: N.Node | None = None
     order: str | None = None
-    col: Any = None
+    col: N.Node | None = None
     for node in head:
         if (
             node.__class__ is N.Apply

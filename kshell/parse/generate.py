@@ -31,10 +31,13 @@ HEAD = '''"""The parser proper, generated from grammar/q.ebnf by parse/generate.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.parse import fold
 from kshell.parse.fold import fail
+
+if TYPE_CHECKING:
+    from kshell.parse.lex import Tokens
 
 MASTER = {master!r}
 KINDS = {kinds!r}
@@ -60,7 +63,7 @@ class Generator:
 
     def function(self, name: str) -> None:
         self.temps = 0
-        self.emit(0, "", "", f"def _{name}(p: Any, i: int) -> Any:")
+        self.emit(0, "", "", f"def _{name}(p: Tokens, i: int) -> Any:")
         self.emit(1, "kinds = p.kinds")
         self.rule(name, "out", 1, False)
         self.emit(1, "p.i = i", f"return {self.built(name, 'out')}")
@@ -123,7 +126,7 @@ class Generator:
     def sole(self, name: str, body: Any, inner: str, depth: int, known: bool) -> None:
         """A rule `first { more }` that is just its first item if there is no more: no list is made for that."""
         first, more = body.exprs
-        self.emit(depth, f"s_{inner} = i")
+        self.emit(depth, f"s_{inner} = i", f"v_{inner}: Any")
         self.element(first, f"=v_{inner}", depth, known)
         self.emit(depth, f"if {self.test(more.expr)}:", f"    {inner} = [v_{inner}]")
         self.element(more, inner, depth + 1, False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.errors import QError, Source
 from kshell.parse.fast import KINDS, MASTER, NAMES
@@ -33,6 +34,7 @@ class Tokens:
     """The tokens of a text: a string of kinds, ended by '.', and the offsets of each. `i` is where the parser is."""
 
     __slots__ = ("ends", "i", "is_infix", "kinds", "source", "starts", "text")
+    is_infix: Callable[[str], bool]  # does a name stand between its arguments?
 
     def __init__(
         self, text: str, kinds: str, starts: list[int], ends: list[int], source: Source | None
@@ -44,7 +46,6 @@ class Tokens:
             ends,
             source,
         )
-        self.is_infix: Any = None
         self.i = 0
 
     def __len__(self) -> int:
@@ -55,7 +56,7 @@ class Tokens:
             self.kinds[i], self.text[self.starts[i] : self.ends[i]], self.starts[i], self.ends[i]
         )
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Token]:
         return (self[i] for i in range(len(self)))
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import List, Table, Value, Vec, flat_list, sym_codes
+from kshell.values.base.core import List, ListValue, Table, Vec, flat_list, sym_codes
+
+if TYPE_CHECKING:
+    from kshell.python.into import Made
 
 
 class Schema(Structure):
@@ -95,12 +98,12 @@ _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 _CALLS = ("__arrow_c_stream__", "__arrow_c_array__")
 
 
-def offers(x: Any) -> bool:
+def offers(x: object) -> bool:
     """Has it Arrow data to give?"""
     return any(hasattr(type(x), name) for name in _CALLS)
 
 
-def read(x: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
+def read(x: Any, made: type[Made]) -> tuple[list[str] | None, list[ListValue]]:
     """The names and columns of an object's Arrow data; without names, the one column of what is no struct."""
     error = ""
     try:
@@ -113,7 +116,7 @@ def read(x: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
     raise QError(f"no Arrow data of a Python object of class {type(x).__name__}: {error}")
 
 
-def _read_stream(capsule: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
+def _read_stream(capsule: object, made: type[Made]) -> tuple[list[str] | None, list[ListValue]]:
     at = _capsule(capsule, b"arrow_array_stream")
     stream, schema = Stream.from_address(at), Schema()
     held: list[Array] = []
@@ -142,14 +145,16 @@ def _ok(stream: Stream, at: int, code: int) -> None:
         )
 
 
-def _read_array(schema: Any, array: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
+def _read_array(
+    schema: object, array: object, made: type[Made]
+) -> tuple[list[str] | None, list[ListValue]]:
     found = Schema.from_address(_capsule(schema, b"arrow_schema"))
     return _columns(found, [Array.from_address(_capsule(array, b"arrow_array"))], made)
 
 
 def _columns(
-    schema: Schema, arrays: list[Array], made: Any
-) -> tuple[list[str] | None, list[Value]]:
+    schema: Schema, arrays: list[Array], made: type[Made]
+) -> tuple[list[str] | None, list[ListValue]]:
     if schema.format != b"+s":
         return None, [
             _joined(
@@ -185,12 +190,13 @@ class _Part:
     def __init__(self, schema: Schema, array: Array, start: int, n: int) -> None:
         self.s, self.a, self.start, self.n = schema, array, start, n
 
-    def buffer(self, i: int, dtype: Any, start: int, n: int) -> np.ndarray:
+    def buffer(self, i: int, dtype: str, start: int, n: int) -> np.ndarray:
         """A part of a buffer as an array over the producer's memory."""
         at, size = self.a.buffers[i], np.dtype(dtype).itemsize
         if not n or not at:
             return np.zeros(n, dtype)
-        return np.frombuffer((ctypes.c_char * (n * size)).from_address(at + start * size), dtype, n)
+        data: Any = (ctypes.c_char * (n * size)).from_address(at + start * size)
+        return np.frombuffer(data, dtype, n)
 
     def bits(self, i: int) -> np.ndarray:
         first = self.start // 8
@@ -208,7 +214,7 @@ class _Part:
         return self.buffer(i, dtype, self.start, self.n)
 
 
-def _joined(schema: Schema, parts: list[_Part], made: Any) -> Value:
+def _joined(schema: Schema, parts: list[_Part], made: type[Made]) -> ListValue:
     """The column of the parts of all arrays of a stream."""
     fmt = (schema.format or b"").decode()
     done = [_part(fmt, part, made) for part in parts if part.n]
@@ -216,23 +222,23 @@ def _joined(schema: Schema, parts: list[_Part], made: Any) -> Value:
         return done[0]
     if not done:
         return _none(fmt, schema, made)
-    if all(v.__class__ is Vec and v.t == done[0].t for v in done):
-        return Vec(done[0].t, np.concatenate([v.a for v in done]))
-    if all(v.__class__ is Table for v in done):
+    tables = [v for v in done if v.__class__ is Table]
+    if len(tables) == len(done):
         return Table(
-            done[0].names,
-            [_together([v.cols[i] for v in done], made) for i in range(len(done[0].names))],
+            tables[0].names,
+            [_together([t.cols[i] for t in tables], made) for i in range(len(tables[0].names))],
         )
     return _together(done, made)
 
 
-def _together(values: list[Value], made: Any) -> Value:
-    if all(value.__class__ is Vec and value.t == values[0].t for value in values):
-        return Vec(values[0].t, np.concatenate([value.a for value in values]))
+def _together(values: Sequence[ListValue], made: type[Made]) -> ListValue:
+    vectors = [value for value in values if value.__class__ is Vec]
+    if len(vectors) == len(values) and len({v.t for v in vectors}) == 1:
+        return Vec(vectors[0].t, np.concatenate([v.a for v in vectors]))
     return made.listing([i for value in values for i in value.items])
 
 
-def _none(fmt: str, schema: Schema, made: Any) -> Value:
+def _none(fmt: str, schema: Schema, made: type[Made]) -> ListValue:
     """An empty column, of the type that it would have."""
     if fmt in _NUMBERS and not schema.dictionary:
         return made.array(np.empty(0, _NUMBERS[fmt]))
@@ -243,7 +249,7 @@ def _none(fmt: str, schema: Schema, made: Any) -> Value:
     return made.array(np.empty(0, bool)) if fmt == "b" else List([])
 
 
-def _part(fmt: str, p: _Part, made: Any) -> Value:
+def _part(fmt: str, p: _Part, made: type[Made]) -> ListValue:
     if p.s.dictionary:
         d = p.a.dictionary.contents
         inner = _Part(p.s.dictionary.contents, d, d.offset, d.length)
@@ -276,7 +282,7 @@ def _part(fmt: str, p: _Part, made: Any) -> Value:
     raise QError(f"no q type for Arrow's {fmt}")
 
 
-def _masked(a: np.ndarray, p: _Part, made: Any) -> Value:
+def _masked(a: np.ndarray, p: _Part, made: type[Made]) -> ListValue:
     absent = p.absent()
     return made.array(a if absent is None else np.ma.array(a, mask=absent))
 
@@ -287,10 +293,10 @@ def _ends(p: _Part, dtype: str) -> tuple[int, np.ndarray]:
     return int(offsets[0]), offsets[1:] - offsets[0]
 
 
-def _texts(dtype: str) -> Callable[[_Part, Any], Value]:
+def _texts(dtype: str) -> Callable[[_Part, type[Made]], ListValue]:
     """UTF-8 as symbols; what is null as the empty one."""
 
-    def run(p: _Part, made: Any) -> Value:
+    def run(p: _Part, made: type[Made]) -> ListValue:
         start, ends = _ends(p, dtype)
         data = p.buffer(2, "u1", start, int(ends[-1])).tobytes()
         absent = p.absent()
@@ -308,21 +314,21 @@ def _texts(dtype: str) -> Callable[[_Part, Any], Value]:
     return run
 
 
-def _bytes(dtype: str) -> Callable[[_Part, Any], Value]:
+def _bytes(dtype: str) -> Callable[[_Part, type[Made]], ListValue]:
     """Binary data as strings."""
 
-    def run(p: _Part, made: Any) -> Value:
+    def run(p: _Part, made: type[Made]) -> ListValue:
         start, ends = _ends(p, dtype)
         return _flat(T.C, p.buffer(2, "u1", start, int(ends[-1])).copy(), ends, p.absent())
 
     return run
 
 
-def _views(text: bool) -> Callable[[_Part, Any], Value]:
+def _views(text: bool) -> Callable[[_Part, type[Made]], ListValue]:
     """Texts or bytes of which short ones stand in the view itself, others in buffers of data; each view is read once,
     however often it comes."""
 
-    def run(p: _Part, made: Any) -> Value:
+    def run(p: _Part, made: type[Made]) -> ListValue:
         views, absent = p.buffer(1, "V16", p.start, p.n), p.absent()
         if absent is not None:
             views = views.copy()
@@ -354,14 +360,14 @@ def _viewed(view: bytes, datas: list[bytes]) -> bytes:
 _VIEW = struct.Struct("<4i")
 
 
-def _fixed(p: _Part, size: int, made: Any) -> Value:
+def _fixed(p: _Part, size: int, made: type[Made]) -> ListValue:
     if size == 16:
         return _masked_guid(p)
     ends = np.arange(1, p.n + 1, dtype=np.int64) * size
     return _flat(T.C, p.buffer(1, "u1", p.start * size, p.n * size).copy(), ends, p.absent())
 
 
-def _masked_guid(p: _Part) -> Value:
+def _masked_guid(p: _Part) -> ListValue:
     a = p.buffer(1, "V16", p.start, p.n).copy()
     absent = p.absent()
     if absent is not None:
@@ -369,7 +375,7 @@ def _masked_guid(p: _Part) -> Value:
     return Vec(T.G, a)
 
 
-def _flat(t: int, a: np.ndarray, ends: np.ndarray, absent: np.ndarray | None) -> Value:
+def _flat(t: int, a: np.ndarray, ends: np.ndarray, absent: np.ndarray | None) -> ListValue:
     """The list of vectors that stand one after the other; what is null is empty."""
     if absent is not None:
         sizes = np.diff(ends, prepend=0)
@@ -378,15 +384,15 @@ def _flat(t: int, a: np.ndarray, ends: np.ndarray, absent: np.ndarray | None) ->
     return flat_list(t, a, ends)
 
 
-def _lists(dtype: str) -> Callable[[_Part, Any], Value]:
-    def run(p: _Part, made: Any) -> Value:
+def _lists(dtype: str) -> Callable[[_Part, type[Made]], ListValue]:
+    def run(p: _Part, made: type[Made]) -> ListValue:
         start, ends = _ends(p, dtype)
         return _nested(p, _child(p.s, p.a, 0, start, int(ends[-1])), ends, made)
 
     return run
 
 
-def _nested(p: _Part, child: _Part, ends: np.ndarray, made: Any) -> Value:
+def _nested(p: _Part, child: _Part, ends: np.ndarray, made: type[Made]) -> ListValue:
     values = _joined(child.s, [child], made)
     if values.__class__ is Vec:
         return _flat(values.t, values.a, ends, p.absent())
@@ -396,7 +402,7 @@ def _nested(p: _Part, child: _Part, ends: np.ndarray, made: Any) -> Value:
     )
 
 
-def _struct(p: _Part, made: Any) -> Value:
+def _struct(p: _Part, made: type[Made]) -> ListValue:
     """Rows of named fields: a table. (There is no null of a row: its fields are.)"""
     n = int(p.s.n_children)
     names = [(p.s.children[i].contents.name or b"").decode("utf-8", "replace") for i in range(n)]
@@ -409,8 +415,12 @@ def _struct(p: _Part, made: Any) -> Value:
     )
 
 
-_SIMPLE: dict[str, Callable[[_Part, Any], Value]] = {
-    "n": lambda p, made: made.listing([None] * p.n),
+def _nothing(p: _Part, made: type[Made]) -> ListValue:
+    return made.listing([None] * p.n)
+
+
+_SIMPLE: dict[str, Callable[[_Part, type[Made]], ListValue]] = {
+    "n": _nothing,
     "b": lambda p, made: _masked(p.bits(1), p, made),
     "u": _texts("i4"),
     "U": _texts("i8"),

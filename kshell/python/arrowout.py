@@ -119,7 +119,7 @@ def _offsets(items: list[Any]) -> np.ndarray:
     return ends
 
 
-def _joined(fmt: str, items: list[np.ndarray], dtype: Any) -> Made:
+def _joined(fmt: str, items: list[np.ndarray], dtype: type) -> Made:
     """Texts or bytes one after the other; from 2 GB on with wide offsets."""
     ends = _offsets(items)
     data = np.concatenate(items) if items else np.empty(0, dtype)
@@ -183,7 +183,7 @@ def _address(callback: Any) -> int:
     return ctypes.cast(callback, c_void_p).value or 0
 
 
-def _pointers(cls: Any, found: list[Any]) -> Any:
+def _pointers(cls: type, found: list[Any]) -> Any:
     return (POINTER(cls) * max(len(found), 1))(*map(pointer, found))
 
 
@@ -231,7 +231,7 @@ def _array(out: Array, m: Made) -> None:
 
 
 @ARROW.set
-def stream(table: Any) -> Any:
+def stream(table: Table) -> Any:
     """The capsule of a stream of one array: a struct of the table's columns."""
     root = _struct(table)
     given = [False]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
 from kshell.lang.console.show import Layout, head, show_text
 from kshell.lang.session.settings import Settings
+from kshell.python import objects
 from kshell.python.into import to_q
 from kshell.python.objects import HTML, TEXT
 from kshell.values.base import types as T
@@ -16,12 +16,15 @@ _DOTS = ".."
 _NUMBERS = T.SIGNED | T.FLOATS
 
 
-def html(x: Value, settings: Any) -> str:
+def html(x: Value, settings: Settings) -> str:
     """The HTML of a table or keyed table, its key columns as row headings; of any other value nothing."""
-    keys, values = (x.k, x.v) if x.__class__ is Dict and x.keyed else (Table([], []), x)
-    if values.__class__ is not Table:
+    if x.__class__ is Dict and x.keyed:
+        keys, values = x.tables
+    elif x.__class__ is Table:
+        keys, values = Table([], []), x
+    else:
         return ""
-    count, most = len(x), settings.c[0] - 3
+    count, most = len(values), settings.c[0] - 3
     layout = Layout(settings.P, *settings.c)
     cut = count > most
     cols = [
@@ -49,17 +52,17 @@ def html(x: Value, settings: Any) -> str:
     return f"<table>\n<thead><tr>{title}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{note}"
 
 
-def _value(table: Any) -> Value:
+def _value(table: objects.Table) -> Value:
     return to_q(table)
 
 
 @TEXT.set
-def plain(table: Any) -> str:
+def plain(table: objects.Table) -> str:
     """The console's text of a Python table."""
     return show_text(_value(table), Settings())
 
 
 @HTML.set
-def html_of(table: Any) -> str:
+def html_of(table: objects.Table) -> str:
     """The HTML of a Python table."""
     return html(_value(table), Settings())

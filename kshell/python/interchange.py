@@ -7,13 +7,16 @@ or a float's NaN.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import Value, Vec, sym_codes
+from kshell.values.base.core import ListValue, Vec, sym_codes
+
+if TYPE_CHECKING:
+    from kshell.python.into import Made
 
 _CPU = 1
 _INT, _UINT, _FLOAT, _BOOL, _STRING, _DATETIME, _CATEGORY = 0, 1, 2, 20, 21, 22, 23
@@ -22,18 +25,18 @@ _NAN, _VALUE, _BITS, _BYTES = 1, 2, 3, 4  # how nulls are told
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
-def offers(x: Any) -> bool:
+def offers(x: object) -> bool:
     """Does it have the protocol?"""
     return hasattr(type(x), "__dataframe__")
 
 
-def read(x: Any, made: Any) -> dict[str, Value]:
+def read(x: Any, made: type[Made]) -> dict[str, ListValue]:
     """The columns of a frame by name."""
     frame = x.__dataframe__()
     names = [str(name) for name in frame.column_names()]
     if len(set(names)) < len(names):
         raise QError("two columns of one name")
-    out: dict[str, Value] = {}
+    out: dict[str, ListValue] = {}
     for i, name in enumerate(names):
         problem = ""
         try:
@@ -47,18 +50,19 @@ def read(x: Any, made: Any) -> dict[str, Value]:
     return out
 
 
-def _column(column: Any, made: Any) -> Value:
+def _column(column: Any, made: type[Made]) -> ListValue:
     parts = [_chunk(chunk, made) for chunk in column.get_chunks() if chunk.size()] or [
         _chunk(column, made)
     ]
     if len(parts) == 1:
         return parts[0]
-    if all(part.__class__ is Vec and part.t == parts[0].t for part in parts):
-        return Vec(parts[0].t, np.concatenate([part.a for part in parts]))
+    vectors = [part for part in parts if part.__class__ is Vec]
+    if len(vectors) == len(parts) and len({v.t for v in vectors}) == 1:
+        return Vec(vectors[0].t, np.concatenate([v.a for v in vectors]))
     return made.joined([i for part in parts for i in part.items])
 
 
-def _chunk(c: Any, made: Any) -> Value:
+def _chunk(c: Any, made: type[Made]) -> ListValue:
     kind, bits, form, _ = c.dtype
     n, start, buffers = c.size(), c.offset, c.get_buffers()
     if kind not in (*_LETTERS, _CATEGORY):
@@ -97,7 +101,7 @@ def _times(a: np.ndarray, form: str) -> np.ndarray:
     raise QError(f"no q type for Arrow's {form}")
 
 
-def _texts(buffers: Any, start: int, n: int, absent: np.ndarray | None) -> Value:
+def _texts(buffers: dict[str, Any], start: int, n: int, absent: np.ndarray | None) -> Vec:
     """Strings as symbols; what is null as the empty one."""
     found, given = buffers["offsets"]
     ends = _view(found, f"i{given[1] // 8}", start, n + 1).astype(np.int64).tolist()
@@ -114,7 +118,7 @@ def _texts(buffers: Any, start: int, n: int, absent: np.ndarray | None) -> Value
     )
 
 
-def _absent(c: Any, buffers: Any, start: int, n: int) -> np.ndarray | None:
+def _absent(c: Any, buffers: dict[str, Any], start: int, n: int) -> np.ndarray | None:
     """Which items are null; None if that stands in the items themselves, or none is."""
     kind, value = c.describe_null
     if kind == _VALUE:

@@ -14,7 +14,7 @@ import fractions
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
+    ListValue,
     Sym,
     Value,
     Vec,
@@ -81,7 +82,7 @@ class NoType(QError):
     """A data type of numpy's that q has no type for."""
 
 
-def to_q(x: Any) -> Value:
+def to_q(x: object) -> Value:
     """The q value of a Python object; one that has none is held as it is. An error if a part of it cannot be taken."""
     found = _PLAIN.get(type(x))  # `__class__` may name another class
     return _other(x) if found is None else found(x)
@@ -103,7 +104,7 @@ def _other(x: Any) -> Value:
         return Foreign(x)
 
 
-def _can(x: Any, *names: str) -> bool:
+def _can(x: object, *names: str) -> bool:
     """Has its class all of these? An instance may make up any attribute that it is asked for."""
     return all(hasattr(type(x), name) for name in names)
 
@@ -188,7 +189,7 @@ def _time(x: dt.time) -> Value:
     return Atom(T.N, micro * 1000)
 
 
-def missing(x: Any) -> bool:
+def missing(x: object) -> bool:
     """Is it pandas' mark of what is not there?"""
     return type(x).__name__ in ("NAType", "NaTType")
 
@@ -228,8 +229,9 @@ def _filled(items: list[Value]) -> list[Value]:
     known = [x for x in items if x is not NIL]
     types = set(map(atom_t, known))
     t = next(iter(types)) if len(types) == 1 else 0
-    if known and all(x.__class__ is Vec and x.t == known[0].t for x in known):
-        return [empty(known[0].t) if x is NIL else x for x in items]  # of lists the empty one
+    vectors = [x for x in known if x.__class__ is Vec]
+    if vectors and len(vectors) == len(known) and len({x.t for x in vectors}) == 1:
+        return [empty(vectors[0].t) if x is NIL else x for x in items]  # of lists the empty one
     if t == 0 or t in (T.B, T.X, T.ENUM):
         return items
     null = sym("") if t == T.S else atom(t, T.NULL[t])
@@ -245,11 +247,13 @@ def _dict(x: Mapping[Any, Any]) -> Value:
     return Dict(_items(keys), _items(values))
 
 
-def _items(items: list[Any]) -> Value:
+def _items(items: list[Any]) -> ListValue:
     """The list of keys, values or the items of a column: of tensors one of handles."""
     from kshell.kapi.console import adopt
 
-    return List([to_q(x) for x in items]) if adopt.all_tensors(items) else listing(items)
+    if adopt.all_tensors(items):
+        return List([to_q(x) for x in items])
+    return cast("ListValue", listing(items))  # which is a handle of tensors alone
 
 
 def _table(x: Table) -> Value:
@@ -257,7 +261,7 @@ def _table(x: Table) -> Value:
     return _keyed({name: column(value, name) for name, value in x.items()}, x.key)
 
 
-def _keyed(cols: dict[str, Value], key: Sequence[str]) -> Value:
+def _keyed(cols: dict[str, ListValue], key: Sequence[str]) -> Value:
     if len({len(value) for value in cols.values()}) > 1:
         raise QError("length")
     parts = [[column for column in cols if (column in key) is side] for side in (True, False)]
@@ -265,7 +269,7 @@ def _keyed(cols: dict[str, Value], key: Sequence[str]) -> Value:
     return Dict(k, v) if key else v
 
 
-def column(x: Any, name: str = "") -> Value:
+def column(x: Any, name: str = "") -> ListValue:
     """The q column of a Python one."""
     out = (
         array(x)
@@ -274,15 +278,15 @@ def column(x: Any, name: str = "") -> Value:
         if isinstance(x, list | tuple)
         else to_q(x)
     )
-    if out.__class__ not in (Vec, core.Table) and not isinstance(out, List):
-        raise QError(f"column {name}: expected a list, given {type(x).__name__}")
-    return out
+    if out.__class__ is Vec or out.__class__ is core.Table or isinstance(out, List):
+        return out
+    raise QError(f"column {name}: expected a list, given {type(x).__name__}")
 
 
 # ------------------------------------------------------------------ numpy
 
 
-def _numpy(x: Any) -> Value:
+def _numpy(x: np.ndarray | np.generic) -> Value:
     """The value of an array or scalar of numpy's; of a type that q has none for, the object itself."""
     try:
         return array(np.asarray(x) if isinstance(x, np.generic) else x)
@@ -400,7 +404,7 @@ def _frame(x: Any) -> Value:
     return _keyed(keys | cols, tuple(keys))
 
 
-def _series(x: Any, name: str = "") -> Value:
+def _series(x: Any, name: str = "") -> ListValue:
     """The vector of a column that answers as pandas' do."""
     try:
         return _column(x)
@@ -409,7 +413,7 @@ def _series(x: Any, name: str = "") -> Value:
     raise QError(f"column {name}: {problem}" if name else problem)
 
 
-def _column(x: Any) -> Value:
+def _column(x: Any) -> ListValue:
     kind = x.dtype
     if hasattr(kind, "categories"):
         return _coded(column(x.cat.categories.to_series()), x.cat.codes.to_numpy())
@@ -417,20 +421,21 @@ def _column(x: Any) -> Value:
         x = x.dt.tz_convert("UTC").dt.tz_localize(None)
         kind = x.dtype
     if isinstance(kind, np.dtype) and kind.kind != "O":
-        return array(x.to_numpy())
+        return cast("ListValue", array(x.to_numpy()))
     absent = np.asarray(x.isna(), bool)
     under = getattr(kind, "numpy_dtype", None)
     if isinstance(under, np.dtype) and under.kind in "biufmM":
         null = under.type("NaT") if under.kind in "mM" else under.type(0)
         with suppress(ValueError, TypeError):  # a library that cannot give that type gives objects
-            return array(np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent))
+            plain = np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent)
+            return cast("ListValue", array(plain))
     items = x.to_numpy(dtype=object)
     return _items(
         [None if gone else item for item, gone in zip(items.tolist(), absent.tolist(), strict=True)]
     )
 
 
-def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -> Value:
+def _coded(values: ListValue, codes: np.ndarray, absent: np.ndarray | None = None) -> ListValue:
     """The items of a list by number; where the number is negative, or `absent` says so, the null of its type."""
     gone = codes < 0 if absent is None else absent | (codes < 0)
     if not gone.any() and values.__class__ is Vec:
@@ -462,9 +467,10 @@ def _arrow(x: Any) -> Value:
 class Made:
     """The constructors of columns for arrow.py."""
 
-    array = staticmethod(array)
+    # of arrays that have a dimension, and of items that are no tensors
+    array = staticmethod(cast("Callable[[np.ndarray], ListValue]", array))
     coded = staticmethod(_coded)
-    listing = staticmethod(listing)
+    listing = staticmethod(cast("Callable[[list[Any]], ListValue]", listing))
     joined = staticmethod(collapse)
 
 

@@ -34,7 +34,7 @@ class Table(dict[str, Any]):
         """The number of rows."""
         return len(next(iter(self.values()), ()))
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         return ARROW.fn(self)
 
     def __repr__(self) -> str:

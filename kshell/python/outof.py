@@ -33,31 +33,30 @@ _DAY = 86_400_000  # milliseconds
 def from_q(x: Value) -> Any:
     """The Python value of a q value. Longs, floats, booleans and symbols are Python's own, other atoms numpy's; a
     string is bytes, a null of an integer type None (in an array: masked)."""
-    cls = x.__class__
-    if cls is int or cls is float or cls is bool:
+    if x.__class__ is int or x.__class__ is float or x.__class__ is bool:
         return x
-    if cls is Vec:
+    if x.__class__ is Vec:
         return vector(x)
-    if cls is Sym:
+    if x.__class__ is Sym:
         return x.s
-    if cls is Special:
+    if x.__class__ is Special:
         return None if x is NULL_J else x.v
     if isinstance(x, Atom):
         return _atom(x)
-    if cls is Nd:
+    if x.__class__ is Nd:
         return vector(x)
-    if cls is List:
+    if x.__class__ is List:
         nd = as_nd(x)
         return vector(nd) if nd is not None else [from_q(i) for i in x.items]
-    if cls is core.Table:
+    if x.__class__ is core.Table:
         return _table(x)
-    if cls is Dict:
+    if x.__class__ is Dict:
         return _dict(x)
     if isinstance(x, Handle):
         from kshell.kapi.console import adopt
 
         return adopt.object_of(x)  # type: ignore[arg-type]
-    if cls is Foreign:
+    if x.__class__ is Foreign:
         return x.obj
     return _function(x) if isinstance(x, QFunction) else None
 
@@ -88,7 +87,7 @@ def vector(x: Vec | Nd) -> Any:
     if qtype == T.ENUM:
         return from_q(unenum(x))
     if qtype == T.C:
-        return array.tobytes() if array.ndim == 1 else [vector(i) for i in x.items]
+        return array.tobytes() if x.__class__ is Vec else [from_q(i) for i in x.items]
     if qtype == T.S:
         if not array.size:
             return np.empty(array.shape, "U1")  # no objects could tell the type
@@ -131,7 +130,8 @@ def _datetimes(a: np.ndarray) -> np.ndarray:
 
 def _dict(x: Dict) -> Any:
     if x.keyed:
-        return Table(_table(x.k) | _table(x.v), x.k.names)
+        keys, values = x.tables
+        return Table(_table(keys) | _table(values), keys.names)
     out: dict[Any, Any] = {}
     for item, v in zip(x.k.items, x.v.items, strict=True):
         out.setdefault(_hashable(from_q(item)), from_q(v))  # of equal keys q finds the first

@@ -129,7 +129,7 @@ class Session(session.Session):
         super().write(text if text.isascii() else text.encode("utf-8", "replace").decode())
 
     # ------------------------------------------------------------ variables
-    def __setitem__(self, name: str, x: Any) -> None:
+    def __setitem__(self, name: str, x: object) -> None:
         check(name)
 
         def work() -> None:
@@ -160,7 +160,7 @@ class Session(session.Session):
             raise AttributeError(f"the session has no variable {name}")
         return self[name]
 
-    def __setattr__(self, name: str, x: Any) -> None:
+    def __setattr__(self, name: str, x: object) -> None:
         own = callable(getattr(type(self), name, None)) or (
             name in self.__dict__ and name not in _SETTABLE and not _within_kshell()
         )

@@ -73,7 +73,7 @@ def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], 
     return taken, left
 
 
-def _of_code(x: Any, module: Any) -> bool:
+def _of_code(x: Any, module: str | None) -> bool:
     """Is it a part of the program's text, and not of its data?"""
     cls = type(x)
     if issubclass(cls, (types.ModuleType, type)) or cls.__module__ in (
@@ -87,7 +87,7 @@ def _of_code(x: Any, module: Any) -> bool:
     return issubclass(cls, (types.BuiltinFunctionType, types.MethodType))
 
 
-def _refused(name: str, x: Any) -> str:
+def _refused(name: str, x: object) -> str:
     """Why a variable is not taken; empty if it is."""
     try:
         check(name)
@@ -98,7 +98,7 @@ def _refused(name: str, x: Any) -> str:
     return "" if small(x) else f"large; embed({name}={name}) copies it"
 
 
-def _is_torch(x: Any) -> bool:
+def _is_torch(x: object) -> bool:
     """Is it one of the objects that handles are for?"""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "optim"):
@@ -114,7 +114,7 @@ def _is_torch(x: Any) -> bool:
     )
 
 
-def small(x: Any) -> bool:
+def small(x: object) -> bool:
     """Is a copy of it no burden for the program?"""
     return _room(x, MOST_ITEMS, 0) >= 0
 
@@ -155,7 +155,7 @@ def put(session: Session, values: Mapping[str, Any], given: bool) -> Reasons:
     return problems
 
 
-def _put(session: Session, name: str, x: Any) -> str:
+def _put(session: Session, name: str, x: object) -> str:
     try:
         check(name)
     except QError:
@@ -170,14 +170,14 @@ def _put(session: Session, name: str, x: Any) -> str:
     return problem
 
 
-def _rank(x: Any) -> int:
+def _rank(x: object) -> int:
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "optim") or issubclass(type(x), torch.nn.Module):
         return 0
     return 1 if issubclass(type(x), torch.optim.Optimizer) else 2
 
 
-def _known(x: Any) -> bool:
+def _known(x: object) -> bool:
     """Is it of a class whose values are at hand? Another mapping or sequence may read them from a disk."""
     cls = type(x)
     return (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sized
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Sym,
     Table,
@@ -35,6 +36,7 @@ from kshell.values.base.core import (
     raw,
     sym,
     sym_at,
+    sym_names,
     sym_vec,
 )
 from kshell.values.base.functions import ITERATORS, Comp, Derived, Iter, Lambda, Prim, Proj
@@ -66,7 +68,7 @@ def encode(x: Value, file: bool = False) -> bytes:
 
 def _put(x: Value, out: Out) -> None:
     qtype = atom_t(x)
-    if qtype == T.ENUM:
+    if x.__class__ is EnumAtom:
         if out.file:
             out.append(struct.pack("b", -qtype) + _text(x.dom) + struct.pack("<q", x.v))
             return
@@ -88,10 +90,10 @@ def _text(s: str) -> bytes:
 
 
 def _atom_bytes(t: int, x: Value) -> bytes:
-    if t == T.S:
+    if x.__class__ is Sym:
         return _text(x.s)
     if t == T.G:
-        return bytes(x.v)
+        return bytes(raw(x))
     return np.array(raw(x), T.DTYPE[t]).tobytes()
 
 
@@ -216,17 +218,17 @@ def function_cost(text: str) -> int:
 
 def cost(x: Value) -> int:
     """The bytes that a value needs when it is read again, about; at least what a Reader counts for it."""
-    cls = x.__class__
-    if cls is Nd or (isinstance(x, List) and x.flat is not None):
-        inner = x.a if cls is Nd else x.flat.a
-        return _LIST + inner.nbytes + (_VEC + 16) * len(x)
-    if cls is Vec:
+    if x.__class__ is Nd:
+        return _LIST + x.a.nbytes + (_VEC + 16) * len(x)
+    if isinstance(x, List) and x.flat is not None:
+        return _LIST + x.flat.a.nbytes + (_VEC + 16) * len(x)
+    if x.__class__ is Vec:
         return _VEC + (_SYM * len(x) if x.t == T.S else x.a.nbytes)
     if isinstance(x, List):
         return _LIST + 16 * len(x) + sum(map(cost, x.items))
-    if cls is Dict:
+    if x.__class__ is Dict:
         return _LIST + cost(x.k) + cost(x.v)
-    if cls is Table:
+    if x.__class__ is Table:
         return 2 * _LIST + _VEC + _SYM * len(x.names) + sum(map(cost, x.cols))
     if isinstance(x, Lambda):
         return function_cost(x.text) + _VEC + len(x.text)
@@ -379,9 +381,9 @@ class Reader:
     def _dict(self, t: int) -> Value:
         self._needs(_LIST)
         k, v = self.value(), self.value()
-        if not hasattr(k, "__len__") or not hasattr(v, "__len__") or len(k) != len(v):
+        if not isinstance(k, Sized) or not isinstance(v, Sized) or len(k) != len(v):
             raise QError("corrupt")
-        return Dict(k, v, "s" if t == 127 else "")
+        return Dict(cast("ListValue", k), cast("ListValue", v), "s" if t == 127 else "")
 
     def _table(self, t: int) -> Value:
         self.take(1)
@@ -393,13 +395,13 @@ class Reader:
             or d.v.__class__ is Vec
         ):
             raise QError("corrupt")
-        cols = d.v.items
+        cols = cast("list[ListValue]", d.v.items)
         if (
             not all(column.__class__ in (Vec, List, Nd, Table, Dict) for column in cols)
             or len(set(map(len, cols))) > 1
         ):
             raise QError("corrupt")
-        return Table([item.s for item in d.k.items], cols)
+        return Table(sym_names(d.k), cols)
 
     def _lambda(self, t: int) -> Value:
         ctx, text = self.text(), self.value()

@@ -13,7 +13,7 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeGuard, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from kshell.values.base.core import List, Nd, Value, Vec, atom, char
 
 Array = np.ndarray
 Part = bytes | memoryview
+Bytes = bytes | mmap.mmap  # of a file
 
 GENERAL = b"\xff\x01"
 VECTOR = b"\xfe\x20"
@@ -110,7 +111,7 @@ def _vector_parts(x: Vec) -> list[Part]:
     return [_HEAD.pack(magic, x.t, ATTRS.index(x.attr), len(x.a)), _view(x.a)]
 
 
-def _is_nested(x: Value) -> bool:
+def _is_nested(x: Value) -> TypeGuard[List]:
     """Is it a list whose items are all vectors of fixed-width items?"""
     if x.__class__ is Nd:
         return bool(x.a.ndim == 2 and x.t != T.S)
@@ -124,7 +125,7 @@ def _is_nested(x: Value) -> bool:
     )
 
 
-def _nested(x: Value) -> tuple[Array, Array]:
+def _nested(x: List) -> tuple[Array, Array]:
     """Where each item begins, with a flag in the top byte for those with a short head; and the bytes of the items."""
     regular = as_nd(x)
     if regular is not None:
@@ -132,7 +133,7 @@ def _nested(x: Value) -> tuple[Array, Array]:
     entries = np.empty(len(x.items), np.uint64)
     parts: list[bytes] = []
     at = 0
-    for k, item in enumerate(x.items):
+    for k, item in enumerate(cast("list[Vec]", x.items)):
         count = len(item.a)
         if count < 256:
             part, flag = bytes((_SHORT + item.t, count)) + item.a.tobytes(), 1
@@ -177,7 +178,7 @@ def size_of(path: str) -> int:
     return before.size if before else os.path.getsize(where)
 
 
-def contents(path: str) -> Any:
+def contents(path: str) -> Bytes:
     """The bytes of a file: mapped if it is big, decompressed if it is compressed."""
     problem: OSError | None = None
     size, (where, before) = 0, unfinished.look(path)
@@ -227,7 +228,7 @@ def _read(path: str) -> Value:
     raise QError(os.path.basename(path) if not len(data) else "type")
 
 
-def _general(data: Any) -> Value:
+def _general(data: Bytes) -> Value:
     if data[2:4] == b"\0\0" and len(data) >= 8:
         return List(
             list(records(data))
@@ -239,7 +240,7 @@ def _general(data: Any) -> Value:
     return x
 
 
-def records(data: Any) -> Any:
+def records(data: Bytes) -> Any:
     """The values, one after the other, of a file that holds a general list; 'badtail at what is no whole value."""
     reader = Reader(bytes(data), 8)
     bad = False
@@ -253,7 +254,7 @@ def records(data: Any) -> Any:
         yield x
 
 
-def valid_part(data: Any) -> tuple[int, int, bool]:
+def valid_part(data: Bytes) -> tuple[int, int, bool]:
     """How many values a general list's file holds, where the last whole one ends, and whether nothing follows it."""
     reader = Reader(bytes(data), 8)
     n, end = 0, 8
@@ -266,7 +267,7 @@ def valid_part(data: Any) -> tuple[int, int, bool]:
     return n, end, True
 
 
-def torn_at(data: Any) -> int:
+def torn_at(data: Bytes) -> int:
     """Where the last value of a general list's file begins, if only the first bytes of that are there; -1 if not."""
     reader = Reader(bytes(data), 8)
     while reader.at < len(reader.data):
@@ -278,7 +279,7 @@ def torn_at(data: Any) -> int:
     return -1
 
 
-def _head_at(data: Any, at: int) -> tuple[int, str, int]:
+def _head_at(data: Bytes, at: int) -> tuple[int, str, int]:
     """Type, attribute and count of the head at a place."""
     if len(data) < at + 16:
         raise QError("corrupt")
@@ -288,7 +289,7 @@ def _head_at(data: Any, at: int) -> tuple[int, str, int]:
     return t, ATTRS[attr], n
 
 
-def _vector(data: Any, at: int, dom: str = "") -> Value:
+def _vector(data: Bytes, at: int, dom: str = "") -> Value:
     t, attr, n = _head_at(data, at)
     if t not in T.DTYPE or t == T.S:
         raise QError("corrupt")
@@ -302,7 +303,7 @@ def _vector(data: Any, at: int, dom: str = "") -> Value:
     return Vec(t, np.frombuffer(data, T.DTYPE[t], n, at + 16), attr, dom)
 
 
-def _paged(path: str, data: Any) -> Value:
+def _paged(path: str, data: Bytes) -> Value:
     t, _, _ = _head_at(data, PAGE - 16)
     dom = bytes(data[16 : PAGE - 16]).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
     if T.ENUM <= t < ANYMAP:
@@ -316,7 +317,7 @@ def _paged(path: str, data: Any) -> Value:
     return _items(np.frombuffer(data, np.uint64, n, PAGE), contents(path + "#"))
 
 
-def _items(entries: Array, data: Any) -> Value:
+def _items(entries: Array, data: Bytes) -> Value:
     """The list whose items begin at these places of the second file."""
     at = (entries & np.uint64((1 << 56) - 1)).astype(np.int64) + PAGE
     short = entries >> np.uint64(56) == 1
@@ -329,7 +330,7 @@ def _items(entries: Array, data: Any) -> Value:
     )
 
 
-def _same(at: Array, short: Array, data: Any) -> Value | None:
+def _same(at: Array, short: Array, data: Bytes) -> Value | None:
     """The items as one array, if they have one type and length and lie evenly; else None."""
     count = len(at)
     step = int(at[1] - at[0]) if count > 1 else 0
@@ -349,7 +350,7 @@ def _same(at: Array, short: Array, data: Any) -> Value | None:
     return Nd(first.t, np.ascontiguousarray(rows[:, head:]).view(first.a.dtype))
 
 
-def _item(data: Any, at: int, short: bool) -> Value:
+def _item(data: Bytes, at: int, short: bool) -> Value:
     """The item of a list that begins at a place of its second file."""
     if short:
         t, n = data[at] - _SHORT, 1
@@ -374,7 +375,7 @@ def _item(data: Any, at: int, short: bool) -> Value:
     )
 
 
-def _old(data: Any) -> Value:
+def _old(data: Bytes) -> Value:
     """A vector as kdb+ wrote it before its counts had 64 bits."""
     t, attr, n = struct.unpack("<bxBxi", bytes(data[8:16]))
     if (
@@ -414,7 +415,7 @@ class _Target(NamedTuple):
     f: BinaryIO
     first: bytes
     second: BinaryIO | None
-    x: Value
+    x: Any  # a list where there is a second file, else a vector
 
     def before(self) -> list[unfinished.Before]:
         """The records by which its files are restored if appending to them fails."""
@@ -518,7 +519,7 @@ def _poured(f: BinaryIO, first: bytes, x: Vec) -> tuple[BinaryIO, int, bytes]:
     return f, at, _HEAD.pack(first[at : at + 2], t, keep, n + len(x.a))
 
 
-def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: Value) -> tuple[BinaryIO, int, bytes]:
+def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: List) -> tuple[BinaryIO, int, bytes]:
     """Write vectors behind those of the list in a file and its second one, as _poured."""
     n = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
     base = os.fstat(g.fileno()).st_size - PAGE
@@ -529,7 +530,7 @@ def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: Value) -> tuple[Bin
     return f, PAGE - 16, _HEAD.pack(first[PAGE - 16 : PAGE - 14], ANYMAP, 0, n + len(entries))
 
 
-def _still_sorted(f: Any, at: int, n: int, x: Vec) -> bool:
+def _still_sorted(f: BinaryIO, at: int, n: int, x: Vec) -> bool:
     """Does a sorted vector stay sorted with x after it?"""
     f.seek(at + 16 + max(n - 1, 0) * x.a.itemsize)
     last = np.frombuffer(f.read(x.a.itemsize) if n else b"", x.a.dtype)

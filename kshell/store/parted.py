@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.store import splay, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.core import List, Table, Value, Vec
+from kshell.values.base.core import List, ListValue, Table, Value, Vec
 from kshell.values.change.join import concat
 
 # the kinds of partition: the virtual column's name, its type, what the folders are named
@@ -146,7 +147,7 @@ def empty_like(t: Table) -> Table:
     return Table(list(t.names), [none_of(column) for column in t.cols])
 
 
-def none_of(c: Value) -> Value:
+def none_of(c: ListValue) -> ListValue:
     """An empty column of the same type."""
     return Vec(c.t, c.a[:0], "", c.dom) if c.__class__ is Vec else List([])
 
@@ -208,7 +209,7 @@ class PartCols(splay.LazyCols):
 class _WithFirst(splay.LazyCols):
     """A made column before others that are read when used."""
 
-    def __init__(self, names: list[str], first: Vec, rest: Any) -> None:
+    def __init__(self, names: list[str], first: Vec, rest: Sequence[ListValue]) -> None:
         super().__init__(names, "")
         self.first, self.rest = first, rest
 
@@ -216,7 +217,7 @@ class _WithFirst(splay.LazyCols):
         return self.first if i == 0 else self.rest[i - 1]
 
 
-def joined(parts: list[Value]) -> Value:
+def joined(parts: Sequence[ListValue]) -> ListValue:
     """Parts of a column as one."""
     full = [part for part in parts if len(part)]
     if len(full) <= 1:

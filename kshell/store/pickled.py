@@ -67,7 +67,7 @@ class Reader:
 
     # ------------------------------------------------------------ parts
 
-    def push(self, x: Any, cost: int = 40) -> None:
+    def push(self, x: object, cost: int = 40) -> None:
         self.need(cost)
         self.made += 1
         self.stack.append(x)
@@ -209,7 +209,7 @@ class Reader:
         self.push(int.from_bytes(self.take(n), "little", signed=True), 60 + 2 * n)
 
 
-def plain_key(k: Any) -> Any:
+def plain_key(k: object) -> Any:
     """The key of a dictionary or an item of a set: a number, a text, or a tuple of them."""
     if k.__class__ not in _KEYS and not (
         k.__class__ is tuple and all(i.__class__ in _KEYS for i in k)

@@ -79,7 +79,7 @@ def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[s
     return places, meta, 8 + n
 
 
-def _place(name: str, v: Any) -> Place:
+def _place(name: str, v: dict[str, Any]) -> Place:
     if set(v) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"{name} has a wrong description")
     start, end = v["data_offsets"]

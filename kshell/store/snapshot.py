@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,19 @@ from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.store import codec
 from kshell.store.archive import Archive, Member, member
 from kshell.values.base import types as T
-from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, flat_list
+from kshell.values.base.core import (
+    HOLE,
+    NIL,
+    Dict,
+    List,
+    ListValue,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    flat_list,
+)
 from kshell.values.base.functions import (
     Comp,
     Derived,
@@ -55,9 +67,15 @@ def _plain(x: Value) -> bool:
     return not isinstance(x, Function | Handle) and x is not HOLE
 
 
-def _alike(items: Sequence[Value]) -> bool:
+def _are_lists(made: list[Value]) -> TypeGuard[list[ListValue]]:
+    """Have they all a length? A dictionary may stand among the columns of a table."""
+    return all(isinstance(c, Vec | List | Table | Dict) for c in made)
+
+
+def _alike(items: Sequence[Value]) -> TypeGuard[Sequence[Vec]]:
     """Are items of a list vectors of one type, as strings are?"""
-    qtype = items[0].t if items[0].__class__ is Vec else 0
+    first = items[0]
+    qtype = first.t if first.__class__ is Vec else 0
     return _fixed(qtype) and all(i.__class__ is Vec and i.t == qtype and not i.attr for i in items)
 
 
@@ -102,26 +120,25 @@ class Encoder:
             self.depth -= 1
 
     def _value(self, x: Value) -> Form:
-        cls = x.__class__
-        if cls is Vec and _fixed(x.t) and len(x):
+        if x.__class__ is Vec and _fixed(x.t) and len(x):
             return ["v", x.t, x.attr, self.array(x.a)]
-        if cls is Vec and x.t == T.S and 4 * len(x) > _SHORT:
+        if x.__class__ is Vec and x.t == T.S and 4 * len(x) > _SHORT:
             return self._symbols(x)
-        if cls is Nd and _fixed(x.t):
+        if x.__class__ is Nd and _fixed(x.t):
             return ["nd", x.t, self.array(x.a)]
-        if cls is List and x.flat is not None and _fixed(x.flat.t):
+        if x.__class__ is List and x.flat is not None and _fixed(x.flat.t):
             return ["flat", x.flat.t, self.array(x.flat.a), self.array(x.flat.ends)]
-        if cls is List and len(x) > _SHORT and not x.attr and _alike(x.items):
-            return self._end_to_end(x)
+        if x.__class__ is List and len(x) > _SHORT and not x.attr and _alike(x.items):
+            return self._end_to_end(x.items)
         if isinstance(x, Handle):
             if self.handle is None:
                 raise QError("type")
             return ["h", self.handle(x)]
         if isinstance(x, Function):
             return self._function(x)
-        if cls is Dict:
+        if x.__class__ is Dict:
             return ["d", self.value(x.k), self.value(x.v), x.attr]
-        if cls is Table:
+        if x.__class__ is Table:
             return ["t", list(x.names), [self.value(col) for col in x.cols]]
         if isinstance(x, List) and not (x.items and _plain(x)):
             return ["l", [self.value(i) for i in x.items], x.attr]
@@ -131,11 +148,11 @@ class Encoder:
             return ["hole"]
         return self._coded(x)
 
-    def _end_to_end(self, x: List) -> Form:
+    def _end_to_end(self, items: Sequence[Vec]) -> Form:
         """A list of vectors of one type, as one array and where each of them ends in it."""
-        sizes = np.fromiter(map(len, x.items), np.int64, len(x))
-        whole = np.concatenate([item.a for item in x.items])
-        return ["flat", x.items[0].t, self.array(whole), self.array(np.cumsum(sizes))]
+        sizes = np.fromiter(map(len, items), np.int64, len(items))
+        whole = np.concatenate([item.a for item in items])
+        return ["flat", items[0].t, self.array(whole), self.array(np.cumsum(sizes))]
 
     def _symbols(self, x: Vec) -> Form:
         """Many symbols as places in a short list of them: that is read in one piece, and needs no more memory."""
@@ -259,19 +276,17 @@ class Decoder:
         return self.handle(i)
 
     def _dict(self, k: Form, v: Form, attr: str) -> Value:
-        keys, values = self.value(k), self.value(v)
-        if not all(isinstance(x, Vec | List | Table | Dict) for x in (keys, values)) or len(
-            keys
-        ) != len(values):
+        both = [self.value(k), self.value(v)]
+        if not _are_lists(both) or len(both[0]) != len(both[1]):
             raise ValueError("a wrong dictionary")
-        return Dict(keys, values, "s" if attr == "s" else "")
+        return Dict(both[0], both[1], "s" if attr == "s" else "")
 
     def _table(self, names: list[str], cols: list[Form]) -> Value:
         made = [self.value(column) for column in cols]
         if (
             len(names) != len(made)
             or any(name.__class__ is not str for name in names)
-            or not all(isinstance(c, Vec | List | Table | Dict) for c in made)
+            or not _are_lists(made)
             or len(set(map(len, made))) > 1
         ):
             raise ValueError("a wrong table")
@@ -341,7 +356,7 @@ _READ: dict[str, Callable[..., Value]] = {
 }  # fmt: skip
 
 
-def is_value(x: Any) -> bool:
+def is_value(x: Value) -> bool:
     """Is x what a variable can stand for?"""
     return (
         x is NIL or atom_t(x) != 0 or isinstance(x, Vec | List | Dict | Table | Function | Handle)

@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 from kshell.errors import QError
 from kshell.store import kdb, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Table, Value, Vec, sym_vec
+from kshell.values.base.core import Dict, List, Table, Value, Vec, sym_names, sym_vec
 from kshell.values.session.restrict import lifted
 
 
@@ -58,7 +58,7 @@ class LazyCols(list[Any]):
     def __iter__(self) -> Iterator[Any]:
         return map(self._at, range(len(self)))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Iterable[Any]) -> Any:
         return [*self, *other]
 
     def __radd__(self, other: Iterable[Any]) -> Any:
@@ -108,7 +108,7 @@ def names_in(path: str) -> list[str]:
         return []
     if x.__class__ is not Vec or x.t != T.S:
         raise QError("type")
-    return [item.s for item in x.items]
+    return sym_names(x)
 
 
 def read(path: str) -> Table:
@@ -118,7 +118,7 @@ def read(path: str) -> Table:
     return Table(names, SplayedCols(names, path))
 
 
-def write(path: str, x: Value, packing: Any = None) -> None:
+def write(path: str, x: Value, packing: kdb.Packing | dict[str, kdb.Packing] | None = None) -> None:
     """Save a table splayed: 'type if it is keyed or has symbols that are not enumerated. `packing` is how its files
     are compressed: one Packing for all, or a dictionary of them by column ('' for the others)."""
     if x.__class__ is Dict or x.__class__ is not Table:

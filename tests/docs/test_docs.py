@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from kshell import registry
+from kshell.kapi.base.handle_kind import KINDS, forget
 from kshell.session import Session
 from tests import ROOT
 from tests.support.runner import clean, console, transcript
@@ -71,7 +72,7 @@ def check_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Run a page's sessions and commands in a folder; assert that they print what the page says."""
     monkeypatch.chdir(tmp_path)
     Session().names.load_builtins()
-    session, planted = Session(), set(registry.every())
+    session, planted, kinds = Session(), set(registry.every()), set(KINDS)
     wrong = []
     try:
         for block in blocks(path):
@@ -89,6 +90,8 @@ def check_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     finally:
         for entry in set(registry.every()) - planted:
             registry.remove(entry.kind, entry.name)
+        for kind in set(KINDS) - kinds:
+            forget(kind)
     assert not wrong, "\n".join(wrong)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from kshell.extend import (
     NIL,
@@ -63,17 +64,18 @@ _OWN = tuple(
 def _parts(x: Value) -> list[Value]:
     """The parameters of each group, from layers: a list of (encoder;predictor), one such pair, or an encoder alone."""
     found = [x] if _is_layer(x) else list(x.items) if x.__class__ is List and x.items else [x]
-    if not all(map(_is_layer, found)):
+    layers = [layer for layer in found if _is_layer(layer)]
+    if len(layers) < len(found):
         if x.__class__ is not List or not x.items or handle(x.items[0]) is not None:
             return [x, NIL]
         i = next(i for i, v in enumerate(found) if not _is_layer(v))
         raise QError(
             f"opt: layer {i} of streamer: expecting (encoder;predictor), given {kname(found[i])}"
         )
-    return [part for layer in found for part in layer.items]
+    return [part for layer in layers for part in layer.items]
 
 
-def _is_layer(x: Value) -> bool:
+def _is_layer(x: Value) -> TypeGuard[List]:
     return (
         x.__class__ is List
         and len(x) == 2
@@ -205,16 +207,17 @@ def addlayer(x: Value) -> Value:
     0 2 3
     """
     o, given = _head(x, "addlayer", 2, "an optimizer, and (encoder;predictor)")
-    if not _is_layer(given[1]):
-        raise CallError("addlayer", expecting="(encoder;predictor)", given=kname(given[1]))
-    chosen = [select_parameters(part) for part in given[1].items]
+    layer = given[1]
+    if not _is_layer(layer):
+        raise CallError("addlayer", expecting="(encoder;predictor)", given=kname(layer))
+    chosen = [select_parameters(part) for part in layer.items]
     check_new(o, [param for c in chosen if c is not None for param in c.params])
     most = o.torch.settings["max_layers"]
     if o.torch.layers >= most:
         raise CallError(
             "addlayer", f"no more than {most} layer(s), the option maxlayers", says=(most,)
         )
-    _put(o, 2 * o.torch.layers, given[1].items)
+    _put(o, 2 * o.torch.layers, layer.items)
     return NIL
 
 

@@ -7,7 +7,7 @@ argument may hold name-value pairs, and a math function may get an output tensor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 from kshell import registry
@@ -30,6 +30,7 @@ from kshell.values.base.core import (
     is_atom,
     raw,
     seq_items,
+    sym_names,
 )
 
 # ------------------------------------------------------------------ the list of arguments
@@ -71,12 +72,11 @@ def data_items(x: Value) -> list[Value]:
 
 def long_of(x: Value) -> int | None:
     """The Python int of a long, int or short atom (the nulls as their 64-bit pattern), else None."""
-    cls = x.__class__
-    if cls is int:
+    if x.__class__ is int:
         return x
-    if cls is Special:
+    if x.__class__ is Special:
         return x.v
-    if cls is Atom and x.t in (T.H, T.I):
+    if x.__class__ is Atom and x.t in (T.H, T.I):
         return x.v
     return None
 
@@ -93,12 +93,11 @@ def longs_of(x: Value) -> list[int] | None:
 
 def number_of(x: Value) -> int | float | None:
     """The Python number of a numeric atom (not of a boolean), else None."""
-    cls = x.__class__
-    if cls is float or cls is int:
+    if x.__class__ is float or x.__class__ is int:
         return x
-    if cls is Special:
+    if x.__class__ is Special:
         return x.v
-    return x.v if cls is Atom and x.t in (T.H, T.I, T.E) else None
+    return x.v if x.__class__ is Atom and x.t in (T.H, T.I, T.E) else None
 
 
 def doubles_of(x: Value) -> list[float] | None:
@@ -127,8 +126,25 @@ def names_of(x: Value) -> list[str] | None:
     if x.__class__ is Sym:
         return [x.s]
     if x.__class__ is Vec and x.t == T.S:
-        return [item.s for item in x.items]
+        return sym_names(x)
     return [] if x.__class__ is List and not x.items else None
+
+
+def named_values(d: Dict) -> dict[str, Value]:
+    """The values of a dictionary whose keys are symbols, by name; 'type of other keys."""
+    out: dict[str, Value] = {}
+    for key, value in zip(seq_items(d.k), seq_items(d.v), strict=True):
+        if key.__class__ is not Sym:
+            raise QError("type")
+        out[key.s] = value
+    return out
+
+
+def length_of(x: Value) -> int:
+    """How many items a list, table, dictionary or handle has; 'type of an atom."""
+    if not isinstance(x, Sized):
+        raise QError("type")
+    return len(x)
 
 
 def need(found: Any, where: str, expected: str, x: Value) -> Any:
@@ -219,12 +235,11 @@ def _called(kind: str) -> dict[str, str]:
 def is_pairs(x: Value) -> bool:
     """Does x hold name-value pairs: a dictionary with symbol keys, an even list of symbols, `()`, an even list that
     starts with a symbol, or a list of two-item lists that start with symbols? A lone symbol is none."""
-    cls = x.__class__
-    if cls is Dict:
+    if x.__class__ is Dict:
         return (x.k.__class__ is Vec and x.k.t == T.S) or not len(x.k)
-    if cls is Vec:
+    if x.__class__ is Vec:
         return x.t == T.S and len(x) % 2 == 0
-    if cls is not List:
+    if x.__class__ is not List:
         return False
     found = x.items
     if not found:
@@ -249,18 +264,19 @@ def _text(x: Value) -> str:
 
 def pairs(x: Value) -> list[tuple[str, Value]]:
     """The name-value pairs of x, in order; the errors say what is wrong with it."""
-    cls = x.__class__
-    if cls is Dict:
-        if len(x.k) and (x.k.__class__ is not Vec or x.k.t != T.S):
+    if x.__class__ is Dict:
+        if x.k.__class__ is Vec and x.k.t == T.S:
+            return list(zip(sym_names(x.k), seq_items(x.v), strict=True))
+        if len(x.k):
             raise QError(
                 f"unexpected name,value dictionary with {kname(x.k)} as keys: {_keys_text(x.k)}"
             )
-        return list(zip([item.s for item in seq_items(x.k)], seq_items(x.v), strict=True))
-    if cls is Vec and x.t == T.S:
+        return []
+    if x.__class__ is Vec and x.t == T.S:
         if len(x) % 2:
             raise QError(f"uneven no. of symbols for name,value pairs: {_text(x)}")
         return _by_two(x.items)
-    if cls is List:
+    if x.__class__ is List:
         found = x.items
         if not found:
             return []
@@ -283,9 +299,10 @@ def _keys_text(k: Value) -> str:
 def _by_two(found: Sequence[Value]) -> list[tuple[str, Value]]:
     out = []
     for k in range(0, len(found), 2):
-        if found[k].__class__ is not Sym:
+        name = found[k]
+        if name.__class__ is not Sym:
             raise QError(f"name,value pair[{k // 2}] has no name symbol")
-        out.append((found[k].s, found[k + 1]))
+        out.append((name.s, found[k + 1]))
     return out
 
 
@@ -304,12 +321,11 @@ def looks_paired(x: Value) -> bool:
     """Is x meant as pairs, well formed or not? (A list of three symbols in last place is reported as uneven pairs.)"""
     if is_pairs(x):
         return True
-    cls = x.__class__
-    if cls is Dict:
+    if x.__class__ is Dict:
         return True
-    if cls is Vec:
+    if x.__class__ is Vec:
         return x.t == T.S
-    if cls is not List or not x.items:
+    if x.__class__ is not List or not x.items:
         return False
     head = x.items[0]
     return head.__class__ is Sym or (
@@ -343,14 +359,13 @@ def _long(x: Value, named: bool) -> Any:
 
 
 def _double(x: Value, named: bool) -> Any:
-    cls = x.__class__
-    if cls is float or cls is int:
+    if x.__class__ is float or x.__class__ is int:
         return float(x)
     if x is NULL_J:
         return math.nan
-    if cls is Atom and x.t in (T.H, T.I, T.E):
+    if x.__class__ is Atom and x.t in (T.H, T.I, T.E):
         return math.nan if x.v == T.NULL[x.t] else float(x.v)
-    return float(x.v) if cls is Special else None
+    return float(x.v) if x.__class__ is Special else None
 
 
 def _size(x: Value, named: bool) -> Any:
@@ -503,6 +518,6 @@ def fill_options(name: str, options: Sequence[Option], given: dict[str, Any]) ->
     return out
 
 
-def size_text(n: Sequence[int]) -> str:
+def size_text(n: Iterable[object]) -> str:
     """A shape as torch writes it in messages: [2, 3]."""
     return "[" + ", ".join(map(str, n)) + "]"

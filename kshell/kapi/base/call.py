@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kshell import parallel, registry
 from kshell.errors import (
@@ -33,6 +33,9 @@ from kshell.values.base.core import Value
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import PENDING, carried_out, held_section, wake, whole
 from kshell.values.session.restrict import guarded
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -216,7 +219,9 @@ def told_by(call: str) -> Callable[[BaseException], str]:
     return lambda exc: _to_tell(call, exc, ())
 
 
-def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) -> Exception:
+def known_to_all(
+    call: str, exc: Exception, m: Module | None, grad: bool, *args: Value
+) -> Exception:
     """The error to end with when a calculation with a module fails, with gradients or without. Where processes do that
     together (ddp, fsdp) and only this one knows of it, the others are told: it is theirs at the next meeting."""
     if m is None:
@@ -232,7 +237,7 @@ def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) ->
     )
 
 
-def _layer(exc: Exception, m: Any) -> str:
+def _layer(exc: Exception, m: Module) -> str:
     """The dotted name of the module inside m in whose calculation an exception was raised; empty for m itself."""
     found, tb = None, exc.__traceback__
     while tb is not None:

@@ -6,8 +6,8 @@ only read, so it shares the array's memory, as does the q value of a tensor that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, collapse, regular, symdict
 from kshell.values.base.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
-from kshell.values.base.functions import Derived, Foreign
+from kshell.values.base.functions import Derived, Foreign, Prim
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch import dtype as DType
 
 # fmt: off  # a table
 # torch's names of the data types: the symbol, torch's attribute, the q type that shows it
@@ -102,7 +106,7 @@ def tables() -> _Tables:
     return _TABLES[0]
 
 
-def dtype_name(d: Any) -> str:
+def dtype_name(d: DType) -> str:
     """The symbol of a torch dtype."""
     return tables().name.get(d) or str(d).removeprefix("torch.")
 
@@ -124,7 +128,7 @@ def dtype_of_q(t: int) -> Any:
     return tables().named[name] if name else None
 
 
-def ktype_of(d: Any) -> int:
+def ktype_of(d: DType) -> int:
     """The q type number of a torch dtype's values."""
     return tables().ktype.get(d, T.E)
 
@@ -171,7 +175,7 @@ def kname(x: Value) -> str:
         return "f" + x.glyph
     if x.__class__ is Foreign:
         return f"foreign {type(x.obj).__name__}"
-    if x.__class__.__name__ == "Prim":
+    if x.__class__ is Prim:
         return "operator" if getattr(x.entry, "infix", False) else "null/unary primitive"
     return _COMPOUND.get(x.__class__.__name__, "value")
 
@@ -181,12 +185,11 @@ def kname(x: Value) -> str:
 
 def is_array(x: Value) -> bool:
     """Can x be a tensor: an atom, vector or regular nested list of a type that torch has (`()` counts)?"""
-    cls = x.__class__
-    if cls is Vec or cls is Nd:
+    if x.__class__ is Vec or x.__class__ is Nd:
         return x.t in _FROM_Q
-    if cls is int or cls is float or cls is bool:
+    if x.__class__ is int or x.__class__ is float or x.__class__ is bool:
         return True
-    if cls is List:
+    if x.__class__ is List:
         if not x.items:
             return True
         nd = as_nd(x) if isinstance(x.items[0], Vec | List) else None
@@ -280,21 +283,25 @@ def to_tensor(x: Value, own: bool = True) -> Any:
 
     With `own` it has memory of its own; without, it may share the q array's memory and must only be read.
     """
-    cls = x.__class__
-    if cls is Vec or cls is Nd:
+    if x.__class__ is Vec or x.__class__ is Nd:
         _, a = array_of(x)
         if not a.flags.c_contiguous:
             a = np.ascontiguousarray(a)
         t = torch.from_numpy(a)
         # numpy's memory cannot be resized, as an output tensor must be, so its own means torch's own
         return t.clone() if own else t
-    if cls is float or cls is int or cls is bool:
+    if x.__class__ is float or x.__class__ is int or x.__class__ is bool:
         return torch.scalar_tensor(
-            x, dtype=torch.float64 if cls is float else torch.int64 if cls is int else torch.bool
+            x,
+            dtype=torch.float64
+            if x.__class__ is float
+            else torch.int64
+            if x.__class__ is int
+            else torch.bool,
         )
     if x is NIL:
         return None
-    if cls is List:
+    if x.__class__ is List:
         hollow = _hollow(x)
         if hollow is not None:
             return torch.empty(hollow, dtype=default_dtype())
@@ -307,7 +314,7 @@ def to_tensor(x: Value, own: bool = True) -> Any:
     return torch.scalar_tensor(v - 256 if t == T.C and v > 127 else v, dtype=dtype_of_q(t))
 
 
-def as_tensor(x: Value, like: Any = None) -> Any:
+def as_tensor(x: Value, like: Tensor | None = None) -> Any:
     """The tensor of an argument, to be read only: of a handle its tensor, of an array one that shares its memory;
     moved to the device of `like` if that is given."""
     if x.__class__ is TensorHandle:
@@ -334,7 +341,7 @@ def as_tensors(values: Sequence[Value]) -> tuple[list[Any], bool]:
 # ------------------------------------------------------------------ torch to q
 
 
-def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
+def to_q(t: Tensor | None, copy: bool = True, complexfirst: bool | None = None) -> Value:
     """The q value of a tensor: 0 dimensions give an atom, 1 a vector, more a nested list; complex (real;imaginary).
 
     Without `copy` the value may share the tensor's memory: only for a tensor that nobody else can see.
@@ -380,7 +387,7 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
     return _dense(kt, a)
 
 
-def put(t: Any, x: Any) -> None:
+def put(t: Tensor, x: Tensor) -> None:
     """Give a tensor the values of another, no gradients; of a sharded one its part of them."""
     if hasattr(t, "full_tensor"):
         x = parallel.around.part_like(x, t)
@@ -391,14 +398,15 @@ def put(t: Any, x: Any) -> None:
 _TENSOR: list[Any] = [None]  # torch's class of ordinary tensors
 
 
-def _ordinary(t: Any) -> Any:
+def _ordinary(t: Tensor) -> Any:
     _TENSOR[0] = torch.Tensor
     return whole(t)
 
 
-def whole(t: Any) -> Any:
+def whole(t: Tensor) -> Any:
     """All of a tensor that is sharded, which every process must ask for; another as it is."""
-    return t.detach().full_tensor() if hasattr(t, "full_tensor") else t
+    sharded: Any = t
+    return sharded.detach().full_tensor() if hasattr(t, "full_tensor") else t
 
 
 def _dense(kt: int, a: np.ndarray) -> Value:
@@ -408,7 +416,7 @@ def _dense(kt: int, a: np.ndarray) -> Value:
     return List([]) if a.ndim and not len(a) else regular(kt, a)
 
 
-def _split(t: Any, complexfirst: bool | None) -> Any:
+def _split(t: Tensor, complexfirst: bool | None) -> Any:
     """A complex tensor as a real one: (real;imaginary) along a new first dimension, or along a new last one."""
     if complexfirst is None:
         complexfirst = bool(table().state.get("complexfirst", True))
@@ -416,7 +424,7 @@ def _split(t: Any, complexfirst: bool | None) -> Any:
     return both.movedim(-1, 0).contiguous() if complexfirst else both.contiguous()
 
 
-def list_q(tensors: Any) -> Value:
+def list_q(tensors: Iterable[Tensor | None]) -> Value:
     """The q list of some tensors: simple if all are 0-dimensional of one type, else general."""
     return collapse([to_q(tensor) for tensor in tensors])
 
@@ -426,6 +434,6 @@ def dict_q(tensors: dict[str, Any]) -> Dict:
     return symdict(list(tensors), [to_q(value) for value in tensors.values()])
 
 
-def result(t: Any, wrap: bool) -> Value:
+def result(t: Tensor, wrap: bool) -> Value:
     """A call's result, a tensor that nobody else can see: a handle if any argument was one (`wrap`), else a q value."""
     return TensorHandle(t) if wrap else to_q(t, copy=False)

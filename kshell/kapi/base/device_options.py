@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, items, long_of, name_of, names_of, unknown
@@ -21,7 +21,11 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import collapse
-from kshell.values.base.core import NIL, NULL_J, Dict, Value, Vec, long, sym, sym_vec
+from kshell.values.base.core import NIL, NULL_J, Dict, Value, long, sym, sym_vec
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch import device as Device
 
 _MEMORY = {
     "contiguous": "contiguous_format",
@@ -54,7 +58,7 @@ def device_names() -> list[str]:
     return ["cpu", *({d.partition(":")[0]: None for d in found}), *found]
 
 
-def is_present(d: Any) -> bool:
+def is_present(d: Device) -> bool:
     """Has this machine the torch device? (meta is on every one.)"""
     return d.type in ("cpu", "meta") or f"{d.type}:{d.index or 0}" in accelerators()
 
@@ -121,7 +125,7 @@ def memory_format(name: str) -> Any:
     return getattr(torch, _MEMORY[name])
 
 
-def memory_name(t: Any) -> str:
+def memory_name(t: Tensor) -> str:
     """The symbol of a tensor's memory format."""
     if t.layout is not torch.strided or t.is_contiguous():
         return "contiguous"
@@ -132,12 +136,12 @@ def memory_name(t: Any) -> str:
     return "contiguous"
 
 
-def layout_name(t: Any) -> str:
+def layout_name(t: Tensor) -> str:
     """`strided` or `sparse`."""
     return "strided" if t.layout is torch.strided else "sparse"
 
 
-def convert_to(t: Any, o: TensorOptions, copy: bool = False, wait: bool = True) -> Any:
+def convert_to(t: Tensor, o: TensorOptions, copy: bool = False, wait: bool = True) -> Any:
     """A tensor with the given options: the same tensor if nothing changes and `copy` is not set.
 
     A leaf stays a leaf: what a conversion makes of it starts a graph of its own and keeps the gradient flag.
@@ -164,14 +168,14 @@ def convert_to(t: Any, o: TensorOptions, copy: bool = False, wait: bool = True) 
     return _with_grad(out, flag, leaf)
 
 
-def _with_grad(t: Any, flag: bool, leaf: bool) -> Any:
+def _with_grad(t: Tensor, flag: bool, leaf: bool) -> Any:
     if leaf or not flag:
         t = t.detach() if t.requires_grad and not flag else t
         return t.requires_grad_(flag) if t.requires_grad != flag else t
     return t if t.requires_grad else t.requires_grad_(True)
 
 
-def like_options(t: Any) -> TensorOptions:
+def like_options(t: Tensor) -> TensorOptions:
     """The options of an example tensor that `to` copies: device and type."""
     return TensorOptions(device=t.device, dtype=t.dtype)
 
@@ -181,7 +185,7 @@ def _default_device() -> str:
     return names[1] if len(names) > 1 else "cpu"
 
 
-def device_of(t: Any) -> str:
+def device_of(t: Tensor | None) -> str:
     """The symbol of a tensor's device; empty for the undefined tensor."""
     return "" if t is None else str(t.device)
 
@@ -267,9 +271,7 @@ def _sync_devices(x: Value) -> set[str]:
         ):
             raise QError(f"sync: not implemented for {x.plural}")
         found = device(x)
-        if found.__class__ is Dict:
-            found = found.v
-        return {found.s} if found.__class__ is not Vec else {item.s for item in found.items}
+        return set(names_of(found.v if found.__class__ is Dict else found) or ())
     name = name_of(x)
     if name is not None:
         return {str(device_named(name, "sync"))}
@@ -325,16 +327,16 @@ def seed(x: Value) -> Value:
     if is_empty(x):
         return seeds()
     given = items(x)
-    if len(given) == 1 and name_of(given[0]) is not None:
-        device_named(given[0].s, "seed")
-        return long(generator_of(given[0].s).initial_seed())
+    name = name_of(given[0])
+    if len(given) == 1 and name is not None:
+        device_named(name, "seed")
+        return long(generator_of(name).initial_seed())
     number = long_of(given[-1])
     if number is None or len(given) > 2:
         raise CallError("seed", expected="a long, a device or both", given=kname(x))
     if len(given) == 1:
         _seed_all(given[0], number)
         return NIL
-    name = name_of(given[0])
     if name is None:
         raise CallError("seed", expected="symbol for device", given=kname(given[0]))
     device_named(name, "seed")
@@ -352,7 +354,7 @@ def _seed_all(x: Value, n: int) -> None:
         torch.default_generator.manual_seed(n)
 
 
-def options_dict(t: Any) -> Dict:
+def options_dict(t: Tensor | None) -> Dict:
     """The option symbols of a tensor as a dictionary; null symbols for the undefined tensor."""
     names = ("device", "dtype", "layout", "gradient", "pin", "memory")
     if t is None:
@@ -370,6 +372,6 @@ def options_dict(t: Any) -> Dict:
     return Dict(sym_vec(names), sym_vec(values))
 
 
-def is_pinned(t: Any) -> bool:
+def is_pinned(t: Tensor) -> bool:
     """Is a tensor's memory page-locked? (Without an accelerator none is, and torch need not be asked.)"""
     return bool(torch.accelerator.is_available() and t.is_pinned())

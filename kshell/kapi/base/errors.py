@@ -17,12 +17,11 @@ from kshell import registry
 from kshell.errors import ERRORS, SAID, UNSAID, CallError, QError, first_line
 from kshell.kapi.base.args import names_of
 from kshell.kapi.base.convert import dtype_name, is_array, kname
-from kshell.kapi.base.handles import GONE, KHandle, TensorHandle, VectorHandle
+from kshell.kapi.base.handles import GONE, KHandle, TensorHandle, VectorHandle, behaviour
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
 from kshell.values.base.core import (
     NIL,
-    NULL_J,
     Dict,
     List,
     Special,
@@ -62,20 +61,19 @@ _SHOWN = 5  # of many arguments
 
 def described(x: Value) -> str:
     """A short description of a value for a message: long 3, `abc, real 2x3, double tensor 2x3, vector of 2."""
-    cls = x.__class__
-    if isinstance(x, Function) and cls is not Prim:
+    if isinstance(x, Function) and x.__class__ is not Prim:
         return function_words(x)
-    if cls is Sym:
+    if x.__class__ is Sym:
         return "`" + first_line(
             x.s, 255 if x.s[:1] == ":" else 24
         )  # a path cut short is another path
-    if cls is int or cls is float or cls is Special:
+    if x.__class__ is int or x.__class__ is float or x.__class__ is Special:
         return f"{kname(x).removesuffix(' scalar')} {_number(x)}"
     if isinstance(x, KHandle):
-        return _handle(x)
+        return f"freed {x.kind}" if x.obj is GONE else x.described()
     if is_atom(x) or atom_t(x):
         return kname(x)
-    if cls is Vec:
+    if x.__class__ is Vec:
         return f"{kname(x)} of {len(x)}"
     if isinstance(x, List):
         nd = as_nd(x) if is_array(x) else None
@@ -85,22 +83,26 @@ def described(x: Value) -> str:
     return "::" if x is NIL else kname(x)
 
 
-def _number(x: Value) -> str:
-    if x.__class__ is not float:
-        return str(x) if x.__class__ is int else "0N" if x is NULL_J else "0W" if x.v > 0 else "-0W"
+def _number(x: float | Special) -> str:
+    if x.__class__ is Special:
+        return x.text
+    if x.__class__ is int:
+        return str(x)
     return "0n" if x != x else f"{x:.6g}".replace("inf", "0w")
 
 
-def _handle(x: KHandle) -> str:
-    if x.obj is GONE:
-        return f"freed {x.kind}"
-    if x.__class__ is TensorHandle:
-        t = x.obj
-        if t is None:
-            return "undefined tensor"
-        device = "" if t.device.type == "cpu" else f"{t.device} "
-        return f"{device}{dtype_name(t.dtype)} tensor {_size(t.shape) or 'of no dimensions'}"
-    return f"vector of {len(x.obj)}" if x.__class__ is VectorHandle else x.kind
+@behaviour("described", TensorHandle)
+def _tensor(h: TensorHandle) -> str:
+    t = h.obj
+    if t is None:
+        return "undefined tensor"
+    device = "" if t.device.type == "cpu" else f"{t.device} "
+    return f"{device}{dtype_name(t.dtype)} tensor {_size(t.shape) or 'of no dimensions'}"
+
+
+@behaviour("described", VectorHandle)
+def _vector(h: VectorHandle) -> str:
+    return f"vector of {len(h.obj)}"
 
 
 def _size(shape: Sequence[int]) -> str:

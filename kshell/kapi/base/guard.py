@@ -7,12 +7,17 @@ loaded), offsets of embedding bags (torch checks them).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import nn, optim
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch import dtype as DType
+    from torch.optim import Optimizer
 
 WINDOW_MAX = (
     1 << 31
@@ -29,7 +34,7 @@ def windows(name: str, given: dict[str, Any]) -> None:
             raise CallError(name, f"{key} is more than {WINDOW_MAX}")
 
 
-def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
+def ctc(x: Tensor, y: Tensor, nx: Tensor, ny: Tensor) -> None:
     """The inputs, targets and lengths of a ctc loss: torch reads outside its arrays if they are out of range."""
     classes, steps = x.shape[-1], x.shape[0]
     if y.numel() and (int(y.min()) < 0 or int(y.max()) >= classes):
@@ -47,7 +52,7 @@ def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
 SIZE_MAX = (1 << 31) - 1  # the libraries behind transforms and powers count in 32 bits
 
 
-def transform(name: str, x: Any, size: Any, dim: Any) -> None:
+def transform(name: str, x: Tensor, size: int | Sequence[int] | None, dim: Any) -> None:
     """The sizes of a Fourier transform: that of a length of 2^40 is not refused, but tried."""
     sizes = [size] if isinstance(size, int) else size or ()
     if any(size > SIZE_MAX for size in sizes):
@@ -64,19 +69,19 @@ def length(name: str, n: int) -> None:
         raise CallError(name, f"length is more than {SIZE_MAX}")
 
 
-def finite(name: str, x: Any) -> None:
+def finite(name: str, x: Tensor) -> None:
     """A matrix whose eigenvalues are wanted: LAPACK reads outside its arrays if a value is null or infinite."""
     if not bool(torch.isfinite(x).all()):
         raise CallError(name, "the input has nulls or infinities")
 
 
-def unknowns(name: str, a: Any) -> None:
+def unknowns(name: str, a: Tensor) -> None:
     """The matrix of a least-squares problem: `gelss` of one without columns or rows ends the process."""
     if not a.numel():
         raise CallError(name, "the matrix has no elements")
 
 
-def factors(name: str, lu: Any, pivots: Any) -> None:
+def factors(name: str, lu: Tensor, pivots: Tensor) -> None:
     """A factorization and its pivots: torch walks along the one as the other says."""
     if lu.dim() < 2:
         raise QError(f"{name}: expecting a matrix or matrices, given {lu.dim()} dimension(s)")
@@ -157,7 +162,7 @@ class whole_step:
 
     __slots__ = ("before", "parameters", "state")
 
-    def __init__(self, o: Any) -> None:
+    def __init__(self, o: Optimizer) -> None:
         self.parameters = kept(param for group in o.param_groups for param in group["params"])
         self.state = optim.state_tree.StateTree(o)
         self.before = self.state.copy()
@@ -184,7 +189,7 @@ def guarded(
     if not getattr(check, "device", False):
         return fn
 
-    def run(x: Any, *more: Any, **options: Any) -> Any:
+    def run(x: Tensor, *more: Any, **options: Any) -> Any:
         if not x.is_cpu and check is not None:
             check(name, x, *more, **options)
         return fn(x, *more, **options)
@@ -197,7 +202,9 @@ def indices(low: int = 0) -> Callable[..., None]:
     below `low` times its size. What torch refuses before it begins is left to it."""
 
     @before_a_device
-    def check(name: str, x: Any, at: Any, *_: Any, dim: int | None = None, **more: Any) -> None:
+    def check(
+        name: str, x: Tensor, at: Tensor, *_: Any, dim: int | None = None, **more: Any
+    ) -> None:
         if at.dtype not in (torch.int64, torch.int32) or not at.numel() or not readable(at):
             return
         if dim is None:
@@ -224,28 +231,28 @@ def indices(low: int = 0) -> Callable[..., None]:
 # ------------------------------------------------------------------ what a GPU does not refuse
 
 
-def span(t: Any) -> tuple[float, float]:
+def span(t: Tensor) -> tuple[float, float]:
     """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
     long as nothing writes there."""
     return nn.bounds.span(t)
 
 
-def copied(t: Any, there: Any) -> None:
+def copied(t: Tensor, there: Tensor) -> None:
     """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
     nn.bounds.copied(t, there)
 
 
-def readable(t: Any) -> bool:
+def readable(t: Tensor) -> bool:
     """Has a tensor values, and may they be read now?"""
     return nn.bounds.readable(t)
 
 
-def within(name: str, t: Any, n: int, what: str) -> None:
+def within(name: str, t: Tensor, n: int, what: str) -> None:
     """A check of indices, of n things."""
     nn.bounds.within(name, t, n, what)
 
 
-def classes(x: Any, y: Any, ignore: int | None) -> None:
+def classes(x: Tensor, y: Tensor, ignore: int | None) -> None:
     """A check of targets that are numbers of classes. On the CPU torch makes it, with these words; a GPU's calculation
     ends with an error after which the process can use that GPU no more."""
     n = x.shape[1 if x.dim() > 1 else 0] if x.dim() else 0
@@ -255,7 +262,7 @@ def classes(x: Any, y: Any, ignore: int | None) -> None:
     if low >= 0 and high < n:
         return
 
-    def wrong(t: Any) -> Any:
+    def wrong(t: Tensor) -> Any:
         outside = (t < 0) | (t >= n)
         return t[outside if ignore is None else outside & (t != ignore)]
 
@@ -264,14 +271,14 @@ def classes(x: Any, y: Any, ignore: int | None) -> None:
         raise IndexError(f"Target {int(wrong(y)[0])} is out of bounds.")
 
 
-def probabilities(x: Any) -> None:
+def probabilities(x: Tensor) -> None:
     """A check, for the same reason, of inputs that must be between 0 and 1."""
     low, high = span(x) if x.numel() else (0, 0)
     if not (low >= 0 and high <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
 
 
-def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
+def divisor(name: str, x: Tensor, y: Tensor, **more: Any) -> None:
     """A check of the second input of a call, by which whole numbers are divided."""
     if x.is_floating_point() or y.is_floating_point() or y.device.type == "meta":
         return
@@ -281,7 +288,7 @@ def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
 
 
 @before_a_device
-def source(name: str, x: Any, mask: Any, y: Any, **more: Any) -> None:
+def source(name: str, x: Tensor, mask: Tensor, y: Tensor, **more: Any) -> None:
     """A check that there are as many elements as places for them."""
     if mask.dtype is torch.bool and readable(mask):
         n = int(mask.expand_as(x).sum()) if mask.dim() <= x.dim() else int(mask.sum())
@@ -289,7 +296,9 @@ def source(name: str, x: Any, mask: Any, y: Any, **more: Any) -> None:
             raise QError(f"{name}: {y.numel()} element(s) for {n} places")
 
 
-def castable(name: str, x: Any, *, outs: Sequence[Any], dtype: Any = None, **more: Any) -> None:
+def castable(
+    name: str, x: Tensor, *, outs: Sequence[Any], dtype: DType | None = None, **more: Any
+) -> None:
     """A check that the output can hold the type of the result: torch finds out when it has a sum there."""
     fits(name, [dtype or x.dtype], outs)
 

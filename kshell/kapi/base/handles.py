@@ -1,4 +1,4 @@
-"""Handles: the q values that own torch objects; the session's table of them; behaviours registered by class.
+"""Handles: the q values that own torch objects; the session's table of them; what a kind of handle answers.
 
 A handle keeps its torch object alive by Python's reference count, so an object goes when no q value refers to it.
 `free` ends it earlier: the handle then answers 'stale pointer.
@@ -12,13 +12,22 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kshell.errors import QError
-from kshell.values.base.core import Sym, Value
-from kshell.values.base.functions import Handle
+from kshell.errors import SAID, CallError, QError
+from kshell.kapi.base.handle_kind import ANSWERS, HandleKind
+from kshell.values.base.core import Value
 from kshell.values.session.context import CODE, LINE, running
 from kshell.values.session.interrupts import brief, edit
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+    from kshell.kapi.optim.optimizer import Opt
+    from kshell.kapi.optim.scheduler import Sched
+    from kshell.kapi.optim.wraps import Wrap
+    from kshell.kapi.train.model import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound="KHandle")
@@ -41,27 +50,22 @@ _NUMBERS = itertools.count(50_000_016, 16)
 LENT = "was lent to a function for the time of one call"  # why a temporary handle is gone
 
 
-class KHandle(Handle):
+class KHandle(HandleKind):
     """Base of the k-api's handles. `obj` is what it owns (GONE once freed), `kind` its class name in q, `usage` how an
     object is used that is no function. `lent` is set where the object is a part of another handle's. `why` is set when
-    it is freed: the reason in words, and the q code that ran."""
+    it is freed: the reason in words, and the q code that ran.
+
+    A subclass that names a `kind` is a kind of handle; what the program asks of it is in kapi/base/handle_kind.py.
+    """
 
     __slots__ = ("lent", "obj", "why")
-    kind = ""
     lent: Lending | None
-    usage = ""
-    plural = ""  # in messages
-    values = "state"  # the function that gives what is in it as a q value
     obj: Any
 
     def __init__(self, obj: Any) -> None:
         self.obj = obj
         self.number = next(_NUMBERS)
         table().add(self)
-
-    @property
-    def unsaved(self) -> str:  # type: ignore[override]
-        return f"type: expected a value, given a {self.kind} ({self.values} x is one; a snapshot keeps it as it is)"
 
     @property
     def freed(self) -> bool:
@@ -87,40 +91,49 @@ class KHandle(Handle):
     def monad(self, name: str) -> Value:
         if name == "first":
             return self.number
-        return ask("monad", self, name)
+        if self.obj is GONE:
+            raise stale(self)
+        return self.do_monad(name)
 
     def dyad(self, name: str, x: Value, y: Value) -> Value:
-        return ask("dyad", self, name, x, y)
+        if self.obj is GONE:
+            raise stale(self)
+        return self.do_dyad(name, x, y)
 
     def index(self, args: Sequence[Value]) -> Value:
-        return ask("at", self, args)
+        self.get()
+        return self.do_index(args)
 
     def reached(self, name: str) -> str:
-        fn = behaves("reached", self)
-        return "" if fn is None or self.obj is GONE else str(fn(self, name))
+        return "" if self.obj is GONE else self.do_reached(name)
 
     @edit("amend")
-    def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
-        return ask("amend", self, args, f, y)
+    def amend(self, args: Sequence[Value], f: Value | None, y: Value) -> Value:
+        self.get()
+        return self.do_amend(args, f, y)
 
     def undo(self, args: Sequence[Value]) -> Callable[[], None]:
-        return ask("undo", self, args)
+        self.get()
+        return self.do_undo(args)
 
     def same(self, other: Value) -> bool:
-        return self is other or (
-            other.__class__ is self.__class__
-            and bool(behaves("same", self))
-            and ask("same", self, other)
-        )
+        return self is other or (other.__class__ is self.__class__ and self.do_same(other))
 
     def length(self) -> int:
-        return ask("length", self) if self.folded else super().length()
+        if not self.folded:
+            return super().length()
+        self.get()
+        return self.do_length()
 
     def choose(self, x: Value, y: Value, z: Value) -> Value:
-        return ask("choose", self, x, y, z)
+        self.get()
+        return self.do_choose(x, y, z)
 
     def rows(self) -> list[Value]:
-        return ask("rows", self) if self.folded else [self]
+        if not self.folded:
+            return [self]
+        self.get()
+        return self.do_rows()
 
     def __repr__(self) -> str:
         return f"{self.kind}#{self.number}"
@@ -131,14 +144,14 @@ class TensorHandle(KHandle):
 
     __slots__ = ()
     folded = True
-    kind, plural, values = "tensor", "tensors", "tensor"
+    kind, values, cost = "tensor", "tensor", 400
 
 
 class VectorHandle(KHandle):
     """A vector of tensors; obj is a Python list of tensors."""
 
     __slots__ = ()
-    kind, plural, values = "vector", "vectors", "vector"
+    kind, values, shares, cost = "vector", "vector", False, 0
 
     def parts(self) -> list[Value]:
         return [TensorHandle(t) for t in self.get()]
@@ -148,49 +161,75 @@ class DictHandle(KHandle):
     """A dictionary of tensors; obj is a Python dict of names and tensors."""
 
     __slots__ = ()
-    kind, plural, values = "dictionary", "dictionaries", "dict"
+    kind, plural, values, shares, cost = "dictionary", "dictionaries", "dict", False, 0
 
 
 class ModuleHandle(KHandle):
     """A module; obj is a torch.nn.Module."""
 
     __slots__ = ()
-    kind, plural, usage = "module", "modules", "forward(m;x) is its output"
+    kind, usage, cost = "module", "forward(m;x) is its output", 8000
+
+    def torch_module(self, call: str) -> Any:
+        return self.obj
 
 
 class LossHandle(KHandle):
     """A loss; obj is the loss module."""
 
     __slots__ = ()
-    kind, plural, usage = "loss", "losses", "loss(l;x;y) is its value"
+    kind, plural, usage, cost = "loss", "losses", "loss(l;x;y) is its value", 8000
+
+    def torch_module(self, call: str) -> Any:
+        return self.obj
 
 
 class OptimizerHandle(KHandle):
     """An optimizer; obj is what kapi/optim/optimizer.py makes of it."""
 
     __slots__ = ()
-    kind, plural, usage = "optimizer", "optimizers", "step o makes a step"
+    kind, usage, cost = "optimizer", "step o makes a step", 12000
+
+    def torch_module(self, call: str) -> Any:
+        if self.obj.container is None:
+            raise CallError(call, "no module registered with given optimizer", given=SAID)
+        return self.obj.container
+
+    def stepped(self) -> Opt | None:
+        o: Opt = self.obj
+        return o
 
 
 class ModelHandle(KHandle):
     """A model: module, loss and optimizer together; obj is what kapi/train/model.py makes of it."""
 
     __slots__ = ()
-    kind, plural, usage = "model", "models", "forward(k;x) is its output"
+    kind, usage, shares = "model", "forward(k;x) is its output", False
+
+    def torch_module(self, call: str) -> Any:
+        return self.obj.module
+
+    def stepped(self) -> Opt | None:
+        o: Opt = self.obj.optimizer
+        return o
 
 
 class SchedulerHandle(KHandle):
     """A scheduler of learning rates; obj is what kapi/optim/scheduler_types.py makes of it."""
 
     __slots__ = ()
-    kind, plural = "scheduler", "schedulers"
+    kind = "scheduler"
 
 
 class RuleHandle(KHandle):
     """A rule that scales learning rates; obj is what families/adaptdl/api.py makes of it."""
 
     __slots__ = ()
-    kind, plural = "rule", "rules"
+    kind = "rule"
+
+    def stepped(self) -> Opt | None:
+        o: Opt = self.obj.opt
+        return o if o.wraps.get("scale") is self.obj else None
 
 
 # ------------------------------------------------------------------ parts of wholes
@@ -220,7 +259,7 @@ def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
 
 
 @brief
-def give_back(lending: Any) -> None:
+def give_back(lending: Lending) -> None:
     """Let a part's handle have its object again."""
     h, kept = lending.part(), lending.kept
     if h is not None and getattr(h, "lent", None) is lending:
@@ -302,7 +341,7 @@ def table() -> HandleTable:
 # ------------------------------------------------------------------ making handles
 
 
-def tensor_handle(t: Any) -> TensorHandle:
+def tensor_handle(t: Tensor | None) -> TensorHandle:
     """A new handle of a tensor (None: the undefined tensor)."""
     return TensorHandle(t)
 
@@ -317,32 +356,32 @@ def dict_handle(tensors: dict[str, Any]) -> DictHandle:
     return DictHandle(dict(tensors))
 
 
-def module_handle(m: Any) -> ModuleHandle:
+def module_handle(m: Module) -> ModuleHandle:
     """A new handle of a module."""
     return ModuleHandle(m)
 
 
-def loss_handle(m: Any) -> LossHandle:
+def loss_handle(m: Module) -> LossHandle:
     """A new handle of a loss."""
     return LossHandle(m)
 
 
-def optimizer_handle(o: Any) -> OptimizerHandle:
+def optimizer_handle(o: Opt) -> OptimizerHandle:
     """A new handle of an optimizer."""
     return OptimizerHandle(o)
 
 
-def model_handle(m: Any) -> ModelHandle:
+def model_handle(m: Model) -> ModelHandle:
     """A new handle of a model."""
     return ModelHandle(m)
 
 
-def scheduler_handle(s: Any) -> SchedulerHandle:
+def scheduler_handle(s: Sched) -> SchedulerHandle:
     """A new handle of a scheduler."""
     return SchedulerHandle(s)
 
 
-def rule_handle(r: Any) -> RuleHandle:
+def rule_handle(r: Wrap) -> RuleHandle:
     """A new handle of a scaling rule."""
     return RuleHandle(r)
 
@@ -372,23 +411,17 @@ def kind_of(x: Value, cls: type[H]) -> H | None:
     return h if isinstance(h, cls) else None
 
 
-_BEHAVIOURS: dict[str, dict[type, Callable[..., Any]]] = {}
-
-
 def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
-    """Register how handles of these classes do `name`: fn(handle, ...). The file that owns a class fills its rows.
-
-    Rows in use: monad dyad at amend undo (q's operators); parameters(h) -> the tensors, named: [(name, tensor)];
-    holds(h) -> objects it refers to; size elements bytes tensorcount objtype device dtype (an attribute as a q value);
-    zerograd nograd backward step lr to sync gradflag str info detail options help.
-    """
+    """Give classes a method from another file: fn(handle, ...). Its name is one of ANSWERS, or HandleKind has it."""
+    if name not in ANSWERS and not hasattr(HandleKind, name):
+        raise ValueError(f"handles are not asked for {name}")
+    own = isinstance(HandleKind.__dict__.get(name), classmethod)  # of the class: without a handle
 
     def register(fn: F) -> F:
-        rows = _BEHAVIOURS.setdefault(name, {})
         for cls in classes:
-            if cls in rows:
+            if name in cls.__dict__:
                 raise ValueError(f"{name} of {cls.__name__} is registered twice")
-            rows[cls] = fn
+            setattr(cls, name, staticmethod(fn) if own else fn)
         return fn
 
     return register
@@ -396,36 +429,14 @@ def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
 
 def behaves(name: str, h: KHandle) -> Callable[..., Any] | None:
     """The function that does `name` for this handle's class, or None."""
-    return _BEHAVIOURS.get(name, {}).get(h.__class__)
-
-
-# what stands right of a call's list joins it: told where an operator meets what is meant as the call's argument
-JOINED = "the result of a call is f[(a;b)], not f(a;b)"
-
-
-def article(kind: str) -> str:
-    """a module, an optimizer"""
-    return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
-
-
-def _index_hint(h: KHandle, given: Sequence[Value]) -> str:
-    """A hint for `h i` or h[i;..] of a handle that has no index: the call to write instead."""
-    own = h.reached(given[0].s) if len(given) == 1 and given[0].__class__ is Sym else ""
-    if own:
-        return f"{article(h.kind)} has no index: {own}"
-    return f"{article(h.kind)} is not a function: {h.usage}" if h.usage else ""
+    return getattr(h.__class__, name, None)
 
 
 def ask(name: str, h: KHandle, *args: Any) -> Any:
     """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not."""
     if h.obj is GONE:
         raise stale(h)
-    fn = _BEHAVIOURS.get(name, {}).get(h.__class__)
+    fn = getattr(h.__class__, name, None)
     if fn is None:
-        call = args[0] if name in ("monad", "dyad") else "index" if name == "at" else name
-        call = "condition" if call == "item" else call
-        raise QError(
-            f"{call}: not implemented for {h.plural}" + (f"; {JOINED}" if name == "dyad" else ""),
-            hint=_index_hint(h, args[0]) if name == "at" else "",
-        )
+        raise h.refusal(name)
     return fn(h, *args)

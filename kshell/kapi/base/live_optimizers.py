@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.kapi.base.handles import KHandle, ModelHandle, OptimizerHandle, RuleHandle, table
+from kshell.kapi.base.handles import KHandle, OptimizerHandle, table
 from kshell.values.session import context
 
 if TYPE_CHECKING:
@@ -22,11 +22,8 @@ def live_optimizers() -> Iterator[Opt]:
     has a handle of its own and one of what is around it, the latter."""
     found: dict[int, Opt] = {}
     for h in table():
-        if isinstance(h, OptimizerHandle | ModelHandle):
-            o = optimizer_of(h)
-        elif isinstance(h, RuleHandle) and h.obj.opt.wraps.get("scale") is h.obj:
-            o = h.obj.opt
-        else:
+        o = h.stepped()
+        if o is None:
             continue
         if o.outer is not None or id(o.torch) not in found:
             found[id(o.torch)] = o

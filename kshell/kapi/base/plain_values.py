@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from kshell.values.base.core import (
     text_of,
 )
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 # ------------------------------------------------------------------ to q
 
 
@@ -49,7 +52,7 @@ class ToQ:
     a dictionary. Subclasses say what a tensor and what anything else is; `key` is the key of a value in its
     dictionary."""
 
-    def value(self, v: Any, key: str = "") -> Value:
+    def value(self, v: object, key: str = "") -> Value:
         if v is None:
             return NIL
         if isinstance(v, bool | float):
@@ -69,7 +72,7 @@ class ToQ:
     def integer(self, v: int) -> Value:
         return long(v)
 
-    def tensor(self, t: Any, key: str) -> Value:
+    def tensor(self, t: Tensor, key: str) -> Value:
         return to_q(t)
 
     def sequence(self, v: list[Any] | tuple[Any, ...]) -> Value:
@@ -78,7 +81,7 @@ class ToQ:
     def dictionary(self, v: dict[Any, Any]) -> Value:
         return symdict(list(map(str, v)), [self.value(i, str(key)) for key, i in v.items()])
 
-    def other(self, v: Any, key: str) -> Value:
+    def other(self, v: object, key: str) -> Value:
         raise CallError(
             "state", f"unable to show buffer {key} of type {type(v).__name__}", says=(key,)
         )
@@ -88,7 +91,7 @@ class StateToQ(ToQ):
     """States of optimizers: tensors are arrays, but a count of steps is a long, also where torch counts in a
     tensor."""
 
-    def tensor(self, t: Any, key: str) -> Value:
+    def tensor(self, t: Tensor, key: str) -> Value:
         if key == "step" and t.numel() == 1 and t.item() == int(t.item()):
             return long(int(t.item()))
         return to_q(t)
@@ -99,10 +102,10 @@ class SchedulerToQ(ToQ):
     those of dictionaries are no tables, also in files. Functions and objects of the program's classes are shown as
     ::."""
 
-    def tensor(self, t: Any, key: str) -> Value:
+    def tensor(self, t: Tensor, key: str) -> Value:
         return self.value(t.tolist())
 
-    def sequence(self, v: Any) -> Value:
+    def sequence(self, v: Sequence[Any]) -> Value:
         return (
             floats(v)
             if v and all(isinstance(i, float) for i in v)
@@ -123,7 +126,7 @@ class SchedulerToQ(ToQ):
 # ------------------------------------------------------------------ from q
 
 
-def within(where: str, key: Any) -> str:
+def within(where: str, key: object) -> str:
     """The dotted name of what stands in something under a key."""
     return f"{where}.{key}" if where else str(key)
 
@@ -135,12 +138,11 @@ class FromQ:
     def value(self, x: Value, where: str = "") -> Any:
         if x is NIL:
             return None
-        cls = x.__class__
-        if cls is Dict:
+        if x.__class__ is Dict:
             return self.dictionary(x, where)
-        if cls is Sym:
+        if x.__class__ is Sym:
             return x.s
-        if cls is Table:
+        if x.__class__ is Table:
             return self.items(x.items, where)
         return self.atom(x, where) if is_atom(x) else self.array(x, where)
 
@@ -193,7 +195,7 @@ class StateFromQ(FromQ):
 # ------------------------------------------------------------------ records of a snapshot
 
 
-def to_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
+def to_record(v: object, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
     """A plain value as JSON. `tensor` gives the number of a tensor's record; `size` is told how many values there are
     in each list and dictionary."""
     if v is None or v.__class__ in (bool, int, str):
@@ -242,11 +244,11 @@ _PLAIN = (bool, int, float, str)
 _TENSOR = "/tensor"  # the key under which the name of a tensor stands
 
 
-def to_json(v: Any, name: str, tensor: Callable[[str, Any], None], call: str) -> Any:
+def to_json(v: object, name: str, tensor: Callable[[str, Any], None], call: str) -> Any:
     """A plain value as JSON, a tensor as the name of what it is in the value of this name. `tensor` takes the name and
     the tensor; of what is no plain value `call` begins the error."""
 
-    def leaf(path: Sequence[Any], v: Any) -> Any:
+    def leaf(path: Sequence[Any], v: object) -> Any:
         if isinstance(v, torch.Tensor):
             at = "/".join([name, *map(str, path)])
             tensor(at, v)
@@ -263,7 +265,7 @@ def named(tensor: str) -> dict[str, str]:
     return {_TENSOR: tensor}
 
 
-def from_json(v: Any, tensor: Callable[[str], Any]) -> Any:
+def from_json(v: object, tensor: Callable[[str], Any]) -> Any:
     """The plain value of JSON that `to_json` made; `tensor` gives the tensor of a name."""
     if isinstance(v, list):
         return [from_json(i, tensor) for i in v]

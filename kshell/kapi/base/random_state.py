@@ -14,7 +14,7 @@ from kshell.kapi.base.device_options import accelerators, generator_of, is_devic
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base import types as T
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NIL, Dict, List, Value, Vec
+from kshell.values.base.core import NIL, Dict, List, Value, Vec, sym_names
 from kshell.values.session.context import running
 
 
@@ -46,12 +46,12 @@ def _generator(data: bytes) -> Any:
     raise CallError("rng", "`q is not the state of a generator")
 
 
-def checked(d: Dict) -> Callable[[], None]:
+def checked(d: Value) -> Callable[[], None]:
     """Check saved states of the generators, and return a function that restores them."""
     if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
         raise CallError("rng", "expecting a dictionary made by rng[]")
     todo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-    for name, x in zip([item.s for item in d.k.items], d.v.items, strict=True):
+    for name, x in zip(sym_names(d.k), d.v.items, strict=True):
         if x.__class__ is not Vec or x.t != T.X:
             raise QError(f"rng: state of `{name} is not a list of bytes")
         data = x.a.tobytes()

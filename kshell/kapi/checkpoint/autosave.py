@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError, first_line
 from kshell.kapi.base.args import flag_of, items, long_of, name_of, number_of
@@ -23,6 +23,9 @@ from kshell.values.base.core import NIL, Dict, Value, sym
 from kshell.values.session import context
 from kshell.values.session.context import running
 
+if TYPE_CHECKING:
+    from kshell.session import Session
+
 LEAST = 0.1  # seconds
 clock = time.monotonic
 
@@ -33,7 +36,7 @@ class Autosave:
     `due` is the time of the next one, `count` the steps since the last; `saves` counts the files that were written.
     """
 
-    def __init__(self, session: Any, path: str, every: float, steps: bool) -> None:
+    def __init__(self, session: Session, path: str, every: float, steps: bool) -> None:
         self.session, self.given, self.every, self.steps = session, path, every, steps
         self.path = os.path.abspath(path)
         self.saves = self.count = 0
@@ -171,7 +174,7 @@ class Autosave:
         )
 
 
-def _stop(session: Any) -> None:
+def _stop(session: Session) -> None:
     if session.autosave is not None:
         session.autosave.close()
         session.autosave = None

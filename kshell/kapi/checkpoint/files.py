@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kshell.errors import SAID, CallError, QError
-from kshell.kapi.base.args import flag_of, items, long_of, names_of
+from kshell.kapi.base.args import flag_of, items, long_of, name_of, named_values, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, is_array, kname, put, to_tensor
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle, module_of
@@ -36,8 +36,23 @@ from kshell.kapi.optim.state import is_opt_state, load_state, restore
 from kshell.store import atomic
 from kshell.store.archive import Room, Unbounded
 from kshell.values.base.build import longs, symdict, table
-from kshell.values.base.core import NIL, Dict, List, Sym, Table, Value, seq_items, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    ListValue,
+    Sym,
+    Table,
+    Value,
+    seq_items,
+    sym_vec,
+)
 from kshell.values.session.context import running
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+    from kshell.kapi.train.model import Model
 
 # ------------------------------------------------------------------ .pt
 
@@ -50,7 +65,7 @@ def _read_pt(path: str) -> Value:
     return opened(path, work)
 
 
-def _write_pt(path: str, value: Any) -> None:
+def _write_pt(path: str, value: object) -> None:
     def fill(f: BinaryIO) -> None:
         torch.save(value, f)
         if f.seekable():
@@ -61,7 +76,7 @@ def _write_pt(path: str, value: Any) -> None:
     atomic.write(path, fill)
 
 
-def _values_in(value: Any) -> int:
+def _values_in(value: object) -> int:
     """How many values there are in a value of lists and dictionaries."""
     if isinstance(value, dict):
         return 1 + len(value) + sum(map(_values_in, value.values()))
@@ -153,7 +168,7 @@ def _tell_name(given: list[Value]) -> None:
     if x.__class__ is Sym and x.s and session.names.find(x.s, session.names.current) is not None:
         session.warn(
             f"ckpt: the symbol `{x.s} is written, not the variable {x.s}: "
-            f"ckpt(`{given[0].s};{x.s}) writes what the variable holds\n"
+            f"ckpt(`{name_of(given[0])};{x.s}) writes what the variable holds\n"
         )
 
 
@@ -179,7 +194,7 @@ def ckpttable(x: Value) -> Value:
         )
     rows = tensors_in(args[0])
     tensors = [t for _, t in rows]
-    columns = [
+    columns: list[ListValue] = [
         sym_vec([k for k, _ in rows]),
         sym_vec([dtype_name(tensor.dtype) for tensor in tensors]),
         List([longs(list(tensor.shape)) for tensor in tensors]),
@@ -243,19 +258,20 @@ def putstate(x: Value) -> Value:
         )
     if len(args) == 3 and isinstance(h, OptimizerHandle):
         raise CallError("putstate", "a strict flag is for modules")
-    if isinstance(h, OptimizerHandle) and is_opt_state(args[1]):
-        _put_state_of(h.obj, args[1])
+    given = args[1]
+    if isinstance(h, OptimizerHandle) and is_opt_state(given):
+        _put_state_of(h.obj, given)
         return NIL
     if isinstance(h, OptimizerHandle):
-        _put_optimizer(h.obj, _dictionary(from_q(args[1]), args[1]))
+        _put_optimizer(h.obj, _dictionary(from_q(given), given))
         return NIL
-    parts = _parts_of(args[1]) if isinstance(h, ModelHandle) else None
+    parts = _parts_of(given) if isinstance(h, ModelHandle) else None
     if parts is not None:
         return _put_model(h.obj, parts, strict)
-    return _put_tensors(module_of(h), args[1], strict)()
+    return _put_tensors(module_of(h), given, strict)()
 
 
-def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
+def _dictionary(value: object, x: Value) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise CallError(
             "putstate",
@@ -270,10 +286,9 @@ _MODULE = ("module", "model")  # keys of a model's module in a file, and in many
 
 def _parts_of(x: Value) -> dict[str, Value] | None:
     """The module, loss and optimizer in a checkpoint or state of a model, by name; None if x is not of a model."""
-    names = names_of(x.k) if x.__class__ is Dict else None
-    if not names:
+    if x.__class__ is not Dict or not names_of(x.k):
         return None
-    fields = dict(zip(names, seq_items(x.v), strict=True))
+    fields = named_values(x)
     parts = {
         ("module" if key in _MODULE else key): value
         for key, value in fields.items()
@@ -283,7 +298,7 @@ def _parts_of(x: Value) -> dict[str, Value] | None:
     return parts if any(v.__class__ in (Dict, Table, ModuleHandle) for v in held) else None
 
 
-def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
+def _put_model(m: Model, parts: dict[str, Value], strict: bool) -> Value:
     """Give the parts of a model what a checkpoint has for them. All are checked before one changes."""
     put = [_put_tensors(m.module, parts["module"], strict)] if "module" in parts else []
     loss = parts.get("loss")
@@ -298,7 +313,7 @@ def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
     return done[0] if done else NIL
 
 
-def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
+def _put_tensors(m: Module, x: Value, strict: bool) -> Callable[[], Value]:
     """Check the tensors of a state_dict, a state or another module, and return a function that copies them into a
     module."""
     of_state = is_state(x) and _parts_of(x) is None
@@ -327,7 +342,7 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
     return apply
 
 
-def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
+def _groups_by_name(o: Opt, groups: list[Any]) -> list[list[Any]]:
     """The parameters of each group of a state_dict, by their names if it has them, else in the groups as they are."""
     if any(not isinstance(group, dict) for group in groups):
         raise CallError("putstate", "expecting state and param_groups")
@@ -347,7 +362,7 @@ def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
     return [list(group["params"]) for group in o.groups]
 
 
-def _put_state_of(o: Opt, state: Value) -> None:
+def _put_state_of(o: Opt, state: Dict) -> None:
     """Give an optimizer what its state, taken before, held."""
     if o.container is None or o.own:
         raise CallError(
@@ -407,7 +422,7 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
     return missing, more
 
 
-def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
+def _put_optimizer(o: Opt, value: dict[str, Any]) -> None:
     groups = value.get("param_groups")
     if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
         raise CallError("putstate", "expecting state and param_groups")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kshell import nn
 from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.kapi.base.args import pairs
+from kshell.kapi.base.args import length_of, pairs
 from kshell.kapi.base.convert import dtype_named
 from kshell.kapi.base.device_options import is_present
+from kshell.kapi.base.handle_kind import KINDS
 from kshell.kapi.base.handles import (
     GONE,
     DictHandle,
@@ -24,11 +25,12 @@ from kshell.kapi.base.handles import (
     SchedulerHandle,
     TensorHandle,
     VectorHandle,
+    behaviour,
     lend,
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import from_record
-from kshell.kapi.checkpoint.to_records import KINDS, Record, item_cost, needs
+from kshell.kapi.checkpoint.to_records import BESIDE, Record, item_cost, needs
 from kshell.kapi.loss import losses
 from kshell.kapi.module.builders import build, entry_of
 from kshell.kapi.module.describe import REPLACED, is_container, set_name, type_name
@@ -38,24 +40,14 @@ from kshell.kapi.optim.optimizer import entry_of as optimizer_of
 from kshell.kapi.tensor.batch_view import _Part, _parts
 from kshell.kapi.tensor.storages import fresh, view
 from kshell.kapi.train.model import Data, Model
+from kshell.registry import Entry
 from kshell.store.archive import Archive
-from kshell.store.snapshot import Decoder
+from kshell.store.snapshot import Decoder, Form
 from kshell.values.base.core import Dict, Value
 
-_HANDLES: dict[str, type[KHandle]] = {
-    c.kind: c
-    for c in (
-        TensorHandle,
-        VectorHandle,
-        DictHandle,
-        ModuleHandle,
-        LossHandle,
-        OptimizerHandle,
-        ModelHandle,
-        SchedulerHandle,
-        RuleHandle,
-    )
-}
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module, Parameter
 
 _ROOM = 16 << 20  # bytes that a module may have beyond those of the file
 
@@ -68,7 +60,11 @@ def _unfilled() -> Any:
 
     class Unfilled(torch.overrides.TorchFunctionMode):
         def __torch_function__(
-            self, fn: Any, types: Any, args: Any = (), kwargs: Any = None
+            self,
+            fn: Callable[..., Any],
+            types: Sequence[type],
+            args: Sequence[Any] = (),
+            kwargs: dict[str, Any] | None = None,
         ) -> Any:
             given = kwargs or {}
             if getattr(fn, "__name__", "") in _FILLS:
@@ -87,10 +83,14 @@ def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
     except QError:
         if rec.get("class", "torch.").startswith(("torch.", "kshell.")):
             raise
-    name = str(rec["class"]).rpartition(".")[2]
-    raise QError(
-        f"resume: there is no {kind} type `{rec['type']} here, of class {name}; \\l of the file that "
-        "registers it comes first"
+    raise _unknown(f"{kind} type", rec["type"], rec["class"])
+
+
+def _unknown(what: str, name: str, cls: object) -> QError:
+    """The error that a file needs a class which is in a file of the user's."""
+    return QError(
+        f"resume: there is no {what} `{name} here, of class {str(cls).rpartition('.')[2]}; \\l of the file "
+        "that registers it comes first"
     )
 
 
@@ -98,7 +98,7 @@ class Loader:
     """Makes objects of records when they are first asked for; `finish` completes what depends on others."""
 
     def __init__(self, tables: dict[str, list[Record]], archive: Archive) -> None:
-        if set(tables) != set(KINDS):
+        if not set(BESIDE) <= set(tables):
             raise ValueError("records are missing")
         archive.room.need(needs(tables))
         self.tables, self.archive = tables, archive
@@ -111,7 +111,7 @@ class Loader:
         self._lent: list[tuple[KHandle, Record]] = []
         self.moved: set[str] = set()  # devices that are not there
 
-    def record(self, kind: str, i: Any) -> Record:
+    def record(self, kind: str, i: object) -> Record:
         if i.__class__ is not int or not 0 <= i < len(self.tables[kind]):
             raise ValueError(f"{kind} {i} is not there")
         return self.tables[kind][i]
@@ -126,7 +126,10 @@ class Loader:
                 raise ValueError(f"{kind} {i} is part of itself")
             self._opening.add(at)
             try:
-                made = getattr(self, "_" + kind)(i, rec)
+                if kind in BESIDE:
+                    made = getattr(self, "_" + kind)(i, rec)
+                else:
+                    made = KINDS[kind].from_record(self, i, rec)
             finally:
                 self._opening.discard(at)
             self._made[at] = made
@@ -158,7 +161,7 @@ class Loader:
         for h, rec in self._lent:  # which grows, if a whole is a part itself
             shared = h.obj is not GONE
             if not shared:
-                h.obj = self._owned(h.__class__, rec["obj"])
+                h.obj = h.from_form(self, rec["obj"])
             lend([h], self.get("handle", rec["whole"]), shared)
 
     def close(self) -> None:
@@ -176,11 +179,11 @@ class Loader:
         parts = sum(map(len, self.tables.values())) + 1000
         room = self.archive.size + _ROOM
 
-        def tensor(_m: Any, name: str, t: Any) -> None:
+        def tensor(_m: Module, name: str, t: Tensor | None) -> None:
             self._room -= 0 if t is None else t.numel() * t.element_size()
             child(_m, name, t)
 
-        def child(_m: Any, name: str, _t: Any) -> None:
+        def child(_m: Module, name: str, _t: object) -> None:
             self._left -= 1
             if self._room < 0 or self._left < 0:
                 raise ValueError(f"{name} of a module is larger than the file")
@@ -197,33 +200,27 @@ class Loader:
             for handle in handles:
                 handle.remove()
 
-    def _built(self, entry: Any, options: Value | None) -> Any:
+    def _built(self, entry: Entry, options: Value | None) -> Any:
         """A new module of a type."""
         self._left, self._room = self._limits
         for k, v in pairs(options) if options.__class__ is Dict else ():
             if k.endswith("layers") and v.__class__ is int and v > self._left:
                 raise ValueError(f"{k} of a module are more than the file has")
         with _unfilled():
-            return build(entry, [] if options is None or not len(options) else [options], 0)
+            return build(entry, [] if options is None or not length_of(options) else [options], 0)
 
     # ------------------------------------------------------------ handles
 
     def _handle(self, i: int, rec: Record) -> KHandle:
-        cls = _HANDLES[rec["kind"]]
-        h = cls(GONE if rec.get("freed") else self._owned(cls, rec["obj"]))
+        cls = KINDS.get(rec["kind"])
+        if cls is None and "class" in rec:
+            raise _unknown("kind of handle", rec["kind"], rec["class"])
+        if cls is None:
+            raise ValueError("a wrong kind")
+        h: KHandle = cls(GONE if rec.get("freed") else cls.from_form(self, rec["obj"]))
         if "whole" in rec:
             self._lent.append((h, rec))
         return h
-
-    def _owned(self, cls: type[KHandle], obj: Any) -> Any:
-        """The object for a handle of a class."""
-        if cls is TensorHandle:
-            return self.tensor(obj)
-        if cls is VectorHandle:
-            return [self.tensor(t) for t in obj]
-        if cls is DictHandle:
-            return {str(k): self.tensor(t) for k, t in obj}
-        return self.get(cls.kind, obj)
 
     # ------------------------------------------------------------ tensors
 
@@ -235,10 +232,11 @@ class Loader:
         self.moved.add(name)
         return torch.device("cpu")
 
-    def tensor(self, i: Any) -> Any:
+    def tensor(self, i: int | None) -> Any:
         """Tensor i; None for the undefined tensor."""
         return None if i is None else self.get("tensor", i)
 
+    @behaviour("from_record", TensorHandle)
     def _tensor(self, i: int, rec: Record) -> Any:
         t = self._content(rec)
         if rec.get("parameter"):
@@ -288,8 +286,13 @@ class Loader:
         """A plain Python value from JSON."""
         return from_record(v, self.tensor, lambda n: self.archive.room.need(item_cost(n)))
 
+    def value(self, form: Any) -> Value:
+        """A q value from JSON."""
+        return self.decoder.value(form)
+
     # ------------------------------------------------------------ modules, losses
 
+    @behaviour("from_record", ModuleHandle)
     def _module(self, i: int, rec: Record) -> Any:
         owner = rec["owner"]
         if (
@@ -308,7 +311,7 @@ class Loader:
         self._fill(i, m)
         return m
 
-    def _fill(self, i: int, m: Any) -> None:
+    def _fill(self, i: int, m: Module) -> None:
         """Give a module that was just made its name, parameters, buffers and children."""
         rec = self.record("module", i)
         if rec["type"] is not None and type_name(m) != rec["type"]:
@@ -323,8 +326,9 @@ class Loader:
                 raise ValueError(f"module {i} lacks {field}")
             for k, t in tensors.items():
                 self._put(m, own, k, t)
-        if hasattr(m, "_init_flat_weights"):  # a recurrent layer lists its weights once more
-            m._init_flat_weights()
+        relist: Any = getattr(m, "_init_flat_weights", None)
+        if relist is not None:  # a recurrent layer lists its weights once more
+            relist()
         if set(m._modules) - {k for k, _ in rec["children"]}:
             raise ValueError(f"module {i} lacks children")
         for key in rec.get("replaced", ()):
@@ -337,7 +341,7 @@ class Loader:
         nn.recompute.set_recompute(m, bool(rec["recompute"]))
         self._filling.discard(i)
 
-    def _put(self, m: Any, own: dict[str, Any], k: str, t: Any) -> None:
+    def _put(self, m: Module, own: dict[str, Any], k: str, t: Tensor | None) -> None:
         was = own.get(k)
         if isinstance(m, torch.nn.ParameterDict) and own is m._parameters and t is not None:
             m._keys[k] = (
@@ -352,11 +356,11 @@ class Loader:
         if k in own:
             own[k] = t
         elif own is m._parameters:
-            m.register_parameter(k, t)
+            m.register_parameter(k, cast("Parameter | None", t))
         else:
             m.register_buffer(k, t)
 
-    def _child(self, m: Any, key: str, n: Any) -> None:
+    def _child(self, m: Module, key: str, n: int | None) -> None:
         if n is None:
             m._modules[key] = None
             return
@@ -364,8 +368,8 @@ class Loader:
             raise ValueError(f"module {n} is part of itself")
         if ("module", n) in self._made:
             m._modules[key] = self._made["module", n]
-        elif m._modules.get(key) is not None and self._alike(n, m._modules[key]):
-            self._fill(n, m._modules[key])
+        elif (known := m._modules.get(key)) is not None and self._alike(n, known):
+            self._fill(n, known)
         elif key in m._modules:  # another child has been put there
             m._modules[key] = self.get("module", n)
         elif is_container(m):
@@ -378,7 +382,7 @@ class Loader:
         else:
             raise ValueError(f"child {key} is not known")
 
-    def _alike(self, i: int, m: Any) -> bool:
+    def _alike(self, i: int, m: Module) -> bool:
         """Is a module such as a record's: of its type, its own parameters of the same sizes?"""
         rec = self.record("module", i)
         sizes = {
@@ -389,6 +393,7 @@ class Loader:
             for key, value in m._parameters.items()
         )
 
+    @behaviour("from_record", LossHandle)
     def _loss(self, i: int, rec: Record) -> Any:
         m = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
         set_name(m, str(rec["name"]))
@@ -401,6 +406,7 @@ class Loader:
 
     # ------------------------------------------------------------ optimizers, schedulers, rules
 
+    @behaviour("from_record", OptimizerHandle)
     def _optimizer(self, i: int, rec: Record) -> Any:
         entry = _known("optimizer", rec, optimizer_of)
         groups = [
@@ -422,17 +428,19 @@ class Loader:
         self._optimizers.append((o, rec))
         return o
 
-    def _state(self, form: Any) -> Dict:
+    def _state(self, form: Form) -> Dict:
         state = self.decoder.value(form)
         if state.__class__ is not Dict:
             raise ValueError("a wrong state")
         return state
 
+    @behaviour("from_record", SchedulerHandle)
     def _scheduler(self, i: int, rec: Record) -> Any:
         return scheduler_api.restored(
             self._state(rec["state"]), self.get("optimizer", rec["optimizer"])
         )
 
+    @behaviour("from_record", RuleHandle)
     def _rule(self, i: int, rec: Record) -> Any:
         return wraps.RULE.fn(
             self._state(rec["state"]), self.get("optimizer", rec["optimizer"]), bool(rec["around"])
@@ -440,9 +448,11 @@ class Loader:
 
     # ------------------------------------------------------------ models
 
+    @behaviour("from_record", ModelHandle)
     def _model(self, i: int, rec: Record) -> Any:
         m = Model(*(self.get(k, rec[k]) for k in ("module", "loss", "optimizer")))
-        for own, saved in zip((m.train, m.test), rec["options"], strict=True):
+        options = cast("tuple[dict[str, Value], ...]", (m.train, m.test))
+        for own, saved in zip(options, rec["options"], strict=True):
             for k, form in saved:
                 if k not in own:
                     raise CallError(UNSAID, f"unrecognized setting: {k}", given=SAID)
@@ -457,3 +467,16 @@ class Loader:
         if "hidden" in rec:  # files of before have none
             d.hidden = self.python(rec["hidden"])
         return d
+
+
+behaviour("from_form", TensorHandle)(Loader.tensor)
+
+
+@behaviour("from_form", VectorHandle)
+def _vector(loader: Loader, tensors: list[Any]) -> list[Any]:
+    return [loader.tensor(i) for i in tensors]
+
+
+@behaviour("from_form", DictHandle)
+def _dict(loader: Loader, tensors: list[Any]) -> dict[str, Any]:
+    return {str(key): loader.tensor(i) for key, i in tensors}

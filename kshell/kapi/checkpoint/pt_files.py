@@ -7,8 +7,8 @@ few names below: those that tensors, parameters and their types are made with. M
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kshell.errors import QError
 from kshell.kapi.base.lazy_torch import load, torch
@@ -17,6 +17,10 @@ from kshell.store.archive import Compressed, Room, places, pour
 from kshell.store.kinds import kind_of, kind_of_archive
 from kshell.store.pickled import Maker, Reader, Refused, plain_key
 from kshell.values.session.progress import Task
+
+if TYPE_CHECKING:
+    from torch import Tensor, UntypedStorage
+    from torch import dtype as DType
 
 _TENSOR = 400  # bytes that a tensor needs beside its memory, about
 _STORAGE = 450  # and that memory beside its content
@@ -52,7 +56,7 @@ class _Typed:
 
     __slots__ = ("dtype", "held")
 
-    def __init__(self, held: Any, dtype: Any) -> None:
+    def __init__(self, held: UntypedStorage, dtype: DType) -> None:
         self.held, self.dtype = held, dtype
 
 
@@ -70,7 +74,7 @@ class _StorageType:
 
     __slots__ = ("dtype",)
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: DType) -> None:
         self.dtype = dtype
 
 
@@ -78,12 +82,12 @@ class _StorageType:
 
 
 def _strided(
-    typed: Any,
-    offset: Any,
-    shape: Any,
-    stride: Any,
-    grad: Any,
-    _hooks: Any = None,
+    typed: object,
+    offset: int,
+    shape: Sequence[int],
+    stride: Sequence[int],
+    grad: object,
+    _hooks: object = None,
     more: Any = None,
 ) -> Any:
     if not isinstance(typed, _Typed):
@@ -92,13 +96,13 @@ def _strided(
 
 
 def _strided_as(
-    typed: Any,
-    offset: Any,
-    shape: Any,
-    stride: Any,
-    grad: Any,
-    _hooks: Any,
-    dtype: Any,
+    typed: object,
+    offset: int,
+    shape: Sequence[int],
+    stride: Sequence[int],
+    grad: object,
+    _hooks: object,
+    dtype: object,
     more: Any = None,
 ) -> Any:
     if not isinstance(typed, _Typed):
@@ -106,7 +110,15 @@ def _strided_as(
     return _seen(typed.held, dtype, offset, shape, stride, grad, more)
 
 
-def _seen(held: Any, dtype: Any, offset: Any, shape: Any, stride: Any, grad: Any, more: Any) -> Any:
+def _seen(
+    held: UntypedStorage,
+    dtype: object,
+    offset: int,
+    shape: Sequence[int],
+    stride: Sequence[int],
+    grad: object,
+    more: Any,
+) -> Any:
     t = storages.view(held, dtype, shape, stride, offset)
     for key, value in (more or {}).items():
         if value and key in ("conj", "neg"):
@@ -114,13 +126,13 @@ def _seen(held: Any, dtype: Any, offset: Any, shape: Any, stride: Any, grad: Any
     return t.requires_grad_(True) if grad else t
 
 
-def _parameter(data: Any, grad: Any, _hooks: Any = None, state: Any = None) -> Any:
+def _parameter(data: object, grad: object, _hooks: object = None, state: Any = None) -> Any:
     if not isinstance(data, torch.Tensor):
         raise ValueError("a parameter without a tensor")
     return _with(torch.nn.Parameter(data, requires_grad=bool(grad)), state)
 
 
-def _with(t: Any, state: Any) -> Any:
+def _with(t: Tensor, state: Any) -> Any:
     """A tensor with attributes, which may be none that tensors have already."""
     for key, value in (state or {}).items():
         if key.__class__ is not str or hasattr(torch.nn.Parameter, key):
@@ -129,7 +141,7 @@ def _with(t: Any, state: Any) -> Any:
     return t
 
 
-def _of_class(fn: Any, cls: Any, args: Any, state: Any) -> Any:
+def _of_class(fn: object, cls: object, args: Sequence[Any], state: Any) -> Any:
     if (
         fn.__class__ is not Maker
         or cls.__class__ is not _Class
@@ -142,7 +154,7 @@ def _of_class(fn: Any, cls: Any, args: Any, state: Any) -> Any:
     return _with(t, state)
 
 
-def _sparse(layout: Any, data: Any) -> Any:
+def _sparse(layout: object, data: Sequence[Any]) -> Any:
     first, *rest = data
     if layout is torch.sparse_coo:
         values, size, *coalesced = rest
@@ -154,13 +166,13 @@ def _sparse(layout: Any, data: Any) -> Any:
     )
 
 
-def _size(x: Any) -> tuple[int, ...]:
+def _size(x: object) -> tuple[int, ...]:
     if x.__class__ is not tuple or any(n.__class__ is not int or n < 0 for n in x):
         raise ValueError("a wrong size")
     return x
 
 
-def _bytes(x: Any = b"", _encoding: Any = "latin-1") -> bytes:
+def _bytes(x: object = b"", _encoding: object = "latin-1") -> bytes:
     if x.__class__ is str:
         return x.encode("latin-1")
     if x.__class__ is not bytes:
@@ -181,7 +193,7 @@ def _complex(x: Any, y: Any = 0.0) -> complex:
     return complex(float(x), float(y))
 
 
-def _layout(name: Any) -> Any:
+def _layout(name: object) -> Any:
     if name not in [f"torch.{layout}" for layout in _LAYOUTS]:
         raise Refused(f"layout {name}")
     return getattr(torch, name[6:])

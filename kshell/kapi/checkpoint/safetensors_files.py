@@ -7,7 +7,7 @@ import json
 import os
 import stat
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kshell.errors import CallError, QError, refused
 from kshell.kapi.base.call import reserve
@@ -16,6 +16,9 @@ from kshell.kapi.tensor.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.values.session.interrupts import PENDING, give_up
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # fmt: off  # a table
 _DTYPES = {
@@ -61,7 +64,7 @@ def opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
     raise problem
 
 
-def _memory(t: Any) -> memoryview:
+def _memory(t: Tensor) -> memoryview:
     """The bytes of a contiguous tensor on the CPU."""
     return memory_of(t, t.numel() * t.element_size())
 
@@ -108,7 +111,7 @@ def read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | N
     return opened(path, work)
 
 
-def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def _named_tensors(value: object) -> tuple[dict[str, Any], dict[str, str]]:
     """The tensors by name, and the metadata, of what is to be written."""
     if not isinstance(value, dict):
         raise CallError("ckpt", "a .safetensors file holds tensors by name")
@@ -157,7 +160,7 @@ def _filling(
     return fill, sum(place.end - place.start for place in places), digest.hexdigest()
 
 
-def write_safetensors(path: str, value: Any) -> None:
+def write_safetensors(path: str, value: object) -> None:
     """Write tensors by name as one file."""
     fill, _, _ = _filling(*_named_tensors(value))
     atomic.write(path, fill)
@@ -212,7 +215,7 @@ def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps([where, digests], sort_keys=True).encode()).hexdigest()
 
 
-def write_folder(path: str, value: Any, most: int) -> None:
+def write_folder(path: str, value: object, most: int) -> None:
     """Tensors in files of at most so many bytes (one tensor at least), and their index."""
     if os.path.exists(path) and (not os.path.isdir(path) or unfinished.names_in(path)):
         raise QError(f"ckpt: {path} is there already, and not an empty folder")

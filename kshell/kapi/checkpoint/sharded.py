@@ -12,7 +12,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import parallel
 from kshell.errors import CallError, QError, os_text, refused
@@ -44,6 +44,10 @@ from kshell.store.archive import WRONG, wrong
 from kshell.store.codec import decode, encode
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, List, Sym, Value, seq_items
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1
@@ -81,7 +85,7 @@ class _Parts:
         self.tensors: dict[str, Any] = {}
         self.about: dict[str, Any] = {}
 
-    def add(self, name: str, t: Any) -> None:
+    def add(self, name: str, t: Tensor | None) -> None:
         if name in self.tensors:
             raise CallError(self.call, f"{name} is there twice", says=(name,))
         if t is None or t.layout is not torch.strided or t.is_quantized:
@@ -107,7 +111,7 @@ class _Parts:
         else:
             raise QError(f"{self.call}: not implemented for {h.plural}")
 
-    def _module(self, name: str, m: Any) -> None:
+    def _module(self, name: str, m: Module) -> None:
         for key, value in m.state_dict(keep_vars=True).items():
             self.add(f"{name}/{key}", value)
 
@@ -152,7 +156,7 @@ def check_optimizer(o: Opt, call: str) -> None:
             )
 
 
-def _number(path: Sequence[Any], v: Any) -> Any:
+def _number(path: Sequence[Any], v: object) -> Any:
     """A setting of a group, which may be a tensor."""
     return float(v) if isinstance(v, torch.Tensor) else v
 
@@ -170,7 +174,9 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
     h = handle(x)
     if h is not None:
         return {"": h}, {}
-    if x.__class__ is not Dict or not all(item.__class__ is Sym for item in seq_items(x.k)):
+    keys = seq_items(x.k) if x.__class__ is Dict else []
+    names = [key.s for key in keys if key.__class__ is Sym]
+    if x.__class__ is not Dict or len(names) < len(keys):
         raise CallError(
             call,
             expecting="an object or a dictionary of objects and values by name",
@@ -178,20 +184,20 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
         )
     handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
-    for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
+    for name, v in zip(names, seq_items(x.v), strict=True):
         h = handle(v)
-        if item.s in handles or item.s in values:
-            raise CallError(call, f"{item.s} is there twice", says=(item.s,))
+        if name in handles or name in values:
+            raise CallError(call, f"{name} is there twice", says=(name,))
         if h is None:
             if _holds_handle(v):
                 raise CallError(
                     call,
-                    f"{item.s} holds objects, which are to be given by names of their own",
-                    says=(item.s,),
+                    f"{name} holds objects, which are to be given by names of their own",
+                    says=(name,),
                 )
-            values[item.s] = v
+            values[name] = v
         else:
-            handles[item.s] = h
+            handles[name] = h
     return handles, values
 
 
@@ -311,7 +317,7 @@ def ckptsave(x: Value) -> Value:
     args = items(x)
     parts = _Parts(call)
 
-    def prepare() -> tuple[str, dict[str, Value]]:
+    def prepare() -> tuple[str, dict[str, bytes]]:
         if len(args) != 2:
             raise QError(
                 f"ckptsave: expecting (folder;objects), given {len(args)} arg{'s' * (len(args) != 1)}"
@@ -377,11 +383,12 @@ class _Wanted(_Parts):
         self.index = index
         self.jobs: list[Callable[[], None]] = []
 
-    def add(self, name: str, t: Any) -> None:
+    def add(self, name: str, t: Tensor | None) -> None:
         super().add(name, t)
-        empty = self._like(name, t)
+        own = self.tensors[name]
+        empty = self._like(name, own)
         self.tensors[name] = empty
-        self.jobs.append(lambda: put(t, empty))
+        self.jobs.append(lambda: put(own, empty))
 
     def _stored(self, name: str) -> list[Any]:
         stored = self.index["tensors"].get(name)
@@ -393,7 +400,7 @@ class _Wanted(_Parts):
             )
         return stored
 
-    def _like(self, name: str, t: Any) -> Any:
+    def _like(self, name: str, t: Tensor) -> Any:
         dtype, size, _ = self._stored(name)
         if list(t.shape) != size:
             raise QError(
@@ -482,11 +489,11 @@ class _Wanted(_Parts):
         self.jobs.append(lambda: load_state(o, {**args, "param_groups": groups}))
         return {}
 
-    def _kept(self, p: Any, form: Any) -> Any:
+    def _kept(self, p: Tensor | None, form: Any) -> Any:
         """The state of an optimizer, with new tensors to be filled."""
         return from_json(form, lambda name: self._buffer(p, name))
 
-    def _buffer(self, p: Any, name: str) -> Any:
+    def _buffer(self, p: Tensor | None, name: str) -> Any:
         stored, size, _ = self._stored(name)
         dtype = parallel.shards.dtype_of(stored)
         if p is not None and list(p.shape) == list(size):

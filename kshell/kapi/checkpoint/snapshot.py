@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kshell import __version__
 from kshell.errors import SAID, CallError, QError, QExit
-from kshell.kapi.base.args import items, names_of
+from kshell.kapi.base.args import items, name_of, names_of
 from kshell.kapi.base.call import api, mapped
 from kshell.kapi.base.convert import dtype_name, dtype_named, kname
 from kshell.kapi.base.errors import Foreign
@@ -22,9 +22,10 @@ from kshell.kapi.checkpoint.to_records import Saver
 from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
 from kshell.store.codec import function_cost
-from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
+from kshell.store.snapshot import VIEW, Decoder, Encoder, Form, is_value
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, Vec, sym_vec
+from kshell.values.base.functions import Handle
 from kshell.values.session.context import running
 
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
@@ -50,8 +51,11 @@ def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
     args = items(x)
     if not args or len(args) > 2:
         raise CallError(call, expecting="a file symbol, or (file;names)", given=kname(x))
-    if len(args) == 1 or (x.__class__ is Vec and len(args) == 2 and args[1].s[:1] != ":"):
-        names = None if len(args) == 1 else [args[1].s]
+    name = name_of(args[1]) if x.__class__ is Vec and len(args) == 2 else None
+    if len(args) == 1:
+        names = None
+    elif name is not None and name[:1] != ":":
+        names = [name]
     else:
         names = names_of(args[1])
         if names is None:
@@ -169,7 +173,7 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
     saver: list[Any] = []
     at = [""]  # the variable
 
-    def handle(h: Any) -> int:
+    def handle(h: Handle) -> int:
         if not saver:
             saver.append(Saver(encoder))
         saver[0].variable = at[0]
@@ -206,7 +210,7 @@ def _own_state() -> Dict:
     return symdict(["q"], [own_state()])
 
 
-def _finished(saver: Any, call: str) -> Any:
+def _finished(saver: Saver, call: str) -> Any:
     """The records of all objects; an error names the variable."""
     try:
         return saver.finish()
@@ -292,7 +296,7 @@ class _Plan:
         if self.session is not None:
             self._check_session(self.session)
 
-    def _value(self, decoder: Decoder, form: Any) -> Value:
+    def _value(self, decoder: Decoder, form: Form) -> Value:
         x = decoder.value(form)
         if not is_value(x):
             raise ValueError("a variable without a value")

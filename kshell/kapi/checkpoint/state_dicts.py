@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.convert import kname, to_tensor, whole
 from kshell.kapi.base.handles import (
     DictHandle,
+    KHandle,
     LossHandle,
     ModelHandle,
     ModuleHandle,
@@ -22,6 +23,8 @@ from kshell.kapi.base.handles import (
     SchedulerHandle,
     TensorHandle,
     VectorHandle,
+    behaves,
+    behaviour,
     handle,
     tensor_handle,
 )
@@ -48,6 +51,9 @@ from kshell.values.base.core import (
     text_of,
 )
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 MOST = 5_000_000  # values of one checkpoint
 MAX_DEPTH = 100
 _AGAIN = 100_000  # values that may be there a second time
@@ -64,7 +70,7 @@ class _Reader(ToQ):
         self.room, self.need = room, need
         self.depth = 0
 
-    def value(self, v: Any, key: str = "") -> Value:
+    def value(self, v: object, key: str = "") -> Value:
         self.room -= 1
         if self.room < 0 or self.depth > MAX_DEPTH:
             raise QError("limit")
@@ -81,7 +87,7 @@ class _Reader(ToQ):
     def integer(self, v: int) -> Value:
         return long(v) if -(1 << 63) < v < 1 << 63 else sym(str(v))
 
-    def tensor(self, t: Any, key: str) -> Value:
+    def tensor(self, t: Tensor, key: str) -> Value:
         return tensor_handle(t)
 
     def sequence(self, v: list[Any] | tuple[Any, ...]) -> Value:
@@ -129,7 +135,7 @@ class _Reader(ToQ):
         self.depth -= 1
         return table
 
-    def other(self, v: Any, key: str) -> Value:
+    def other(self, v: object, key: str) -> Value:
         if isinstance(v, bytes | bytearray):
             return Vec(T.X, _bytes(v))
         if isinstance(v, set):
@@ -156,7 +162,7 @@ def is_optimizer(v: dict[Any, Any]) -> bool:
     )
 
 
-def to_q_value(v: Any, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
+def to_q_value(v: object, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
     """The q value of a checkpoint, of whose values so many were made; 'limit for one with more than q could show, or
     with many times more than were made. `need` is told the bytes of memory that values need, about, and may refuse."""
     return _Reader(min(MOST, made + _AGAIN), need).value(v)
@@ -175,14 +181,13 @@ class _Writer(FromQ):
     def atom(self, x: Value, where: str) -> Any:
         if x is NULL_J:
             return None
-        cls = x.__class__
-        if cls is bool or cls is int or cls is float:
+        if x.__class__ is bool or x.__class__ is int or x.__class__ is float:
             return x
-        if cls is Atom and x.t in (T.H, T.I):
+        if x.__class__ is Atom and x.t in (T.H, T.I):
             return x.v
-        if cls is Atom and x.t == T.C:
+        if x.__class__ is Atom and x.t == T.C:
             return text_of(Vec(T.C, _bytes(bytes([x.v]))))
-        if cls is Atom and x.t == T.E:
+        if x.__class__ is Atom and x.t == T.E:
             return to_tensor(x)
         raise _not_held(x, where)
 
@@ -251,28 +256,37 @@ def tensors_in(x: Value) -> list[tuple[str, Any]]:
 
 
 def _of_handle(h: Any, where: str) -> Any:
-    obj = h.get()
-    if isinstance(h, TensorHandle):
-        return _whole(obj if obj is None or obj.is_leaf else obj.detach())
-    if isinstance(h, ModuleHandle | LossHandle):
-        return _whole(obj.state_dict())
-    if isinstance(h, DictHandle):
-        return _whole(dict(obj))
-    if isinstance(h, VectorHandle):
-        return _whole(list(obj))
-    if isinstance(h, OptimizerHandle):
-        return _whole(_optimizer_state(obj))
-    if isinstance(h, SchedulerHandle):
-        return _whole(obj.torch.state_dict())
-    if isinstance(h, ModelHandle):
-        return _whole(
-            {
-                "module": obj.module.state_dict(),
-                "loss": obj.loss.state_dict(),
-                "optimizer": _optimizer_state(obj.optimizer),
-            }
-        )
-    raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
+    h.get()
+    if behaves("checkpoint", h) is None:
+        raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
+    return _whole(h.checkpoint())
+
+
+@behaviour("checkpoint", TensorHandle)
+def _of_tensor(h: TensorHandle) -> Any:
+    t = h.obj
+    return t if t is None or t.is_leaf else t.detach()
+
+
+@behaviour("checkpoint", ModuleHandle, LossHandle)
+def _of_module(h: KHandle) -> Any:
+    return h.obj.state_dict()
+
+
+behaviour("checkpoint", DictHandle)(lambda h: dict(h.obj))
+behaviour("checkpoint", VectorHandle)(lambda h: list(h.obj))
+behaviour("checkpoint", OptimizerHandle)(lambda h: _optimizer_state(h.obj))
+behaviour("checkpoint", SchedulerHandle)(lambda h: h.obj.torch.state_dict())
+
+
+@behaviour("checkpoint", ModelHandle)
+def _of_model(h: ModelHandle) -> Any:
+    m = h.obj
+    return {
+        "module": m.module.state_dict(),
+        "loss": m.loss.state_dict(),
+        "optimizer": _optimizer_state(m.optimizer),
+    }
 
 
 NAMES = "param_names"  # torch's own word
@@ -293,7 +307,7 @@ def _optimizer_state(o: Opt) -> dict[str, Any]:
     return state
 
 
-def _whole(v: Any) -> Any:
+def _whole(v: object) -> Any:
     """A value with all of each tensor that is sharded among processes; the value itself if none is."""
     if isinstance(v, torch.Tensor):
         return whole(v)

@@ -8,12 +8,27 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kshell import nn
 from kshell.errors import QError
 from kshell.kapi.base.convert import dtype_name
-from kshell.kapi.base.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle, whole_of
+from kshell.kapi.base.handle_kind import KINDS, HandleKind
+from kshell.kapi.base.handles import (
+    GONE,
+    DictHandle,
+    KHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    RuleHandle,
+    SchedulerHandle,
+    TensorHandle,
+    VectorHandle,
+    behaviour,
+    whole_of,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import to_record
 from kshell.kapi.loss import losses
@@ -27,28 +42,31 @@ from kshell.optim.groups import settings_of
 from kshell.registry import REQUIRED, find
 from kshell.store.archive import Member
 from kshell.store.snapshot import Encoder
+from kshell.values.base.core import Value
 from kshell.values.base.functions import Handle
 
+if TYPE_CHECKING:
+    from torch import Generator, Tensor, UntypedStorage
+    from torch.nn import Module
+
+    from kshell.kapi.optim.optimizer import Opt
+    from kshell.kapi.train.model import Data, Model
+
 Record = dict[str, Any]
-# kinds that have records, and the bytes of memory that an object of each needs beside arrays, about
-KINDS = {
-    "storage": 450,
-    "tensor": 400,
-    "module": 8000,
-    "loss": 8000,
-    "generator": 8000,
-    "optimizer": 12000,
-    "scheduler": 6000,
-    "rule": 6000,
-    "model": 6000,
-    "handle": 300,
-}
-_ITEM = 40  # and of an item of a list or dictionary
+# what has records beside the objects of handles, and the bytes of memory that each needs beside arrays, about
+BESIDE = {"storage": 450, "generator": 8000, "handle": 300}
+_ITEM = 40  # and an item of a list or dictionary
+
+
+def costs() -> dict[str, int]:
+    """The kinds that have records, and the bytes of memory that an object of each needs beside arrays, about."""
+    return BESIDE | {kind: cls.cost for kind, cls in KINDS.items() if cls.cost}
 
 
 def needs(tables: Mapping[str, Sized]) -> int:
     """The bytes of memory that the objects of records need beside arrays, about."""
-    return sum(KINDS[key] * len(table) for key, table in tables.items())
+    known = costs()
+    return sum(known.get(key, HandleKind.cost) * len(table) for key, table in tables.items())
 
 
 def item_cost(n: int) -> int:
@@ -61,7 +79,7 @@ class Saver:
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self.tables: dict[str, list[Record | None]] = {kind: [] for kind in KINDS}
+        self.tables: dict[str, list[Record | None]] = {kind: [] for kind in costs()}
         self._numbers: dict[tuple[str, int], int] = {}
         self._kept: list[Any] = []  # so that no id is used twice
         self._modules: list[tuple[Any, int, str]] = []
@@ -81,7 +99,10 @@ class Saver:
             n = self._numbers[at] = len(table)
             table.append(None)
             self._kept.append(obj)
-            table[n] = getattr(self, "_" + kind)(obj)
+            if kind in BESIDE:
+                table[n] = getattr(self, "_" + kind)(obj)
+            else:
+                table[n] = KINDS[kind].record(self, obj)
         return n
 
     def handle(self, h: Handle) -> int:
@@ -108,23 +129,12 @@ class Saver:
     # ------------------------------------------------------------ handles
 
     def _handle(self, h: KHandle) -> Record:
-        rec = (
-            {"kind": h.kind, "freed": True}
-            if h.obj is GONE
-            else {"kind": h.kind, "obj": self._owned(h, h.obj)}
-        )
+        rec: Record = {"kind": h.kind}
+        if not h.__class__.__module__.startswith("kshell."):  # it is in a file of the user's
+            rec["class"] = h.__class__.__name__
+        rec |= {"freed": True} if h.obj is GONE else {"obj": h.form(self, h.obj)}
         self._handles.append((h, rec))
         return rec
-
-    def _owned(self, h: KHandle, obj: Any) -> Any:
-        """The record of a handle's object."""
-        if isinstance(h, TensorHandle):
-            return self.tensor(obj)
-        if isinstance(h, VectorHandle):
-            return [self.tensor(t) for t in obj]
-        if isinstance(h, DictHandle):
-            return [[key, self.tensor(value)] for key, value in obj.items()]
-        return self.ref(h.kind, obj)
 
     def _part(self, h: KHandle, rec: Record) -> None:
         """That the object of a handle is lent to another one, if that one is saved too."""
@@ -133,15 +143,16 @@ class Saver:
         if at is not None and h.lent is not None:
             rec["whole"] = at
             if h.obj is GONE:
-                rec["obj"] = self._owned(h, h.lent.kept)
+                rec["obj"] = h.form(self, h.lent.kept)
 
     # ------------------------------------------------------------ tensors
 
-    def tensor(self, t: Any) -> int | None:
+    def tensor(self, t: Tensor | None) -> int | None:
         """The number of a tensor's record; None for the undefined tensor."""
         return None if t is None else self.ref("tensor", t)
 
-    def _tensor(self, t: Any) -> Record:
+    @behaviour("record", TensorHandle)
+    def _tensor(self, t: Tensor) -> Record:
         if type(t) not in (torch.Tensor, torch.nn.Parameter) or t.is_quantized or t.is_meta:
             raise QError(f"a tensor of class {type(t).__name__} cannot be saved")
         rec: Record = {
@@ -162,7 +173,7 @@ class Saver:
             rec["part"] = [self.tensor(part.whole), part.dim, part.start]
         return rec | self._content(t.detach())
 
-    def _content(self, t: Any) -> Record:
+    def _content(self, t: Tensor) -> Record:
         if t.layout is torch.sparse_coo:
             return {
                 "layout": "coo",
@@ -189,7 +200,7 @@ class Saver:
     def _own(self, tensors: list[Any]) -> list[int]:
         return [self.ref("tensor", tensor) for tensor in tensors]
 
-    def _storage(self, held: Any) -> Record:
+    def _storage(self, held: UntypedStorage) -> Record:
         n, device = held.nbytes(), str(held.device)
         if held.device.type != "cpu":
             held = held.cpu()
@@ -199,22 +210,27 @@ class Saver:
             "device": device,
         }
 
-    def _generator(self, g: Any) -> Record:
+    def _generator(self, g: Generator) -> Record:
         return {
             "device": str(g.device),
             "state": base64.b64encode(bytes(g.get_state().numpy())).decode(),
         }
 
-    def python(self, v: Any) -> Any:
+    def python(self, v: object) -> Any:
         """A plain Python value as JSON."""
         return to_record(v, self.tensor, self._items)
+
+    def value(self, x: Value) -> Any:
+        """A q value as JSON."""
+        return self.encoder.value(x)
 
     def _items(self, n: int) -> None:
         self.encoder.needs += item_cost(n)
 
     # ------------------------------------------------------------ modules, losses
 
-    def _module(self, m: Any) -> Record:
+    @behaviour("record", ModuleHandle)
+    def _module(self, m: Module) -> Record:
         entry = type_of(m)
         rec: Record = {
             "type": None if entry is None else entry.name,
@@ -247,7 +263,8 @@ class Saver:
                 self._places[n] = m, own, key
         return rec
 
-    def _loss(self, m: Any) -> Record:
+    @behaviour("record", LossHandle)
+    def _loss(self, m: Module) -> Record:
         entry = losses.type_of(m)
         if class_of(entry) is not type(m):
             raise QError(f"a loss of class {type(m).__name__} cannot be saved")
@@ -261,7 +278,8 @@ class Saver:
 
     # ------------------------------------------------------------ optimizers, schedulers, rules
 
-    def _optimizer(self, o: Any) -> Record:
+    @behaviour("record", OptimizerHandle)
+    def _optimizer(self, o: Opt) -> Record:
         entry = find("optimizer", o.entry.name)
         plain = (
             o.torch.inner if "fp16" in o.wraps else o.torch
@@ -299,6 +317,7 @@ class Saver:
             rec["waiting"] = self.encoder.value(scheduler_api.state_of(o.waiting))
         return rec
 
+    @behaviour("record", SchedulerHandle)
     def _scheduler(self, s: Any) -> Record:
         if s.live and not s.known:
             raise QError(
@@ -309,6 +328,7 @@ class Saver:
             "state": self.encoder.value(scheduler_api.state_of(s)),
         }
 
+    @behaviour("record", RuleHandle)
     def _rule(self, r: Any) -> Record:
         return {
             "optimizer": self.ref("optimizer", r.opt),
@@ -318,19 +338,20 @@ class Saver:
 
     # ------------------------------------------------------------ models
 
-    def _model(self, m: Any) -> Record:
+    @behaviour("record", ModelHandle)
+    def _model(self, m: Model) -> Record:
         return {
             "module": self.ref("module", m.module),
             "loss": self.ref("loss", m.loss),
             "optimizer": self.ref("optimizer", m.optimizer),
             "options": [
                 [[key, self.encoder.value(value)] for key, value in s.items()]
-                for s in (m.train, m.test)
+                for s in cast("tuple[dict[str, Value], ...]", (m.train, m.test))
             ],
             "data": [self._data(d) for d in (m.data, m.testdata)],
         }
 
-    def _data(self, d: Any) -> Record:
+    def _data(self, d: Data) -> Record:
         return {
             "x": self.python(d.x),
             "y": self.python(d.y),
@@ -342,7 +363,20 @@ class Saver:
         }
 
 
-def _check_makeable(m: Any, variable: str) -> None:
+behaviour("form", TensorHandle)(Saver.tensor)
+
+
+@behaviour("form", VectorHandle)
+def _vector(saver: Saver, tensors: list[Tensor | None]) -> list[int | None]:
+    return [saver.tensor(t) for t in tensors]
+
+
+@behaviour("form", DictHandle)
+def _dict(saver: Saver, tensors: dict[str, Tensor | None]) -> list[list[Any]]:
+    return [[key, saver.tensor(t)] for key, t in tensors.items()]
+
+
+def _check_makeable(m: Module, variable: str) -> None:
     """An error that names the variable for a module that could not be made again."""
     where = f"{variable}: " if variable else ""
     if not _makeable(m):
@@ -365,7 +399,7 @@ def _check_makeable(m: Any, variable: str) -> None:
         )
 
 
-def _makeable(m: Any) -> bool:
+def _makeable(m: Module) -> bool:
     """Is a module of just the class that its type makes?"""
     entry = type_of(m)
     cls = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)

@@ -7,9 +7,9 @@ inside may be written; so may what shares its memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import Agreed
@@ -17,6 +17,9 @@ from kshell.kapi.base.handles import table
 from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.values.session.context import worker
 from kshell.values.session.restrict import restricted
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _MODE: list[type] = []
 _OPEN: list[Any] = []  # restrictions that have begun in the main thread and not ended
@@ -43,7 +46,11 @@ def _make() -> type:
             return False  # else torch imports its compiler at the first operation: five seconds
 
         def __torch_dispatch__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            self,
+            func: Any,
+            types: Sequence[type],
+            args: Sequence[Any] = (),
+            kwargs: dict[str, Any] | None = None,
         ) -> Any:
             kwargs = kwargs or {}
             schema = func._schema
@@ -71,7 +78,7 @@ def _make() -> type:
     return Unwritten
 
 
-def _written(schema: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+def _written(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that an operation writes."""
     return [
         args[i] if i < len(args) else kwargs.get(argument.name)
@@ -80,7 +87,7 @@ def _written(schema: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _storage(t: Any) -> int:
+def _storage(t: Tensor) -> int:
     """Which storage a tensor has; 0 if it has none of its own, as a sparse one."""
     try:
         return int(t.untyped_storage()._cdata)

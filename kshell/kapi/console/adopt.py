@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dtype_name
@@ -18,6 +18,8 @@ from kshell.kapi.base.handles import (
     SchedulerHandle,
     TensorHandle,
     VectorHandle,
+    ask,
+    behaviour,
     dict_handle,
     loss_handle,
     module_handle,
@@ -32,6 +34,10 @@ from kshell.kapi.optim import host_schedulers
 from kshell.kapi.optim.host_wrappers import adopt, is_optimizer
 from kshell.kapi.optim.optimizer import Opt
 from kshell.values.base.core import Value, sym
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from torch.optim import Optimizer
 
 _OPT = "_kshell_opt"  # attribute of a torch optimizer: what its handles own, so that all of them own the same
 
@@ -55,16 +61,16 @@ def value_of(x: Any) -> Value | None:
     return _scheduler(x)
 
 
-def _scheduler(x: Any) -> Value | None:
+def _scheduler(x: object) -> Value | None:
     scheduler = host_schedulers.taken(x, opt_of) if host_schedulers.proper(x) is not None else None
     return None if scheduler is None else scheduler_handle(scheduler)
 
 
-def _is_loss(m: Any) -> bool:
+def _is_loss(m: Module) -> bool:
     return any(class_of(entry) is type(m) for entry in registry.entries("loss"))
 
 
-def opt_of(o: Any) -> Opt:
+def opt_of(o: Optimizer) -> Opt:
     """The Opt of a torch optimizer, which all its handles share. Its parameters have the names of the module that has
     all of them, if the session has a handle of one."""
     known: Opt | None = o.__dict__.get(_OPT)
@@ -107,18 +113,38 @@ def dict_of(items: Mapping[str, Any]) -> Value:
 def object_of(h: KHandle) -> Any:
     """The torch object of a handle; of a vector a list, of a dictionary or model a dict. Rules, and schedulers made in
     q, are kshell's own and stay handles. 'stale pointer of a freed one."""
-    obj = h.get()
-    if isinstance(h, OptimizerHandle):
-        return _given(obj)
-    if isinstance(h, ModelHandle):
-        return {"module": obj.module, "loss": obj.loss, "optimizer": _given(obj.optimizer)}
-    if isinstance(h, SchedulerHandle):
-        return obj.given if obj.live else h
-    if isinstance(h, VectorHandle):
-        return list(obj)
-    if isinstance(h, DictHandle):
-        return dict(obj)
-    return obj if isinstance(h, TensorHandle | ModuleHandle | LossHandle) else h
+    return ask("to_python", h)
+
+
+@behaviour("to_python", TensorHandle, ModuleHandle, LossHandle)
+def _object(h: KHandle) -> Any:
+    return h.obj
+
+
+@behaviour("to_python", VectorHandle)
+def _list(h: VectorHandle) -> Any:
+    return list(h.obj)
+
+
+@behaviour("to_python", DictHandle)
+def _dict(h: DictHandle) -> Any:
+    return dict(h.obj)
+
+
+@behaviour("to_python", OptimizerHandle)
+def _optimizer(h: OptimizerHandle) -> Any:
+    return _given(h.obj)
+
+
+@behaviour("to_python", ModelHandle)
+def _model(h: ModelHandle) -> Any:
+    m = h.obj
+    return {"module": m.module, "loss": m.loss, "optimizer": _given(m.optimizer)}
+
+
+@behaviour("to_python", SchedulerHandle)
+def _scheduler_object(h: SchedulerHandle) -> Any:
+    return h.obj.given if h.obj.live else h
 
 
 def _given(o: Opt) -> Any:

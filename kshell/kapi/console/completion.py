@@ -15,7 +15,7 @@ from kshell.kapi.base.handles import (
     KHandle,
     ModelHandle,
     ModuleHandle,
-    behaves,
+    behaviour,
     module_of,
 )
 from kshell.kapi.base.lazy_torch import loaded, torch
@@ -29,18 +29,21 @@ Words = list[tuple[str, str]]
 
 
 def parts(h: Handle) -> Words:
-    """The names of the children, parameters and buffers of a module or model, of the tensors of a dictionary."""
-    if not isinstance(h, KHandle) or h.obj is GONE:
-        return []
-    if isinstance(h, DictHandle):
-        return [(name, "tensor") for name in h.obj]
-    if isinstance(h, ModuleHandle | ModelHandle):
-        module = module_of(h)
-        children = [(name, type(child).__name__) for name, child in module.named_modules() if name]
-        tensors = [(name, "parameter") for name, _ in module.named_parameters()]
-        return [*children, *tensors, *((name, "buffer") for name, _ in module.named_buffers())]
-    listed = behaves("parameters", h)
-    return [] if listed is None else [(name, "parameter") for name, _ in listed(h)]
+    """The names of what is in an object: parts of a module, parameters of an optimizer, tensors of a dictionary."""
+    return h.inside() if isinstance(h, KHandle) and h.obj is not GONE else []
+
+
+@behaviour("inside", DictHandle)
+def _in_dict(h: DictHandle) -> Words:
+    return [(name, "tensor") for name in h.obj]
+
+
+@behaviour("inside", ModuleHandle, ModelHandle)
+def _in_module(h: KHandle) -> Words:
+    module = module_of(h)
+    children = [(name, type(child).__name__) for name, child in module.named_modules() if name]
+    tensors = [(name, "parameter") for name, _ in module.named_parameters()]
+    return [*children, *tensors, *((name, "buffer") for name, _ in module.named_buffers())]
 
 
 def _devices() -> Words:

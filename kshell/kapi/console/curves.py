@@ -5,9 +5,12 @@ from __future__ import annotations
 import locale
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 # the bits of a braille character's dots, by row and column
 _BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -16,7 +19,7 @@ _PER = 8  # places looked at in a column of dots, if there are fewer points
 _PLAIN = ("dumb", "linux", "vt100", "vt102", "vt220", "ansi", "")
 
 
-def has_unicode(stream: Any) -> bool:
+def has_unicode(stream: TextIO) -> bool:
     """Can what is written to this stream be seen with braille? A file can; a terminal by its type and the locale."""
     ask = getattr(stream, "isatty", None)
     if ask is None or not ask():

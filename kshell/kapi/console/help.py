@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
 from kshell import registry
-from kshell.errors import UNSAID, CallError, QError
-from kshell.kapi.base.args import is_empty, unknown
+from kshell.errors import UNSAID, CallError
+from kshell.kapi.base.args import is_empty, length_of, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, dtype_of_q, kname, ktype_of
 from kshell.kapi.base.device_options import SYMBOLS, device_names, options_dict, seeds
@@ -24,7 +24,8 @@ from kshell.kapi.base.handles import (
     OptimizerHandle,
     TensorHandle,
     VectorHandle,
-    behaves,
+    ask,
+    behaviour,
     handle,
 )
 from kshell.kapi.base.lazy_torch import torch
@@ -71,7 +72,7 @@ def is_forward(entry: Entry) -> bool:
     return bool(type_record(entry).result)
 
 
-def described(entry: Entry, options: Value = None) -> Dict:
+def described(entry: Entry, options: Value | None = None) -> Dict:
     """A module or loss as a dictionary: name, torch class, forward, result, least number of inputs, inputs, options."""
     least, most = type_record(entry).n if is_forward(entry) else (0, 0)
     count = max(least, min(most, 9))
@@ -297,9 +298,10 @@ def _seen() -> bool:
 def _show_topic(name: str) -> None:
     """Under the help of a name, the table of the topic that is called so, or how to see it if it is long."""
     table, session = TOPICS[name][1](), running()
+    count = length_of(table)
     session.write(
         f"\n/ help`{name} is a table"
-        + (f" of {len(table)} rows\n" if len(table) > _ROWS else f":\n\n{session.show(table)}\n")
+        + (f" of {count} rows\n" if count > _ROWS else f":\n\n{session.show(table)}\n")
     )
 
 
@@ -357,28 +359,28 @@ def named(name: str) -> list[Entry]:
 
 def of_object(h: KHandle) -> Value:
     """The help on a torch object: its options, or what its type is."""
-    if isinstance(h, TensorHandle | VectorHandle | DictHandle):
-        return info.options(h)
-    if isinstance(h, OptimizerHandle):
-        return options_table(h.obj, every_option())
-    own = behaves("help", h)
-    if own is not None:
-        return own(h)
-    entry = (
-        type_of(h.obj)
-        if isinstance(h, ModuleHandle)
-        else loss_type(h.obj)
-        if isinstance(h, LossHandle)
-        else None
-    )
+    return ask("help", h)
+
+
+behaviour("help", TensorHandle, VectorHandle, DictHandle)(info.options)
+
+
+@behaviour("help", OptimizerHandle)
+def _of_optimizer(h: OptimizerHandle) -> Value:
+    return options_table(h.obj, every_option())
+
+
+@behaviour("help", ModuleHandle)
+def _of_module(h: ModuleHandle) -> Value:
+    entry = type_of(h.obj)
     if entry is None:
-        raise QError(f"help: not implemented for {h.plural}")
-    return described(
-        entry,
-        options_of_module(h.obj, every_option(), False)
-        if isinstance(h, ModuleHandle)
-        else info.options(h),
-    )
+        raise h.refusal("help")
+    return described(entry, options_of_module(h.obj, every_option(), False))
+
+
+@behaviour("help", LossHandle)
+def _of_loss(h: LossHandle) -> Value:
+    return described(loss_type(h.obj), info.options(h))
 
 
 def show_entries(found: list[Entry]) -> Value:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import QError
 from kshell.kapi.base.convert import dtype_name
 from kshell.kapi.base.device_options import device_of
+from kshell.kapi.base.handle_kind import many
 from kshell.kapi.base.handles import (
     GONE,
     DictHandle,
@@ -18,11 +19,15 @@ from kshell.kapi.base.handles import (
     VectorHandle,
     ask,
     behaves,
+    behaviour,
     module_of,
 )
-from kshell.kapi.tensor.handle_api import first_device, tensors_of
+from kshell.kapi.tensor.handle_api import first_device
 from kshell.kapi.tensor.referring_names import referring
 from kshell.values.base.core import Dict, List, Table, Value, text_of
+
+if TYPE_CHECKING:
+    pass
 
 MOST = 60  # rows of a list or dictionary that get notes
 
@@ -34,14 +39,20 @@ def note(x: Value) -> str:
         return ""
     if x.obj is GONE:
         return f"freed {x.kind}"
-    if x.__class__ is TensorHandle:
-        return _tensor(x.obj)
-    own = _kind(x)
-    words = [x.kind, own if own != x.kind else "", *_counts(x), first_device(x)]
+    return x.note()
+
+
+@behaviour("note", KHandle)
+def _note(h: KHandle) -> str:
+    """The note of any kind: its own type (of a module, loss, optimizer, scheduler or rule), counts, device."""
+    own = text_of(ask("objtype", h)) if behaves("objtype", h) is not None else ""
+    words = [h.kind, own if own != h.kind else "", *h.counts(), first_device(h)]
     return " ".join(word for word in words if word)
 
 
-def _tensor(t: Any) -> str:
+@behaviour("note", TensorHandle)
+def _tensor(h: TensorHandle) -> str:
+    t = h.obj
     if t is None:
         return "undefined tensor"
     size = " ".join(map(str, t.shape)) or "scalar"
@@ -49,38 +60,27 @@ def _tensor(t: Any) -> str:
     return " ".join(["tensor", dtype_name(t.dtype), size, device_of(t), *flags])
 
 
-def _kind(h: KHandle) -> str:
-    """The type of a module, loss, optimizer, scheduler or rule; nothing of a model or of a collection of tensors."""
-    if isinstance(h, VectorHandle | DictHandle | ModelHandle) or behaves("objtype", h) is None:
-        return ""
-    return text_of(ask("objtype", h))
+@behaviour("counts", VectorHandle, DictHandle)
+def _in_container(h: KHandle) -> list[str]:
+    shown = sum(t.numel() for t in h.tensors() if t is not None)
+    return [many(len(h.obj), "tensor"), many(shown, "element")]
 
 
-def _counts(h: KHandle) -> list[str]:
-    """How many tensors, layers, parameters, groups there are."""
-    if isinstance(h, VectorHandle | DictHandle):
-        return [
-            _many(len(h.obj), "tensor"),
-            _many(sum(t.numel() for t in tensors_of(h) if t is not None), "element"),
-        ]
-    if isinstance(h, ModuleHandle | ModelHandle):
-        module = module_of(h)
-        layers = sum(1 for _ in module.children())
-        return [
-            _many(layers, "layer") if layers else "",
-            _many(sum(param.numel() for param in module.parameters()), "parameter"),
-        ]
-    if isinstance(h, OptimizerHandle):
-        groups = h.obj.groups
-        return [
-            _many(len(groups), "group"),
-            _many(sum(param.numel() for group in groups for param in group["params"]), "parameter"),
-        ]
-    return []
+@behaviour("counts", ModuleHandle, ModelHandle)
+def _in_module(h: KHandle) -> list[str]:
+    module = module_of(h)
+    layers = sum(1 for _ in module.children())
+    return [
+        many(layers, "layer") if layers else "",
+        many(sum(param.numel() for param in module.parameters()), "parameter"),
+    ]
 
 
-def _many(n: int, word: str) -> str:
-    return f"{n:,} {word}{'s' * (n != 1)}"
+@behaviour("counts", OptimizerHandle)
+def _in_optimizer(h: OptimizerHandle) -> list[str]:
+    groups = h.obj.groups
+    shown = sum(param.numel() for group in groups for param in group["params"])
+    return [many(len(groups), "group"), many(shown, "parameter")]
 
 
 def notes(x: Value) -> list[str]:

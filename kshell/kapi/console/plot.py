@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from kshell.values.base.core import (
     text_of,
 )
 from kshell.values.session.context import running
+
+if TYPE_CHECKING:
+    from kshell.values.session.context import Running
 
 Series = tuple[str, np.ndarray]
 _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
@@ -124,13 +127,11 @@ def _how(given: Sequence[Value]) -> How:
     for name, v in options:
         if name not in How._fields:
             raise unknown("unrecognized option: ", name, How._fields, call="plot")
-        if name in ("together", "logx", "logy") and (v := flag_of(v)) is None:
+        if name in ("together", "logx", "logy") and flag_of(v) is None:
             raise QError(f"plot: {name}: expected a boolean")
-        if name == "title":
-            if v.__class__ is not Sym and not is_text(v):
-                raise QError("plot: title: expected a symbol or text")
-            v = text_of(v)
-        values[name] = v
+        if name == "title" and v.__class__ is not Sym and not is_text(v):
+            raise QError("plot: title: expected a symbol or text")
+        values[name] = text_of(v) if name == "title" else v
     return How(**values)
 
 
@@ -180,8 +181,9 @@ def _column(given: Value, name: str) -> Value:
         return to_q(given.get()[name]) if name in given.get() else NIL
     if given.__class__ is Table:
         return given.cols[given.names.index(name)] if name in given.names else NIL
-    names = names_of(given.k) if given.__class__ is Dict else None
-    return seq_items(given.v)[names.index(name)] if names and name in names else NIL
+    if given.__class__ is not Dict or name not in (names := names_of(given.k) or ()):
+        return NIL
+    return seq_items(given.v)[names.index(name)]
 
 
 def _lines(given: Value, how: How) -> list[Line]:
@@ -248,7 +250,9 @@ def _times(given: Value, how: How) -> Times | None:
 _NANOS = 10  # characters of a second's parts in a time of nanoseconds
 
 
-def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[float], str] | None:
+def _teller(
+    times: Times | None, lines: list[Line], session: Running
+) -> Callable[[float], str] | None:
     """A function that formats a place as a time, in whole seconds if the places span more than a minute; None without
     times."""
     if times is None:

@@ -126,7 +126,7 @@ class Profiler:
             source.name or (text if len(text) <= _LONGEST else text[: _LONGEST - 2] + "..")
         )
 
-    def _tell(self, frame: FrameType, event: str, _: Any) -> None:
+    def _tell(self, frame: FrameType, event: str, _: object) -> None:
         if event == "call":
             row = self._of(frame)
             if row is None or (

@@ -30,10 +30,10 @@ class Setting(NamedTuple):
     since: str = "ktorch"
 
 
-def _kept(name: str, default: Any) -> tuple[Callable[[], Value], Callable[[Any], None]]:
+def _kept(name: str, default: Value) -> tuple[Callable[[], Value], Callable[[Any], None]]:
     """A setting that the session keeps."""
 
-    def put(v: Any) -> None:
+    def put(v: object) -> None:
         table().state[name] = v
 
     return lambda: table().state.get(name, default), put
@@ -56,7 +56,7 @@ def _set_deterministic(n: int) -> None:
 def _assign(path: str) -> Callable[[Any], None]:
     """Set an attribute below torch.backends."""
 
-    def put(v: Any) -> None:
+    def put(v: object) -> None:
         *parts, last = path.split(".")
         owner = torch.backends
         for part in parts:

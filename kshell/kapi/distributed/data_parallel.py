@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import optim, parallel
 from kshell.errors import CallError, QError
@@ -13,6 +13,9 @@ from kshell.kapi.base.live_optimizers import optimizers_with
 from kshell.kapi.module.api import of_module
 from kshell.registry import Option
 from kshell.values.base.core import NIL, Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _DDP = (
     Option(
@@ -111,7 +114,7 @@ def fsdp(x: Value) -> Value:
 
 
 def _sharded(x: Value) -> Value:
-    def part_of(value: Any, p: Any) -> Any:
+    def part_of(value: object, p: Tensor) -> Any:
         return parallel.around.part_like(value, p) if isinstance(value, torch.Tensor) else value
 
     m, rest = of_module(x, "fsdp")

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import numpy as np
 
@@ -41,6 +41,10 @@ from kshell.values.base.build import collapse
 from kshell.values.base.core import NIL, List, Table, Value, Vec
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 # ------------------------------------------------------------------ the job of a session
 
@@ -157,7 +161,7 @@ def barrier(x: Value) -> Value:
 # ------------------------------------------------------------------ tensors and values
 
 
-def _back(t: Any, x: Value) -> Value:
+def _back(t: Tensor, x: Value) -> Value:
     """A new tensor as its argument was: a handle for a handle, else a q value."""
     return tensor_handle(t) if isinstance(x, KHandle) else to_q(t, copy=False)
 
@@ -349,7 +353,7 @@ def shard(x: Value) -> Value:
     return take_at(x, np.arange(r, len(x), n))
 
 
-def _slice(t: Any, r: int, n: int) -> Any:
+def _slice(t: Tensor, r: int, n: int) -> Any:
     if not t.dim():
         raise CallError("shard", "tensor has no dimensions", says=("tensor",))
     return t[r::n].contiguous()

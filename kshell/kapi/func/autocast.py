@@ -5,9 +5,9 @@ Micikevicius et al. 2017, "Mixed precision training" (arXiv 1710.03740).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import name_of
@@ -15,6 +15,9 @@ from kshell.kapi.base.convert import dtype_named, dtype_symbol, kname
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.optim.optimizer import Opt
 from kshell.values.base.core import Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CASTS = ("bfloat16", "half")
 
@@ -33,7 +36,9 @@ def cast_name(call: str, x: Value) -> str:
     return cast
 
 
-def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]] | None:
+def casting(
+    name: str, tensors: Iterable[Tensor]
+) -> Callable[[], AbstractContextManager[Any]] | None:
     """A maker of contexts in which torch casts to a data type on the device of the first tensor; None for no name."""
     if not name:
         return None
@@ -75,7 +80,7 @@ class Scaler:
         )
         self.scaler.load_state_dict(self.scaler.state_dict() | {"_growth_tracker": int(since)})
 
-    def backward(self, loss: Any) -> None:
+    def backward(self, loss: Tensor) -> None:
         """Backward from the scaled loss."""
         self.scaler.scale(loss).backward()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items, names_of
@@ -32,6 +32,9 @@ from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import Dict, List, Sym, Value, is_text, seq_items
 from kshell.values.base.functions import Function
 from kshell.values.session.context import perhaps
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def is_function(x: Value) -> bool:
@@ -121,7 +124,7 @@ class _Duals(threading.local):
 DUALS = _Duals()
 
 
-def _direction(t: Any) -> Any:
+def _direction(t: Tensor) -> Any:
     """The direction of a tensor in a call of jvp, None if it has none."""
     return (
         torch.autograd.forward_ad.unpack_dual(t).tangent if DUALS.inside and not VMAPS.n else None
@@ -137,11 +140,12 @@ def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
     if x.__class__ is DictHandle:
         return [tensor_handle(value) for value in x.get().values()], list(x.get())
     names = names_of(x.k) if x.__class__ is Dict else None
-    if names is None or not all(i.__class__ is TensorHandle or is_array(i) for i in seq_items(x.v)):
+    values = seq_items(x.v) if x.__class__ is Dict else []
+    if names is None or not all(i.__class__ is TensorHandle or is_array(i) for i in values):
         raise CallError(
             call, expecting="tensor or array, or dictionary of these, for input", given=kname(x)
         )
-    return seq_items(x.v), names
+    return values, names
 
 
 class Call:
@@ -171,7 +175,9 @@ class Call:
         """Tensors to differentiate by."""
         return [value.view_as(value) if value.requires_grad else _leaf(value) for value in inputs]
 
-    def gradients(self, inputs: Sequence[Any], weights: Any = None) -> tuple[Any, Sequence[Any]]:
+    def gradients(
+        self, inputs: Sequence[Any], weights: Sequence[Any] | None = None
+    ) -> tuple[Any, Sequence[Any]]:
         """The function's result, and its derivatives by the inputs, weighed."""
         if VMAPS.n:
             value, back = torch.func.vjp(self.f, *inputs)
@@ -254,7 +260,7 @@ class Call:
             )
 
 
-def _leaf(t: Any) -> Any:
+def _leaf(t: Tensor) -> Any:
     """A tensor of the same values, with the same direction, to differentiate by."""
     direction, leaf = _direction(t), t.detach().requires_grad_()
     return leaf if direction is None else torch.autograd.forward_ad.make_dual(leaf, direction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
@@ -20,6 +20,10 @@ from kshell.kapi.module.forward import chosen_of
 from kshell.kapi.module.options import RECORDS, TypeRecord, class_of
 from kshell.registry import Entry
 from kshell.values.base.core import List, Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
 
 _BY_CLASS: dict[type, Entry] = {}
 
@@ -51,7 +55,7 @@ def loss_record(entry: Entry) -> LossRecord:
     return record
 
 
-def type_of(m: Any) -> Entry:
+def type_of(m: Module) -> Entry:
     """The loss that a live torch module is."""
     if not _BY_CLASS:
         _BY_CLASS.update({class_of(entry): entry for entry in registry.entries("loss")})
@@ -61,7 +65,7 @@ def type_of(m: Any) -> Entry:
     raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
 
 
-def calculate(m: Any, tensors: Sequence[Any]) -> Any:
+def calculate(m: Module, tensors: Sequence[Any]) -> Any:
     """The loss of tensors: input, target and what more the loss takes (batch weights, lengths)."""
     least, most, special = _RULES.get(m.__class__) or _rule(m)
     count = len(tensors)
@@ -91,13 +95,13 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
 _RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
 
 
-def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
+def _rule(m: Module) -> tuple[int, int, Callable[..., Any] | None]:
     entry = type_of(m)
     rule = _RULES[m.__class__] = (*loss_record(entry).n, _SPECIAL.get(entry.name))
     return rule
 
 
-def _on_device(m: Any, x: Any, y: Any) -> None:
+def _on_device(m: Module, x: Tensor, y: Tensor) -> None:
     """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
     name = type_of(m).name
     if name in _CLASSES and guard.readable(x) and guard.readable(y):
@@ -116,7 +120,7 @@ def _one_device(tensors: Sequence[Any]) -> list[Any]:
     return [tensor.to(device) if tensor.device.type == "cpu" else tensor for tensor in tensors]
 
 
-def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
+def _bce(m: Module, x: Tensor, y: Tensor, w: Tensor | None = None) -> Any:
     """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
     w = None if w is None else w.to(x.dtype)
     known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
@@ -133,12 +137,12 @@ def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
     return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
 
 
-def _flags(x: Any, y: Any) -> Any:
+def _flags(x: Tensor, y: Tensor) -> Any:
     """Targets that are no fractions, as numbers of the input's type."""
     return y if y.is_floating_point() else y.to(x.dtype)
 
 
-def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
+def _bcelogits(m: Module, x: Tensor, y: Tensor, w: Tensor | None = None) -> Any:
     class_weight = m.pos_weight
     return torch.nn.functional.binary_cross_entropy_with_logits(
         x,
@@ -149,14 +153,14 @@ def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
     )
 
 
-def _kl(m: Any, x: Any, y: Any) -> Any:
+def _kl(m: Module, x: Tensor, y: Tensor) -> Any:
     """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
     if m.reduction != "mean":
         return m(x, y)
     return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()
 
 
-def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
+def _ctc(m: Module, x: Tensor, y: Tensor, nx: Tensor, ny: Tensor) -> Any:
     guard.ctc(x, y, nx, ny)
     return m(x, y, nx, ny)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import longs
 from kshell.values.base.core import Dict, Table, Value, sym_vec
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _MOST = 1 << 12  # classes: their table has the square of that many counts
 
 
-def _classes(x: Any, what: str, scores: bool) -> tuple[Any, int]:
+def _classes(x: Tensor, what: str, scores: bool) -> tuple[Any, int]:
     """The numbers of classes in one dimension, of a tensor of them or of scores; and of how many classes scores tell,
     else 0."""
     if x.is_complex():
@@ -35,7 +38,7 @@ def _classes(x: Any, what: str, scores: bool) -> tuple[Any, int]:
     return x.reshape(-1).to(torch.int64), 0
 
 
-def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
+def _counts(y: Tensor, p: Tensor, ignored: int | None, n: int) -> np.ndarray:
     """Counts by true class and predicted class of pairs of class numbers; of n classes, of as many as there are if n
     is 0."""
     if ignored is not None:

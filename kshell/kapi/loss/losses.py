@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.kapi.base.args import entry_named, flag_of, is_empty, items, split
+from kshell.kapi.base.args import (
+    entry_named,
+    flag_of,
+    is_empty,
+    items,
+    length_of,
+    named_values,
+    split,
+)
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname, to_q
 from kshell.kapi.base.handles import (
@@ -33,7 +41,10 @@ from kshell.kapi.module.types import B, D, L, S, T
 from kshell.kapi.tensor.text import tensor_text
 from kshell.registry import Entry, Option
 from kshell.values.base.build import string, symdict
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, sym
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -321,8 +332,9 @@ def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, 
     """Positional arguments and pairs; `()` or `::` in the last place is no pairs, or an option left out."""
     if args and is_empty(args[-1]):
         return list(args[:-1]), ()
-    if len(args) > 1 and len(args) % 2 == 0 and all(arg.__class__ is Sym for arg in args):
-        return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
+    names = [arg.s for arg in args if arg.__class__ is Sym]
+    if len(args) > 1 and len(args) % 2 == 0 and len(names) == len(args):
+        return [], list(zip(names[::2], args[1::2], strict=True))
     return split(args)
 
 
@@ -331,7 +343,7 @@ def make(entry: Entry, args: Sequence[Value]) -> Any:
     return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
 
 
-def definition(m: Any, every: bool) -> Dict:
+def definition(m: Module, every: bool) -> Dict:
     """Type and options of a loss."""
     entry = type_of(m)
     return symdict(
@@ -401,16 +413,15 @@ def loss(x: Value) -> Value:
 
 
 def _from_dict(d: Dict) -> Value:
-    fields = {item.s: v for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
-    if fields["module"].__class__ is not Sym:
-        raise CallError("loss", expected="symbol for loss type", given=kname(fields["module"]))
+    fields = named_values(d)
+    kind = fields["module"]
+    if kind.__class__ is not Sym:
+        raise CallError("loss", expected="symbol for loss type", given=kname(kind))
     options = fields.get("options", NIL)
     if options.__class__ is not Dict and not is_empty(options):
         raise CallError("loss", expected="dictionary for options", given=kname(options))
     return loss_handle(
-        make(
-            entry_of(fields["module"].s), [] if is_empty(options) or not len(options) else [options]
-        )
+        make(entry_of(kind.s), [] if is_empty(options) or not length_of(options) else [options])
     )
 
 

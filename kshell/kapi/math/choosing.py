@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base import guard
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import ANY, Row
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 def _along(name: str) -> Callable[..., Any]:
     """A torch function whose dimension stands behind its first input."""
 
-    def run(x: Any, *rest: Any, dim: int, **options: Any) -> Any:
+    def run(x: Tensor, *rest: Any, dim: int, **options: Any) -> Any:
         return getattr(torch, name)(x, dim, *_one_each(name, rest), **options)
 
     return run
@@ -30,7 +33,7 @@ def _one_each(name: str, rest: tuple[Any, ...]) -> tuple[Any, ...]:
 def _along_(name: str) -> Callable[..., Any]:
     """The tensor method of that name, which works in place."""
 
-    def run(x: Any, *rest: Any, dim: int, **options: Any) -> None:
+    def run(x: Tensor, *rest: Any, dim: int, **options: Any) -> None:
         getattr(x, name)(dim, *_one_each(name, rest), **options)
 
     return run
@@ -39,7 +42,7 @@ def _along_(name: str) -> Callable[..., Any]:
 def _method(name: str, key: str) -> Callable[..., Any]:
     """A tensor method of one option."""
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         n = options[key]
         if name in ("repeat", "tile"):
             reserve([*x.shape, *(k for k in n if k > 0)], x.element_size())
@@ -57,22 +60,22 @@ def _joined(name: str) -> Callable[..., Any]:
     return run
 
 
-def split(x: Any, size: list[int], dim: int = 0) -> Any:
+def split(x: Tensor, size: list[int], dim: int = 0) -> Any:
     """torch.split into parts of one size, or of given sizes."""
     return torch.split(x, size[0] if len(size) == 1 else size, dim)
 
 
-def tensorsplit(x: Any, places: list[int], dim: int = 0) -> Any:
+def tensorsplit(x: Tensor, places: list[int], dim: int = 0) -> Any:
     """torch.tensor_split into a number of parts, or before given places."""
     return torch.tensor_split(x, places[0] if len(places) == 1 else places, dim)
 
 
-def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+def masked_fill(x: Tensor, mask: Tensor, value: Tensor | float) -> Any:
     """torch.masked_fill."""
     return torch.masked_fill(x, mask, value)
 
 
-def repeat_interleave(x: Any, times: Any, **options: Any) -> Any:
+def repeat_interleave(x: Tensor, times: Tensor, **options: Any) -> Any:
     """torch.repeat_interleave; the number of items that it makes is checked."""
     if not times.dim() and times.is_floating_point() and bool(times == times.long()):
         times = times.long()  # a number beside a tensor takes its type
@@ -83,7 +86,7 @@ def repeat_interleave(x: Any, times: Any, **options: Any) -> Any:
     return torch.repeat_interleave(x, times, **options)
 
 
-def countnonzero(x: Any, **options: Any) -> Any:
+def countnonzero(x: Tensor, **options: Any) -> Any:
     """torch.count_nonzero."""
     return torch.count_nonzero(x, **options)
 

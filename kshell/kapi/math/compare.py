@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, register
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def _compare(name: str, doc: str, example: str) -> Row:
@@ -20,27 +23,29 @@ def _extreme(name: str, doc: str, example: str) -> Row:
     return Row(name, f"torch.{name}", doc, example, inputs=2)
 
 
-def _promoted(x: Any, y: Any) -> tuple[Any, Any]:
+def _promoted(x: Tensor, y: Tensor) -> tuple[Any, Any]:
     kind = torch.promote_types(x.dtype, y.dtype)
     return x.to(kind), y.to(kind)
 
 
-def isclose(x: Any, y: Any, **options: Any) -> Any:
+def isclose(x: Tensor, y: Tensor, **options: Any) -> Any:
     """torch.isclose of inputs whose types may differ."""
     return torch.isclose(*_promoted(x, y), **options)
 
 
-def allclose(x: Any, y: Any, **options: Any) -> bool:
+def allclose(x: Tensor, y: Tensor, **options: Any) -> bool:
     """torch.allclose of inputs whose types may differ."""
     return bool(torch.allclose(*_promoted(x, y), **options))
 
 
-def equal(x: Any, y: Any) -> bool:
+def equal(x: Tensor, y: Tensor) -> bool:
     """Do two tensors have the same size and equal elements?"""
     return x.shape == y.shape and bool(torch.equal(*_promoted(x, y)))
 
 
-def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False, **out: Any) -> Any:
+def sort(
+    x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, **out: Any
+) -> Any:
     """Sorted values and the indices that sort."""
     return torch.sort(x, dim=dim, descending=descending, stable=stable, **out)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base import guard
 from kshell.kapi.base.device_options import TensorOptions, convert_to
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, register
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # the input of each transform, in the words of its summary, for the names with and without the leading i
 _KINDS = {
@@ -50,7 +53,7 @@ _EXAMPLES = {
 def _transform(name: str) -> Callable[..., Any]:
     """A transform of torch.fft whose sizes are checked first."""
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         guard.transform(name, x, options.get("n", options.get("s")), options.get("dim"))
         return getattr(torch.fft, name)(x, **options)
 
@@ -73,7 +76,7 @@ def _made(name: str, target: str) -> Callable[..., Any]:
     return run
 
 
-def _with(t: Any, o: TensorOptions) -> Any:
+def _with(t: Tensor, o: TensorOptions) -> Any:
     return convert_to(t, o) if o.grad or o.layout or o.pinned else t
 
 

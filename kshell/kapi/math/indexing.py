@@ -7,7 +7,7 @@ A name that q has already begins with a capital: Where, Diff, Cov.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
@@ -22,36 +22,39 @@ from kshell.kapi.math.rows import Row, along_last, inputs, register, wrapped
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Value, Vec, is_atom
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 EFFECT = "none"  # of the functions here, if they say nothing else
 
 
 def _quantiles(name: str) -> Callable[..., Any]:
     """A torch function of quantiles, of whole numbers too."""
 
-    def run(x: Any, q: Any, **options: Any) -> Any:
+    def run(x: Tensor, q: Tensor, **options: Any) -> Any:
         x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
         return getattr(torch, name)(x, q.to(x.dtype), **options)
 
     return run
 
 
-def lcm(x: Any, y: Any, **out: Any) -> Any:
+def lcm(x: Tensor, y: Tensor, **out: Any) -> Any:
     """torch.lcm of numbers that have one."""
     guard.multiples("lcm", x, y)
     return torch.lcm(x, y, **out)
 
 
-def _lcm_(x: Any, y: Any) -> None:
+def _lcm_(x: Tensor, y: Tensor) -> None:
     x.copy_(lcm(x, y))
 
 
-def vander(x: Any, n: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Tensor, n: int | None = None, increasing: bool = False) -> Any:
     """torch.vander."""
     reserve((x.numel(), n or x.numel()), x.element_size())
     return torch.vander(x, n, increasing)
 
 
-def full_like(x: Any, value: Any, **options: Any) -> Any:
+def full_like(x: Tensor, value: Tensor | float, **options: Any) -> Any:
     """torch.full_like."""
     return torch.full_like(x, value, **options)
 

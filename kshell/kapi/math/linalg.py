@@ -6,17 +6,20 @@ A matrix may be a batch of matrices everywhere. What torch does not check and wo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base import guard
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import ANY, APART, Row, register
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 def _finite(name: str, torch_name: str = "") -> Callable[..., Any]:
     """A decomposition of a matrix without nulls."""
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         guard.finite(name, x)
         return getattr(torch.linalg, torch_name or name)(x, **options)
 
@@ -26,7 +29,7 @@ def _finite(name: str, torch_name: str = "") -> Callable[..., Any]:
 def _hermitian(name: str) -> Callable[..., Any]:
     """The same of a Hermitian matrix, of which one triangle is read."""
 
-    def run(x: Any, upper: bool = False, **out: Any) -> Any:
+    def run(x: Tensor, upper: bool = False, **out: Any) -> Any:
         guard.finite(name, x)
         return getattr(torch.linalg, name)(x, UPLO="U" if upper else "L", **out)
 
@@ -36,20 +39,20 @@ def _hermitian(name: str) -> Callable[..., Any]:
 def _unpacked(name: str) -> Callable[..., Any]:
     """torch.lu_unpack of factors that fit their pivots."""
 
-    def run(lu: Any, pivots: Any, **options: Any) -> Any:
+    def run(lu: Tensor, pivots: Tensor, **options: Any) -> Any:
         guard.factors(name, lu, pivots)
         return torch.lu_unpack(lu, pivots, **options)
 
     return run
 
 
-def lusolve(b: Any, lu: Any, pivots: Any, **out: Any) -> Any:
+def lusolve(b: Tensor, lu: Tensor, pivots: Tensor, **out: Any) -> Any:
     """torch.linalg.lu_solve of factors that fit their pivots."""
     guard.factors("lusolve", lu, pivots)
     return torch.linalg.lu_solve(lu, pivots, b, **out)
 
 
-def lstsq(a: Any, b: Any, **options: Any) -> Any:
+def lstsq(a: Tensor, b: Tensor, **options: Any) -> Any:
     """torch.linalg.lstsq of a matrix that has elements, all of them numbers."""
     guard.unknowns("lstsq", a)
     guard.finite("lstsq", a)
@@ -57,28 +60,28 @@ def lstsq(a: Any, b: Any, **options: Any) -> Any:
     return tuple(torch.linalg.lstsq(a, b, **options))
 
 
-def power(x: Any, n: int, **out: Any) -> Any:
+def power(x: Tensor, n: int, **out: Any) -> Any:
     """torch.linalg.matrix_power of a power that it ends with."""
     guard.exponent("power", n)
     return torch.linalg.matrix_power(x, n, **out)
 
 
-def cross(x: Any, y: Any, dim: int = -1, **out: Any) -> Any:
+def cross(x: Tensor, y: Tensor, dim: int = -1, **out: Any) -> Any:
     """torch.linalg.cross."""
     return torch.linalg.cross(x, y, dim=dim, **out)
 
 
-def trisolve(a: Any, b: Any, **options: Any) -> Any:
+def trisolve(a: Tensor, b: Tensor, **options: Any) -> Any:
     """torch.linalg.solve_triangular."""
     return torch.linalg.solve_triangular(a, b, **options)
 
 
-def mmt(x: Any, y: Any, **out: Any) -> Any:
+def mmt(x: Tensor, y: Tensor, **out: Any) -> Any:
     """x times y transposed."""
     return torch.mm(x, y.t(), **out)
 
 
-def mtm(x: Any, y: Any, **out: Any) -> Any:
+def mtm(x: Tensor, y: Tensor, **out: Any) -> Any:
     """x transposed times y."""
     return torch.mm(x.t(), y, **out)
 
@@ -88,17 +91,17 @@ def multidot(*tensors: Any) -> Any:
     return torch.linalg.multi_dot(tensors)
 
 
-def addbmm(x: Any, y: Any, z: Any, **options: Any) -> Any:
+def addbmm(x: Tensor, y: Tensor, z: Tensor, **options: Any) -> Any:
     """torch.addbmm; x may be a single number."""
     return torch.addbmm(_expanded(x, y, z), y, z, **options)
 
 
-def baddbmm(x: Any, y: Any, z: Any, **options: Any) -> Any:
+def baddbmm(x: Tensor, y: Tensor, z: Tensor, **options: Any) -> Any:
     """torch.baddbmm; x may be a single number."""
     return torch.baddbmm(_expanded(x, y, z), y, z, **options)
 
 
-def _expanded(x: Any, y: Any, z: Any) -> Any:
+def _expanded(x: Tensor, y: Tensor, z: Tensor) -> Any:
     return x.expand(y.shape[-2], z.shape[-1]) if not x.dim() and y.dim() == z.dim() == 3 else x
 
 

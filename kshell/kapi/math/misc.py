@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import APART, Row, along_last, register
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def _cumulative_(name: str) -> Callable[..., Any]:
     """A running total along a dimension, the last if none is given, in place."""
 
-    def run(x: Any, dim: int = -1, **options: Any) -> None:
+    def run(x: Tensor, dim: int = -1, **options: Any) -> None:
         getattr(x, name)(dim, **options)
 
     return run
 
 
-def tensordot(x: Any, y: Any, dims: Any = None, other: Any = None) -> Any:
+def tensordot(
+    x: Tensor,
+    y: Tensor,
+    dims: Sequence[int] | None = None,
+    other: Sequence[int] | None = None,
+) -> Any:
     """torch.tensordot over a number of dimensions (2, of two numbers 0), or over given ones of x and y."""
     dims = dims if dims is not None else [2] if x.dim() or y.dim() else [0]
     if other is None:
@@ -26,12 +34,12 @@ def tensordot(x: Any, y: Any, dims: Any = None, other: Any = None) -> Any:
     return torch.tensordot(x, y, (dims, other))
 
 
-def bincount(x: Any, weights: Any = None, **options: Any) -> Any:
+def bincount(x: Tensor, weights: Tensor | None = None, **options: Any) -> Any:
     """torch.bincount."""
     return torch.bincount(x, weights, **options)
 
 
-def flip(x: Any, dims: Any) -> Any:
+def flip(x: Tensor, dims: Sequence[int]) -> Any:
     """torch.flip."""
     return torch.flip(x, dims)
 

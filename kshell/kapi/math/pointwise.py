@@ -9,7 +9,7 @@ from kshell.kapi.base import guard
 from kshell.kapi.base.args import is_empty, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
-from kshell.kapi.base.handles import TensorHandle
+from kshell.kapi.base.handles import KHandle, TensorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.row_options import null_bound
 from kshell.kapi.math.rows import Row, arguments, inputs, register, wrapped, write
@@ -179,7 +179,7 @@ def _trailing(name: str, n: int, x: Value) -> tuple[list[Value], Any]:
 
 
 def _finish(
-    fn: Any, method: str, given: list[Value], tensors: list[Any], out: Any, wrap: bool
+    fn: Any, method: str, given: list[Value], tensors: list[Any], out: KHandle | None, wrap: bool
 ) -> Value:
     if out is None:
         return wrapped(fn(*tensors), wrap)

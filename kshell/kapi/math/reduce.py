@@ -6,16 +6,19 @@ works on one dimension).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, register
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def _all_dims(x: Any, options: dict[str, Any]) -> dict[str, Any]:
+
+def _all_dims(x: Tensor, options: dict[str, Any]) -> dict[str, Any]:
     """Options of a reduction over any dimensions: keepdim or an output without dim is over all of them."""
     if ("keepdim" in options or "out" in options) and "dim" not in options:
         options["dim"] = tuple(range(x.dim()))
@@ -25,7 +28,7 @@ def _all_dims(x: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _over(name: str) -> Callable[..., Any]:
     """A torch reduction over any dimensions."""
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         return getattr(torch, name)(x, **_all_dims(x, options))
 
     return run
@@ -35,7 +38,7 @@ def _truth(name: str) -> Callable[..., Any]:
     """torch.all or torch.any: overall, or over dimensions; over the last if only keepdim is given."""
     over = _over(name)
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         if "keepdim" in options:
             options.setdefault("dim", -1)
         return over(x, **options)
@@ -46,7 +49,7 @@ def _truth(name: str) -> Callable[..., Any]:
 def _along(name: str) -> Callable[..., Any]:
     """A torch reduction that works along one dimension, the last if only keepdim or an output is given."""
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         if options and "dim" not in options:
             options["dim"] = -1
         return getattr(torch, name)(x, **options)
@@ -54,12 +57,12 @@ def _along(name: str) -> Callable[..., Any]:
     return run
 
 
-def aminmax(x: Any, **options: Any) -> Any:
+def aminmax(x: Tensor, **options: Any) -> Any:
     """torch.aminmax; of all elements both are in one tensor."""
     return _along("aminmax")(x, **options) if options else torch.stack(torch.aminmax(x))
 
 
-def prod(x: Any, **options: Any) -> Any:
+def prod(x: Tensor, **options: Any) -> Any:
     """torch.prod; keepdim without dim is over all dimensions."""
     fn = torch.prod
     output = options.pop("out", None)
@@ -79,7 +82,7 @@ def prod(x: Any, **options: Any) -> Any:
 def _spread(name: str) -> Callable[..., Any]:
     """std, var and the like of whole numbers too, which are made floating first."""
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         if not x.is_floating_point() and not x.is_complex():
             x = x.to(torch.get_default_dtype())
         if options and "dim" not in options:
@@ -92,14 +95,14 @@ def _spread(name: str) -> Callable[..., Any]:
 def _with_mean(name: str) -> Callable[..., Any]:
     spread = _spread(name)
 
-    def run(x: Any, **options: Any) -> Any:
+    def run(x: Tensor, **options: Any) -> Any:
         deviation, mean = spread(x, **options)
         return torch.stack((mean, deviation))
 
     return run
 
 
-def logsumexp(x: Any, **options: Any) -> Any:
+def logsumexp(x: Tensor, **options: Any) -> Any:
     """torch.logsumexp, which needs a dimension."""
     if "dim" not in options:
         raise CallError("logsumexp", "needs explicit dimension(s) for log of summed exponentials")
@@ -107,27 +110,33 @@ def logsumexp(x: Any, **options: Any) -> Any:
 
 
 def unique(
-    x: Any, dim: int | None = None, sort: bool = True, indices: bool = False, counts: bool = False
+    x: Tensor,
+    dim: int | None = None,
+    sort: bool = True,
+    indices: bool = False,
+    counts: bool = False,
 ) -> Any:
     """Distinct elements (or slices along dim), with the index of each input among them and counts if asked."""
     return torch.unique(x, sorted=sort, return_inverse=indices, return_counts=counts, dim=dim)
 
 
-def uniquec(x: Any, dim: int | None = None, indices: bool = False, counts: bool = False) -> Any:
+def uniquec(x: Tensor, dim: int | None = None, indices: bool = False, counts: bool = False) -> Any:
     """The first of each run of equal elements, with run numbers and lengths if asked."""
     return torch.unique_consecutive(x, return_inverse=indices, return_counts=counts, dim=dim)
 
 
-def _matrix(order: Any) -> Callable[..., Any]:
+def _matrix(order: str | float | None) -> Callable[..., Any]:
     """A matrix norm of a fixed kind, or with `ord` of any."""
 
-    def run(x: Any, ord: float | None = None, dim: Any = (-2, -1), **options: Any) -> Any:
+    def run(
+        x: Tensor, ord: float | None = None, dim: Sequence[int] = (-2, -1), **options: Any
+    ) -> Any:
         return torch.linalg.matrix_norm(x, order if ord is None else ord, tuple(dim), **options)
 
     return run
 
 
-def vector_norm(x: Any, **options: Any) -> Any:
+def vector_norm(x: Tensor, **options: Any) -> Any:
     """torch.linalg.vector_norm."""
     return torch.linalg.vector_norm(x, **options)
 

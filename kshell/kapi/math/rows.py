@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
@@ -24,11 +24,14 @@ from kshell.kapi.base.args import (
 )
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, is_array, list_q, to_q, to_tensor, undefined
-from kshell.kapi.base.handles import TensorHandle, VectorHandle, vector_handle
+from kshell.kapi.base.handles import KHandle, TensorHandle, VectorHandle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.row_options import dims, match, option_words
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, List, Value, Vec, is_atom, is_list
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -153,7 +156,7 @@ def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
 def along_last(name: str) -> Callable[..., Any]:
     """A torch function along a dimension, the last if none is given."""
 
-    def run(x: Any, dim: int = -1, **options: Any) -> Any:
+    def run(x: Tensor, dim: int = -1, **options: Any) -> Any:
         return getattr(torch, name)(x, dim, **options)
 
     return run
@@ -174,7 +177,7 @@ def write(
     fn: Callable[..., Any],
     tensors: Sequence[Any],
     options: dict[str, Any],
-    out: Any,
+    out: KHandle,
     row: Row | None = None,
 ) -> None:
     """Run fn, of a row unless it cannot fail half way, with its result going into a tensor handle, or several becoming
@@ -251,14 +254,14 @@ def _two(x: Value) -> list[Any] | None:
 def _given(row: Row, x: Value, required: bool) -> list[Value]:
     """The arguments of a call; one input may be a whole array, and where the row says so two may come as one."""
     if row.spread is not None:
-        args = list(items(x)) if x.__class__ is not VectorHandle else [x]
-        if row.spread < len(args):
-            args[row.spread : row.spread + 1] = _two(args[row.spread]) or [args[row.spread]]
-        if len(args) >= row.inputs:
-            return args
-        raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(args)}")
+        spread: list[Value] = list(items(x)) if x.__class__ is not VectorHandle else [x]
+        if row.spread < len(spread):
+            spread[row.spread : row.spread + 1] = _two(spread[row.spread]) or [spread[row.spread]]
+        if len(spread) >= row.inputs:
+            return spread
+        raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(spread)}")
     if row.more:
-        args = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
+        args: list[Value] = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
         return args if len(args) >= row.inputs else arguments(row.name, row.inputs, x)
     if (
         required and row.inputs == 1 and isinstance(x, List)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, register
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def multinomial(x: Any, n: int | None = None, **options: Any) -> Any:
+
+def multinomial(x: Tensor, n: int | None = None, **options: Any) -> Any:
     """torch.multinomial; one sample, without a dimension of its own, unless a number is asked for."""
     return (
         torch.multinomial(x, n, **options)
@@ -17,7 +20,7 @@ def multinomial(x: Any, n: int | None = None, **options: Any) -> Any:
     )
 
 
-def _bernoulli(x: Any) -> None:
+def _bernoulli(x: Tensor) -> None:
     x.copy_(torch.bernoulli(x))
 
 

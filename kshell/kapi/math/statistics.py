@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshell.kapi.base.convert import whole
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import floats, longs
-from kshell.values.base.core import NULL_J, Value
+from kshell.values.base.core import NULL_J, Vec
 from kshell.values.session.interrupts import PENDING, stop_here
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 NAMES = ("norm", "mean", "std", "lo", "hi", "bad")
 _AT_ONCE = 1 << 22  # values of which the differences from the mean are held
 _LONG = 1 << 25  # values that take so long that an interrupt is looked for
 
 
-def _values(t: Any) -> Any:
+def _values(t: Tensor) -> Any:
     """The values of a tensor to measure, as floats or doubles: the absolute values of a complex tensor, the stored
     values of a sparse one, doubles for integers."""
     v = whole(t.detach())
@@ -63,7 +66,7 @@ def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
     yield from groups.values()
 
 
-def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
+def _spread(v: Tensor) -> tuple[Any, Any, Any, Any]:
     """Mean, standard deviation, least and greatest of a tensor's values.
 
     The deviation is the norm of the differences from the mean: torch.std takes one value after the other, 30 times as
@@ -79,7 +82,7 @@ def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
     return mean, norm / math.sqrt(v.numel() - 1), *torch.aminmax(v)
 
 
-def activity(t: Any) -> Any:
+def activity(t: Tensor) -> Any:
     """Mean, standard deviation, share of zeros and count of values that are not finite, of a tensor: four numbers on
     its device, for `activities` to fetch. None of one that has no values at hand."""
     v = _values(t)
@@ -93,7 +96,7 @@ def activity(t: Any) -> Any:
     return torch.stack([mean.to(kind), std.to(kind), zeros, (~torch.isfinite(v)).sum().to(kind)])
 
 
-def activities(found: Sequence[Any]) -> list[Value]:
+def activities(found: Sequence[Any]) -> list[Vec]:
     """The numbers of `activity` as columns, nulls for None; one transfer from each device."""
     table = np.full((len(found), 4), math.nan)
     places: dict[Any, list[int]] = {}
@@ -161,7 +164,7 @@ def measured(tensors: Sequence[Any]) -> np.ndarray:
     return table
 
 
-def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
+def norm_and_bad(tensors: Sequence[Any]) -> list[Vec]:
     """Of each tensor the norm and how many values are not finite, as columns; null for one without values."""
     tensors = [None if tensor.device.type == "meta" else tensor for tensor in tensors]
     sizes = norms(tensors)
@@ -172,12 +175,12 @@ def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
     return [floats(sizes), _counts(bad)]
 
 
-def _counts(found: np.ndarray) -> Value:
+def _counts(found: np.ndarray) -> Vec:
     """Numbers of values as longs, NaN as null."""
     return longs(np.where(np.isnan(found), NULL_J.v, np.nan_to_num(found)).astype(np.int64))
 
 
-def columns(tensors: Sequence[Any]) -> list[Value]:
+def columns(tensors: Sequence[Any]) -> list[Vec]:
     """The numbers of tensors as the columns of a table, in the order of NAMES."""
     table = measured(tensors)
     return [*(floats(np.ascontiguousarray(c)) for c in table.T[:-1]), _counts(table[:, -1])]

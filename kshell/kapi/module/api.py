@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
@@ -42,6 +42,9 @@ from kshell.values.base import types as T
 from kshell.values.base.build import string, symdict
 from kshell.values.base.core import NIL, List, Sym, Value, char, sym, sym_vec
 
+if TYPE_CHECKING:
+    from torch.nn import Module
+
 
 def every_option() -> bool:
     """Does the session show all options (setting alloptions), or only those that are no defaults?"""
@@ -53,15 +56,7 @@ def module_behind(x: Value, call: str) -> Any:
     h = handle(x)
     if h is None:
         raise QError(f"{call}: expecting pytorch object, not implemented for {kname(x)}")
-    if isinstance(h, ModuleHandle | LossHandle):
-        return h.obj
-    if isinstance(h, ModelHandle):
-        return h.obj.module
-    if isinstance(h, OptimizerHandle):
-        if h.obj.container is None:
-            raise CallError(call, "no module registered with given optimizer", given=SAID)
-        return h.obj.container
-    raise QError(f"{call}: not implemented for {h.kind}")
+    return h.torch_module(call)
 
 
 def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
@@ -278,10 +273,21 @@ def _objtype(h: ModuleHandle) -> Value:
     return sym(type_name(h.obj))
 
 
-def tensors_of_module(m: Any) -> Iterable[Any]:
+def tensors_of_module(m: Module) -> Iterable[Any]:
     """The parameters and buffers of a module."""
     yield from m.parameters()
     yield from m.buffers()
+
+
+@behaviour("tensors", ModuleHandle, LossHandle)
+def _tensors(h: KHandle) -> Iterable[Any]:
+    return tensors_of_module(h.obj)
+
+
+@behaviour("holds", ModuleHandle)
+def _holds(h: ModuleHandle) -> list[Any]:
+    """Itself and its parts, all parameters and buffers."""
+    return [*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers()]
 
 
 @behaviour("parameters", ModuleHandle)
@@ -316,19 +322,19 @@ def _bytes(h: KHandle) -> Value:
     return sum(bytes_of(t) for t in tensors_of_module(h.obj))
 
 
-def device_of_module(m: Any) -> Any:
+def device_of_module(m: Module) -> Any:
     """The device of a module's first parameter or buffer; the CPU if it has none."""
     t = next(iter(tensors_of_module(m)), None)
     return torch.device("cpu") if t is None else t.device
 
 
-def beside(tensors: Sequence[Any], m: Any) -> Any:
+def beside(tensors: Sequence[Any], m: Module) -> Any:
     """The device of a module, if one of the tensors is not there; None if all are, or if it has no parameters."""
     t = next(iter(tensors_of_module(m)), None)
     return None if t is None or all(x.device == t.device for x in tensors) else t.device
 
 
-def brought(tensors: list[Any], m: Any) -> list[Any]:
+def brought(tensors: list[Any], m: Module) -> list[Any]:
     """Tensors on the device of a module."""
     device = beside(tensors, m)
     if device is None:
@@ -376,7 +382,7 @@ def _gradient(h: KHandle) -> Value:
 
 
 @behaviour("gradflag", ModuleHandle, LossHandle, ModelHandle)
-def _gradflag(h: KHandle, select: Value = None, *rest: Value) -> Value:
+def _gradflag(h: KHandle, select: Value | None = None, *rest: Value) -> Value:
     """Get or set, by parameter name, whether gradients are calculated; of all parameters or the selected ones."""
     named = _named(h)
     if select is not None:
@@ -411,7 +417,7 @@ def _nograd(h: ModuleHandle) -> Value:
     return NIL
 
 
-def move(m: Any, how: Callable[[Any], Any]) -> None:
+def move(m: Module, how: Callable[[Any], Any]) -> None:
     """Move a module or convert its type, and what live optimizers keep for its parameters; all or nothing."""
     parts = [(part, dict(part._parameters), dict(part._buffers)) for part in m.modules()]
     before = {
@@ -429,12 +435,11 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
             part._parameters.update(own)
             part._buffers.update(buffers)
         raise
-    was = {
-        key: (part._parameters[name], data.dtype)
-        for key, (_, data, _, part, name) in before.items()
-        if part._parameters[name].device != data.device
-        or part._parameters[name].dtype != data.dtype
-    }
+    was: dict[int, tuple[Any, Any]] = {}
+    for key, (_, data, _, part, name) in before.items():
+        now: Any = part._parameters[name]
+        if now.device != data.device or now.dtype != data.dtype:
+            was[key] = now, data.dtype
     if was:
         for optimizer in live_optimizers():
             if any(id(param) in was for param in optimizer.parameters()):

@@ -7,12 +7,12 @@ live module and gives the value of one option.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import nn
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
-from kshell.kapi.base.args import entry_named, is_empty, split
+from kshell.kapi.base.args import entry_named, is_empty, named_values, split
 from kshell.kapi.base.call import mapped
 from kshell.kapi.base.convert import dict_q, kname, own_tensor
 from kshell.kapi.base.handles import DictHandle, KHandle, ModuleHandle
@@ -32,6 +32,9 @@ from kshell.kapi.module.options import (
 from kshell.registry import Entry
 from kshell.values.base.build import longs, symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
+
+if TYPE_CHECKING:
+    from torch.nn import Module, TransformerDecoder, TransformerEncoder
 
 
 def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
@@ -57,21 +60,21 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
 
 def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]:
     """Positional arguments and pairs. A last argument that is a nested spec for an option of type any is positional."""
-    if args and entry.options and args[-1].__class__ is not Dict:
+    last = args[-1] if args else NIL
+    if args and entry.options and last.__class__ is not Dict:
         at = len(args) - 1
-        if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(args[-1]):
+        if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(last):
             return list(args), []
-        if (
-            args[-1].__class__ is List and not args[-1].items
-        ):  # `()`: no pairs, or an option that is left out
+        if last.__class__ is List and not last.items:  # `()`: no pairs, or an option left out
             return list(args[:-1]), []
+    names = [arg.s for arg in args if arg.__class__ is Sym]
     if (
         len(args) > 1
-        and all(arg.__class__ is Sym for arg in args)
+        and len(names) == len(args)
         and len(args) % 2 == 0
         and not (entry.options and entry.options[0].type == "symbol")
     ):
-        return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
+        return [], list(zip(names[::2], args[1::2], strict=True))
     return split(args)
 
 
@@ -99,7 +102,7 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
             "module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
             f"given {kname(x)}"
         )
-    return {item.s: own_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    return {name: own_tensor(v) for name, v in named_values(x).items()}
 
 
 def parmdict(entry: Entry, given: Given) -> Any:
@@ -115,7 +118,7 @@ def parmdict(entry: Entry, given: Given) -> Any:
     )
 
 
-def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
+def parmdict_live(m: Module, every: bool, state: bool) -> Dict:
     """Its options are its parameters, unless they are shown as its state."""
     return symdict([], []) if state else dict_q(dict(m.named_parameters(recurse=False)))
 
@@ -193,7 +196,7 @@ def embed(entry: Entry, given: Given) -> Any:
     return m
 
 
-def embed_live(m: Any, every: bool, state: bool) -> Dict:
+def embed_live(m: Module, every: bool, state: bool) -> Dict:
     """The options of a live embedding. If it was made of weights, they stand for its size; a state has them once."""
     entry = entry_of("embedbag" if isinstance(m, torch.nn.EmbeddingBag) else "embed")
     values = live_values(entry, m)
@@ -272,7 +275,7 @@ def size_or_scale(entry: Entry, given: Given) -> None:
         raise QError(f"{entry.name}: both output size and scale factor given")
 
 
-def upsample_mode(m: Any) -> str:
+def upsample_mode(m: Module) -> str:
     return str(m.mode).replace("-", "")
 
 
@@ -284,7 +287,7 @@ ATTENTION_READ: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _activation(m: Any) -> str:
+def _activation(m: Module) -> str:
     fn = m.activation
     return str(getattr(fn, "__name__", type(fn).__name__)).lower()
 
@@ -304,17 +307,17 @@ EXAMPLE_LAYER = symdict(["in", "heads", "dim", "dropout", "fn"], [512, 8, 2048, 
 EXAMPLE_NORM = symdict(["shape", "eps", "affine"], [longs([512]), 1e-5, True])
 
 
-def _options(kind: str, m: Any) -> Callable[[bool], Dict]:
+def _options(kind: str, m: Module) -> Callable[[bool], Dict]:
     """The options of a part of a module, all or only those that are no defaults."""
     entry = entry_of(kind)
     return lambda every: as_dict(entry, live_values(entry, m), every)
 
 
-def _norm(m: Any) -> Any:
+def _norm(m: TransformerEncoder | TransformerDecoder) -> Any:
     return symdict([], []) if m.norm is None else _options("layernorm", m.norm)
 
 
-def _first(kind: str, m: Any) -> Any:
+def _first(kind: str, m: TransformerEncoder | TransformerDecoder) -> Any:
     """The options of the layers of an encoder or decoder, if it has any."""
     return _options(kind, m.layers[0]) if len(m.layers) else symdict([], [])
 

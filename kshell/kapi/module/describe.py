@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
@@ -22,6 +22,10 @@ from kshell.registry import Entry
 from kshell.values.base.build import collapse, longs, symdict, table
 from kshell.values.base.core import Dict, Value, sym, sym_vec
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
 # ------------------------------------------------------------------ names and types of live modules
 
 _NAME = "kshell_name"
@@ -29,12 +33,12 @@ REPLACED = "kshell_replaced"  # the names of the children that a module did not 
 _CLASSES: list[tuple[int, dict[type, Entry]]] = []
 
 
-def name_of_module(m: Any) -> str:
+def name_of_module(m: Module) -> str:
     """The name a module was given, or the empty string."""
     return str(m.__dict__.get(_NAME, ""))
 
 
-def set_name(m: Any, name: str) -> None:
+def set_name(m: Module, name: str) -> None:
     if name:
         m.__dict__[_NAME] = name
 
@@ -47,7 +51,7 @@ def _classes() -> dict[type, Entry]:
     return _CLASSES[0][1]
 
 
-def type_of(m: Any) -> Entry | None:
+def type_of(m: Module) -> Entry | None:
     """The module type of a live module: that of its class or of the nearest base class that has one."""
     classes = _classes()
     for cls in type(m).__mro__:
@@ -57,13 +61,13 @@ def type_of(m: Any) -> Entry | None:
     return None
 
 
-def type_name(m: Any) -> str:
+def type_name(m: Module) -> str:
     """The symbol of a live module's type; of a class that has none, the class's name."""
     entry = type_of(m)
     return entry.name if entry is not None else type(m).__name__
 
 
-def label(m: Any) -> str:
+def label(m: Module) -> str:
     """A module's class in the words of messages: `Linear`, `knn::SeqNest`."""
     entry = type_of(m)
     if entry is None:
@@ -85,12 +89,12 @@ def pytorch_name(entry: Entry) -> str:
     return type_record(entry).pytorch or entry.target
 
 
-def mark_replaced(m: Any, key: str) -> None:
+def mark_replaced(m: Module, key: str) -> None:
     """Note that a child of a module is another than the one that it made."""
     m.__dict__[REPLACED] = tuple(dict.fromkeys((*m.__dict__.get(REPLACED, ()), key)))
 
 
-def is_container(m: Any) -> bool:
+def is_container(m: Module) -> bool:
     """Is the module one that is given its children?"""
     entry = type_of(m)
     return entry is not None and module_record(entry).container
@@ -99,7 +103,7 @@ def is_container(m: Any) -> bool:
 # ------------------------------------------------------------------ definitions and states
 
 
-def options_of(m: Any, every: bool, state: bool) -> Dict:
+def options_of(m: Module, every: bool, state: bool) -> Dict:
     """A live module's options as a q dictionary."""
     entry = type_of(m)
     if entry is None:
@@ -110,7 +114,7 @@ def options_of(m: Any, every: bool, state: bool) -> Dict:
     return as_dict(entry, live_values(entry, m), every)
 
 
-def definition(m: Any, every: bool = True, state: bool = False) -> Value:
+def definition(m: Module, every: bool = True, state: bool = False) -> Value:
     """Depth, type, name and options of a module, with `state` its parameters and buffers too: a dictionary for a
     single module, a table with a row a module for a container."""
     names = ["depth", "module", "name", "options"] + (["parms", "buffers"] if state else [])
@@ -135,16 +139,17 @@ def definition(m: Any, every: bool = True, state: bool = False) -> Value:
 class _Shared(dict[int, str]):
     """The parameters of a state by id, with the names under which they came first."""
 
-    def value(self, t: Any, name: str) -> Value:
+    def value(self, t: Tensor, name: str) -> Value:
         """A parameter's values; of one that came before its name there."""
         first = self.setdefault(id(t), name)
         return to_q(t) if first == name else sym(first)
 
 
 def _row(
-    m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str
+    m: Module, depth: int, name: str, every: bool, state: _Shared | None, path: str
 ) -> list[Value]:
-    row = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
+    options = options_of(m, every, state is not None)
+    row: list[Value] = [depth, sym(type_name(m)), sym(name), options]
     if state is not None:
         parms = {
             key: state.value(value, f"{path}{key}")
@@ -157,7 +162,7 @@ def _row(
 
 
 def _walk(
-    m: Any,
+    m: Module,
     depth: int,
     name: str,
     every: bool,
@@ -171,7 +176,7 @@ def _walk(
             _walk(child, depth + 1, key, every, state, f"{path}{key}.", rows)
 
 
-def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
+def named_parameters(m: Module) -> Iterator[tuple[Any, str, str]]:
     """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
     for path, part in m.named_modules():
         kind = ""
@@ -193,7 +198,7 @@ _ALONE = re.compile(r"=\[(\d+)\]")
 _UNKNOWN = ModuleRecord()  # of a class that is no module type
 
 
-def cpp_text(m: Any, indent: str = "") -> str:
+def cpp_text(m: Module, indent: str = "") -> str:
     """The text of a module, `torch::nn::Linear(in_features=784, out_features=10, bias=true)`, and indented below it of
     its children."""
     entry = type_of(m)
@@ -222,7 +227,7 @@ def number(x: float) -> str:
     return f"{x:g}"
 
 
-def _options_text(m: Any, entry: Entry | None, record: ModuleRecord) -> str:
+def _options_text(m: Module, entry: Entry | None, record: ModuleRecord) -> str:
     if record.text is not None:
         return _lower(record.text(m))
     text = m.extra_repr()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import nn
 from kshell.errors import SAID, UNSAID, CallError, QError
@@ -39,12 +39,15 @@ from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
 from kshell.values.session.context import warn_once
 
+if TYPE_CHECKING:
+    from torch.nn import Module
+
 EFFECT = "none"  # of the functions here, if they say nothing else
 
 # ------------------------------------------------------------------ inputs
 
 
-def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
+def inputs_of(x: Value, m: Module | None, call: str, gaps: bool = False) -> list[Any]:
     """The tensors of one argument: a tensor or array, a vector of tensors, (vector;indices), (dictionary;keys), or a
     list of these. Arrays become tensors on the module's device and keep their type. With `gaps` an undefined tensor
     or `::` keeps its place, as None."""
@@ -71,7 +74,7 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
 
 
 def inputs_with_names(
-    given: Sequence[Value], m: Any, at: Any, call: str, gaps: bool = False
+    given: Sequence[Value], m: Module, at: Module, call: str, gaps: bool = False
 ) -> list[Any]:
     """The inputs of a module for arguments, the last of which may be a dictionary of inputs by name. Arrays become
     tensors on the device of the module `at`. `gaps` is that of `inputs_of`."""
@@ -114,7 +117,7 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
 # ------------------------------------------------------------------ the calculation
 
 
-def calculate(m: Any, tensors: Sequence[Any]) -> Any:
+def calculate(m: Module, tensors: Sequence[Any]) -> Any:
     """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
     if tensors.__class__ is Inputs:
         return m(*tensors, **tensors.named)
@@ -129,7 +132,7 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
     return nn.seq.call(m, *tensors)
 
 
-def _check_count(m: Any, n: int) -> None:
+def _check_count(m: Module, n: int) -> None:
     """Is this a number of inputs that the module takes?"""
     entry = type_of(m)
     if entry is None:
@@ -146,7 +149,10 @@ def _check_count(m: Any, n: int) -> None:
             raise CallError(name, "no forward calculation defined")
         _check_count(first, n)
         return
-    least, most = (m.inputs, m.inputs) if entry.name == "callback" else record.n
+    least, most = record.n
+    if entry.name == "callback":
+        callback: Any = m
+        least = most = callback.inputs
     if n == 0:
         raise QError(f"{entry.name}: forward(tensor) not implemented given empty")
     if n < least:
@@ -157,7 +163,7 @@ def _check_count(m: Any, n: int) -> None:
         raise QError(f"{entry.name}: expects 3 tensors for (tensor,tuple) input but {n} given")
 
 
-def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
+def in_mode(m: Module, train: bool, run: Callable[[], Any]) -> Any:
     """run() with the module in training or evaluation mode; afterwards every submodule is in the mode it was in."""
     if m.training is train:
         return run()
@@ -264,7 +270,7 @@ def output(x: Value, call: str, train: bool, grad: bool) -> Any:
         raise known_to_all(call, exc, _module_of(x), grad, x) from None
 
 
-def _check_mode(m: Any, call: str) -> None:
+def _check_mode(m: Module, call: str) -> None:
     """Warn if a callback that calculates in evaluation mode has one of its layers calculate in training mode: with
     dropout, and with gradients."""
     frame: FrameType | None = sys._getframe(2)
@@ -413,28 +419,21 @@ def functionalcall(x: Value) -> Value:
         raise known_to_all("functionalcall", exc, module, torch.is_grad_enabled(), x) from None
 
 
-def _called(m: Any, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
+def _called(m: Module, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
     return calculate(m, Inputs(tensors, named) if named else tensors)
 
 
-def _substitutes(d: Value, m: Any) -> dict[str, Any]:
+def _substitutes(d: Value, m: Module) -> dict[str, Any]:
     """The tensors of a dictionary by the names that they have in `Called`; there must be such parts of the module."""
-    names = (
-        list(d.get())
-        if isinstance(d, DictHandle)
-        else names_of(d.k)
-        if d.__class__ is Dict
-        else None
-    )
+    names: list[str] | None = None
+    if isinstance(d, DictHandle):
+        names, values = list(d.get()), list(d.get().values())
+    elif d.__class__ is Dict and (names := names_of(d.k)) is not None:
+        values = [as_tensor(item) for item in seq_items(d.v)]
     if names is None:
         raise CallError(
             "functionalcall", expecting="a dictionary of tensors by name", given=kname(d)
         )
-    values = (
-        d.get().values()
-        if isinstance(d, DictHandle)
-        else [as_tensor(item) for item in seq_items(d.v)]
-    )
     own = dict(
         (*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False))
     )

@@ -11,6 +11,7 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname
 from kshell.kapi.base.handles import (
     DictHandle,
+    KHandle,
     ModelHandle,
     ModuleHandle,
     TensorHandle,
@@ -99,7 +100,7 @@ def _freeze(x: Value, flag: bool, call: str) -> Value:
     return NIL
 
 
-def _all_tensors(h: Any, call: str) -> Sequence[Any]:
+def _all_tensors(h: KHandle, call: str) -> Sequence[Any]:
     if isinstance(h, TensorHandle):
         return [h.get()]
     if isinstance(h, VectorHandle | DictHandle):

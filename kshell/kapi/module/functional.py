@@ -4,7 +4,7 @@ module type of the same name; and functions of torch.nn.functional that are no m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # isort: off
 # the module types in the order in which completion offers them; some are functions here
@@ -31,6 +31,10 @@ from kshell.kapi.module.types import B, D, L
 from kshell.registry import REQUIRED, Entry
 from kshell.values.base.core import NIL, Sym, Value, Vec
 from kshell.values.base.types import NUMERIC
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch import dtype as DType
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -168,7 +172,7 @@ for _name in _EXAMPLES:
 def _soft(name: str) -> Any:
     """A softmax along a dimension; without one, torch's rule: the first of 0, 1 or 3 dimensions, else the second."""
 
-    def run(x: Any, dim: int | None = None, dtype: Any = None) -> Any:
+    def run(x: Tensor, dim: int | None = None, dtype: DType | None = None) -> Any:
         dim = (0 if x.dim() in (0, 1, 3) else 1) if dim is None else dim
         if dtype is None and not x.is_floating_point():
             dtype = torch.get_default_dtype()
@@ -177,11 +181,11 @@ def _soft(name: str) -> Any:
     return run
 
 
-def _linear(x: Any, w: Any, b: Any = None) -> Any:
+def _linear(x: Tensor, w: Tensor, b: Tensor | None = None) -> Any:
     return torch.nn.functional.linear(x, w, b)
 
 
-def _bilinear(x: Any, y: Any, w: Any, b: Any = None) -> Any:
+def _bilinear(x: Tensor, y: Tensor, w: Tensor, b: Tensor | None = None) -> Any:
     return torch.nn.functional.bilinear(x, y, w, b)
 
 

@@ -7,7 +7,7 @@ Of a q array a filled copy is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
@@ -37,6 +37,9 @@ from kshell.kapi.math.row_options import TYPES, MathOption, match, option_words
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.containers import tensors_in
 from kshell.values.base.core import NIL, Sym, Value, Vec
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -85,7 +88,7 @@ def _fan(x: Value) -> str | None:
 def _init(name: str) -> Callable[..., Any]:
     """A function of torch.nn.init, looked up when it is called."""
 
-    def run(t: Any, **options: Any) -> None:
+    def run(t: Tensor, **options: Any) -> None:
         getattr(torch.nn.init, name)(t, **options)
 
     return run
@@ -94,20 +97,20 @@ def _init(name: str) -> Callable[..., Any]:
 def _method(name: str) -> Callable[..., Any]:
     """A method of tensors that works in place."""
 
-    def run(t: Any, **options: Any) -> None:
+    def run(t: Tensor, **options: Any) -> None:
         getattr(t, name)(**options)
 
     return run
 
 
-def random(t: Any, low: Any = None, high: Any = None) -> None:
+def random(t: Tensor, low: float | None = None, high: float | None = None) -> None:
     """Whole numbers below a bound, between two, or all that the type has."""
     if any(isinstance(n, float) and not n.is_integer() for n in (low, high)):
         raise CallError("random", "requires integers for low & high limits")
     t.random_(*(int(n) for n in (low, high) if n is not None))
 
 
-def snormal(t: Any, fraction: float, std: float = 0.01) -> None:
+def snormal(t: Tensor, fraction: float, std: float = 0.01) -> None:
     """torch.nn.init.sparse_ of a fraction that is one."""
     if not 0 <= fraction <= 1:
         raise QError(f"snormal: fraction is {fraction}, must be between 0 and 1")
@@ -245,7 +248,7 @@ def _given(name: str, x: Value) -> list[Value]:
 
 def _selected(
     options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool
-) -> Value:
+) -> Value | None:
     """Take from the arguments the one that says which parts: a list of indices, or names; a single number or symbol
     only if it cannot be an option, or is a long and `indexed`."""
     x = rest[0] if rest else NIL
@@ -263,7 +266,7 @@ def _selected(
     return rest.pop(0) if selects else None
 
 
-def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
+def _tensors(name: str, h: KHandle, select: Value | None) -> list[Any]:
     """The tensors to fill: all of a collection, the selected ones, or the selected parts of a tensor."""
     if isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
         if select is None:
@@ -284,7 +287,7 @@ def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
     return [t for _, t in named]
 
 
-def _parts(name: str, t: Any, select: Value) -> list[Any]:
+def _parts(name: str, t: Tensor, select: Value) -> list[Any]:
     """The items of a tensor at the selected indices."""
     at = longs_of(select) or []
     for i in at:

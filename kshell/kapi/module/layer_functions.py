@@ -8,11 +8,14 @@ normalization begins with a capital, since `batchnorm` is ktorch's function on m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base import guard
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, register
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def _functional(name: str) -> Callable[..., Any]:
@@ -25,7 +28,7 @@ def _functional(name: str) -> Callable[..., Any]:
 
 
 def _convolution(name: str, torch_name: str) -> Callable[..., Any]:
-    def run(x: Any, w: Any, b: Any = None, **options: Any) -> Any:
+    def run(x: Tensor, w: Tensor, b: Tensor | None = None, **options: Any) -> Any:
         guard.windows(
             name,
             {
@@ -74,20 +77,29 @@ def _convolutions() -> list[Row]:
     return rows
 
 
-def _layer_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
+def _layer_norm(
+    x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, **options: Any
+) -> Any:
     return torch.nn.functional.layer_norm(x, options.pop("shape"), weight, bias, **options)
 
 
-def _rms_norm(x: Any, weight: Any = None, **options: Any) -> Any:
+def _rms_norm(x: Tensor, weight: Tensor | None = None, **options: Any) -> Any:
     return torch.nn.functional.rms_norm(x, options.pop("shape"), weight, **options)
 
 
-def _group_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
+def _group_norm(
+    x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, **options: Any
+) -> Any:
     return torch.nn.functional.group_norm(x, options.pop("groups"), weight, bias, **options)
 
 
 def _batch_norm(
-    x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, **options: Any
+    x: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    **options: Any,
 ) -> Any:
     return torch.nn.functional.batch_norm(x, mean, var, weight, bias, **options)
 
@@ -188,11 +200,13 @@ _DROPS = (
 )
 
 
-def _attention(query: Any, key: Any, value: Any, mask: Any = None, **options: Any) -> Any:
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, **options: Any
+) -> Any:
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, **options)
 
 
-def _embedding(x: Any, w: Any, **options: Any) -> Any:
+def _embedding(x: Tensor, w: Tensor, **options: Any) -> Any:
     if not x.is_cpu:
         guard.within("embedding", x, w.shape[0] if w.dim() else 0, "rows")
     return torch.nn.functional.embedding(x, w, **options)
@@ -225,11 +239,11 @@ _LOOKING = (
 )
 
 
-def _grid_sample(x: Any, grid: Any, align_corners: bool = False, **options: Any) -> Any:
+def _grid_sample(x: Tensor, grid: Tensor, align_corners: bool = False, **options: Any) -> Any:
     return torch.nn.functional.grid_sample(x, grid, align_corners=align_corners, **options)
 
 
-def _affine_grid(theta: Any, size: list[int], align_corners: bool = False) -> Any:
+def _affine_grid(theta: Tensor, size: list[int], align_corners: bool = False) -> Any:
     return torch.nn.functional.affine_grid(theta, size, align_corners)
 
 

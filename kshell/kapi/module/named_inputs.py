@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import names_of, unknown
@@ -18,6 +18,10 @@ from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, Vec
 from kshell.kapi.module.describe import type_of
 from kshell.kapi.module.options import module_record
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
+
+if TYPE_CHECKING:
+    from torch import device as Device
+    from torch.nn import Module
 
 _DICTIONARY = re.compile(r"\b(?:[Dd]ict|Mapping|TypedDict)\b")  # in an annotation
 
@@ -38,7 +42,7 @@ class Inputs(list[Any]):
 class _Signature:
     """The signature of a module's forward calculation: names, places for positional inputs, any other names."""
 
-    def __init__(self, m: Any) -> None:
+    def __init__(self, m: Module) -> None:
         parameters = inspect.signature(m.forward).parameters.values()
         self.names = [
             parameter.name
@@ -63,7 +67,7 @@ class _Signature:
         return p.default is p.empty or bool(_DICTIONARY.search(str(p.annotation)))
 
 
-def _tensors_only(m: Any) -> bool:
+def _tensors_only(m: Module) -> bool:
     """Is the module one whose inputs are tensors, of a type of torch's or ours that makes its own calculation?"""
     entry = type_of(m)
     if entry is None or (record := module_record(entry)).cls is not None:
@@ -71,7 +75,7 @@ def _tensors_only(m: Any) -> bool:
     return not record.container or entry.name == "callback"
 
 
-def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
+def _are_names(m: Module, names: Sequence[str], before: int, call: str) -> bool:
     """Are these names those of inputs? Else a dictionary with them is one input."""
     own = _Signature(m)
     wrong = [name for name in names if name not in own.names]
@@ -90,7 +94,9 @@ def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
     )
 
 
-def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> Inputs | None:
+def add_named(
+    tensors: list[Any], x: Dict | DictHandle, m: Module, call: str, device: Device
+) -> Inputs | None:
     """The inputs with those of the dictionary that a call ends in; None for a dictionary of tensors that stands for as
     many positional inputs."""
     if isinstance(x, DictHandle):
@@ -108,7 +114,7 @@ def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> I
     )
 
 
-def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Any, call: str) -> Inputs | None:
+def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Module, call: str) -> Inputs | None:
     if by_name(m, named):
         return Inputs(tensors, named)
     entry = type_of(m)
@@ -122,12 +128,12 @@ def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Any, call: str) 
     )
 
 
-def by_name(m: Any, named: Mapping[str, Any]) -> bool:
+def by_name(m: Module, named: Mapping[str, Any]) -> bool:
     """Are the names of a dictionary of tensors all names of inputs?"""
     return bool(named) and not set(named) - set(_Signature(m).names)
 
 
-def argument(x: Value, device: Any, call: str) -> Any:
+def argument(x: Value, device: Device, call: str) -> Any:
     """The Python value of an input by name: tensors of handles and arrays, numbers, flags and texts of atoms."""
     if isinstance(x, TensorHandle | DictHandle | ModuleHandle):
         return x.get()
@@ -154,7 +160,7 @@ def argument(x: Value, device: Any, call: str) -> Any:
 # ------------------------------------------------------------------ outputs
 
 
-def named_output(out: Any) -> dict[str, Any] | None:
+def named_output(out: object) -> dict[str, Any] | None:
     """The parts by name of an output that has names: a mapping, a dataclass, a named tuple; None of any other."""
     if isinstance(out, Mapping):
         return {str(key): value for key, value in out.items()}

@@ -9,7 +9,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import UNSAID, CallError, QError
@@ -30,6 +30,9 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.build import symdict
 from kshell.values.base.core import NULL_J, Dict, List, Sym, Value, Vec
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 Pairs = Sequence[tuple[str, Value]]
 Given = dict[str, Any]  # option values by name
@@ -410,7 +413,7 @@ def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:
     return values.get(other) if other else option.default
 
 
-def _differs(a: Any, b: Any) -> bool:
+def _differs(a: object, b: object) -> bool:
     if a.__class__ is Dict and b is None:
         return bool(len(a))
     if hasattr(a, "shape") or hasattr(b, "shape"):
@@ -456,7 +459,7 @@ _FITS: dict[str, tuple[type, ...]] = {
 }
 
 
-def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
+def remember(entry: Entry, m: Module, given: dict[str, Any]) -> None:
     """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
     were then: an option need not be an attribute, or not as it was given."""
     if type_record(entry).cls is not None:
@@ -467,7 +470,7 @@ def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
         }
 
 
-def _attribute(m: Any, o: Option) -> Any:
+def _attribute(m: Module, o: Option) -> Any:
     """The attribute of an option's name, if it can be the option's value."""
     value = getattr(m, torch_name(o), _NONE)
     if o.type == "boolean" and (value is None or hasattr(value, "requires_grad")):
@@ -478,7 +481,7 @@ def _attribute(m: Any, o: Option) -> Any:
     return value if fits and (o.type == "boolean" or not isinstance(value, bool)) else _NONE
 
 
-def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
+def _own_values(entry: Entry, m: Module) -> dict[str, Any]:
     """The options of a module of a class of the user's: those with which it was made, unless the attribute has changed
     since; of one that Python made the attributes, else the defaults. What cannot be known is left out."""
     saved = m.__dict__.get(_GIVEN, {})
@@ -495,7 +498,7 @@ def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
     return values
 
 
-def live_values(entry: Entry, m: Any) -> dict[str, Any]:
+def live_values(entry: Entry, m: Module) -> dict[str, Any]:
     """The option values of a live torch object, read from its attributes."""
     record = type_record(entry)
     if record.cls is not None:

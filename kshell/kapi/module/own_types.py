@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import nn
 from kshell.errors import CallError, QError, as_qerror
@@ -31,6 +31,11 @@ from kshell.values.base.functions import Lambda
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import stoppable
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+    from kshell.nn.callback import Callback
 
 # ------------------------------------------------------------------ containers
 
@@ -358,7 +363,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     }
 
 
-def _named(word: str, x: Value) -> dict[str, Any]:
+def _named(word: str, x: Value | None) -> dict[str, Any]:
     """Tensors by name: of a dictionary of values or tensors, of a handle of one, or of (names;values)."""
     if x is None:
         return {}
@@ -390,7 +395,7 @@ class _QFunction:
             None  # the session that evaluated the text, and the lambda
         )
 
-    def __deepcopy__(self, memo: Any) -> _QFunction:
+    def __deepcopy__(self, memo: dict[int, Any]) -> _QFunction:
         return self  # a copy of the module has the same function
 
     def _function(self) -> Value:
@@ -405,7 +410,7 @@ class _QFunction:
             self.made = weakref.ref(session), fn
         return self.made[1]
 
-    def __call__(self, m: Any, *inputs: Any) -> Any:
+    def __call__(self, m: Module, *inputs: Any) -> Any:
         fn = self._function()
         own = [ModuleHandle(m), *map(TensorHandle, inputs)]
         try:
@@ -431,9 +436,10 @@ def _callback(entry: Entry, given: dict[str, Any]) -> Any:
     )
 
 
-def _callback_live(m: Any, every: bool, state: bool) -> Dict:
+def _callback_live(m: Callback, every: bool, state: bool) -> Dict:
     """The options of a live callback; parameters and buffers are in its state."""
-    options = {"fn": m.fn.source}
+    fn: Any = m.fn
+    options: dict[str, Value] = {"fn": fn.source}
     if every or m.inputs != 1:
         options["in"] = _inputs(m.inputs)
     if every:
@@ -445,8 +451,9 @@ def _callback_live(m: Any, every: bool, state: bool) -> Dict:
     return symdict(list(options), list(options.values()))
 
 
-def _callback_text(m: Any) -> str:
-    return f"fn={m.fn.text}, in={','.join(['tensor'] * m.inputs)}, out=tensor"
+def _callback_text(m: Callback) -> str:
+    fn: Any = m.fn
+    return f"fn={fn.text}, in={','.join(['tensor'] * m.inputs)}, out=tensor"
 
 
 def _inputs(n: int) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import items, name_of, number_word, unknown
@@ -29,6 +29,10 @@ from kshell.kapi.module.describe import type_name
 from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import NIL, Dict, List, Special, Sym, Value, sym, sym_vec
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module, Parameter
+
 _WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # results of functions
 
 
@@ -44,16 +48,16 @@ class Buffers(dict[str, Any]):
     objtype = "buffer"
 
 
-def child_of(m: Any, x: Value, call: str) -> Any:
+def child_of(m: Module, x: Sym | int | Special, call: str) -> Any:
     """A submodule by dotted name, or by index among all submodules, depth first."""
-    if x.__class__ is Sym:
+    if isinstance(x, Sym):
         child = _inside(m, x.s)
         if child is None:
             raise unknown(
                 "no child module named `", x.s, (name for name, _ in m.named_modules()), call=call
             )
         return child
-    n = x if x.__class__ is int else x.v
+    n = x.v if isinstance(x, Special) else x
     every = list(m.modules())[1:]
     if not 0 <= n < len(every):
         raise CallError(
@@ -65,16 +69,17 @@ def child_of(m: Any, x: Value, call: str) -> Any:
     return every[n]
 
 
-def _inside(m: Any, path: str) -> Any:
+def _inside(m: Module, path: str) -> Any:
     """The submodule of a dotted name, of the empty one the module itself; None if there is none."""
+    found: Module | None = m
     for key in path.split(".") if path else ():
-        m = m._modules.get(key)
-        if m is None:
-            return None
-    return m
+        if found is None:
+            break
+        found = found._modules.get(key)
+    return found
 
 
-@behaviour("reached", ModuleHandle, ModelHandle)
+@behaviour("do_reached", ModuleHandle, ModelHandle)
 def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
     module, of = module_of(h), "k" if isinstance(h, ModelHandle) else "m"
     for call, parts in (
@@ -97,9 +102,10 @@ def _module_and_child(x: Value, call: str) -> Any:
     module = module_behind(args[0], call)
     if len(args) == 1:
         return module
-    if args[1].__class__ not in (int, Special, Sym):
-        raise CallError(call, expecting="integer or symbol for 2nd arg", given=kname(args[1]))
-    return child_of(module, args[1], call)
+    child = args[1]
+    if child.__class__ is int or child.__class__ is Special or child.__class__ is Sym:
+        return child_of(module, child, call)
+    raise CallError(call, expecting="integer or symbol for 2nd arg", given=kname(child))
 
 
 def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
@@ -281,7 +287,7 @@ def _end_type(x: Value, call: str, at: int) -> Value:
 _HOLDERS = ("sequential", "moduledict", "modulelist", "parmdict")
 
 
-def end_of(m: Any, at: int) -> Any:
+def end_of(m: Module | None, at: int) -> Any:
     """The first (0) or last (-1) module of a network that calculates, down through its containers; None if they are
     empty."""
     while m is not None and type_name(m) in _HOLDERS:
@@ -319,21 +325,21 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
             own = module.named_parameters() if kind == "parameter" else module.named_buffers()
             raise unknown(f"{kind} `", name, (n for n, _ in own), " not found", call=call)
         return tensor_handle(tensor)
-    other = _enlisted(args[2]) if kind == "parameter" else None
+    new = args[2]
+    other = _enlisted(new) if kind == "parameter" else None
     if tensor is not None:
         if other is None:
-            put(tensor, as_tensor(args[2]))
+            put(tensor, as_tensor(new))
         else:
             _tie(owner, last, tensor, other)
         return NIL
     if owner is None:
         raise QError(f"{call}: no child module named `{path}")
-    new = args[2] if other is None else args[2].items[0]
-    t = (
-        as_tensor(new)
-        if new.__class__ is TensorHandle
-        else to_tensor(new).to(device_of_module(module))
-    )
+    t = other
+    if new.__class__ is TensorHandle:
+        t = as_tensor(new)
+    elif t is None:
+        t = to_tensor(new).to(device_of_module(module))
     if kind == "parameter":
         owner.register_parameter(last, _as_parameter(t))
     else:
@@ -349,7 +355,7 @@ def _enlisted(x: Value) -> Any:
     return tensor if isinstance(tensor, torch.nn.Parameter) else None
 
 
-def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
+def _tie(owner: Module, name: str, old: Tensor, new: Parameter) -> None:
     """Let a module have a parameter of another in the place of its own."""
     if old.shape != new.shape:
         raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
@@ -364,7 +370,7 @@ def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
     owner._parameters[name] = new
 
 
-def _as_parameter(t: Any) -> Any:
+def _as_parameter(t: Tensor) -> Any:
     """A tensor as a parameter. A leaf becomes one itself, so that its handle shows the parameter's gradients."""
     gradients = t.is_floating_point() or t.is_complex()
     if isinstance(t, torch.nn.Parameter):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError
 from kshell.kapi.base.args import is_empty
@@ -19,6 +19,9 @@ from kshell.kapi.module.types import B, D, L, S, X, row
 from kshell.registry import Entry
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, sym
+
+if TYPE_CHECKING:
+    from torch.nn import Module, Transformer
 
 # ------------------------------------------------------------------ recurrent, attention
 
@@ -46,7 +49,7 @@ _TEXT = (
 )
 
 
-def _recurrent(m: Any) -> str:
+def _recurrent(m: Module) -> str:
     """The options of a recurrent layer as libtorch writes them."""
     return ", ".join(
         f"{k}={v:g}" if (v := getattr(m, k)).__class__ is float else f"{k}={v}" for k in _TEXT
@@ -193,14 +196,14 @@ def _layer_of(coder: Any) -> Given | None:
     return live_values(entry_of(kind), coder.layers[0])
 
 
-def _layer(m: Any) -> Given:
+def _layer(m: Transformer) -> Given:
     """The options of the layers of a transformer that are not custom ones."""
     layers = [v for v in (_layer_of(m.decoder), _layer_of(m.encoder)) if v is not None]
     layers.sort(key=lambda v: (v["in"], v["heads"]) != (m.d_model, m.nhead))
     return layers[0] if layers else {"dim": 2048, "dropout": 0.1, "fn": "relu", "normfirst": False}
 
 
-def _coder_options(m: Any, coder: Any) -> Any:
+def _coder_options(m: Transformer, coder: Any) -> Any:
     """The options of the encoder or decoder of a transformer, if it is a custom one."""
     own = (
         type(coder) in (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder)

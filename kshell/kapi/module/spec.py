@@ -7,10 +7,11 @@ definition with its depth; a table has a row a module. All three become pushes o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import UNSAID, CallError, QError
+from kshell.kapi.base.args import named_values
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import ModuleHandle
 from kshell.kapi.module.describe import type_name, type_of
@@ -26,7 +27,21 @@ from kshell.kapi.module.stack import (
 )
 from kshell.values.base import types as T
 from kshell.values.base.build import enlist
-from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym_vec
+from kshell.values.base.core import (
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    is_list,
+    seq_items,
+    sym_names,
+    sym_vec,
+)
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 
 def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
@@ -38,7 +53,7 @@ def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
         yield ".".join(path), spec
 
 
-def share(base: Any, rows: Sequence[tuple[int, Spec]]) -> None:
+def share(base: Module, rows: Sequence[tuple[int, Spec]]) -> None:
     """Let the modules of a state share the parameters that they shared."""
     modules = dict(base.named_modules(remove_duplicate=False))
     for path, spec in _paths(rows):
@@ -86,25 +101,17 @@ def is_state(x: Value) -> bool:
     if x.__class__ is Table:
         return "module" in x.names
     return (
-        x.__class__ is Dict
-        and x.k.__class__ is Vec
-        and x.k.t == T.S
-        and any(item.s == "module" for item in x.k.items)
+        x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and "module" in sym_names(x.k)
     )
 
 
 def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
     """The definitions of a state with their depths; where none are given, that of the first, and 1."""
     rows = []
-    for k, item in enumerate([x] if x.__class__ is Dict else x.items):
-        depth = next(
-            (
-                v
-                for item, v in zip(seq_items(item.k), seq_items(item.v), strict=True)
-                if item.s == "depth"
-            ),
-            1 if k else first,
-        )
+    for k, item in enumerate([x] if x.__class__ is Dict else seq_items(x)):
+        if item.__class__ is not Dict:
+            raise QError("type")
+        depth = named_values(item).get("depth", 1 if k else first)
         if depth.__class__ is not int:
             raise CallError("module", expected="long depth", given=kname(depth))
         rows.append((depth, spec_row(item, k)))
@@ -150,7 +157,7 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
             _push_tree(child, depth + 1, q)
 
 
-def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
+def define(x: Value, root: Module | None = None, depth: int | None = None) -> Any:
     """The module of a specification; with `root` that module extended in place, by a definition or a tree at a depth
     if one is given."""
     q = Stack(root)
@@ -167,7 +174,7 @@ def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
             for d, spec in rows:
                 q.push_row(d, spec)
                 base = q.open[-1] if base is None else base
-            if any(shared_of(spec.parms) for _, spec in rows):
+            if base is not None and any(shared_of(spec.parms) for _, spec in rows):
                 share(base, rows)
         else:
             pairs = pairs_of(x)
@@ -183,7 +190,7 @@ def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
     return q.root
 
 
-def extend(root: Any, m: Any, depth: int | None = None) -> None:
+def extend(root: Module, m: Module, depth: int | None = None) -> None:
     """Add a module that exists to the innermost open container of another, or at a depth."""
     q = Stack(root)
     if depth:
@@ -256,12 +263,12 @@ def _is_layer(x: Value) -> bool:
 
 def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
     """The (depth;value) pairs of a tree, depth first."""
-    tree = x.__class__ is List and len(x.items) > 0
-    head = x.items[0] if tree else x
+    tree = x.items if x.__class__ is List else []
+    head = tree[0] if tree else x
     if head.__class__ is Vec and head.t == T.S and len(head) == 1:
         head = head.items[0]
     pairs: list[Value] = [List([depth, head])]
-    for child in x.items[1:] if tree else ():
+    for child in tree[1:]:
         pairs += pairs_from_tree(child, depth + 1)
     return pairs
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
+from kshell.kapi.base.args import length_of, named_values
 from kshell.kapi.base.convert import dtype_name, kname, to_tensor
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.builders import build, entry_of
@@ -23,7 +24,11 @@ from kshell.kapi.module.describe import (
 from kshell.kapi.module.options import live_values, module_record
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Sym, Value, Vec, is_list, seq_items, sym
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_list, sym
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
 
 ALONE = "kshell_alone"  # the mark of a module that was made by itself and not put into another yet
 
@@ -37,39 +42,35 @@ class Spec(NamedTuple):
     name: str
     args: Sequence[Value]
     before: int = 1
-    parms: Value = None
-    buffers: Value = None
+    parms: Value | None = None
+    buffers: Value | None = None
 
 
 def spec_of(x: Value) -> Spec:
     """The definition in a symbol, a symbol list or a list: `type`, optional name, arguments."""
     if x.__class__ is Sym:
         return Spec(x.s, "", ())
-    if x.__class__ is Vec and x.t == T.S:
-        if not len(x):
-            raise CallError("module", "empty symbol list", expected=UNSAID)
-    elif x.__class__ is List:
-        if not x.items:
-            raise CallError("module", "empty list", expected=UNSAID)
-        if x.items[0].__class__ is not Sym:
-            raise QError(f"module: no symbol found, given {kname(x)}")
-    else:
+    if x.__class__ is not List and not (x.__class__ is Vec and x.t == T.S):
         raise CallError("module", f"unrecognized arg(s), {kname(x)}", given=SAID, expected=UNSAID)
-    items = x.items
-    if len(items) > 1 and items[1].__class__ is Sym:
-        return Spec(items[0].s, items[1].s, items[2:], 2)
-    return Spec(items[0].s, "", items[1:])
+    if not len(x):
+        empty = "empty symbol list" if x.__class__ is Vec else "empty list"
+        raise CallError("module", empty, expected=UNSAID)
+    kind, *rest = x.items
+    if kind.__class__ is not Sym:
+        raise QError(f"module: no symbol found, given {kname(x)}")
+    name = rest[0] if rest else NIL
+    return Spec(kind.s, name.s, rest[1:], 2) if name.__class__ is Sym else Spec(kind.s, "", rest)
 
 
 def spec_row(d: Dict, at: int) -> Spec:
     """The definition in one row of a state."""
-    row = {item.s: v for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
+    row = named_values(d)
     if "module" not in row:
         raise QError("module: a dictionary with `module and `options expected, given other keys")
     kind, name, options = row["module"], row.get("name"), row.get("options")
     if kind.__class__ is not Sym:
         raise CallError("module", expected="symbol for module type", given=kname(kind))
-    args = [] if options is None or not len(options) else [options]
+    args = [] if options is None or not length_of(options) else [options]
     return Spec(
         kind.s,
         name.s if name.__class__ is Sym else "",
@@ -152,11 +153,12 @@ def head_type(x: Value) -> Entry | None:
 # ------------------------------------------------------------------ parameters and buffers from a state
 
 
-def put_state(m: Any, spec: Spec, where: str = "") -> None:
+def put_state(m: Module, spec: Spec, where: str = "") -> None:
     """Set a module's own parameters and buffers from the dictionaries of a state."""
     if spec.kind == "parmdict":
+        holder: Any = m
         for k, t in tensors_of(spec.parms).items():
-            m[k] = torch.nn.Parameter(t, requires_grad=t.is_floating_point())
+            holder[k] = torch.nn.Parameter(t, requires_grad=t.is_floating_point())
         return
     name = where or spec.kind
     parms, buffers = tensors_of(spec.parms), tensors_of(spec.buffers)
@@ -164,12 +166,12 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
     if floats and all(t.dtype == torch.float64 for t in floats):
         m.double()  # the state of a double module, not of a float one with doubles in it
     with torch.no_grad():
-        for kind, saved, own in (
+        for kind, saved, named in (
             ("parameter", spec.parms, m.named_parameters(recurse=False)),
             ("buffer", spec.buffers, m.named_buffers(recurse=False)),
         ):
             if saved is not None:
-                own = {k: t for k, t in own if k not in shared_of(saved)}
+                own = {k: t for k, t in named if k not in shared_of(saved)}
                 _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
     for k, t in parms.items():  # of a callback, or put into a module by `parm` and `buffer`
         if k not in m._parameters:
@@ -179,29 +181,27 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
             m.register_buffer(k, t)
 
 
-def _is_float(t: Any) -> bool:
+def _is_float(t: Tensor) -> bool:
     return bool(t.is_floating_point())
 
 
-def tensors_of(x: Value) -> dict[str, Any]:
-    if x is None or not len(x):
+def _by_name(x: Value | None) -> dict[str, Value]:
+    """The values in the dictionary of parameters or buffers of a state, which may be there or not."""
+    if x is None or not length_of(x):
         return {}
-    return {
-        item.s: to_tensor(v)
-        for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)
-        if v.__class__ is not Sym
-    }
+    if x.__class__ is not Dict:
+        raise QError("type")
+    return named_values(x)
 
 
-def shared_of(x: Value) -> dict[str, str]:
+def tensors_of(x: Value | None) -> dict[str, Any]:
+    """The tensors of a state's parameters or buffers."""
+    return {name: to_tensor(v) for name, v in _by_name(x).items() if v.__class__ is not Sym}
+
+
+def shared_of(x: Value | None) -> dict[str, str]:
     """The parameters of a state that are parameters of other modules too, and the names under which those came."""
-    if x is None or not len(x):
-        return {}
-    return {
-        item.s: v.s
-        for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)
-        if v.__class__ is Sym
-    }
+    return {name: v.s for name, v in _by_name(x).items() if v.__class__ is Sym}
 
 
 def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[str, Any]) -> None:
@@ -231,7 +231,7 @@ class Stack:
     `root` extends a module in place; it is as it was if a later push fails.
     """
 
-    def __init__(self, root: Any = None) -> None:
+    def __init__(self, root: Module | None = None) -> None:
         self.open: list[Any] = []
         self.undone: list[Callable[[], Any]] = []  # removes the additions to the root
         self.extends = root is not None
@@ -265,13 +265,13 @@ class Stack:
         entry = entry_of(spec.kind)
         self.to_depth(spec.kind, depth)
         no_buffers = module_record(entry).container and spec.kind != "callback"
-        if no_buffers and spec.buffers is not None and len(spec.buffers):
+        if no_buffers and spec.buffers is not None and length_of(spec.buffers):
             raise CallError(spec.kind, "no buffers expected")
         m = _create(spec)
         self.put(m, entry, True)
         return m
 
-    def put(self, m: Any, entry: Entry | None, new: bool) -> None:
+    def put(self, m: Module, entry: Entry | None, new: bool) -> None:
         """Add a module, made just now or not, to the innermost open container; a container is open from then on."""
         if self.open:
             parent = self.open[-1]
@@ -316,7 +316,7 @@ class Stack:
             undo()
 
 
-def last_child(m: Any) -> Any:
+def last_child(m: Module) -> Any:
     """The last child of a module; None without any."""
     return next((value for value in reversed(m._modules.values()) if value is not None), None)
 
@@ -326,13 +326,13 @@ def _put_back(children: dict[str, Any], before: dict[str, Any]) -> None:
     children.update(before)
 
 
-def _replaces(m: Any) -> bool:
+def _replaces(m: Module) -> bool:
     """Does a child that is added take the place of one of its name?"""
     entry = type_of(m)
     return entry is not None and module_record(entry).replaces
 
 
-def put_implicit(owner: Any, spec: Spec) -> Any:
+def put_implicit(owner: Module, spec: Spec) -> Any:
     """Set the state of a child that a module made itself, and give the child. Where a row has another one, that was
     put in its place: it is made, and put there again."""
     if not spec.name:
@@ -353,7 +353,7 @@ def put_implicit(owner: Any, spec: Spec) -> Any:
     return new
 
 
-def _is_of(m: Any, spec: Spec) -> bool:
+def _is_of(m: Module, spec: Spec) -> bool:
     """Is a module that is there such as a row says? The options are compared by making the module of the row."""
     entry = registry.find("module", spec.kind)
     if entry is None or module_record(entry).cls is not None or is_container(m):
@@ -363,7 +363,7 @@ def _is_of(m: Any, spec: Spec) -> bool:
     return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
 
-def same_options(a: Any, b: Any) -> bool:
+def same_options(a: Module, b: Module) -> bool:
     """Do two modules have the same type and options?"""
     entry, two = type_of(a), type_of(b)
     if entry is None or entry is not two:
@@ -372,12 +372,12 @@ def same_options(a: Any, b: Any) -> bool:
     return all(_plain(x[k]) == _plain(y[k]) for k in x)
 
 
-def _plain(v: Any) -> Any:
+def _plain(v: object) -> Any:
     v = v(True) if callable(v) else v
     return tuple(v) if isinstance(v, list | tuple) else str(v) if isinstance(v, Dict) else v
 
 
-def _grown(adder: Any, child: Any) -> str:
+def _grown(adder: Callable[[str, Module], object], child: Module) -> str:
     name = name_of_module(child)
     if "." in name:
         raise QError(f"module: child name `{name} must not contain a dot")
@@ -388,7 +388,7 @@ def _grown(adder: Any, child: Any) -> str:
     raise error
 
 
-def add_child(parent: Any, child: Any, new: bool) -> str:
+def add_child(parent: Module, child: Module, new: bool) -> str:
     """Put a module, made just now or not, into a container under its own name or the next number; gives the name."""
     adder = getattr(parent, "kshell_add", None)  # classes of kshell.nn with rules of their own
     if adder is not None:
@@ -421,7 +421,7 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
     return name
 
 
-def _check_apart(parent: Any, child: Any, new: bool) -> None:
+def _check_apart(parent: Module, child: Module, new: bool) -> None:
     """Is a module neither inside the other already? One that was made by itself is in none."""
     alone = child.__dict__.pop(ALONE, False)
     if not new and (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, CallError
 from kshell.kapi.base.args import size_text
@@ -16,6 +16,9 @@ from kshell.kapi.module.forward import calculate, flat, in_mode, inputs_of, with
 from kshell.values.base import types as T
 from kshell.values.base.build import longs, table
 from kshell.values.base.core import List, Value, Vec, sym_vec
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -60,7 +63,7 @@ def summary(x: Value) -> Value:
     )
 
 
-def _inputs(m: Any, x: Value) -> Sequence[Any]:
+def _inputs(m: Module, x: Value) -> Sequence[Any]:
     """The tensors of an input; of a list of longs one of this size, with the type and device of the module."""
     if x.__class__ is not Vec or x.t != T.J:
         return inputs_of(x, m, "summary")
@@ -74,11 +77,11 @@ def _inputs(m: Any, x: Value) -> Sequence[Any]:
     return [torch.zeros(size, dtype=dtype, device=device_of_module(m))]
 
 
-def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
+def _sizes(m: Module, inputs: Sequence[Any]) -> dict[int, Value]:
     """By module (its id), the size of what it gives for the inputs, or a list of sizes."""
     by_id: dict[int, Value] = {}
 
-    def note(part: Any, _: Any, found: Any) -> None:
+    def note(part: Module, _: Any, found: Any) -> None:
         sizes = [longs(list(t.shape)) for t in flat(found)]
         by_id[id(part)] = sizes[0] if len(sizes) == 1 else List(list(sizes))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.option_docs import worded
@@ -18,6 +18,9 @@ from kshell.kapi.module import builders as make
 from kshell.kapi.module.options import RECORDS, Given, signature_options, with_defaults
 from kshell.kapi.tensor.text import scalar_text
 from kshell.registry import REQUIRED, Entry, Option
+
+if TYPE_CHECKING:
+    from torch.nn import Module, ParameterDict
 
 
 def _option(kind: str) -> Callable[..., Option]:
@@ -46,7 +49,7 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 }
 
 
-def q_text(v: Any) -> str:
+def q_text(v: object) -> str:
     """q source of an example's value."""
     if isinstance(v, tuple):
         return " ".join(map(str, v)) + "f" * (isinstance(v[-1], float) and v[-1] == int(v[-1]))
@@ -180,7 +183,7 @@ row(
 # fmt: on
 
 
-def _parameters(m: Any) -> str:
+def _parameters(m: ParameterDict) -> str:
     """The parameters of a dictionary as libtorch writes them, a line each."""
     return "\n" + "".join(
         f"({key}): Parameter containing: [{scalar_text(value)} of size {list(value.shape)}]\n"
@@ -404,7 +407,7 @@ for _n, _c, _s in (
     row(_n, _c, _s, D("p", "", 0.5), B("inplace", "", False), shortflag=True)
 
 
-def _table(m: Any) -> str:
+def _table(m: Module) -> str:
     """The options of an embedding as libtorch writes them: the sizes, and what was asked for."""
     more: list[tuple[str, Any]] = [
         ("padding_idx", None),
@@ -420,7 +423,7 @@ def _table(m: Any) -> str:
     )
 
 
-def cpp_value(v: Any) -> str:
+def cpp_value(v: object) -> str:
     """A number or enumerated value as C++ writes it."""
     return (
         f"{v:g}" if v.__class__ is float else f"k{v.capitalize()}" if v.__class__ is str else str(v)

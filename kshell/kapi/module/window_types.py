@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.module import builders as make
 from kshell.kapi.module.types import DS, LS, B, D, L, S, Z, cpp_value, row
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 # ------------------------------------------------------------------ pooling
 
@@ -79,7 +82,7 @@ for _d in (2, 3):
 def _lppool(dims: int) -> Callable[[Any], str]:
     """The options of a power-average pool as libtorch writes them."""
 
-    def size(v: Any) -> str:
+    def size(v: object) -> str:
         many = v if isinstance(v, tuple) else (v,) * dims
         return str(list(many) if dims > 1 else many[0])
 
@@ -114,7 +117,7 @@ def _padding(m: Any) -> str:
     return f"padding={list(m.padding)}"
 
 
-def _resize(m: Any) -> str:
+def _resize(m: Module) -> str:
     """The options of a resizing module as libtorch writes them."""
     key, v = ("size", m.size) if m.scale_factor is None else ("scale_factor", m.scale_factor)
     sizes = ", ".join(cpp_value(n) for n in (v if isinstance(v, tuple | list) else (v,)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.kapi.base.args import doubles_of, flag_of, items, number_of, split
+from kshell.kapi.base.args import doubles_of, flag_of, items, named_values, number_of, split
 from kshell.kapi.base.call import api, with_all
 from kshell.kapi.base.convert import as_tensor, kname, to_q
 from kshell.kapi.base.device_options import device_of
@@ -60,6 +60,10 @@ from kshell.values.engine.apply import apply1, is_function
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.progress import line
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
 # ------------------------------------------------------------------ opt
 
 
@@ -98,7 +102,7 @@ def opt(x: Value) -> Value:
     0.2 0.01
     """
     if x.__class__ is Sym:
-        return _define([x])
+        return _define(x.s, [x])
     if isinstance(x, KHandle):
         args: Sequence[Value] = [x]
         handle(x)
@@ -106,7 +110,7 @@ def opt(x: Value) -> Value:
         args = items(x) if x.__class__ is List else []
     first = args[0] if args else NIL
     if first.__class__ is Sym:
-        return _define(args)
+        return _define(first.s, args)
     if isinstance(first, OptimizerHandle):
         o = first.get()
         if len(args) > 1 and flag_of(args[1]) is None and o.abilities.meets:
@@ -121,7 +125,7 @@ def opt(x: Value) -> Value:
     raise CallError("opt", "unrecognized arg(s)", expected=UNSAID)
 
 
-@behaviour("reached", OptimizerHandle)
+@behaviour("do_reached", OptimizerHandle)
 def _reached(h: OptimizerHandle, name: str) -> str:
     if name not in ("optimizer", "options", "parms"):
         return ""
@@ -138,7 +142,7 @@ def _meets(state: Dict) -> bool:
     name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None
     around = (
-        [KINDS[item.s].meets for item in seq_items(wrap.k) if item.s in KINDS]
+        [KINDS[name].meets for name in named_values(wrap) if name in KINDS]
         if isinstance(wrap, Dict)
         else []
     )
@@ -157,9 +161,9 @@ def _number(found: Sequence[Value]) -> int | None:
     return group_number(found[1]) if len(found) > 1 else None
 
 
-def _define(found: Sequence[Value]) -> Value:
+def _define(name: str, found: Sequence[Value]) -> Value:
     """`(name;[0];parms;options..)`: a new optimizer."""
-    entry = entry_of(found[0].s)
+    entry = entry_of(name)
     if optimizer_record(entry).meets and len(found) > 1:
         with with_all("opt", List(list(found))):
             return _made(entry, found)
@@ -341,7 +345,7 @@ def step(x: Value) -> Value:
     return NIL
 
 
-def _stepped(found: Any) -> Value:
+def _stepped(found: Tensor | bool | None) -> Value:
     """The result of a step as a q value: whether it was made, or the loss; :: if there is none."""
     line().tally("step")
     stepped()
@@ -372,7 +376,7 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
     return _stepped(o.step(None if call is None else closure, **args))
 
 
-def _optimizer_for(m: Any) -> Opt:
+def _optimizer_for(m: Module) -> Opt:
     """The one live optimizer that has parameters of a module."""
     optimizers = optimizers_with(m.parameters())
     if len(optimizers) != 1:
@@ -427,6 +431,11 @@ counted(OptimizerHandle, counts)
 def _device(h: OptimizerHandle) -> Value:
     """The device of the first parameter; the CPU's if there is none."""
     return sym(device_of(next(iter(h.obj.parameters()), None)) or "cpu")
+
+
+@behaviour("placed", OptimizerHandle)
+def _placed(h: OptimizerHandle) -> list[Any]:
+    return [row.p for row in parameters_of(h.obj)]
 
 
 @behaviour("tensors", OptimizerHandle)

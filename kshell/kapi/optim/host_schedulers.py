@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from kshell.kapi.optim.scheduler import MOST_STEPS, Sched, _quiet
 from kshell.kapi.optim.scheduler_types import MEASURED, SchedulerRecord, options_of
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
+    from torch.optim.lr_scheduler import LRScheduler
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
 # attributes that every scheduler has, and that are no options
@@ -45,7 +49,9 @@ class LiveSched(Sched):
     __slots__ = ("given",)
     live = True
 
-    def __init__(self, entry: Entry, o: Opt, x: Any, given: Any, values: dict[str, Any]) -> None:
+    def __init__(
+        self, entry: Entry, o: Opt, x: LRScheduler, given: Any, values: dict[str, Any]
+    ) -> None:
         rates = [float(group.get("initial_lr", group["lr"])) for group in o.groups]
         super().__init__(
             entry,
@@ -74,7 +80,7 @@ class LiveSched(Sched):
         """One step of the program's object."""
         self.given.step(*measured)
 
-    def ahead(self, steps: Any) -> Any:
+    def ahead(self, steps: np.ndarray) -> Any:
         """The rates after each number of steps, none below the present one: of a copy that goes on from here."""
         now, last = self.count, int(steps.max(initial=0))
         if int(steps.min(initial=now)) < now:
@@ -98,7 +104,7 @@ class LiveSched(Sched):
         return np.array(rates)[steps - now]
 
 
-def _twin(x: Any, o: Any) -> Any:
+def _twin(x: Any, o: Optimizer) -> Any:
     """A copy of a scheduler for another optimizer; functions in it are shared."""
     twin = object.__new__(type(x))
     vars(twin).update(
@@ -116,7 +122,7 @@ def _twin(x: Any, o: Any) -> Any:
 # ------------------------------------------------------------------ taking one
 
 
-def proper(x: Any) -> Any:
+def proper(x: object) -> Any:
     """The torch scheduler that a Python object is, or that a wrapper of one holds; None of anything else."""
     schedulers = sys.modules.get("torch.optim.lr_scheduler")
     if schedulers is None:
@@ -129,7 +135,7 @@ def proper(x: Any) -> Any:
     return inner if issubclass(type(inner), schedulers.LRScheduler) else None
 
 
-def taken(x: Any, opt_of: Callable[[Any], Opt]) -> Sched | None:
+def taken(x: object, opt_of: Callable[[Any], Opt]) -> Sched | None:
     """The Sched of a program's scheduler, which all its handles share; None if x is not a scheduler."""
     inner = proper(x)
     if inner is None or getattr(inner, "optimizer", None) is None:
@@ -140,7 +146,7 @@ def taken(x: Any, opt_of: Callable[[Any], Opt]) -> Sched | None:
     return _made(inner, x, opt_of(inner.optimizer))
 
 
-def _made(x: Any, given: Any, o: Opt) -> LiveSched:
+def _made(x: Any, given: object, o: Opt) -> LiveSched:
     entry = _entry(type(x))
     values = {p.name: _value(p, x, o) for p in options_of(entry)} if entry is not None else {}
     if entry is None:
@@ -160,7 +166,7 @@ def _entry(cls: type) -> Entry | None:
     return measured if measured is not None and issubclass(cls, class_of(measured)) else None
 
 
-def _plain(x: Any) -> tuple[Entry, dict[str, Any]]:
+def _plain(x: LRScheduler) -> tuple[Entry, dict[str, Any]]:
     """An entry for a class that is not registered, its options the plain attributes."""
     options, values = (
         [Option("baselrs", "doubles", None, "base_lrs")],
@@ -192,7 +198,7 @@ def _list(name: str) -> Callable[[Any, Opt], Any]:
     return lambda x, o: [float(v) for v in getattr(x, name)]
 
 
-def _milestones(x: Any, o: Opt) -> list[int]:
+def _milestones(x: LRScheduler, o: Opt) -> list[int]:
     own = vars(x)
     return sorted(own["milestones"].elements()) if "milestones" in own else list(own["_milestones"])
 
@@ -224,7 +230,7 @@ _FOUND: dict[str, tuple[Callable[[Any, Opt], Any], ...]] = {
 _MAYBE = ("epochs", "stepsperepoch", "scalefn", "basemomentum", "maxmomentum")
 
 
-def _value(p: Option, x: Any, o: Opt) -> Any:
+def _value(p: Option, x: LRScheduler, o: Opt) -> Any:
     """The value of an option, None where it cannot be told: a function of Python's is no q value."""
     name = p.torch or p.name
     ways = (

@@ -7,12 +7,15 @@ options and state are those of the optimizer inside; a step goes through the wra
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.optim.optimizer import Opt, OptimizerRecord, class_of, signature_options
 from kshell.registry import Entry
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 # the attributes under which wrappers have what they are around
 _INSIDE = ("optimizer", "optim", "_optimizer", "base_optimizer", "inner_optimizer", "_optim")
@@ -30,7 +33,7 @@ def is_optimizer(x: Any) -> bool:
     return False
 
 
-def _held(x: Any) -> Any:
+def _held(x: object) -> Any:
     """The optimizer, or the wrapper around one, that a wrapper is around; None if x is no wrapper."""
     attributes: Any = None
     with suppress(Exception):
@@ -59,7 +62,7 @@ def _entry(cls: type) -> Entry | None:
     )
 
 
-def chain(x: Any) -> list[Any]:
+def chain(x: object) -> list[Any]:
     """x and all that it is around, from the outermost wrapper to the optimizer."""
     wrappers = [x]
     while _entry(type(x)) is None:
@@ -70,7 +73,7 @@ def chain(x: Any) -> list[Any]:
     return wrappers
 
 
-def adopt(x: Any, container: Any = None) -> Opt:
+def adopt(x: Any, container: Module | None = None) -> Opt:
     """An optimizer made by plain Python as one of the k-api, found inside of what is around it; a class that is not
     registered shows what it has."""
     if isinstance(x, Opt):

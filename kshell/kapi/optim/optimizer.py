@@ -30,6 +30,11 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base.core import NULL_J, Value
 
 if TYPE_CHECKING:
+    from types import FrameType
+
+    from torch.nn import Module
+    from torch.optim import Optimizer
+
     from kshell.optim.state_tree import StateTree
 
 Values = dict[str, Any]
@@ -82,11 +87,11 @@ def optimizer_record(entry: Entry) -> OptimizerRecord:
 
 def row(
     name: str,
-    target: Any,
+    target: type | str,
     doc: str,
     *options: Option,
     since: str = "ktorch",
-    at: Any = None,
+    at: FrameType | None = None,
     **hooks: Any,
 ) -> Entry:
     """Register an optimizer: `target` is its torch class, or the dotted name of one; `options` in positional order
@@ -249,7 +254,7 @@ def parse(
     return values
 
 
-def _is_null(value: Any) -> bool:
+def _is_null(value: object) -> bool:
     return value in (NULL_J.v, "") or (isinstance(value, float) and math.isnan(value))
 
 
@@ -308,8 +313,12 @@ class Opt:
         "wraps",
     )
 
-    def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
-        self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
+    def __init__(
+        self, entry: Entry, torch_optimizer: Optimizer, container: Module | None = None
+    ) -> None:
+        self.entry, self.own = entry, False
+        self.torch: Any = torch_optimizer  # whose class may have more than torch's
+        self.container: Any = container  # a module; None while it has no parameters
         self.record = optimizer_record(entry)
         self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
         self.layers: Any = (
@@ -534,7 +543,7 @@ def edit_group(
         follow(o, source)
 
 
-def _append(t: Any, group: dict[str, Any]) -> None:
+def _append(t: Optimizer, group: dict[str, Any]) -> None:
     """Add a group whose parameters are known to be in no other. (torch would look through all groups for them.)"""
     plain = torch.optim.Optimizer.add_param_group
     if type(t).add_param_group is not plain:

@@ -7,7 +7,7 @@ Selecting and planning change nothing; only `Plan.commit` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import is_empty, longs_of, names_of, unknown
@@ -26,6 +26,10 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.describe import is_container, name_of_module, named_parameters, type_name
 from kshell.kapi.optim.optimizer import Opt
 from kshell.values.base.core import NULL_J, List, Special, Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module, ParameterDict
 
 
 class Selection(NamedTuple):
@@ -90,10 +94,10 @@ def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
     return Selection([t for _, t in named], holder, True, isinstance(h, DictHandle))
 
 
-def _put_tensor(holder: Any, key: str, t: Any) -> None:
+def _put_tensor(holder: ParameterDict, key: str, t: Tensor) -> None:
     """Put the very tensor into a ParameterDict, which would make a parameter of it."""
-    holder._keys[key] = None
-    holder._parameters[key] = t
+    own: dict[str, Any] = holder._parameters
+    holder._keys[key], own[key] = None, t
 
 
 def _indices(v: Sequence[Any], selector: Value) -> list[int]:
@@ -126,7 +130,7 @@ def _keys(d: dict[str, Any], selector: Value) -> list[str]:
     return keys
 
 
-def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
+def _from_module(m: Module, selector: Value | None, o: Opt | None) -> Selection:
     if selector is None:
         return Selection(list(m.parameters()), m)
     at = longs_of(selector)
@@ -150,7 +154,7 @@ def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
     return Selection(list(params.values()), m)
 
 
-def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str, list[Any]]]:
+def _submodules(m: Module, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules with these numbers."""
     layers = _layers(m, o) or list(_parts(m, set()))
     for i in at:
@@ -174,7 +178,7 @@ class Layers(NamedTuple):
     below: list[Any]
 
 
-def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
+def _layers(m: Module, o: Opt | None) -> Sequence[Any]:
     """The submodules of a plain list of layers, none of another module. An optimizer keeps them, so that groups that
     are added layer by layer only compare them with those that are there."""
     known, now = None if o is None else o.layers, tuple(m._modules.values())
@@ -187,7 +191,7 @@ def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
     return () if known is None else known.children
 
 
-def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
+def _parts(m: Module, seen: set[int]) -> Iterator[Any]:
     """The submodules of a module in the order of `m.modules()`, each once."""
     children = dict.fromkeys(value for value in m._modules.values() if value is not None)
     if not seen and not any([child._modules for child in children]):
@@ -201,7 +205,7 @@ def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
                 yield from _parts(part, seen)
 
 
-def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
+def _named(m: Module, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules and parameters with these names."""
     for name in names:
         above, _, last = name.rpartition(".")
@@ -223,13 +227,14 @@ def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
             )
 
 
-def _at(m: Any, path: str) -> Any:
+def _at(m: Module, path: str) -> Module | None:
     """The submodule of a dotted path; None if there is none."""
+    found: Module | None = m
     for key in path.split(".") if path else ():
-        m = m._modules.get(key)
-        if m is None:
+        if found is None:
             break
-    return m
+        found = found._modules.get(key)
+    return found
 
 
 def check_new(o: Opt, params: Sequence[Any]) -> None:
@@ -269,7 +274,7 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
 # ------------------------------------------------------------------ the container
 
 
-def owners(container: Any) -> dict[int, tuple[str, str]]:
+def owners(container: Module | None) -> dict[int, tuple[str, str]]:
     """By parameter (its id): the type of the module that owns it and its dotted name in the container."""
     names: dict[int, tuple[str, str]] = {}
     if container is not None:
@@ -391,16 +396,17 @@ class Contents:
     of its children and of tensors in a ParameterDict made for these; the children that are a user's modules, and those
     of them that may have parts."""
 
-    def __init__(self, container: Any) -> None:
+    def __init__(self, container: Module) -> None:
         self.container, self.ids = container, {id(container)}
         self.modules: list[Any] = []
         self.deep: list[Any] = []
         if isinstance(container, torch.nn.ParameterDict):
             self.ids.update(map(id, container._parameters.values()))
         for key, value in container._modules.items():
-            self.add(key, value)
+            if value is not None:
+                self.add(key, value)
 
-    def add(self, key: str, m: Any) -> None:
+    def add(self, key: str, m: Module) -> None:
         self.ids.add(id(m))
         if isinstance(m, torch.nn.ParameterDict) and key.startswith(_TENSORS):
             self.ids.update(map(id, m._parameters.values()))
@@ -432,7 +438,7 @@ def _held(o: Opt, chosen: Selection) -> bool:
     }
 
 
-def _within(o: Opt, new: Any) -> bool:
+def _within(o: Opt, new: Module) -> bool:
     """Is a module the container, or a part of it?"""
     contents = _contents(o)
     return id(new) in contents.ids or any(
@@ -443,7 +449,7 @@ def _within(o: Opt, new: Any) -> bool:
 _TENSORS = "parms"
 
 
-def _key(m: Any, used: Collection[str], made: bool) -> str:
+def _key(m: Module, used: Collection[str], made: bool) -> str:
     """The key of a module in the container: its name, or the next number; `parms`, `parms1`, .. for one made for
     tensors."""
     name = name_of_module(m).replace(".", "_")

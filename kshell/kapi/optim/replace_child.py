@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
@@ -23,6 +23,9 @@ from kshell.kapi.optim.optimizer import Opt, group_values
 from kshell.kapi.optim.parameters import check_new
 from kshell.values.base.core import NIL, Special, Sym, Value, sym
 from kshell.values.session.context import running
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 
 @api(
@@ -75,7 +78,7 @@ def child(x: Value) -> Value:
     return NIL
 
 
-def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
+def _replace(h: KHandle, m: Module, name: str, x: Value) -> None:
     """Replace the child of a dotted name in m, which a handle has, by a module or by one of a specification, as
     torch's setattr does: at this place, wherever else the old one is. With an error nothing changes."""
     path, _, key = name.rpartition(".")
@@ -104,7 +107,7 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
     lend([x], h, True)
 
 
-def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
+def _placing(parent: Module, key: str, new: Module) -> Callable[[], None]:
     """A function that puts a module in the place of the child `key`. A container must take it as one of its children;
     in the module of any other class the attribute is set."""
     entry = type_of(parent)
@@ -119,14 +122,14 @@ def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
     return put
 
 
-def _set_attribute(parent: Any, key: str, new: Any) -> None:
+def _set_attribute(parent: Module, key: str, new: Module) -> None:
     setattr(parent, key, new)
     mark_replaced(parent, key)
 
 
-def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
+def _with(parent: Module, key: str, new: Module) -> dict[str, Any]:
     """The children of a container with another one in the place of `key`, if it takes that one."""
-    trial = copy.copy(parent)
+    trial: Any = copy.copy(parent)
     trial.__dict__["_modules"] = {}
     if not hasattr(trial, "kshell_add"):
         add_child(trial, new, True)
@@ -149,7 +152,7 @@ class _Place(NamedTuple):
     key: str
     new: Any
 
-    def modules(self, root: Any) -> Iterator[Any]:
+    def modules(self, root: Module) -> Iterator[Any]:
         """The modules inside of another one as they are once the new child is there."""
         seen, waiting = set(), [root]
         while waiting:
@@ -169,7 +172,7 @@ class Change(NamedTuple):
     added: list[Any]
 
 
-def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
+def _changes(m: Module, old: Module, place: _Place) -> Iterator[Change]:
     """The optimizers that have parameters of the old child, and their groups afterwards: those of the same names take
     the places of the old ones, others follow in the last group that had one, and what has no successor goes. What is
     still used elsewhere, in m or in the module that the optimizer was made of, stays."""

@@ -122,7 +122,7 @@ class Sched:
         """Multiply the rates from which the scheduler proper computes, a ratio for each group."""
         optim.schedules.rebase(self.torch, self.opt.groups, ratios)
 
-    def computed(self, steps: Any) -> tuple[Any, Any]:
+    def computed(self, steps: np.ndarray) -> tuple[Any, Any]:
         """Of a kind that `computes`: rates and weight decays after each number of steps."""
         raise NotImplementedError
 
@@ -156,7 +156,7 @@ class Sched:
                 )
 
 
-def is_numbers(value: Any) -> bool:
+def is_numbers(value: object) -> bool:
     """Is an entry of a parameter group a number, or a tuple of them, as schedulers write these?"""
     return isinstance(value, int | float) or (
         isinstance(value, tuple) and all(isinstance(v, float) for v in value)
@@ -195,7 +195,7 @@ class _Undo:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, exc: object, trace: object) -> None:
         if kind is None:
             return
         for group, was, rate in self.groups:
@@ -307,7 +307,7 @@ def _argument(entry: Entry, option: Option, value: Any) -> Any:
 def _function(entry: Entry, f: Value) -> Callable[[Any], float]:
     """A function of q as one of a number that gives a number."""
 
-    def call(n: Any) -> float:
+    def call(n: Value) -> float:
         result = applied(f, [n])
         number = number_of(result)
         if number is None or result is NULL_J or not math.isfinite(number):
@@ -359,7 +359,7 @@ def rebased(s: Sched, ratios: Sequence[float]) -> None:
 MOST_STEPS = 10_000_000
 
 
-def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
+def tabulated(s: Sched, steps: np.ndarray) -> tuple[Any, Any]:
     """Learning rates and weight decays after each number of steps, as arrays (step, group); no decays for a scheduler
     that does not set them. Neither the scheduler nor the optimizer changes."""
     if s.computes:

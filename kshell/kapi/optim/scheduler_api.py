@@ -48,6 +48,7 @@ from kshell.values.base.core import (
     NIL,
     Dict,
     List,
+    ListValue,
     Sym,
     Table,
     Value,
@@ -122,8 +123,9 @@ def sched(x: Value) -> Value:
 
 def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
     """The optimizer and what stands beside it, of the first two arguments in any order."""
-    for h, name in (given[:2], given[1::-1]) if len(given) > 1 else ():
-        if isinstance(handle(h), OptimizerHandle | ModelHandle):
+    for x, name in (given[:2], given[1::-1]) if len(given) > 1 else ():
+        h = handle(x)
+        if isinstance(h, OptimizerHandle | ModelHandle):
             return optimizer_of(h), name
     raise CallError(call, f"expecting optimizer or model, and the name of a {what}")
 
@@ -216,14 +218,15 @@ def lrs(x: Value) -> Value:
     if steps is None or min(steps, default=0) < 0:
         raise CallError("lrs", "expecting scheduler and numbers of steps from 0 on")
     lr, wd = tabulated(h.obj, np.array(steps, dtype=np.int64))
-    names, cols = ["step", "lr"], [longs(steps), _column(lr)]
+    names = ["step", "lr"]
+    cols: list[ListValue] = [longs(steps), _column(lr)]
     if wd is not None:
         names.append("wd")
         cols.append(_column(wd))
     return Table(names, cols)
 
 
-def _column(a: np.ndarray) -> Value:
+def _column(a: np.ndarray) -> ListValue:
     return floats(a[:, 0]) if a.shape[1] == 1 else collapse([floats(r) for r in a])
 
 
@@ -351,8 +354,9 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
 
 
 def _dicts(x: Value) -> list[Dict]:
-    dicts = seq_items(x)
-    if not dicts or any(mapping.__class__ is not Dict for mapping in dicts):
+    found = seq_items(x)
+    dicts = [mapping for mapping in found if mapping.__class__ is Dict]
+    if not dicts or len(dicts) < len(found):
         raise CallError("sched", "unrecognized state, expecting the definitions of schedulers")
     return dicts
 

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import CallError, QError
@@ -22,6 +22,9 @@ from kshell.kapi.optim.optimizer import TorchRecord, class_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base.core import NIL, NULL_J, List, Sym, Value
 from kshell.values.base.functions import Function
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 Values = dict[str, Any]
 _TORCH = "torch.optim.lr_scheduler."
@@ -51,7 +54,7 @@ def row(
     doc: str,
     *options: Option,
     since: str = "kshell",
-    at: Any = None,
+    at: FrameType | None = None,
     **hooks: Any,
 ) -> Entry:
     """Register a scheduler: `target` is the dotted name of its class, `options` in positional order (without any, they
@@ -352,7 +355,7 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
 OPTIONS_OF["scheduler"] = options_of
 
 
-def signature_options(cls: Any) -> Iterator[Option]:
+def signature_options(cls: type) -> Iterator[Option]:
     """Options from the signature of a torch scheduler."""
     for name, value in inspect.signature(cls).parameters.items():
         if name in ("optimizer", "last_epoch"):
@@ -430,7 +433,7 @@ def parse(
     return values
 
 
-def _null(value: Any) -> bool:
+def _null(value: object) -> bool:
     return (
         value in (NULL_J.v, "")
         if isinstance(value, int | str)
@@ -438,7 +441,7 @@ def _null(value: Any) -> bool:
     )
 
 
-def _special(entry: Entry, o: Option, value: Any) -> Any:
+def _special(entry: Entry, o: Option, value: Value | None) -> Any:
     """An option that is a q value: functions, or schedulers."""
     if value is None or value is NIL:
         return None

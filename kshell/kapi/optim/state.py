@@ -7,7 +7,7 @@ the optimizer's row documents, others under torch's own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from kshell import optim
 from kshell.errors import SAID, UNSAID, CallError, QError
@@ -51,6 +51,7 @@ from kshell.values.base.core import (
     NIL,
     Dict,
     List,
+    ListValue,
     Sym,
     Table,
     Value,
@@ -58,8 +59,12 @@ from kshell.values.base.core import (
     is_atom,
     seq_items,
     sym,
+    sym_names,
     sym_vec,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # ------------------------------------------------------------------ options
 
@@ -105,7 +110,7 @@ def _differs(entry: Entry, option: Option, values: Values) -> bool:
 def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
     """Type, options by group and parameters of an optimizer, and what is around its steps; with `state` the buffers of
     each parameter too, and what it keeps for none of them."""
-    fields = {
+    fields: dict[str, Value] = {
         "optimizer": sym(o.entry.name),
         "options": options_table(o, every),
         "parms": parms_table(o, state),
@@ -121,7 +126,7 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
 def parms_table(o: Opt, state: bool = False) -> Table:
     """A row a parameter: group, address, type of the module that owns it, name in the container, size, buffers."""
     rows = parameters_of(o)
-    cols = [
+    cols: list[ListValue] = [
         longs([row.group for row in rows]),
         longs([address(row.p) for row in rows]),
         sym_vec([row.module for row in rows]),
@@ -135,7 +140,7 @@ def parms_table(o: Opt, state: bool = False) -> Table:
     return table(columns, cols)
 
 
-def buffers(o: Opt, p: Any) -> Dict:
+def buffers(o: Opt, p: Tensor) -> Dict:
     """The buffers of an optimizer for a parameter: the documented ones in order (:: for one it does not need), then any
     others; empty before the first step."""
     kept = o.state.named(p)
@@ -174,13 +179,13 @@ def counts(o: Opt) -> tuple[int, int, int]:
 # ------------------------------------------------------------------ restoring
 
 
-def is_opt_state(x: Value) -> bool:
+def is_opt_state(x: Value) -> TypeGuard[Dict]:
     """Is x the state of an optimizer as `state` gives it?"""
     return (
         x.__class__ is Dict
         and x.k.__class__ is Vec
         and x.k.t == T.S
-        and {"optimizer", "options", "parms"} <= {item.s for item in x.k.items}
+        and {"optimizer", "options", "parms"} <= set(sym_names(x.k))
     )
 
 
@@ -201,10 +206,10 @@ def restore(state: Dict, h: KHandle) -> Opt:
     known = {n: p for p, _, n in named_parameters(o.container)}
     for d in _table_rows(rows):
         row = _fields(d)
-        p = _find(row, known, len(groups), taken)
+        at, p = _find(row, known, len(groups), taken)
         taken.add(id(p))
-        groups[row["parmgroup"]].append(p)
-        held.append((row["parmgroup"], p, row.get("buffers", NIL)))
+        groups[at].append(p)
+        held.append((at, p, row.get("buffers", NIL)))
     for i, params in enumerate(groups):
         edit_group(o, i, {}, params)
     samples = Samples(o)
@@ -217,7 +222,7 @@ def restore(state: Dict, h: KHandle) -> Opt:
     return o
 
 
-def _with_inner(samples: Samples, extra: Any) -> Any:
+def _with_inner(samples: Samples, extra: object) -> Any:
     """The state that belongs to no parameter. Dictionaries under `inner` are the buffers of an optimizer inside, of
     vectors in single precision, by group."""
     if not isinstance(extra, dict):
@@ -250,10 +255,10 @@ def _field(fields: dict[str, Value], key: str) -> Value:
 
 def _table_rows(x: Value) -> list[Dict]:
     """The rows of a table, or of a list of dictionaries."""
-    if x.__class__ is Table or (
-        x.__class__ is List and all(item.__class__ is Dict for item in x.items)
-    ):
-        return x.items
+    if x.__class__ is Table or x.__class__ is List:
+        rows = [item for item in x.items if item.__class__ is Dict]
+        if len(rows) == len(x):
+            return rows
     raise QError(f"opt: unrecognized state, expecting table, given {_word(x)}")
 
 
@@ -290,8 +295,10 @@ def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
     return o
 
 
-def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[int]) -> Any:
-    """The parameter that a row of a state names, which is none of those taken, with one of so many groups."""
+def _find(
+    row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[int]
+) -> tuple[int, Any]:
+    """The number of the group, one of so many, and the parameter that a row of a state names, none of those taken."""
     name, kind, at, size = (_field(row, k) for k in ("name", "module", "parmgroup", "size"))
     if name.__class__ is not Sym or at.__class__ is not int:
         raise QError(
@@ -311,13 +318,13 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
         raise QError(
             f"opt: size mismatch for {wanted}, expected {size_text(list(p.shape))}, given {size_text(sizes)}"
         )
-    return p
+    return at, p
 
 
 # ------------------------------------------------------------------ buffers back into torch
 
 
-def put_buffers(samples: Samples, at: int, p: Any, found: Value) -> None:
+def put_buffers(samples: Samples, at: int, p: Tensor, found: Value) -> None:
     """Set what an optimizer keeps for a parameter of a group from the dictionary of a state."""
     if found.__class__ is not Dict:
         return
@@ -339,7 +346,7 @@ class Samples:
         self.o = o
         self._made: dict[Any, dict[str, Any]] = {}
 
-    def of(self, at: int, p: Any) -> dict[str, Any]:
+    def of(self, at: int, p: Tensor) -> dict[str, Any]:
         """The buffers for a parameter such as p in a group; none if that cannot be seen."""
         key = at, p.dim(), p.dtype, p.device
         if key not in self._made:
@@ -349,11 +356,11 @@ class Samples:
                 self._made[key] = {}
         return self._made[key]
 
-    def fitted(self, kept: dict[str, Any], at: int, p: Any) -> Any:
+    def fitted(self, kept: dict[str, Any], at: int, p: Tensor) -> Any:
         """Buffers for a parameter of a group, with the types of those that the optimizer makes."""
         return optim.state_tree.fitted(kept, self.of(at, p), p)
 
-    def _stepped(self, values: Values, p: Any) -> dict[str, Any]:
+    def _stepped(self, values: Values, p: Tensor) -> dict[str, Any]:
         with torch.random.fork_rng(devices=[]), torch.enable_grad(), optim.comm.alone():
             like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
             o = class_of(self.o.entry)([like], **torch_args(self.o.entry, values))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import optim
 from kshell.errors import SAID, UNSAID, CallError, QError
@@ -14,6 +14,7 @@ from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.device_options import device_of
 from kshell.kapi.base.handles import (
     DictHandle,
+    KHandle,
     ModelHandle,
     ModuleHandle,
     OptimizerHandle,
@@ -47,6 +48,7 @@ from kshell.values.base.core import (
     NULL_J,
     Dict,
     List,
+    ListValue,
     Sym,
     Table,
     Value,
@@ -55,17 +57,21 @@ from kshell.values.base.core import (
     sym_vec,
 )
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
 
 _TENSORS = (Dict, DictHandle, VectorHandle)  # containers of tensors that need not be parameters
 
 
-def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
+def _object(x: Value, call: str) -> tuple[Dict | KHandle, Sequence[Value]]:
     """The module, model, optimizer or dictionary of tensors that a call is about, and the arguments after it."""
     args = items(x)
     h = handle(args[0]) if args else None
-    if args and isinstance(args[0], _TENSORS):
-        return args[0], args[1:]
+    first = args[0] if args else NIL
+    if isinstance(first, _TENSORS):
+        return first, args[1:]
     if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
         raise CallError(
             call, expecting="module, model or optimizer", given=kname(args[0] if args else x)
@@ -73,7 +79,7 @@ def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
     return h, args[1:]
 
 
-def _rows(h: Value) -> list[Row]:
+def _rows(h: Dict | KHandle) -> list[Row]:
     """The parameters of a module or model, or those that an optimizer has, each once; the tensors of a dictionary."""
     if isinstance(h, _TENSORS):
         return [Row(name, "", t) for name, t in TENSORS_IN.fn(h)]
@@ -130,7 +136,7 @@ def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
     return [known[fromkey] for fromkey in dict.fromkeys(names) if fromkey not in _SHOWN]
 
 
-def _about(tensors: Sequence[Any]) -> list[Value]:
+def _about(tensors: Sequence[Any]) -> list[ListValue]:
     """The columns size, elements, dtype and device."""
     return [
         List([longs(list(tensor.shape)) for tensor in tensors]),
@@ -205,11 +211,11 @@ def parmtable(x: Value) -> Value:
     rows = _rows(h)
     optimizers = _optimizers(h, rows)
     options = _asked(rest[0], optimizers) if rest else []
-    if options is None and isinstance(h, _TENSORS):
-        raise CallError(
-            "parmtable", expecting="the module, model or optimizer to edit", given=kname(h)
-        )
     if options is None:
+        if isinstance(h, _TENSORS):
+            raise CallError(
+                "parmtable", expecting="the module, model or optimizer to edit", given=kname(h)
+            )
         _edit(h, rows, optimizers, _table(rest[0]))
         return NIL
     tensors, places = [row.p for row in rows], _places(optimizers)
@@ -296,7 +302,7 @@ def statetable(x: Value) -> Value:
     )
 
 
-def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
+def _buffers(o: Opt, p: Tensor) -> Iterator[tuple[str, Any]]:
     """The tensors and numbers that an optimizer keeps for a parameter, under their documented names; those of a list
     are numbered."""
     for path, value in optim.state_tree.leaves_of(o.state.named(p)):
@@ -311,8 +317,12 @@ def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
 
 def _table(x: Value) -> dict[str, Value]:
     """The columns of a table, keyed or not."""
-    parts = [x.k, x.v] if x.__class__ is Dict and x.keyed else [x]
-    if any(part.__class__ is not Table for part in parts):
+    parts: tuple[Table, ...] = ()
+    if x.__class__ is Dict and x.keyed:
+        parts = x.tables
+    elif x.__class__ is Table:
+        parts = (x,)
+    else:
         raise QError(
             "parmtable: expecting a table, names of options or a flag, given "
             + ("dictionary" if x.__class__ is Dict else kname(x))
@@ -322,26 +332,26 @@ def _table(x: Value) -> dict[str, Value]:
     }
 
 
-def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
+def _chosen(rows: Sequence[Row], column: Value | None) -> list[Row]:
     """The parameters that the column of names names."""
-    if column is None or (
-        len(column) and not all(item.__class__ is Sym for item in seq_items(column))
-    ):
+    found = [] if column is None else seq_items(column)
+    names = [item.s for item in found if item.__class__ is Sym]
+    if column is None or len(names) < len(found):
         raise CallError(
             "parmtable", "expecting a table with the names of parameters in a column `name"
         )
     by_name = {row.name: row for row in rows}
     chosen: dict[str, Row] = {}
-    for item in seq_items(column):
-        if item.s not in by_name:
-            raise QError(f"parmtable: no parameter `{item.s}")
-        if item.s in chosen:
-            raise CallError("parmtable", f"parameter `{item.s} is repeated", says=(f"`{item.s}",))
-        chosen[item.s] = by_name[item.s]
+    for name in names:
+        if name not in by_name:
+            raise QError(f"parmtable: no parameter `{name}")
+        if name in chosen:
+            raise CallError("parmtable", f"parameter `{name} is repeated", says=(f"`{name}",))
+        chosen[name] = by_name[name]
     return list(chosen.values())
 
 
-def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
+def _flags(chosen: Sequence[Row], column: Value | None) -> list[bool]:
     """The flags in the column gradflag, those that the parameters have without one."""
     if column is None:
         return [r.p.requires_grad for r in chosen]
@@ -363,7 +373,7 @@ def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
 
 
 def _edit(
-    h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]
+    h: KHandle, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]
 ) -> None:
     chosen = _chosen(rows, given.get("name"))
     flags = _flags(chosen, given.get("gradflag"))

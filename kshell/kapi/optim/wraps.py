@@ -21,6 +21,8 @@ from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from kshell.kapi.optim.optimizer import Opt
 
 # the phases of a wrap before the step, in this order; one that returns False skips the step
@@ -209,7 +211,7 @@ def _count(o: Opt, start: float, before: float) -> None:
         o.timings["update"] += time.perf_counter() - start - spent
 
 
-def backward(o: Opt, loss: Any, **options: Any) -> None:
+def backward(o: Opt, loss: Tensor, **options: Any) -> None:
     """Gradients of a loss, as the wraps of an optimizer want them."""
     start = time.perf_counter()
     run_backward("backward", [loss], lambda: o.abilities.backward(loss, **options))

@@ -7,7 +7,7 @@ functions on the model's data (kapi/train/data.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items, long_of, longs_of
@@ -19,11 +19,15 @@ from kshell.kapi.base.handles import (
     ModelHandle,
     TensorHandle,
     VectorHandle,
+    ask,
     behaves,
     handle,
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.core import NIL, Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class _Part(NamedTuple):
@@ -46,7 +50,7 @@ def _parts() -> Any:
     return _PARTS[0]
 
 
-def part_of(t: Any) -> _Part | None:
+def part_of(t: Tensor) -> _Part | None:
     """The record of a tensor that shows a part of itself; None for others, and once it got other memory."""
     part = _parts().get(t)
     if (
@@ -58,7 +62,7 @@ def part_of(t: Any) -> _Part | None:
     return part
 
 
-def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
+def show_part(t: Tensor, start: int, n: int, dim: int = 0) -> None:
     """Let a tensor show n places from `start` of its whole along a dimension."""
     shown = part_of(t)
     whole = t.detach() if shown is None else shown.whole
@@ -69,7 +73,7 @@ def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
     t.data = part
 
 
-def show_whole(t: Any) -> None:
+def show_whole(t: Tensor) -> None:
     """Let a tensor show all of itself again."""
     part = part_of(t)
     if part is not None:
@@ -77,7 +81,7 @@ def show_whole(t: Any) -> None:
         del _parts()[t]
 
 
-def whole_of(t: Any) -> Any:
+def whole_of(t: Tensor) -> Any:
     """The whole of a tensor, whatever part it shows."""
     part = part_of(t)
     return t if part is None else part.whole
@@ -156,8 +160,8 @@ def batch(x: Value) -> Value:
     h = handle(args[0]) if args else None
     if h is None:
         raise QError(f"batch: not implemented for {kname(x)}")
-    if isinstance(h, ModelHandle) and len(args) == 1:
-        return _of_model("batch", h)
+    if len(args) == 1 and behaves("batch", h) is not None:
+        return ask("batch", h)
     if not 2 <= len(args) <= 3:
         raise QError(f"batch: expecting 2-3 args, given {len(args)}")
     members = _members(h, "batch")
@@ -200,8 +204,8 @@ def restore(x: Value) -> Value:
     10
     """
     h, dim = _with_dim(x, "restore")
-    if isinstance(h, ModelHandle):
-        return _of_model("restore", h)
+    if behaves("restore", h) is not None:
+        return ask("restore", h)
     n = 0
     for _, t in _members(h, "restore"):
         part = part_of(t)
@@ -245,8 +249,8 @@ def shuffle(x: Value) -> Value:
     1b
     """
     h, dim = _with_dim(x, "shuffle")
-    if isinstance(h, ModelHandle):
-        return _of_model("shuffle", h)
+    if behaves("shuffle", h) is not None:
+        return ask("shuffle", h)
     members = _members(h, "shuffle")
     n = _extent(members, dim, "shuffle")
     if n <= 0:
@@ -267,7 +271,7 @@ def _filled(old: Iterable[Any], moved: Sequence[Any]) -> list[Any]:
     return [None if t is None else next(new) for t in old]
 
 
-def reordered(tensors: Iterable[Any], order: Any, dim: int = 0) -> list[Any]:
+def reordered(tensors: Iterable[Any], order: Tensor, dim: int = 0) -> list[Any]:
     """Tensors with their places along a dimension in another order, without a graph of gradients; their flags stay."""
     with torch.no_grad():
         return [
@@ -276,9 +280,3 @@ def reordered(tensors: Iterable[Any], order: Any, dim: int = 0) -> list[Any]:
             ).requires_grad_(tensor.requires_grad)
             for tensor in tensors
         ]
-
-
-def _of_model(name: str, h: ModelHandle) -> Value:
-    fn = behaves(name, h)
-    assert fn is not None
-    return fn(h)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import QError
 from kshell.kapi.base.call import api
@@ -12,6 +12,9 @@ from kshell.kapi.base.handles import TensorHandle, tensor_handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.core import List, Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -29,7 +32,7 @@ def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
     api(name, f"{name} t", f"{name} enlist t")(run)
 
 
-def _imaginary(t: Any) -> Any:
+def _imaginary(t: Tensor) -> Any:
     return t.imag if t.is_complex() else torch.zeros_like(t)
 
 

@@ -4,7 +4,7 @@ name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
@@ -39,6 +39,9 @@ from kshell.values.base.functions import Prim
 from kshell.values.engine.apply import apply
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.restrict import refuse
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # fmt: off  # a table
 # the verbs of one argument that work number by number
@@ -76,13 +79,13 @@ def _holder(h: KHandle, tensors: dict[Any, Any]) -> KHandle:
     return dict_handle(tensors) if h.__class__ is DictHandle else vector_handle(tensors.values())
 
 
-def _defined(name: str, t: Any) -> Any:
+def _defined(name: str, t: Tensor | None) -> Tensor:
     if t is None:
         raise CallError(name, "undefined tensor", says=("tensor",))
     return t
 
 
-@behaviour("monad", VectorHandle, DictHandle)
+@behaviour("do_monad", VectorHandle, DictHandle)
 def each_monad(h: KHandle, name: str) -> Value:
     """The pointwise q verb `name` of each tensor: a new vector or dictionary. Of a dictionary `key` gives the names,
     `value` a list of the tensors."""
@@ -96,7 +99,7 @@ def each_monad(h: KHandle, name: str) -> Value:
     )
 
 
-@behaviour("dyad", VectorHandle, DictHandle)
+@behaviour("do_dyad", VectorHandle, DictHandle)
 def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
     """The pointwise operator or verb `name` of each tensor and the other operand, or what that has in its place."""
     cast = name == "$" and h is y and x.__class__ in (Sym, Atom)
@@ -113,21 +116,20 @@ def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, A
     """The operand for each tensor of h: an item of x, if it is a list or dictionary of as many, else x itself."""
     if x is h:
         return own
-    cls = x.__class__
-    if cls in (DictHandle, Dict):
+    if x.__class__ is DictHandle or x.__class__ is Dict:
         if h.__class__ is not DictHandle:
             raise QError(f"{name}: not implemented for {kname(h)} and {kname(x)}")
         operands = (
             x.get()
-            if cls is DictHandle
+            if isinstance(x, DictHandle)
             else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
         )
         if operands.keys() != own.keys():
             raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(operands)}")
         return operands
-    if cls is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
+    if x.__class__ is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
         return dict.fromkeys(own, x)
-    items = x.get() if cls is VectorHandle else seq_items(x)
+    items = x.get() if x.__class__ is VectorHandle else seq_items(x)
     if len(items) != len(own):
         raise QError(f"{name}: {len(own)} tensor(s) and {len(items)} value(s)")
     return dict(zip(own, items, strict=True))
@@ -157,17 +159,19 @@ def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
     return places
 
 
-@behaviour("at", VectorHandle, DictHandle)
+@behaviour("do_index", VectorHandle, DictHandle)
 def at_place(h: KHandle, args: Sequence[Value]) -> Value:
     """`v i`, ``d`key``: a handle of a vector's or dictionary's tensor, of several a list; further indices index the
     tensors."""
     places = _places_in(h, args[0])
-    handles: list[Value] = [tensor_handle(h.get()[place]) for place in places]
-    items = [index(handle, args[1:]) for handle in handles] if len(args) > 1 else handles
+    handles = [tensor_handle(h.get()[place]) for place in places]
+    items: list[Value] = [*handles]
+    if len(args) > 1:
+        items = [index(handle, args[1:]) for handle in handles]
     return List(items) if args[0] is NIL or args[0] is HOLE or is_list(args[0]) else items[0]
 
 
-@behaviour("amend", VectorHandle, DictHandle)
+@behaviour("do_amend", VectorHandle, DictHandle)
 def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     """`v[i]:y`, ``d[`key]+:y``: puts other tensors into a vector or dictionary, where the module's parameters and
     tensors that need a gradient take the values; further indices amend the tensors."""
@@ -205,7 +209,7 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     return h
 
 
-@behaviour("undo", VectorHandle, DictHandle)
+@behaviour("do_undo", VectorHandle, DictHandle)
 def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
     """A function that restores the present tensors of a vector or dictionary, and the values of the indexed ones."""
     held = h.get()
@@ -245,7 +249,7 @@ def _shown(places: Iterable[Any]) -> str:
     return "".join(f"`{place}" for place in places) or "none"
 
 
-def _put(old: Any, f: Value, y: Value) -> Any:
+def _put(old: Tensor | None, f: Value, y: Value) -> Any:
     """The replacement for a tensor: y, f of the tensor, or f of the tensor and y."""
     name = f.name if f.__class__ is Prim else ""
     if f is not None and f is not NIL and name != ":":

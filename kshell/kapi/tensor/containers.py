@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, is_empty, items, long_of, longs_of, names_of, size_text
@@ -20,6 +20,9 @@ from kshell.kapi.base.handles import (
     vector_handle,
 )
 from kshell.values.base.core import NIL, NULL_J, Dict, Value, Vec, is_atom, is_list, seq_items
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def _vector_of(values: Sequence[Value]) -> VectorHandle:
@@ -71,15 +74,15 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
     """The n values for n places: x itself for a single one, else the items of x; one of a list may be x, too."""
     if single:
         return [x]
-    whole = isinstance(x, KHandle) or not is_list(x)
-    if (1 if whole else len(x)) != n:
+    values: list[Value] = x.items if is_list(x) else [x]
+    if len(values) != n:
         raise CallError(
             call,
             f"length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
-            f"{1 if whole else len(x)} value(s)",
-            says=(n, 1 if whole else len(x)),
+            f"{len(values)} value(s)",
+            says=(n, len(values)),
         )
-    return [x] if whole else seq_items(x)
+    return values
 
 
 # ------------------------------------------------------------------ vector
@@ -270,7 +273,9 @@ def fits(size: Sequence[int], into: Sequence[int]) -> bool:
 # ------------------------------------------------------------------ parts of them
 
 
-def tensors_in(h: KHandle, select: Value = None, call: str = "") -> list[tuple[Any, Any]] | None:
+def tensors_in(
+    h: Value, select: Value | None = None, call: str = ""
+) -> list[tuple[Any, Any]] | None:
     """(place, tensor) of a tensor, vector or dictionary handle, all or the selected ones; None for other classes."""
     if h.__class__ is TensorHandle:
         return [(None, h.get())]
@@ -283,7 +288,7 @@ def tensors_in(h: KHandle, select: Value = None, call: str = "") -> list[tuple[A
     return None
 
 
-def put_in(h: KHandle, place: Any, t: Any) -> None:
+def put_in(h: KHandle, place: str | int | None, t: Tensor | None) -> None:
     """Replace the tensor at a place that `tensors_in` gave."""
     if place is None:
         h.obj = t

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
@@ -43,6 +43,10 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import NIL, List, Sym, Value, Vec, seq_items
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch import dtype as DType
+
 
 @api(
     "tensor",
@@ -72,15 +76,14 @@ def tensor(x: Value) -> Value:
     q)tensor tensor(`arange;0;10;3)
     0 3 6 9
     """
-    cls = x.__class__
-    if cls is TensorHandle:
+    if x.__class__ is TensorHandle:
         return to_q(x.get())
     if isinstance(x, KHandle):
         return _shared(x, [])
-    if is_empty(x) or cls is not List:
-        words = names_of(x) if cls is not List else None
+    if is_empty(x) or x.__class__ is not List:
+        words = names_of(x) if x.__class__ is not List else None
         if words and words[0] in MODES:  # a mode that lacks its arguments
-            return _create(words[0], seq_items(x)[1:] if cls is Vec else [])
+            return _create(words[0], seq_items(x)[1:] if x.__class__ is Vec else [])
         return tensor_handle(to_tensor(x))
     args = items(x)
     first = args[0]
@@ -100,14 +103,14 @@ def tensor(x: Value) -> Value:
     return tensor_handle(to_tensor(x))
 
 
-def _finish(t: Any, o: TensorOptions) -> Any:
+def _finish(t: Tensor, o: TensorOptions) -> Any:
     """A fresh tensor with options; without a gradient, unless it is asked for or a part of it has one."""
     if o.grad is None and not t.requires_grad:
         o.grad = False
     return convert_to(t, o)
 
 
-def _assign(out: TensorHandle, t: Any) -> None:
+def _assign(out: TensorHandle, t: Tensor | None) -> None:
     """Write values into an output tensor, whose size follows; its type, device and identity stay."""
     old = out.get()
     if old is None or t is None:
@@ -126,7 +129,7 @@ def _assign(out: TensorHandle, t: Any) -> None:
 # ------------------------------------------------------------------ reading
 
 
-def _read(t: Any, rest: Sequence[Value]) -> Value:
+def _read(t: Tensor | None, rest: Sequence[Value]) -> Value:
     """tensor(t;index), (t;dim;index), with a flag before them for complex tensors."""
     flag = None
     if rest and rest[0].__class__ is bool:
@@ -219,9 +222,10 @@ class _Call:
             and mode != "sparse"
             and (mode != "complex" or self._output(last))
         ):
-            self.out = self.args.pop()
-            if self.out.get() is not None:
-                self.options.device, self.options.dtype = self.out.obj.device, self.out.obj.dtype
+            self.args.pop()
+            self.out = last
+            if last.get() is not None:
+                self.options.device, self.options.dtype = last.obj.device, last.obj.dtype
         elif names_of(last) and last.__class__ in (Sym, Vec):
             self.options = tensor_options(self.args.pop(), "tensor")
 
@@ -229,7 +233,7 @@ class _Call:
         """Whether the last tensor of a complex call is its output: one that is complex, after the parts."""
         return len(self.args) > 1 and last.get() is not None and last.obj.is_complex()
 
-    def dtype(self, default: Any = None) -> Any:
+    def dtype(self, default: DType | None = None) -> Any:
         """The data type asked for, the example's, else a default (the default floating type)."""
         if self.options.dtype is not None:
             return self.options.dtype
@@ -240,7 +244,7 @@ class _Call:
             self.example.device if self.example is not None else torch.device("cpu")
         )
 
-    def size(self, x: Value) -> list[int]:
+    def size(self, x: Value | None) -> list[int]:
         """The size that x gives."""
         n = longs_of(x) if x is not None else None
         if n is None:
@@ -278,10 +282,10 @@ class _Call:
                 f"tensor: {self.mode} expects up to {n} args before options, {len(self.args)} given"
             )
 
-    def keywords(self, default: Any = None) -> dict[str, Any]:
+    def keywords(self, default: DType | None = None) -> dict[str, Any]:
         return {"dtype": self.dtype(default), "device": self.device()}
 
-    def like(self, *args: Any, default: Any = None) -> Any:
+    def like(self, *args: Any, default: DType | None = None) -> Any:
         """A tensor of the mode like the example, also in its order in memory and layout."""
         reserve(self.example.shape, 8)
         return getattr(torch, self.mode + "_like")(self.example, *args, **self.keywords(default))
@@ -393,7 +397,7 @@ def _complex(c: _Call) -> Any:
     )
 
 
-def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
+def _part_type(asked: DType | None, parts: Sequence[Any]) -> Any:
     """The data type of the parts of a complex tensor: that of the type asked for, else the parts' own floating one."""
     if asked is not None:
         if not asked.is_complex:
@@ -405,7 +409,7 @@ def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
     return functools.reduce(torch.promote_types, own) if own else default_dtype()
 
 
-def _complex_of(t: Any, front: bool) -> Any:
+def _complex_of(t: Tensor, front: bool) -> Any:
     """A complex tensor of an array that has the real and imaginary parts along its first or last dimension."""
     dim = 0 if front else -1
     if not t.dim() or t.shape[dim] != 2:

@@ -7,7 +7,7 @@ register; here are the functions that ask, and what tensors, vectors and diction
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, name_of, names_of
@@ -25,11 +25,14 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.tensor.containers import is_selector, put_in, tensors_in
-from kshell.kapi.tensor.handle_api import need_handle, tensors_of
+from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.build import bools, collapse
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_list, seq_items, sym_vec
 from kshell.values.base.functions import Function
 from kshell.values.session.context import warn_once
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
@@ -84,7 +87,7 @@ _NO_LEAF = (
 )
 
 
-def _unkept(t: Any) -> bool:
+def _unkept(t: Tensor | None) -> bool:
     """Is the gradient of a tensor calculated, but not kept?"""
     return t is not None and t.requires_grad and not t.is_leaf and not t.retains_grad
 
@@ -179,7 +182,7 @@ def detach(x: Value) -> Value:
     return NIL
 
 
-def _detached(t: Any) -> Any:
+def _detached(t: Tensor) -> Any:
     return t.detach() if t._is_view() else t.detach_()
 
 
@@ -237,7 +240,7 @@ def backward(x: Value) -> Value:
         raise CallError(
             "backward", "unrecognized arg(s), expecting tensor, optional gradient and mode"
         )
-    tensors = list(tensors_of(h))
+    tensors = list(h.tensors())
     if any(tensor is None for tensor in tensors):
         raise CallError("backward", "undefined tensor", says=("tensor",))
     weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
@@ -283,7 +286,7 @@ def _listed(names: Iterable[str]) -> str:
     return "".join("`" + name for name in names)
 
 
-def _gradient(g: Value, t: Any) -> Any:
+def _gradient(g: Value, t: Tensor) -> Any:
     """The gradient of what follows a tensor, None if there is none given; a single number stands for all."""
     if g is NIL:
         return None
@@ -341,7 +344,7 @@ def nograd(x: Value) -> Value:
     return NIL
 
 
-def zero_gradient(t: Any) -> None:
+def zero_gradient(t: Tensor | None) -> None:
     """Zero a tensor's gradient, if it has one, and take it out of any graph."""
     g = None if t is None or not t.is_leaf else t.grad
     if g is not None:
@@ -352,7 +355,7 @@ def zero_gradient(t: Any) -> None:
         g.zero_()
 
 
-def drop_gradient(t: Any) -> None:
+def drop_gradient(t: Tensor | None) -> None:
     """Take a tensor's gradient away. It lives until the tensor is without it: a gradient that goes while it is taken
     away leaves a moment in which another thread that reads it gets freed memory."""
     if t is not None and t.is_leaf:
@@ -363,11 +366,11 @@ def drop_gradient(t: Any) -> None:
 
 @behaviour("zerograd", TensorHandle, VectorHandle, DictHandle)
 def _zero(h: KHandle) -> None:
-    for t in tensors_of(h):
+    for t in h.tensors():
         zero_gradient(t)
 
 
 @behaviour("nograd", TensorHandle, VectorHandle, DictHandle)
 def _drop(h: KHandle) -> None:
-    for t in tensors_of(h):
+    for t in h.tensors():
         drop_gradient(t)

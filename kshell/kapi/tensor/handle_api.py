@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, name_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dict_q, dtype_name, kname, list_q, to_q, to_tensor
-from kshell.kapi.base.device_options import device_of
+from kshell.kapi.base.device_options import TensorOptions, convert_to, device_of
 from kshell.kapi.base.handles import (
     GONE,
     STALE,
     DictHandle,
     KHandle,
-    ModelHandle,
-    ModuleHandle,
-    OptimizerHandle,
     TensorHandle,
     VectorHandle,
     ask,
@@ -34,7 +31,20 @@ from kshell.kapi.tensor.containers import dict_, read_tensors
 from kshell.kapi.tensor.referring_names import referring
 from kshell.values.base.build import collapse, longs
 from kshell.values.base.build import table as make_table
-from kshell.values.base.core import NIL, Dict, List, Value, is_list, seq_items, sym, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    ListValue,
+    Value,
+    is_list,
+    seq_items,
+    sym,
+    sym_vec,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def need_handle(x: Value, call: str) -> KHandle:
@@ -89,12 +99,14 @@ def _to_free(x: Value) -> list[KHandle]:
         raise CallError(
             "free", expecting="pytorch object or list/dictionary of objects", given=kname(x)
         )
+    handles: list[KHandle] = []
     for place, value in zip(places, values, strict=True):
         if not isinstance(value, KHandle):
             raise QError(f"free: expecting pytorch object but {place} is {kname(value)}")
         if value.obj is GONE:
             raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(value).hint)
-    return values
+        handles.append(value)
+    return handles
 
 
 @api("return", "return ptr", held=True, effect="changes")
@@ -112,13 +124,15 @@ def return_(x: Value) -> Value:
 
 def value_of(h: KHandle) -> Value:
     """The q value of a tensor, vector or dictionary handle."""
-    if h.__class__ is TensorHandle:
-        return to_q(h.get())
-    if h.__class__ is VectorHandle:
-        return list_q(h.get())
-    if h.__class__ is DictHandle:
-        return dict_q(h.get())
-    raise QError(f"return: expecting tensor, vector or dictionary, given {h.kind}")
+    value = behaves("to_q", h)
+    if value is None:
+        raise QError(f"return: expecting tensor, vector or dictionary, given {h.kind}")
+    return value(h)
+
+
+behaviour("to_q", TensorHandle)(lambda h: to_q(h.get()))
+behaviour("to_q", VectorHandle)(lambda h: list_q(h.get()))
+behaviour("to_q", DictHandle)(lambda h: dict_q(h.get()))
 
 
 @api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True, effect="changes")
@@ -159,7 +173,7 @@ def use(x: Value, y: Value) -> Value:
         or y is NIL
         or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle)))
     ):
-        h.obj = dict_(y).get()
+        h.obj = cast("DictHandle", dict_(y)).get()
     else:
         raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
     return NIL
@@ -174,7 +188,7 @@ def addref(x: Value) -> Value:
     1b
     """
     handle = need_handle(x, "addref")
-    if isinstance(handle, VectorHandle | DictHandle | ModelHandle):
+    if not handle.shares:
         raise QError(f"addref not implemented for {handle.kind}")
     return handle.__class__(handle.obj)
 
@@ -247,7 +261,7 @@ def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
             elements_of(t),
             bytes_of(t),
         )
-    tensors = list(tensors_of(h))
+    tensors = list(h.tensors())
     if isinstance(h, VectorHandle | DictHandle):
         size: Value = len(tensors)
         elements, size_bytes = sum(map(elements_of, tensors)), sum(map(bytes_of, tensors))
@@ -259,9 +273,7 @@ def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
 def first_device(h: KHandle) -> str:
     """The device of the first tensor of a vector, dictionary, module, loss or model, of an optimizer's first parameter;
     empty without any."""
-    own = behaves("parameters", h) if h.__class__ is OptimizerHandle else None
-    tensors = (t for _, t in own(h)) if own is not None else tensors_of(h)
-    return device_of(next(iter(tensors), None))
+    return device_of(next(iter(h.placed()), None))
 
 
 def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -> None:
@@ -270,30 +282,79 @@ def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -
         behaviour(name, cls)(lambda h, i=i: counts(h.obj)[i])
 
 
+class TensorsHandle(KHandle):
+    """Base of kinds whose objects have tensors in attributes: from `named` comes what is asked of tensors."""
+
+    __slots__ = ()
+
+    def named(self) -> dict[str, Any]:
+        """The tensors of the object by name; None for one that is not there."""
+        raise NotImplementedError
+
+    def put(self, name: str, t: Any) -> None:
+        """Put another tensor in the place of one."""
+        setattr(self.obj, name, t)
+
+    def tensors(self) -> Iterable[Any]:
+        return [t for t in self.named().values() if t is not None]
+
+    def holds(self) -> list[Any]:
+        return [self.obj, *self.tensors()]
+
+    def size(self) -> Value:
+        return len(self.named())
+
+    def tensorcount(self) -> Value:
+        return sum(1 for _ in self.tensors())
+
+    def elements(self) -> Value:
+        return sum(map(elements_of, self.tensors()))
+
+    def bytes(self) -> Value:
+        return sum(map(bytes_of, self.tensors()))
+
+    def device(self) -> Value:
+        """Where the first one is."""
+        return sym(first_device(self) or "cpu")
+
+    def inside(self) -> list[tuple[str, str]]:
+        return [(name, "tensor") for name in self.named()]
+
+    def to(self, options: TensorOptions, wait: bool) -> None:
+        moved = {
+            name: convert_to(t, options, wait=wait)
+            for name, t in self.named().items()
+            if t is not None
+        }
+        for name, t in moved.items():
+            self.put(name, t)
+
+    def checkpoint(self) -> Any:
+        return dict(self.named())
+
+
 def _total(name: str, h: KHandle) -> Any:
     """An attribute of a module, loss, optimizer or model, 0 if its class has none."""
     fn = behaves(name, h)
     return fn(h) if fn is not None else 0
 
 
-def tensors_of(h: KHandle) -> Iterator[Any]:
-    """Every tensor of a handle's object: parameters and buffers of a module, state of an optimizer."""
-    if h.__class__ is TensorHandle:
-        yield h.obj
-    elif h.__class__ is VectorHandle:
-        yield from h.obj
-    elif h.__class__ is DictHandle:
-        yield from h.obj.values()
-    else:
-        fn = behaves("tensors", h)
-        if fn is not None:
-            yield from fn(h)
-        elif isinstance(h, ModuleHandle) or hasattr(h.obj, "parameters"):
-            yield from h.obj.parameters()
-            yield from h.obj.buffers()
+@behaviour("tensors", TensorHandle)
+def _tensor(h: TensorHandle) -> Iterable[Any]:
+    return (h.obj,)
 
 
-def bytes_of(t: Any) -> int:
+@behaviour("tensors", VectorHandle)
+def _tensors_of_vector(h: VectorHandle) -> Iterable[Any]:
+    return h.obj
+
+
+@behaviour("tensors", DictHandle)
+def _tensors_of_dict(h: DictHandle) -> Iterable[Any]:
+    return h.obj.values()
+
+
+def bytes_of(t: Tensor | None) -> int:
     """The bytes of a tensor's storage."""
     if t is None:
         return 0
@@ -302,7 +363,7 @@ def bytes_of(t: Any) -> int:
     return t.untyped_storage().nbytes()
 
 
-def elements_of(t: Any) -> int:
+def elements_of(t: Tensor | None) -> int:
     """The number of elements of a tensor's storage, of a sparse one of its values."""
     if t is None:
         return 0
@@ -364,5 +425,5 @@ def resolve(x: Value) -> Value:
     1 2 3
     """
     if x.__class__ is Dict:
-        return Dict(resolve(x.k), resolve(x.v))
+        return Dict(cast("ListValue", resolve(x.k)), cast("ListValue", resolve(x.v)))
     return collapse([resolve(i) for i in x.items]) if x.__class__ is List else x

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items, long_of, number_of
@@ -16,6 +16,9 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.store.atomic import write_bytes
 from kshell.values.base.core import NULL_J, Sym, Value
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels: PNG's colour type
 
 
@@ -25,7 +28,7 @@ def _picture(x: Value, call: str) -> Any:
     return as_tensor(x).detach()
 
 
-def png_bytes(t: Any) -> bytes:
+def png_bytes(t: Tensor) -> bytes:
     """A (channels, height, width) tensor, or (height, width), of shades from 0 to 255 as a PNG file.
     (PNG specification, third edition, sections 5 and 11.)"""
     t = t.cpu()
@@ -110,7 +113,7 @@ def _count(x: Value, word: str) -> int | None:
     return number
 
 
-def grid(t: Any, numbers: Sequence[int | None], value: float) -> Any:
+def grid(t: Tensor, numbers: Sequence[int | None], value: float) -> Any:
     """The pictures of a 4-dimensional tensor in rows and columns; those past the last place are left out."""
     n, channels, height, width = t.shape
     rows, cols, pad = [*numbers, *(None, None, 2)[len(numbers) :]]

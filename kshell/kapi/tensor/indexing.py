@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of
@@ -17,8 +17,11 @@ from kshell.values.base.functions import Prim
 from kshell.values.engine.apply import apply
 from kshell.values.session.interrupts import stoppable
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def _index_of(i: Value, t: Any) -> Any:
+
+def _index_of(i: Value, t: Tensor) -> Any:
     """One index as torch takes it: int, or a tensor of indices or flags; None for the whole dimension."""
     if i is NIL or i is HOLE:
         return None
@@ -34,7 +37,7 @@ def _index_of(i: Value, t: Any) -> Any:
     raise CallError("index", expected="long(s) or boolean(s)", given=kname(i))
 
 
-def _checked(at: Any, size: int) -> Any:
+def _checked(at: Tensor | int | None, size: int) -> Any:
     """The index itself; 'index if it is outside a dimension (asked before torch is, since a GPU cannot recover)."""
     if isinstance(at, int):
         if not -size <= at < size:
@@ -46,13 +49,13 @@ def _checked(at: Any, size: int) -> Any:
     return at
 
 
-def _indices(args: Sequence[Value], t: Any) -> list[Any]:
+def _indices(args: Sequence[Value], t: Tensor) -> list[Any]:
     if len(args) > t.dim() and not (len(args) == 1 and (args[0] is NIL or args[0] is HOLE)):
         raise QError("rank")
     return [_checked(_index_of(i, t), size) for i, size in zip(args, t.shape, strict=False)]
 
 
-def _select(t: Any, at: Sequence[Any]) -> Any:
+def _select(t: Tensor, at: Sequence[Any]) -> Any:
     """t[i;j;..], each index selecting along its own dimension, as q's do. A view where that can be."""
     for dim in range(len(at) - 1, -1, -1):
         i = at[dim]
@@ -67,14 +70,14 @@ def _select(t: Any, at: Sequence[Any]) -> Any:
     return t
 
 
-@behaviour("at", TensorHandle)
+@behaviour("do_index", TensorHandle)
 def index(h: TensorHandle, args: Sequence[Value]) -> Value:
     """`t i`, `t[i;j]`: a tensor; single items are 0-dimensional tensors. Negative indices count from the end."""
     tensor = as_tensor(h)
     return tensor_handle(invoke("index", lambda: _select(tensor, _indices(args, tensor))))
 
 
-def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
+def _places(t: Tensor, at: Sequence[Any]) -> tuple[Any, ...]:
     """Indices of several dimensions as torch's advanced indexing takes them for all their combinations."""
     lists = [i for i in at if isinstance(i, torch.Tensor)]
     if len(lists) < 2:
@@ -98,7 +101,7 @@ def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(indices)
 
 
-@behaviour("same", TensorHandle)
+@behaviour("do_same", TensorHandle)
 def same(h: TensorHandle, other: TensorHandle) -> bool:
     """Have two tensors the same type, size and elements? Doubles may differ a little, as in q's comparisons."""
     tensor, b = as_tensor(h), as_tensor(other)
@@ -109,14 +112,14 @@ def same(h: TensorHandle, other: TensorHandle) -> bool:
     return invoke("converge", torch.allclose, tensor, b, rtol=2.0**-43, atol=0, equal_nan=True)
 
 
-@behaviour("rows", TensorHandle)
+@behaviour("do_rows", TensorHandle)
 def rows(h: TensorHandle) -> list[Value]:
     """The items along the first dimension; a tensor without dimensions is its own."""
     tensor = as_tensor(h)
     return [tensor_handle(i) for i in invoke("rows", tensor.unbind)] if tensor.dim() else [h]
 
 
-@behaviour("choose", TensorHandle)
+@behaviour("do_choose", TensorHandle)
 def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
     """`?[x;y;z]`: the elements of y where x is true, else those of z."""
     tensor = as_tensor(h)
@@ -128,7 +131,7 @@ def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
     )
 
 
-@behaviour("length", TensorHandle)
+@behaviour("do_length", TensorHandle)
 def length(h: TensorHandle) -> int:
     """How many rows there are."""
     tensor = as_tensor(h)
@@ -137,7 +140,7 @@ def length(h: TensorHandle) -> int:
     return len(tensor)
 
 
-@behaviour("amend", TensorHandle)
+@behaviour("do_amend", TensorHandle)
 def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     """`t[i]:y`, `t[i]+:y`, `@[t;i;f;y]`: changes the tensor in place. + and - count an index given twice twice."""
     tensor = as_tensor(h)
@@ -164,7 +167,7 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     return h
 
 
-def _writing(t: Any) -> Any:
+def _writing(t: Tensor) -> Any:
     """The mode to write into a tensor in: a parameter is set, not differentiated."""
     whole = t if t.is_leaf or t._base is None else t._base
     return torch.set_grad_enabled(
@@ -172,7 +175,7 @@ def _writing(t: Any) -> Any:
     )
 
 
-@behaviour("undo", TensorHandle)
+@behaviour("do_undo", TensorHandle)
 def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
     """A function that restores the present values of the elements at an index, with their gradient history."""
     tensor = as_tensor(h)
@@ -191,7 +194,7 @@ def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
     return put_back
 
 
-def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
+def _add_at(t: Tensor, at: tuple[Any, ...], v: Tensor, sign: int) -> None:
     shape = t[at].shape
     whole = [
         torch.arange(n, device=t.device) if isinstance(i, slice) else i
@@ -213,7 +216,7 @@ def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
     t.index_put_(index, (sign * v.to(t.dtype)).expand(shape), accumulate=True)
 
 
-def _value(y: Value, t: Any) -> Any:
+def _value(y: Value, t: Tensor) -> Any:
     """The values to put in: a tensor of the tensor's type."""
     v = operand("amend", y, t)
     v = v if isinstance(v, torch.Tensor) else torch.tensor(v)

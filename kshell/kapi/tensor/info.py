@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import UNSAID, QError
-from kshell.kapi.base.args import is_empty, items, name_of, need, unknown
+from kshell.kapi.base.args import is_empty, items, name_of, names_of, need, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, ktype_of, to_q
 from kshell.kapi.base.device_options import (
@@ -19,7 +19,7 @@ from kshell.kapi.base.device_options import (
 )
 from kshell.kapi.base.handles import DictHandle, TensorHandle, VectorHandle, ask, behaves
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.tensor.handle_api import bytes_of, elements_of, need_handle, tensors_of
+from kshell.kapi.tensor.handle_api import bytes_of, elements_of, need_handle
 from kshell.kapi.tensor.reference_counts import address, references, storage_ptr, storage_references
 from kshell.registry import entries
 from kshell.values.base import types as T
@@ -29,6 +29,7 @@ from kshell.values.base.core import (
     NULL_J,
     Dict,
     List,
+    ListValue,
     Table,
     Value,
     atom_t,
@@ -38,6 +39,9 @@ from kshell.values.base.core import (
     sym_vec,
 )
 from kshell.values.session.restrict import refuse
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -51,16 +55,16 @@ class Attribute(NamedTuple):
     example: str
 
 
-def _strided(t: Any) -> bool:
+def _strided(t: Tensor) -> bool:
     return t.layout is torch.strided
 
 
-def _gradfn(t: Any) -> Value:
+def _gradfn(t: Tensor) -> Value:
     fn = t.grad_fn
     return sym("" if fn is None else fn.name())
 
 
-def _memory(t: Any) -> Value:
+def _memory(t: Tensor) -> Value:
     return sym(memory_name(t))
 
 
@@ -189,7 +193,7 @@ def attribute(name: str, row: Attribute, x: Value) -> Value:
     return ask(name, x)
 
 
-def _column(row: Attribute, tensors: Collection[Any]) -> Value:
+def _column(row: Attribute, tensors: Collection[Any]) -> ListValue:
     """An attribute of several tensors; without any, an empty list of its type."""
     t = atom_t(row.undefined)
     if not tensors and t:
@@ -219,7 +223,7 @@ def tensorcount(x: Value) -> Value:
     handle = need_handle(x, "tensorcount")
     if behaves("tensorcount", handle) is not None:
         return ask("tensorcount", handle)
-    return sum(1 for _ in tensors_of(handle))
+    return sum(1 for _ in handle.tensors())
 
 
 @api("contiguous", "contiguous ptr", "contiguous(ptr;format)")
@@ -332,8 +336,8 @@ def options(x: Value) -> Value:
 
 def _options_table(tensors: Iterable[Any]) -> Table:
     """The options of some tensors, a row for each."""
-    rows = [[item.s for item in options_dict(tensor).v.items] for tensor in tensors]
-    names = [item.s for item in options_dict(None).k.items]
+    rows = [names_of(options_dict(tensor).v) or [] for tensor in tensors]
+    names = names_of(options_dict(None).k) or []
     return Table(
         names,
         [sym_vec(c) for c in zip(*rows, strict=True)] if rows else [sym_vec([]) for _ in names],
@@ -343,9 +347,9 @@ def _options_table(tensors: Iterable[Any]) -> Table:
 _INFO = ("leaf", "gradfn", "dim", "sparsedim", "size", "stride", "numel", "itemsize")
 
 
-def _info(t: Any) -> tuple[list[str], list[Value]]:
+def _info(t: Tensor | None) -> tuple[list[str], list[Value]]:
     o = options_dict(t)
-    names = [item.s for item in o.k.items]
+    names = names_of(o.k) or []
     values: list[Value] = list(o.v.items)
     for n in _INFO:
         row = ATTRIBUTES[n]
@@ -363,7 +367,7 @@ def _info(t: Any) -> tuple[list[str], list[Value]]:
     return names, values
 
 
-def _storage(t: Any) -> Value:
+def _storage(t: Tensor | None) -> Value:
     """A tensor's storage: elements, bytes of each, references, address, data."""
     if t is None:
         return NIL
@@ -381,7 +385,7 @@ def _storage(t: Any) -> Value:
     )
 
 
-def _detail(t: Any) -> Value:
+def _detail(t: Tensor | None) -> Value:
     names, values = _info(t)
     return symdict([*names, "storage"], [*values, _storage(t)])
 

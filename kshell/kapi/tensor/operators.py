@@ -7,15 +7,15 @@ the first dimension, as q's do. An array among the operands is read as a tensor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of, longs_of, name_of
 from kshell.kapi.base.call import VALUELESS, invoke, reserve
 from kshell.kapi.base.convert import as_tensor, dtype_named, dtype_of_q, kname
+from kshell.kapi.base.handle_kind import JOINED
 from kshell.kapi.base.handles import (
     GONE,
-    JOINED,
     STALE,
     KHandle,
     TensorHandle,
@@ -29,6 +29,11 @@ from kshell.values.base import types as T
 from kshell.values.base.core import Atom, List, Sym, Value, is_list
 from kshell.values.session.context import running
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch import dtype as DType
+
+Operand = Union["Tensor", float]  # a plain number beside a tensor stays one
 Fn = Callable[..., Any]
 
 # ------------------------------------------------------------------ one operand
@@ -37,7 +42,7 @@ Fn = Callable[..., Any]
 def _first(name: str, **options: Any) -> Fn:
     """A reduction along the first dimension; a scalar is its own."""
 
-    def run(t: Any) -> Any:
+    def run(t: Tensor) -> Any:
         return getattr(torch, name)(t, **({"dim": 0} if t.dim() else {}), **options)
 
     return run
@@ -48,12 +53,12 @@ def _first_floating(name: str, **options: Any) -> Fn:
     return lambda t: reduce(floating(t))
 
 
-def _median(t: Any) -> Any:
+def _median(t: Tensor) -> Any:
     """q's median: the mean of the two middle values if there is an even number."""
     return torch.quantile(floating(t), 0.5, dim=0 if t.dim() else None)
 
 
-def _where(t: Any) -> Any:
+def _where(t: Tensor) -> Any:
     """The indexes of what is true, of whole numbers each as often as it says."""
     if t.is_floating_point() or t.is_complex():
         raise CallError("where", "expected booleans or whole numbers")
@@ -70,20 +75,20 @@ def _where(t: Any) -> Any:
     )
 
 
-def _lsq(a: Any, b: Any) -> Any:
+def _lsq(a: Tensor, b: Tensor) -> Any:
     if a.dim() < 2 or b.dim() < 2:
         raise CallError("lsq", "expected two matrices")
     return torch.linalg.lstsq(b.mT, a.mT).solution.mT
 
 
-def _flip(t: Any) -> Any:
+def _flip(t: Tensor) -> Any:
     if t.dim() < 2:
         raise QError("rank")
     return t.transpose(0, 1)
 
 
 def _ends(at: int) -> Fn:
-    def run(t: Any) -> Any:
+    def run(t: Tensor) -> Any:
         if not t.dim():
             return t
         if not len(t):
@@ -145,7 +150,7 @@ MONADS: dict[str, Fn] = {
 # fmt: on
 
 
-@behaviour("monad", TensorHandle)
+@behaviour("do_monad", TensorHandle)
 def monad(h: TensorHandle, name: str) -> Value:
     """The q verb `name` of a tensor: a new tensor; `item`, a scalar's truth or number, as a Python value."""
     if name == "item":
@@ -162,18 +167,18 @@ def monad(h: TensorHandle, name: str) -> Value:
 # ------------------------------------------------------------------ two operands
 
 
-def _floor_div(a: Any, b: Any) -> Any:
+def _floor_div(a: Tensor, b: Tensor) -> Any:
     return torch.floor_divide(a, b).to(torch.int64)
 
 
-def _mod(a: Any, b: Any) -> Any:
+def _mod(a: Tensor, b: Tensor) -> Any:
     return torch.remainder(a, b)
 
 
 def _logical(fn: str, bits: str) -> Fn:
     """& and |: the smaller and the larger; of booleans and, or."""
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Tensor, b: Tensor) -> Any:
         return (
             getattr(torch, bits)(a, b)
             if a.dtype == b.dtype == torch.bool
@@ -183,7 +188,7 @@ def _logical(fn: str, bits: str) -> Fn:
     return run
 
 
-def _fill(a: Any, b: Any) -> Any:
+def _fill(a: Tensor, b: Tensor) -> Any:
     """x^y: y with its nulls replaced by x."""
     if b.is_floating_point():
         return torch.where(torch.isnan(b), a.to(b.dtype), b)
@@ -201,13 +206,13 @@ def _number(t: Any) -> Any:
     )
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _plus(a: Operand, b: Operand) -> Any:
     """The sum; of bits their number, where torch has a bit."""
-    r = a + b
+    r: Any = a + b
     return r if r.dtype is not torch.bool else _number(a) + _number(b)
 
 
-def _minus(a: Any, b: Any) -> Any:
+def _minus(a: Operand, b: Operand) -> Any:
     """The difference, also of bits, which torch refuses."""
     if getattr(a, "dtype", None) is torch.bool or getattr(b, "dtype", None) is torch.bool:
         return _number(a) - _number(b)
@@ -258,24 +263,24 @@ DYADS: dict[str, Fn] = {
 # fmt: on
 
 
-def _weighted(a: Any, b: Any) -> Any:
+def _weighted(a: Tensor, b: Tensor) -> Any:
     return _first("sum")(_number(a) * b) / _first("sum")(a)
 
 
-def _covariance(a: Any, b: Any) -> Any:
+def _covariance(a: Tensor, b: Tensor) -> Any:
     return ((a - a.mean()) * (b - b.mean())).mean()
 
 
-def _sample(a: Any, b: Any) -> Any:
+def _sample(a: Tensor, b: Tensor) -> Any:
     n = torch.broadcast_shapes(a.shape, b.shape).numel()
     return _covariance(a, b) * n / (n - 1) if n > 1 else _covariance(a, b) * torch.nan
 
 
-def _correlation(a: Any, b: Any) -> Any:
+def _correlation(a: Tensor, b: Tensor) -> Any:
     return _covariance(a, b) / torch.sqrt(_covariance(a, a) * _covariance(b, b))
 
 
-def _one_type(a: Any, b: Any) -> tuple[Any, Any]:
+def _one_type(a: Tensor, b: Tensor) -> tuple[Any, Any]:
     """Two factors of one data type, which a product of matrices needs."""
     if a.dtype == b.dtype:
         return a, b
@@ -283,7 +288,7 @@ def _one_type(a: Any, b: Any) -> tuple[Any, Any]:
     return a.to(kind), b.to(kind)
 
 
-def _cast(x: Value, t: Any) -> Any:
+def _cast(x: Value, t: Tensor) -> Any:
     """`float$t, "e"$t, 8h$t: t in another data type; None if x is no name of a type."""
     name = name_of(x)
     if name is not None:
@@ -301,7 +306,7 @@ def _cast(x: Value, t: Any) -> Any:
     )
 
 
-def _rounded(t: Any, kind: Any) -> Any:
+def _rounded(t: Tensor, kind: DType) -> Any:
     """Floats as whole numbers: the nearest, halves up; nulls and infinities as q's."""
     if kind.is_complex or kind == torch.bool:
         return t.to(kind)
@@ -312,11 +317,15 @@ def _rounded(t: Any, kind: Any) -> Any:
     return torch.where(torch.isinf(t), torch.where(t > 0, most, -most), r).to(kind)
 
 
-def operand(name: str, x: Any, like: Any = None) -> Any:
+def operand(name: str, x: Any, like: Tensor | None = None) -> Any:
     """An operand of the verb `name` as torch takes it: plain numbers as they are, so that they do not change the
     tensor's type."""
-    cls = x.__class__
-    if cls is int or cls is float or cls is bool or isinstance(x, torch.Tensor):
+    if (
+        x.__class__ is int
+        or x.__class__ is float
+        or x.__class__ is bool
+        or isinstance(x, torch.Tensor)
+    ):
         return x
     try:
         tensor = as_tensor(x, like)
@@ -326,7 +335,7 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
             raise
         error = exc.text
     if error is not None:
-        if cls is List and any(
+        if x.__class__ is List and any(
             isinstance(i, KHandle) for i in x.items
         ):  # what stands right of a call's list joins it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
@@ -334,7 +343,7 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
     return tensor
 
 
-@behaviour("dyad", TensorHandle)
+@behaviour("do_dyad", TensorHandle)
 def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
     """The q operator or verb `name` of two operands, one or both tensors: a new tensor."""
     fn = DYADS.get(name)
@@ -355,7 +364,7 @@ def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
     return TensorHandle(pair(name, x, y, operand(name, h)))
 
 
-def pair(name: str, x: Any, y: Any, like: Any) -> Any:
+def pair(name: str, x: Any, y: Any, like: Tensor) -> Any:
     """The operator or verb `name` of two operands, each a q value or a tensor, of which `like` is one."""
     fn = DYADS.get(name)
     if name in _PLAIN and fn is not None:
@@ -387,14 +396,14 @@ _BEFORE = _PLAIN | {
 }  # and of a tensor before one: its square is t*t, which a power of two tensors need not be
 
 
-def _tensors(a: Any, like: Any) -> Any:
+def _tensors(a: Operand, like: Tensor) -> Any:
     """An operand as a tensor; a plain number changes the other's type as torch's own numbers do."""
     if isinstance(a, torch.Tensor):
         return a
     return torch.scalar_tensor(a, dtype=torch.result_type(like, a), device=like.device)
 
 
-def _take(x: Value, t: Any) -> Any:
+def _take(x: Value, t: Tensor) -> Any:
     """n#t: the first (last if negative) n, from the start again if there are fewer; a list of sizes reshapes."""
     number = long_of(x)
     if number is None:
@@ -411,7 +420,7 @@ def _take(x: Value, t: Any) -> Any:
     return t[:number] if number >= 0 else t[len(t) + number :]
 
 
-def _drop(x: Value, t: Any) -> Any:
+def _drop(x: Value, t: Tensor) -> Any:
     number = long_of(x)
     if number is None:
         raise CallError("_", expected="a long", given=kname(x))
@@ -420,7 +429,7 @@ def _drop(x: Value, t: Any) -> Any:
     return t[min(number, len(t)) :] if number >= 0 else t[: max(len(t) + number, 0)]
 
 
-def _rotate(x: Value, t: Any) -> Any:
+def _rotate(x: Value, t: Tensor) -> Any:
     number = long_of(x)
     if number is None:
         raise CallError("rotate", expected="a long", given=kname(x))

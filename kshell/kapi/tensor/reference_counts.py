@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
@@ -11,19 +12,19 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import (
     DictHandle,
     KHandle,
-    ModelHandle,
-    ModuleHandle,
-    OptimizerHandle,
     TensorHandle,
     VectorHandle,
-    behaves,
+    behaviour,
     table,
     whole_of,
 )
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.tensor.handle_api import need_handle, tensors_of
+from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.build import collapse
 from kshell.values.base.core import Dict, Value, long, sym_vec
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -31,7 +32,7 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 _SHOWN: dict[int, int] = {}
 
 
-def address(found: Any) -> int:
+def address(found: object) -> int:
     """The address-like number of a torch object: stable for its life, equal for two handles of one object."""
     at = found._cdata if isinstance(found, torch.Tensor) else id(found)
     shown = _SHOWN.get(at)
@@ -40,7 +41,7 @@ def address(found: Any) -> int:
     return shown
 
 
-def _each(h: KHandle, fn: Any) -> Value:
+def _each(h: KHandle, fn: Callable[[Any], Value]) -> Value:
     """fn of a tensor, or of each tensor of a vector or dictionary."""
     if h.__class__ is VectorHandle:
         return collapse([fn(t) for t in h.obj])
@@ -74,34 +75,31 @@ def sptr(x: Value) -> Value:
     return _each(handle, lambda t: long(storage_ptr(t)))
 
 
-def storage_ptr(t: Any) -> int:
+def storage_ptr(t: Tensor | None) -> int:
     """The address of a tensor's data, the same for every view of it."""
     if t is None or t.layout is not torch.strided:
         return 0
     return t.untyped_storage().data_ptr()
 
 
-def references(found: Any) -> int:
+def references(found: object) -> int:
     """How many references there are to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
     models that hold it, and the views made of it. (Counted from the session's live handles: the interpreter's own
     references are none of the user's.)"""
-    return max(sum(_holds(h, found) for h in table() if whole_of(h) is None), 1)
+    live = [h for h in table() if whole_of(h) is None]
+    return max(sum(held is found for h in live for held in h.holds()), 1)
 
 
-def _holds(h: KHandle, found: Any) -> int:
-    if h.__class__ is TensorHandle:
-        return (h.obj is found) + (h.obj is not None and h.obj._base is found)
-    if isinstance(h, VectorHandle | DictHandle):
-        return sum(t is found for t in tensors_of(h))
-    fn = behaves("holds", h)
-    if fn is not None:
-        return sum(o is found for o in fn(h))
-    if isinstance(h, ModuleHandle):
-        return sum(
-            submodule is found
-            for submodule in (*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers())
-        )
-    return int(h.obj is found)
+@behaviour("holds", TensorHandle)
+def _holds(h: TensorHandle) -> list[Any]:
+    """Itself, and the tensor that it is a view of."""
+    base = None if h.obj is None else h.obj._base
+    return [h.obj] if base is None else [h.obj, base]
+
+
+@behaviour("holds", VectorHandle, DictHandle)
+def _holds_all(h: KHandle) -> list[Any]:
+    return list(h.tensors())
 
 
 @api("ref", "ref ptr")
@@ -113,10 +111,7 @@ def ref(x: Value) -> Value:
     q)ref a
     2
     """
-    handle = need_handle(x, "ref")
-    if isinstance(handle, OptimizerHandle | ModelHandle):
-        return references(handle.obj)
-    return _each(handle, references)
+    return _each(need_handle(x, "ref"), references)
 
 
 @api("sref", "sref ptr")
@@ -134,12 +129,12 @@ def sref(x: Value) -> Value:
     return _each(handle, storage_references)
 
 
-def storage_references(t: Any) -> int:
+def storage_references(t: Tensor | None) -> int:
     if t is None:
         return 0
     at = storage_ptr(t)
     sharing = {
-        id(o) for h in table() for o in tensors_of(h) if o is not None and storage_ptr(o) == at
+        id(o) for h in table() for o in h.tensors() if o is not None and storage_ptr(o) == at
     }
     return max(len(sharing), 1)
 
@@ -180,6 +175,7 @@ def alias(x: Value) -> Value:
 
 def _two(x: Value, call: str) -> tuple[Any, Any]:
     args = items(x)
-    if len(args) != 2 or any(arg.__class__ is not TensorHandle for arg in args):
+    handles = [arg for arg in args if arg.__class__ is TensorHandle]
+    if len(args) != 2 or len(handles) != 2:
         raise CallError(call, expecting="two tensors", given=kname(x))
-    return args[0].obj, args[1].obj
+    return handles[0].obj, handles[1].obj

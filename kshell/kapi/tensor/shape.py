@@ -6,7 +6,7 @@ Each takes a tensor or a q array first and gives the same kind back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
@@ -24,6 +24,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.containers import fits, tensors_in
 from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -178,7 +181,7 @@ def transpose(x: Value) -> Value:
     )
 
 
-def _apply(t: Any, method: str, args: Sequence[Any], inplace: bool, wrap: bool) -> Value:
+def _apply(t: Tensor, method: str, args: Sequence[Any], inplace: bool, wrap: bool) -> Value:
     if inplace:
         getattr(t, method + "_")(*args)
         return NIL
@@ -383,7 +386,7 @@ def amend(x: Value) -> Value:
     return NIL
 
 
-def _set(t: Any, call: str) -> Any:
+def _set(t: Tensor | None, call: str) -> Any:
     """The tensor, which must be a defined one."""
     if t is None:
         raise CallError(call, "undefined tensor", says=("tensor",))

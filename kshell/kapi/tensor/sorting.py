@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of
@@ -11,8 +11,11 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.core import Value
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def numbered(t: Any) -> Any:
+
+def numbered(t: Tensor) -> Any:
     """A whole number for each element, ordered as they are. (torch puts NaN last, and does not know equal ones.)"""
     if t.is_floating_point():
         t = t.detach() if t.element_size() > 1 else t.detach().to(torch.float32)
@@ -23,32 +26,32 @@ def numbered(t: Any) -> Any:
     return t.to(torch.uint8) if t.dtype is torch.bool else t
 
 
-def _keys(t: Any) -> Any:
+def _keys(t: Tensor) -> Any:
     """A whole number for each row, ordered as the rows are."""
     t = numbered(t)
     return torch.unique(t.flatten(1), dim=0, return_inverse=True)[1] if t.dim() > 1 else t
 
 
-def place(x: Any, y: Any, right: bool) -> Any:
+def place(x: Tensor, y: Tensor, right: bool) -> Any:
     """Where in the sorted x each of y belongs, before equal ones or behind."""
     return torch.searchsorted(numbered(x), numbered(y), right=right)
 
 
-def grade(t: Any, descending: bool = False) -> Any:
+def grade(t: Tensor, descending: bool = False) -> Any:
     """The indices that sort the rows; equal ones stay in their order."""
     return torch.argsort(_keys(t), dim=0, descending=descending, stable=True)
 
 
-def ordered(t: Any, descending: bool = False) -> Any:
+def ordered(t: Tensor, descending: bool = False) -> Any:
     return t.index_select(0, grade(t, descending)) if t.dim() else t
 
 
-def rank(t: Any) -> Any:
+def rank(t: Tensor) -> Any:
     """Where each row would stand if they were sorted."""
     return torch.argsort(grade(t), dim=0)
 
 
-def xrank(x: Value, t: Any) -> Any:
+def xrank(x: Value, t: Tensor) -> Any:
     """In which of x equal parts of the sorted rows each row falls."""
     number = long_of(x)
     if number is None:
@@ -56,7 +59,7 @@ def xrank(x: Value, t: Any) -> Any:
     return torch.floor_divide(rank(t) * number, max(len(t), 1) if t.dim() else 1)
 
 
-def distinct(t: Any) -> Any:
+def distinct(t: Tensor) -> Any:
     """The rows that differ, in the order in which they come."""
     if not t.dim():
         return t.reshape(1)
@@ -66,18 +69,18 @@ def distinct(t: Any) -> Any:
     return t.index_select(0, torch.masked_select(at, first[place] == at))
 
 
-def _listed(t: Any) -> Any:
+def _listed(t: Tensor) -> Any:
     return t if t.dim() else t.reshape(1)
 
 
-def _alike(name: str, t: Any, given: Any, rows: Any) -> None:
+def _alike(name: str, t: Tensor, given: Sequence[int], rows: Sequence[int]) -> None:
     if given != t.shape[1:]:
         raise QError(
             f"{name}: expected rows of size {list(t.shape[1:])}, given a tensor of size {list(rows)}"
         )
 
 
-def find(t: Any, y: Any) -> Any:
+def find(t: Tensor, y: Tensor) -> Any:
     """Where in the rows of t each row of y is first, their number if it is in none; of a row its place alone."""
     t = _listed(t)
     _alike("?", t, y.shape[max(y.dim() - t.dim() + 1, 0) :], y.shape)
@@ -100,7 +103,7 @@ def find(t: Any, y: Any) -> Any:
 def _chosen(name: str, there: bool) -> Callable[..., Any]:
     """The rows of a tensor that are rows of another, or are not."""
 
-    def run(t: Any, y: Any) -> Any:
+    def run(t: Tensor, y: Tensor) -> Any:
         t, y = _listed(t), _listed(y)
         _alike(name, t, y.shape[1:], y.shape)
         return t[(find(y, t) < len(y)) == there]
@@ -108,7 +111,7 @@ def _chosen(name: str, there: bool) -> Callable[..., Any]:
     return run
 
 
-def _union(t: Any, y: Any) -> Any:
+def _union(t: Tensor, y: Tensor) -> Any:
     t, y = _listed(t), _listed(y)
     _alike("union", t, y.shape[1:], y.shape)
     return distinct(torch.cat((t, y)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, long_of
@@ -12,6 +12,9 @@ from kshell.kapi.base.handles import TensorHandle, tensor_handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.core import NIL, List, Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -28,7 +31,7 @@ def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
     )
 
 
-def _dims(x: Value | None, t: Any, call: str) -> int:
+def _dims(x: Value | None, t: Tensor, call: str) -> int:
     """The number of sparse dimensions asked for, all if none is."""
     if x is None:
         return t.dim()
@@ -87,7 +90,7 @@ def _sparse_of(x: Value, call: str) -> tuple[Any, bool]:
     return tensor, x.__class__ is List
 
 
-def _part(t: Any, enlisted: bool) -> Value:
+def _part(t: Tensor, enlisted: bool) -> Value:
     return tensor_handle(t) if enlisted else to_q(t)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
 
+if TYPE_CHECKING:
+    from torch import Tensor, UntypedStorage
+
 DIMS = 64  # no operation of torch takes more
 
 
-def memory_of(data: Any, n: int) -> memoryview:
+def memory_of(data: UntypedStorage | Tensor, n: int) -> memoryview:
     """The n bytes of a storage or of a contiguous tensor on the CPU, which stays while they are referred to."""
     if not n:
         return memoryview(b"")
@@ -29,7 +32,9 @@ def fresh(n: int) -> tuple[Any, memoryview]:
     return held, memory_of(held, n)
 
 
-def view(held: Any, dtype: Any, shape: Sequence[int], stride: Sequence[int], offset: int) -> Any:
+def view(
+    held: UntypedStorage, dtype: object, shape: Sequence[int], stride: Sequence[int], offset: int
+) -> Any:
     """The tensor that sees these items of a storage; ValueError if they are not all in it, or are no such items."""
     if (
         not isinstance(dtype, torch.dtype)

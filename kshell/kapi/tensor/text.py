@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import QError
 from kshell.kapi.base.call import api
@@ -14,6 +14,9 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.build import string
 from kshell.values.base.core import Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LINE = 80
 # libtorch's names of the types, where they are not the symbol's own with a capital
@@ -36,7 +39,7 @@ _TYPES = {
 class _Format:
     """How the numbers of one tensor are printed: a common scale, width, and fixed, scientific or general notation."""
 
-    def __init__(self, t: Any) -> None:
+    def __init__(self, t: Tensor) -> None:
         good = t[torch.isfinite(t)]
         whole = bool((good == good.ceil()).all())
         low, high = _exponents(good.abs())
@@ -65,7 +68,7 @@ class _Format:
         return f"{self.scale:g} *\n" if self.scale != 1 else ""
 
 
-def _exponents(size: Any) -> tuple[int, int]:
+def _exponents(size: Tensor) -> tuple[int, int]:
     """Digits before the point of the smallest and the largest absolute value."""
     if not size.numel():
         return 1, 1
@@ -75,7 +78,7 @@ def _exponents(size: Any) -> tuple[int, int]:
     return low, high
 
 
-def _matrix(t: Any, indent: str) -> str:
+def _matrix(t: Tensor, indent: str) -> str:
     """The rows of a matrix, in blocks of as many columns as fit on a line."""
     form = _Format(t)
     fit = max((LINE - len(indent)) // (form.width + 1), 1)
@@ -92,19 +95,19 @@ def _matrix(t: Any, indent: str) -> str:
     return "\n".join(blocks)
 
 
-def scalar_text(t: Any) -> str:
+def scalar_text(t: Tensor) -> str:
     """libtorch's name of a tensor's data type: Float, ComplexDouble."""
     name = dtype_name(t.dtype)
     return _TYPES.get(name, name.capitalize())
 
 
-def type_text(t: Any) -> str:
+def type_text(t: Tensor) -> str:
     """libtorch's name of a tensor's type: CPUFloatType, CUDADoubleType, SparseCPULongType."""
     sparse = "" if t.layout is torch.strided else "Sparse"
     return f"{sparse}{t.device.type.upper()}{scalar_text(t)}Type"
 
 
-def tensor_text(t: Any) -> str:
+def tensor_text(t: Tensor | None) -> str:
     """A tensor as libtorch prints it: its numbers, then its type and size in brackets."""
     if t is None:
         return "[ Tensor (undefined) ]"

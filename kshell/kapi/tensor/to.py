@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, items
@@ -23,6 +23,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.tensor.containers import put_in, tensors_in
 from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.core import NIL, Value
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
@@ -82,7 +85,7 @@ def copyto(x: Value) -> Value:
     """
     h, options, wait = _parse(x, "copyto")
 
-    def copied(t: Any) -> Any:
+    def copied(t: Tensor | None) -> Any:
         return None if t is None else convert_to(t, options, copy=True, wait=wait)
 
     if h.__class__ is TensorHandle:

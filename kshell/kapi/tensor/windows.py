@@ -6,7 +6,7 @@ A null of floats is left out or carried as q's verbs do with it. Whole numbers o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of, longs_of
@@ -14,28 +14,31 @@ from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.core import Value
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Fn = Callable[..., Any]
 
 
-def floating(t: Any) -> Any:
+def floating(t: Tensor) -> Any:
     """A tensor to take means of: whole numbers become floating."""
     return t if _has_nulls(t) else t.to(torch.get_default_dtype())
 
 
-def _has_nulls(t: Any) -> bool:
+def _has_nulls(t: Tensor) -> bool:
     return t.is_floating_point() or t.is_complex()
 
 
-def _nulls_as(t: Any, value: float) -> Any:
+def _nulls_as(t: Tensor, value: float) -> Any:
     return torch.where(torch.isnan(t), value, t) if _has_nulls(t) else t
 
 
-def _here(t: Any) -> Any:
+def _here(t: Tensor) -> Any:
     """Which elements are no nulls?"""
     return torch.isnan(t).logical_not() if _has_nulls(t) else torch.ones_like(t, dtype=torch.bool)
 
 
-def _beside(v: Any, t: Any) -> Any:
+def _beside(v: Tensor, t: Tensor) -> Any:
     """A list of a value a row, with as many dimensions as t."""
     return v.reshape(-1, *[1] * (t.dim() - 1))
 
@@ -43,20 +46,20 @@ def _beside(v: Any, t: Any) -> Any:
 # ------------------------------------------------------------------ running
 
 
-def _alone(t: Any, value: float) -> Any:
+def _alone(t: Tensor, value: float) -> Any:
     """A list with its nulls left out; of rows they spread, as between q's vectors."""
     return _nulls_as(t, value) if t.dim() == 1 else t
 
 
-def sums(t: Any) -> Any:
+def sums(t: Tensor) -> Any:
     return torch.cumsum(_alone(t, 0), 0)
 
 
-def prds(t: Any) -> Any:
+def prds(t: Tensor) -> Any:
     return torch.cumprod(_alone(t, 1), 0)
 
 
-def maxs(t: Any) -> Any:
+def maxs(t: Tensor) -> Any:
     """The greatest so far; a null is least, in rows also where there is nothing else yet."""
     r = torch.cummax(_nulls_as(t, -torch.inf), 0).values
     return (
@@ -66,11 +69,11 @@ def maxs(t: Any) -> Any:
     )
 
 
-def mins(t: Any) -> Any:
+def mins(t: Tensor) -> Any:
     return torch.cummin(_alone(t, torch.inf), 0).values
 
 
-def avgs(t: Any) -> Any:
+def avgs(t: Tensor) -> Any:
     """Running means; a scalar is its own."""
     t = floating(t)
     if not t.dim():
@@ -79,7 +82,7 @@ def avgs(t: Any) -> Any:
     return sums(t) / torch.cumsum(here.to(t.dtype), 0)
 
 
-def fills(t: Any) -> Any:
+def fills(t: Tensor) -> Any:
     """Each null replaced by what stands before it."""
     if not t.dim() or not len(t) or not _has_nulls(t):
         return t.clone()
@@ -87,7 +90,7 @@ def fills(t: Any) -> Any:
     return torch.gather(t, 0, torch.cummax(torch.where(torch.isnan(t), 0, at), 0).values)
 
 
-def ema(a: Any, t: Any) -> Any:
+def ema(a: Tensor | float, t: Tensor) -> Any:
     """The exponential moving average, a number or one a row: y[i] is a*t[i] + (1-a)*y[i-1]. Steps of 1, 2, 4.. rows are
     put together, so that there are few calls whatever the length."""
     t = floating(t)
@@ -119,12 +122,12 @@ def _count(name: str, x: Value) -> int:
     return number
 
 
-def _after(t: Any, k: int, value: Any) -> Any:
+def _after(t: Tensor, k: int, value: float) -> Any:
     """t moved k rows on, with a value before."""
     return torch.cat((t.new_full((min(k, len(t)), *t.shape[1:]), value), t[: max(len(t) - k, 0)]))
 
 
-def _window_sum(t: Any, n: int) -> Any:
+def _window_sum(t: Tensor, n: int) -> Any:
     """Sums of the last n rows, put together from windows of 1, 2, 4.. rows: no difference of large totals."""
     sums, at, width = torch.zeros_like(t), 0, 1
     n = min(n, len(t))
@@ -139,7 +142,7 @@ def _window_sum(t: Any, n: int) -> Any:
     return sums
 
 
-def _window_best(t: Any, n: int, better: Fn) -> Any:
+def _window_best(t: Tensor, n: int, better: Fn) -> Any:
     width, n = 1, min(n, len(t))
     while width < n:
         step = min(width, n - width)
@@ -149,24 +152,24 @@ def _window_best(t: Any, n: int, better: Fn) -> Any:
 
 
 def _moving(name: str, fn: Fn) -> Fn:
-    def run(x: Value, t: Any) -> Any:
+    def run(x: Value, t: Tensor) -> Any:
         n = _count(name, x)
         return fn(t, n) if t.dim() else fn(t.reshape(1), n).reshape(())
 
     return run
 
 
-def _msum(t: Any, n: int) -> Any:
+def _msum(t: Tensor, n: int) -> Any:
     t = _nulls_as(t, 0)
     return _window_sum(t.to(torch.int64) if t.dtype == torch.bool else t, n)
 
 
-def _mavg(t: Any, n: int) -> Any:
+def _mavg(t: Tensor, n: int) -> Any:
     t = floating(t)
     return _msum(t, n) / _window_sum(_here(t).to(t.dtype), n)
 
 
-def _mdev(t: Any, n: int) -> Any:
+def _mdev(t: Tensor, n: int) -> Any:
     t = floating(t)
     here = _here(t) & torch.isfinite(t)
     middle = torch.where(here, t, 0).sum(0) / here.sum(0).clamp(min=1)
@@ -184,30 +187,30 @@ def _mdev(t: Any, n: int) -> Any:
 # ------------------------------------------------------------------ neighbours
 
 
-def _whole(t: Any) -> Any:
+def _whole(t: Tensor) -> Any:
     """Bits and bytes as numbers that can be below 0."""
     return t.to(torch.int32) if t.dtype in (torch.bool, torch.uint8) else t
 
 
-def deltas(t: Any) -> Any:
+def deltas(t: Tensor) -> Any:
     t = _whole(t)
     return torch.cat((t[:1], t[1:] - t[:-1])) if t.dim() else t
 
 
-def ratios(t: Any) -> Any:
+def ratios(t: Tensor) -> Any:
     return torch.cat((floating(t[:1]), t[1:] / t[:-1])) if t.dim() else t
 
 
-def deltas_from(x: Any, t: Any) -> Any:
+def deltas_from(x: Tensor, t: Tensor) -> Any:
     t = _whole(t)
     return torch.cat((t[:1] - x, t[1:] - t[:-1])) if t.dim() else t - x
 
 
-def ratios_from(x: Any, t: Any) -> Any:
+def ratios_from(x: Tensor, t: Tensor) -> Any:
     return torch.cat((t[:1] / x, t[1:] / t[:-1])) if t.dim() else t / x
 
 
-def differ(t: Any) -> Any:
+def differ(t: Tensor) -> Any:
     """Which rows differ from the one before; nulls are equal."""
     if not t.dim():
         return t
@@ -219,7 +222,7 @@ def differ(t: Any) -> Any:
     return torch.cat((first, other.flatten(1).any(1) if t.dim() > 1 else other))
 
 
-def _shifted(name: str, t: Any, n: int) -> Any:
+def _shifted(name: str, t: Tensor, n: int) -> Any:
     """The row n places before each; null where there is none."""
     k = min(abs(n), len(t))
     if not k:
@@ -236,7 +239,7 @@ def _shifted(name: str, t: Any, n: int) -> Any:
     return torch.cat((gap, t[: len(t) - k]) if n > 0 else (t[k:], gap))
 
 
-def xprev(x: Value, t: Any) -> Any:
+def xprev(x: Value, t: Tensor) -> Any:
     n = _count("xprev", x)
     if not t.dim():
         raise CallError("xprev", "expected a list")
@@ -246,14 +249,14 @@ def xprev(x: Value, t: Any) -> Any:
 # ------------------------------------------------------------------ bars and parts
 
 
-def xbar(x: Any, t: Any) -> Any:
+def xbar(x: Tensor, t: Tensor) -> Any:
     """t rounded down to a multiple of x, in its type."""
     if not _has_nulls(t) and not _has_nulls(x):
         return torch.floor_divide(t, x) * x
     return torch.floor(t / x) * x
 
 
-def sublist(x: Value, t: Any) -> Any:
+def sublist(x: Value, t: Tensor) -> Any:
     """At most x rows, from the end if negative; or of two numbers, from where and how many."""
     n = _count("sublist", x) if longs_of(x) is None or long_of(x) is not None else None
     if not t.dim():
@@ -268,7 +271,7 @@ def sublist(x: Value, t: Any) -> Any:
     return t[at : min(max(start + max(size, 0), at), len(t))]
 
 
-def parts(name: str, x: Value, t: Any) -> list[Any]:
+def parts(name: str, x: Value, t: Tensor) -> list[Any]:
     """The parts of x rows each, or those that begin at rows x."""
     at = longs_of(x)
     if at is None or not t.dim():
@@ -284,7 +287,7 @@ def parts(name: str, x: Value, t: Any) -> list[Any]:
     return [t[a:b] for a, b in zip(at, [*at[1:], len(t)], strict=True)]
 
 
-def without(t: Any, x: Value) -> Any:
+def without(t: Tensor, x: Value) -> Any:
     """t without the row at an index, if there is one."""
     n = _count("_", x)
     if not t.dim():

@@ -10,7 +10,7 @@ import dataclasses
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError
 from kshell.kapi.base.call import api, known_to_all
@@ -25,9 +25,15 @@ from kshell.kapi.module.describe import name_of_module, type_name
 from kshell.kapi.module.forward import calculate, inputs_of, inputs_with_names, wrapped
 from kshell.kapi.module.named_inputs import Inputs
 from kshell.values.base.build import longs, table
-from kshell.values.base.core import List, Value, sym_vec
+from kshell.values.base.core import List, ListValue, Value, sym_vec
 from kshell.values.base.functions import Foreign, Function
 from kshell.values.session.interrupts import HOLD, PENDING, stop_here
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+    from kshell.kapi.train.model import Model
 
 _COLUMNS = ("mean", "std", "zeros", "bad")
 
@@ -75,7 +81,7 @@ def acttable(x: Value) -> Value:
 
 
 def _table(rows: Sequence[_Row], graded: bool) -> Value:
-    cols = [
+    cols: list[ListValue] = [
         sym_vec([row.name for row in rows]),
         sym_vec([row.module for row in rows]),
         longs([row.call for row in rows]),
@@ -106,9 +112,10 @@ class _Row:
 class _Call:
     """One calculation of a module that is looked into: inputs, and what makes a loss of the output."""
 
-    def __init__(self, m: Any, model: Any, given: Sequence[Value]) -> None:
-        self.m, self.model = getattr(m, "module", m) if _around(m) else m, model
-        self.f: Value = None
+    def __init__(self, m: Module, model: Model | None, given: Sequence[Value]) -> None:
+        self.m: Any = getattr(m, "module", m) if _around(m) else m
+        self.model: Any = model  # None if a module is looked into
+        self.f: Function | None = None
         self.targets: list[Any] = []
         if given and isinstance(given[-1], Function) and given[-1].__class__ is not Foreign:
             self.f, given = given[-1], given[:-1]
@@ -170,7 +177,7 @@ class _Call:
             )
         return loss.obj.sum()
 
-    def _backward(self, loss: Any) -> None:
+    def _backward(self, loss: Tensor) -> None:
         """Let the gradients reach the layers; none is kept."""
         leaves = [
             param
@@ -186,7 +193,7 @@ class _Call:
         torch.autograd.grad(loss, leaves, allow_unused=True)
 
 
-def _around(m: Any) -> bool:
+def _around(m: Module) -> bool:
     """Is it a wrapper of torch's whose calculation waits for a backward?"""
     return type(m).__name__ == "DistributedDataParallel"
 
@@ -194,12 +201,12 @@ def _around(m: Any) -> bool:
 # ------------------------------------------------------------------ inputs and outputs
 
 
-def _own(t: Any) -> Any:
+def _own(t: object) -> Any:
     """A copy of an input, which a layer may write into; anything but a tensor as it is."""
     return t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
 
 
-def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def tensors_of(out: object, path: str = "") -> Iterator[tuple[str, Any]]:
     """The tensors of an output and where each is: in tuples, lists, dictionaries and dataclasses."""
     if isinstance(out, torch.Tensor):
         yield path, out
@@ -216,7 +223,7 @@ def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from tensors_of(v, f"{path}.{k}" if path else str(k))
 
 
-def _handle_of(out: Any) -> Value:
+def _handle_of(out: object) -> Value:
     """The output of a module as a value of q, of an object with other things in it its tensors."""
     if isinstance(out, torch.Tensor):
         return wrapped(out)
@@ -234,7 +241,7 @@ def _handle_of(out: Any) -> Value:
 class _Recorder:
     """Notes what each layer gives while its block runs: hooks on every module, which are gone afterwards."""
 
-    def __init__(self, m: Any, graded: bool) -> None:
+    def __init__(self, m: Module, graded: bool) -> None:
         self.rows: list[_Row] = []
         self.graded = graded
         self.names = {id(part): name or name_of_module(part) for name, part in m.named_modules()}
@@ -263,13 +270,13 @@ class _Recorder:
         """The calculation is over: what is calculated again for a gradient is no new call."""
         self.on = False
 
-    def _begins(self, part: Any, args: Any) -> None:
+    def _begins(self, part: Module, args: Sequence[Any]) -> None:
         if PENDING:  # nothing is changed: it can be given up
             stop_here()
         if self.on and threading.get_ident() == self.thread:
             self.inner.append(False)
 
-    def _ends(self, part: Any, args: Any, out: Any) -> None:
+    def _ends(self, part: Module, args: Sequence[Any], out: object) -> None:
         if not self.on or threading.get_ident() != self.thread:
             return
         outer = self.inner.pop()
@@ -278,7 +285,7 @@ class _Recorder:
         if not outer:
             self._note(part, out)
 
-    def _note(self, part: Any, out: Any) -> None:
+    def _note(self, part: Module, out: object) -> None:
         call = self.calls[id(part)] = self.calls.get(id(part), -1) + 1
         for path, t in tensors_of(out):
             with torch.no_grad():
@@ -296,7 +303,7 @@ class _Graded:
     def __init__(self, row: _Row) -> None:
         self.row = row
 
-    def __call__(self, g: Any) -> None:
+    def __call__(self, g: Tensor) -> None:
         with torch.no_grad():
             self.row.gradient = activity(g)
 
@@ -305,7 +312,7 @@ class _Graded:
 
 
 @contextmanager
-def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
+def _undisturbed(m: Module, inputs: Sequence[Any]) -> Iterator[None]:
     """A block after which buffers and random states are what they were, and in which compiled code is not used."""
     held = [(part, dict(part._buffers)) for part in m.modules()]
     values = [
@@ -343,7 +350,7 @@ def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
                     b.data.copy_(was)  # so that a graph which holds the buffer sees no change
 
 
-def _writable(b: Any) -> bool:
+def _writable(b: Tensor) -> bool:
     """Can a layer write into a buffer: has it values, each in a place of its own?"""
     if b.layout is not torch.strided:
         return True

@@ -6,11 +6,11 @@ Izmailov et al. 2018, "Averaging weights leads to wider optima and better genera
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
-from kshell.kapi.base.args import items, number_of
+from kshell.kapi.base.args import items, named_values, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, kname, to_tensor
 from kshell.kapi.base.handles import (
@@ -30,6 +30,9 @@ from kshell.kapi.train.run import batches_of, carried
 from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, Sym, Value, seq_items
 from kshell.values.session.interrupts import PENDING, stop_here
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 COUNT = ".n"  # the key of the number of averages; no parameter's name starts with a dot
 
@@ -58,9 +61,7 @@ def _source(x: Value, call: str) -> dict[str, Any]:
     if x.__class__ is DictHandle:
         return x.get()
     if x.__class__ is Dict and all(item.__class__ is Sym for item in seq_items(x.k)):
-        return {
-            item.s: to_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)
-        }
+        return {name: to_tensor(v) for name, v in named_values(x).items()}
     raise CallError(call, expecting="dictionary of tensors", given=kname(x))
 
 
@@ -136,7 +137,7 @@ def avgparms(x: Value) -> Value:
     return int(n) + 1
 
 
-def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
+def _averaged(m: Module, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
     """The means in a dictionary, the parameters of the module that have one there, and the number of averages."""
     means: dict[str, Any] = h.get()
     own = {
@@ -203,7 +204,7 @@ def _alike(means: dict[str, Any], own: dict[str, Any]) -> list[list[str]]:
     return list(names.values())
 
 
-def _norms(m: Any) -> dict[str, Any]:
+def _norms(m: Module) -> dict[str, Any]:
     """The batch normalizations of a module, by name."""
     return {
         name: submodule

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
@@ -21,30 +21,32 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
-from kshell.values.base.core import Dict, List, Value, seq_items
+from kshell.values.base.core import NIL, Dict, List, Value, seq_items
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
 
 
-def gather(given: Sequence[Value], m: Any, call: str) -> Any:
+def _named(d: DictHandle | Dict, m: Module, call: str) -> Iterator[tuple[str, Any]]:
+    """The tensors of a dictionary with their names."""
+    if isinstance(d, DictHandle):
+        yield from d.get().items()
+    else:
+        for name, x in zip(names_of(d.k) or (), seq_items(d.v), strict=True):
+            yield name, inputs_of(x, m, call)[0]
+
+
+def gather(given: Sequence[Value], m: Module, call: str) -> Any:
     """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
-    parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
-    if parts and all(
-        x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts
-    ):
-        return {
-            key: value
-            for x in parts
-            for key, value in (
-                x.get().items()
-                if x.__class__ is DictHandle
-                else zip(
-                    names_of(x.k) or (),
-                    (inputs_of(item, m, call)[0] for item in seq_items(x.v)),
-                    strict=True,
-                )
-            )
-        }
+    x = given[0] if len(given) == 1 else NIL
+    parts = x.items if x.__class__ is List else given
+    dicts = [
+        p for p in parts if isinstance(p, DictHandle) or (p.__class__ is Dict and names_of(p.k))
+    ]
+    if parts and len(dicts) == len(parts):
+        return {key: value for d in dicts for key, value in _named(d, m, call)}
     if len(given) == 1:
-        x = given[0]
         if is_empty(x):
             return None
         if x.__class__ is TensorHandle or is_array(x):
@@ -114,11 +116,11 @@ def _order(model: Model, data: Data) -> Any:
     return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
 
 
-def reorder(data: Data, order: Any) -> None:
+def reorder(data: Data, order: Tensor) -> None:
     data.x, data.y = _replaced(data.x, order), _replaced(data.y, order)
 
 
-def _replaced(part: Any, order: Any) -> Any:
+def _replaced(part: Any, order: Tensor) -> Any:
     if part is None:
         return None
     moved = reordered(parts_of(part), order)

@@ -22,10 +22,9 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import optimizer_of
-from kshell.kapi.tensor.handle_api import tensors_of
 from kshell.kapi.train.model import Model
 from kshell.values.base.build import floats
-from kshell.values.base.core import NIL, NULL_J, Value
+from kshell.values.base.core import NIL, NULL_J, Value, Vec, raw
 
 
 def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> Any:
@@ -35,7 +34,7 @@ def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> Any:
 
 def _number(norm: Any) -> Value:
     """The number of a norm; of several a list."""
-    return floats([_number(n) for n in norm]) if isinstance(norm, list) else float(whole(norm))
+    return floats([raw(_number(n)) for n in norm]) if isinstance(norm, list) else float(whole(norm))
 
 
 def _by_value(tensors: Iterable[Any], most: float) -> None:
@@ -46,7 +45,7 @@ def _by_value(tensors: Iterable[Any], most: float) -> None:
 
 def _tensors(h: KHandle, call: str) -> list[Any]:
     if isinstance(h, TensorHandle | VectorHandle | DictHandle):
-        return [t for t in tensors_of(h) if t is not None]
+        return [t for t in h.tensors() if t is not None]
     if isinstance(h, ModuleHandle):
         return list(h.obj.parameters())
     if isinstance(h, OptimizerHandle):
@@ -72,13 +71,14 @@ def clip_model(model: Model) -> Any:
     groups; nan where values are clipped, :: if no option asks for it."""
     s = model.train
     norm = s["clipnorm"]
-    if norm is not NIL:
+    if norm.__class__ is Vec:
         most, exponent = norm.a.tolist()
         if s["clipgroup"]:
             return [_by_norm(group["params"], most, exponent) for group in model.optimizer.groups]
         return _by_norm(model.optimizer.parameters(), most, exponent)
-    if s["clipvalue"] is not NIL:
-        _by_value(model.optimizer.parameters(), s["clipvalue"])
+    value = s["clipvalue"]
+    if value.__class__ is float:
+        _by_value(model.optimizer.parameters(), value)
         return math.nan
     return NIL
 

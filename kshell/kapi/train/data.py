@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
@@ -44,7 +44,8 @@ from kshell.kapi.train.batches import (
     shuffle,
 )
 from kshell.kapi.train.clip import limit_of
-from kshell.kapi.train.model import Model, Settings, parts_of, shown
+from kshell.kapi.train.model import Model, parts_of, shown
+from kshell.kapi.train.options import Settings
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import (
     NIL,
@@ -171,7 +172,7 @@ _ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": 
 def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequence[Value]) -> None:
     """Set options; with the first that is wrong none is set."""
     call = "test" if test else "train"
-    old = model.settings(test)
+    old = cast("dict[str, Any]", model.settings(test))
     new = dict(old)
     for name, value in zip(names, values, strict=True):
         if name not in old:
@@ -198,10 +199,11 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
 
 
 def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Value]:
+    values = cast("dict[str, Value]", settings)
     for name in names:
         if name not in settings:
             raise unknown(f"unrecognized {call} setting: ", name, settings)
-    return [settings[name] for name in names]
+    return [values[name] for name in names]
 
 
 def _setup(x: Value, test: bool) -> Value:

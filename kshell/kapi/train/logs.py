@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 from kshell.errors import CallError, QError
-from kshell.kapi.base.args import flag_of, items, long_of, names_of, number_of
+from kshell.kapi.base.args import flag_of, items, long_of, named_values, names_of, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.paths import path_of
 from kshell.store.events import Events, JsonLines, Values
-from kshell.values.base.core import NIL, Dict, Sym, Value, Vec, seq_items, sym, sym_vec
+from kshell.values.base.core import NIL, Dict, Sym, Value, Vec, sym, sym_vec
 from kshell.values.session.context import running
 
 _NAME = "metrics.jsonl"
@@ -74,11 +74,12 @@ def _by_hand(log: Log | None, given: list[Value]) -> None:
     if len(given) == 2 and (step is None or step < 0):
         raise CallError("logto", expected="the number of a step", given=kname(given[0]))
     d = given[-1]
-    names = names_of(d.k)
+    if d.__class__ is not Dict:
+        raise QError("type")
     values = (
         {}
-        if names is None
-        else {name: _number(item) for name, item in zip(names, seq_items(d.v), strict=True)}
+        if names_of(d.k) is None
+        else {name: _number(item) for name, item in named_values(d).items()}
     )
     wrong = [key for key, value in values.items() if value is None]
     if not values or wrong:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items
@@ -35,16 +35,20 @@ from kshell.kapi.optim.state import counts
 from kshell.kapi.optim.state import definition as optimizer_definition
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import bytes_of, counted, elements_of
-from kshell.kapi.train.options import OPTIONS
+from kshell.kapi.train.options import OPTIONS, Settings, TrainSettings
 from kshell.values.base.build import string, symdict
 from kshell.values.base.core import NIL, Dict, List, Value, sym, sym_vec
 from kshell.values.base.match import match
 
-Settings = dict[str, Value]
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+    from kshell.kapi.optim.optimizer import Opt
+
 # the options of training and testing, and those that are shown only where they are not as they are by default
-TRAIN: Settings = {option.name: option.train for option in OPTIONS}
-TEST: Settings = {option.name: option.test for option in OPTIONS if option.test is not None}
-MORE: Settings = {option.name: option.train for option in OPTIONS if option.more}
+TRAIN = cast("TrainSettings", {option.name: option.train for option in OPTIONS})
+TEST = cast("Settings", {option.name: option.test for option in OPTIONS if option.test is not None})
+MORE = {option.name: option.train for option in OPTIONS if option.more}
 
 
 class Data:
@@ -83,9 +87,9 @@ class Model:
 
     __slots__ = ("__weakref__", "data", "loss", "module", "optimizer", "test", "testdata", "train")
 
-    def __init__(self, module: Any, loss: Any, optimizer: Any) -> None:
+    def __init__(self, module: Module, loss: Module, optimizer: Opt) -> None:
         self.module, self.loss, self.optimizer = module, loss, optimizer
-        self.train, self.test = dict(TRAIN), dict(TEST)
+        self.train, self.test = TRAIN.copy(), TEST.copy()
         self.data, self.testdata = Data(), Data()
 
     def settings(self, test: bool) -> Settings:
@@ -184,13 +188,13 @@ def model(x: Value) -> Value:
 
 def _parts(given: list[Value], start: int) -> dict[str, Any]:
     parts: dict[str, Any] = {}
-    for k, h in enumerate(given):
-        handle(h)
-        name = _part(h)
-        if name is None:
+    for k, x in enumerate(given):
+        h = handle(x)
+        name = _part(x)
+        if h is None or name is None:
             raise CallError(
                 "model",
-                f"{kname(h)}",
+                f"{kname(x)}",
                 at=f"arg[{k + start}] unrecognized",
                 given=SAID,
                 expected=UNSAID,
@@ -233,9 +237,10 @@ def _view(cls: type[KHandle], obj: Any) -> Any:
     return h
 
 
-def shown(values: Settings, every: bool) -> Dict:
+def shown(settings: Settings, every: bool) -> Dict:
     """Options as a q dictionary; unless `every`, without those that are unset. (Those that ktorch does not have are
     always left out as long as they are as they are by default.)"""
+    values = cast("dict[str, Value]", settings)
     names = [
         key
         for key, value in values.items()
@@ -245,11 +250,6 @@ def shown(values: Settings, every: bool) -> Dict:
 
 
 # ------------------------------------------------------------------ what model handles answer
-
-
-@behaviour("objtype", ModelHandle)
-def _objtype(h: ModelHandle) -> Value:
-    raise QError("objtype: not implemented for models")
 
 
 @behaviour("state", ModelHandle)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from kshell import registry
 from kshell.registry import Entry, Option
-from kshell.values.base.core import NIL, Sym, Value, sym, sym_vec
+from kshell.values.base.core import NIL, Special, Sym, Value, Vec, _Nil, sym, sym_vec
 
 
 class TrainOption(NamedTuple):
@@ -20,6 +20,35 @@ class TrainOption(NamedTuple):
     doc: str
     example: str
     more: bool = False
+
+
+class Settings(TypedDict):
+    """The options of testing a model by name; those of training have them too."""
+
+    batchsize: int
+    task: int
+    tasks: int
+    droplast: bool
+    hidden: bool
+    tensor: bool
+    dictionary: bool
+    metrics: Vec
+    autocast: Sym
+
+
+class TrainSettings(Settings):
+    """The options of training a model by name."""
+
+    shuffle: bool
+    shufflecuda: bool
+    shuffleseed: int | Special
+    sync: bool
+    clipgroup: bool
+    clipnorm: Vec | _Nil
+    clipvalue: float | _Nil
+    accumulate: int
+    gradscale: Vec | _Nil
+    stopnan: bool
 
 
 _MODEL = "q)q:module enlist(`linear;2;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"

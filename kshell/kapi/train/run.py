@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import nn, parallel
 from kshell.errors import CallError, QError
@@ -37,16 +37,21 @@ from kshell.kapi.train import logs
 from kshell.kapi.train.batches import begin, define
 from kshell.kapi.train.clip import clip_model
 from kshell.kapi.train.data import both
-from kshell.kapi.train.model import Data, Model, Settings, parts_of
+from kshell.kapi.train.model import Data, Model, parts_of
+from kshell.kapi.train.options import Settings
 from kshell.parallel import group
 from kshell.values.base.build import collapse, floats, symdict
-from kshell.values.base.core import NIL, List, Value
+from kshell.values.base.core import NIL, List, Value, Vec, sym_names
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import HOLD, PENDING, give_up, stop_here
 from kshell.values.session.progress import Task, clock, line
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
 
-def hidden_of(out: Any, metric: str) -> Any:
+
+def hidden_of(out: Sequence[Any], metric: str) -> Any:
     """The hidden state, or with `hiddencell` the cell state, in a recurrent module's output."""
     tensors = flat(out)
     at = 2 if metric == "hiddencell" else 1
@@ -117,7 +122,7 @@ class _Record:
                     kept.append(targets[0].eq(guess).sum())
                     self.seen += targets[0].numel()
 
-    def so_far(self, last: Any) -> dict[str, float]:
+    def so_far(self, last: Tensor) -> dict[str, float]:
         """The metrics that a progress line shows: the loss of the last batch, and the accuracy, if it is asked for."""
         metrics = {"loss": float(last)}
         new = self.kept.get("matches", [])[self._counted :]
@@ -172,7 +177,9 @@ class _Record:
         return values[0] if len(values) == 1 else collapse(values) if values else List([])
 
 
-def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+def batches_of(
+    call: str, data: Data, s: Settings, m: Module
+) -> Iterator[tuple[list[Any], list[Any]]]:
     """The inputs and targets of each batch of this task, as views; where a module has moved away from its data, what
     is copied to its device, a batch at a time."""
     if data.n < 1:  # nothing to run on: metrics without values
@@ -200,7 +207,7 @@ def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> Non
     if not group.joined():
         return
     if parallel.around.together(model.module, grad):
-        updates = [("batches of an update", str(s["accumulate"]))] if grad else []
+        updates = [("batches of an update", str(model.train["accumulate"]))] if grad else []
         parallel.meet.meet(
             call, parallel.meet.told(("numbers of batches", str(_batches(data, s))), *updates)
         )
@@ -217,11 +224,11 @@ def _task(call: str, data: Data, s: Settings) -> Task:
     return Task(call, _batches(data, s), "batches")
 
 
-def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
+def _calculator(m: Module) -> Callable[[Any, Sequence[Any]], Any]:
     """The forward calculation for a run: the first call checks the number of inputs, later ones go straight."""
     straight: Callable[[Any], Any] | None = None
 
-    def run(module: Any, tensors: Sequence[Any]) -> Any:
+    def run(module: Module, tensors: Sequence[Any]) -> Any:
         nonlocal straight
         if straight is not None and len(tensors) == 1 and tensors.__class__ is list:
             return straight(tensors[0])
@@ -267,7 +274,8 @@ class _Trainer:
                 f"{o.entry.name} optimizer takes losses by layer, not that of a model",
                 says=(o.entry.name, "optimizer", "model"),
             )
-        self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
+        scale = s["gradscale"]
+        self.scaler = Scaler(o, *scale.a.tolist()) if scale.__class__ is Vec else None
         if self.scaler is not None and self.closure:
             raise CallError(
                 call,
@@ -337,7 +345,7 @@ class _Trainer:
             note(batches, results)
         return results
 
-    def _unusable(self, loss: Any, i: int) -> str:
+    def _unusable(self, loss: Tensor, i: int) -> str:
         """The error of a loss that no step is to be made by, of batch i of this update."""
         of = f" in batch {self.done + i + 1} of {self.total}" if self.total else ""
         return f"{self.call}: the loss is {loss.detach().sum().item():g}{of}; stopnan is set, so no step was made by it"
@@ -352,7 +360,7 @@ def _train(model: Model) -> Value:
     """One pass over the training data."""
     s = model.train
     begin(model, False)
-    record = _Record([item.s for item in s["metrics"].items])
+    record = _Record(sym_names(s["metrics"]))
     trainer = _Trainer(model, "run")
     _agreed("run", model, model.data, s, True)
 
@@ -382,7 +390,7 @@ def _test(model: Model) -> Value:
     """One pass over the test data, in evaluation mode without gradients."""
     s = model.test
     begin(model, True)
-    record = _Record([item.s for item in s["metrics"].items])
+    record = _Record(sym_names(s["metrics"]))
     forward, cast = _calculator(model.module), model.cast(True)
     _agreed("testrun", model, model.testdata, s, False)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kshell import registry
 from kshell.parse import tree as N
-from kshell.values.base.core import Value
+from kshell.values.base.core import ListValue
 
 # verbs whose result has an item for each row, made of that row's items alone
 _ROWWISE = frozenset((
@@ -15,10 +14,10 @@ _ROWWISE = frozenset((
     "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",
     "or",
 ))  # fmt: skip
-AGGREGATES: dict[str, Callable[..., Value | None]] = {}
+AGGREGATES: dict[str, Callable[..., ListValue | None]] = {}
 
 
-def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
+def aggregate_of(node: N.Node) -> tuple[str, list[N.Node]] | None:
     """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
     what verbs make of them row by row."""
     if (
@@ -34,7 +33,7 @@ def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
     return None
 
 
-def _is_rowwise(node: Any) -> bool:
+def _is_rowwise(node: N.Node) -> bool:
     if isinstance(node, N.Name):
         return registry.find("verb", node.name) is None
     if isinstance(node, N.Lit):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kshell import registry
 from kshell.errors import QError, Source
@@ -31,20 +32,20 @@ class AssignmentMixin:
         stores: bool
 
         def emit(self, line: str) -> None: ...
-        def mark(self, node: Any) -> str: ...
+        def mark(self, node: N.Node) -> str: ...
         def simple(self, e: E) -> E: ...
         def const(self, x: Value) -> E: ...
-        def error(self, text: str, node: Any) -> QError: ...
+        def error(self, text: str, node: N.Node) -> QError: ...
         def local(self, name: str) -> str: ...
         def is_word(self, name: str) -> bool: ...
-        def expr(self, node: Any) -> E: ...
-        def eval_many(self, nodes: list[Any]) -> list[E]: ...
-        def variable(self, node: Any) -> E: ...
-        def lambda_value(self, node: Any, name: str = "") -> Lambda: ...
+        def expr(self, node: N.Node) -> E: ...
+        def eval_many(self, nodes: Sequence[N.Node]) -> list[E]: ...
+        def variable(self, node: N.Name) -> E: ...
+        def lambda_value(self, node: N.Lambda, name: str = "") -> Lambda: ...
         def verb_name(self, entry: registry.Entry, n: int) -> str: ...
-        def assign_pattern(self, node: Any, target: Any, value: E) -> E: ...
+        def assign_pattern(self, node: N.Node, target: N.Node, value: E) -> E: ...
 
-    def _Assign(self, node: Any) -> E:
+    def _Assign(self, node: N.Assign) -> E:
         t = node.target
         if isinstance(t, N.Name):
             return self.assign_name(node, t.name)
@@ -53,28 +54,28 @@ class AssignmentMixin:
             and isinstance(t.f, N.Name)
             and not (t.f.name == "flip" and self.is_word("flip"))
         ):
-            return self.assign_indexed(node)
+            return self.assign_indexed(node, t, t.f)
         if isinstance(t, N.Elided) or not (node.op is None or node.op == "::"):
             raise self.error("assign", node)
         return self.assign_pattern(node, t, self.simple(self.expr(node.value)))
 
-    def check_target(self, node: Any, name: str) -> None:
+    def check_target(self, node: N.Node, name: str) -> None:
         if registry.find("verb", name) is not None and name not in self.locals:
             raise QError("assign", node.at - self.base, self.source, word_hint(name))
 
     def is_local(self, name: str) -> bool:
         return self.params is not None and name in self.locals
 
-    def assign_name(self, node: Any, name: str) -> E:
+    def assign_name(self, node: N.Assign, name: str) -> E:
         self.check_target(node, name)
-        if node.op is None or node.op == "::":
+        if not isinstance(node.op, N.Verb):
             if isinstance(node.value, N.Lambda):
                 e = self.const(self.lambda_value(node.value, name))
             else:
                 e = self.expr(node.value)
         elif not self.is_local(name):
-            return self.op_global(node, name)
-        elif isinstance(node.op, N.Verb) and node.op.glyph == ",":
+            return self.op_global(node, name, node.op.glyph)
+        elif node.op.glyph == ",":
             old, v = self.eval_many([node.target, node.value])
             e = E(f"_append({self.mark(node)}{old.s},{v.s})", None, impure=True)
         else:
@@ -83,11 +84,9 @@ class AssignmentMixin:
             )
         return self.put(name, e, node)
 
-    def op_global(self, node: Any, name: str) -> E:
+    def op_global(self, node: N.Assign, name: str, glyph: str) -> E:
         """`g+:v` of a global, which need not exist."""
-        entry = registry.find(
-            "verb", node.op.glyph if isinstance(node.op, N.Verb) else node.op.name
-        )
+        entry = registry.find("verb", glyph)
         if entry is None or 2 not in entry.fns:
             raise self.error("assign", node)
         v = self.expr(node.value)
@@ -96,7 +95,7 @@ class AssignmentMixin:
         # not kept in a temporary: that would be a second owner, and the next append could not be made in place
         return E(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})", None, impure=True)
 
-    def put(self, name: str, e: E, node: Any, at: str = "()") -> E:
+    def put(self, name: str, e: E, node: N.Node, at: str = "()") -> E:
         """Assign to a variable; the expression is then the variable (a local) or the value (a global). `at` is Python
         text of the tuple of indexes, of an indexed assignment."""
         if self.is_local(name):
@@ -116,19 +115,18 @@ class AssignmentMixin:
         self.assigned.append(name)
         return e if e.stable else E(name, e.kind, atomic=True, glob=True)
 
-    def assign_indexed(self, node: Any) -> E:
+    def assign_indexed(self, node: N.Assign, t: N.Apply, variable: N.Name) -> E:
         """`x[i;j]:v`, `x[i]+:v`."""
-        t = node.target
-        name = t.f.name
+        name = variable.name
         self.check_target(node, name)
         values = self.eval_many([*t.args, node.value])
         *path, v = values
         v = self.simple(v)
-        old = self.variable(t.f)
+        old = self.variable(variable)
         where = _path_text(t.args, path)
         if self.names.checked and not self.is_local(name):
             self.emit(f"_allow({self.mark(node)}{name!r},{self.ctx!r})")
-        if node.op is None or node.op == "::":
+        if not isinstance(node.op, N.Verb):
             text = f"_asg({self.mark(node)}{old.s},{where},{v.s})"
             out = v
         else:
@@ -138,14 +136,14 @@ class AssignmentMixin:
         new = self.put(name, E(text, None, impure=True), node, where if t.args else "()")
         if not new.atomic:
             self.emit(new.s)
-            new = self.variable(t.f)
-        if path and node.op is not None and node.op != "::":
+            new = self.variable(variable)
+        if path and isinstance(node.op, N.Verb):
             items = ",".join(p.s for p in path)
             return E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True)
         return out
 
 
-def _path_text(args: list[Any], values: list[E]) -> str:
+def _path_text(args: Sequence[N.Node], values: list[E]) -> str:
     """Python text of the tuple of indexes that an indexed assignment has, nulls where they are left out."""
     places = [
         "_nil" if isinstance(arg, N.Elided) else value.s

@@ -7,6 +7,7 @@ that have effects are put into temporaries in q's order; those that have none st
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import registry
@@ -92,7 +93,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     def emit(self, line: str) -> None:
         self.block.append(line)
 
-    def mark(self, node: Any) -> str:
+    def mark(self, node: N.Node) -> str:
         """The end of a Python line whose failure points at a node of the q text."""
         return f"#{node.at - self.base}\n"
 
@@ -109,7 +110,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     def const(self, x: Value) -> E:
         return E(self.consts.add(x), None, atomic=True, stable=True)
 
-    def error(self, text: str, node: Any) -> QError:
+    def error(self, text: str, node: N.Node) -> QError:
         return QError(text, node.at - self.base, self.source)
 
     def local(self, name: str) -> str:
@@ -117,7 +118,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return f"_l_{name}" if name in RESERVED else name
 
     # ------------------------------------------------------------ order of evaluation
-    def eval_many(self, nodes: list[Any]) -> list[E]:
+    def eval_many(self, nodes: Sequence[N.Node]) -> list[E]:
         """The nodes evaluated from right to left, each as an expression that may be used in any order."""
         out: list[Any] = [None] * len(nodes)
         loose: Loose | None = None
@@ -140,7 +141,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return out
 
     # ------------------------------------------------------------ expressions
-    def expr(self, node: Any) -> E:
+    def expr(self, node: N.Node) -> E:
         """The Python expression of a node; statements that it needs first go to the block."""
         if node.__class__ is N.Apply and (spine := self.spine(node)):
             return self.long_row(spine)
@@ -152,15 +153,15 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             else e
         )
 
-    def spine(self, node: Any) -> list[Any]:
+    def spine(self, node: N.Node) -> list[N.Apply]:
         """The applications of a long row `f g h ...`, outermost first; nothing if it is short."""
-        out = []
+        out: list[N.Apply] = []
         while node.__class__ is N.Apply and node.args:
             out.append(node)
             node = node.args[-1]
         return out if len(out) > 40 else []
 
-    def long_row(self, spine: list[Any]) -> E:
+    def long_row(self, spine: list[N.Apply]) -> E:
         """A long row without recursion: from its right end, each result given to the next application."""
         e = self.expr(spine[-1].args[-1])
         last = ""
@@ -173,10 +174,10 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
                 last = e.s
         return e
 
-    def _Ready(self, node: Any) -> E:
+    def _Ready(self, node: Ready) -> E:
         return node.e
 
-    def _Lit(self, node: Any) -> E:
+    def _Lit(self, node: N.Lit) -> E:
         self.const_values[node.start] = node
         if node.t == "j" and node.data.__class__ is int and abs(node.data) < (1 << 63) - 1:
             return E(
@@ -197,10 +198,10 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return E("True" if node.data else "False", "b", atomic=True, stable=True)
         return self.const(value_of(node))
 
-    def _Elided(self, node: Any) -> E:
+    def _Elided(self, node: N.Elided) -> E:
         return E("_nil", None, atomic=True, stable=True)
 
-    def _Name(self, node: Any) -> E:
+    def _Name(self, node: N.Name) -> E:
         name = node.name
         if self.columns and not self.is_word(name):
             other = self.variable(node)
@@ -218,7 +219,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         """Is this a keyword of the language here, and not a local that hides it?"""
         return name not in self.locals and registry.find("verb", name) is not None
 
-    def variable(self, node: Any) -> E:
+    def variable(self, node: N.Name) -> E:
         name = node.name
         if name in self.locals:
             return E(self.local(name), self.kinds.get(name), atomic=True, deps=frozenset((name,)))
@@ -246,7 +247,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return E(name, None, atomic=True, glob=True, impure=not known)
         return E(name, None, atomic=True, glob=True)
 
-    def dotted(self, node: Any) -> E:
+    def dotted(self, node: N.Name) -> E:
         name = node.name
         self.read_globals[name] = None
         head = name.split(".")[0]
@@ -276,7 +277,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
                 return E(f"_ns({self.mark(node)}{d},{last!r},{name!r})", None, glob=True)
         return E(f"_get({self.mark(node)}{name!r},{self.ctx!r})", None, glob=True)
 
-    def _Verb(self, node: Any) -> E:
+    def _Verb(self, node: N.Verb) -> E:
         if node.glyph == "::":
             return self.const(NIL)
         entry = registry.find("verb", node.glyph)
@@ -288,7 +289,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             raise self.error("nyi", node)
         return self.const(prim(entry))
 
-    def _Iterator(self, node: Any) -> E:
+    def _Iterator(self, node: N.Iterator) -> E:
         if node.f is None:
             return self.const(Iter(node.glyph))
         f = self.expr(node.f)
@@ -296,7 +297,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.const(Derived(node.glyph, self.consts.values[-1]))
         return E(f"_derive({node.glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)
 
-    def _ListOf(self, node: Any) -> E:
+    def _ListOf(self, node: N.ListOf) -> E:
         if not node.items:
             return E("_empty", None, atomic=True, stable=True)
         holes = [isinstance(item, N.Elided) for item in node.items]
@@ -307,13 +308,15 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         text = ",".join((arg or next(given)).s for arg in args)
         return E(f"_list({text})", None, impure=True)
 
-    def _TableOf(self, node: Any) -> E:
+    def _TableOf(self, node: N.TableOf) -> E:
         return self.columns_literal(node, "_table", node.keys, node.cols)
 
-    def _DictOf(self, node: Any) -> E:
+    def _DictOf(self, node: N.DictOf) -> E:
         return self.columns_literal(node, "_dictlit", None, node.items)
 
-    def columns_literal(self, node: Any, helper: str, keys: Any, cols: Any) -> E:
+    def columns_literal(
+        self, node: N.Node, helper: str, keys: list[N.Column] | None, cols: list[N.Column]
+    ) -> E:
         """A table or dictionary literal: names, given or inferred, with their values."""
         both = [*(keys or ()), *cols]
         values = self.eval_many([n for _, n in both])
@@ -330,10 +333,10 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             impure=True,
         )
 
-    def _Lambda(self, node: Any) -> E:
+    def _Lambda(self, node: N.Lambda) -> E:
         return self.const(self.lambda_value(node))
 
-    def lambda_value(self, node: Any, name: str = "") -> Lambda:
+    def lambda_value(self, node: N.Lambda, name: str = "") -> Lambda:
         """The lambda of a node, which may be assigned to a name; inside another it is called after that one."""
         text = node.text
         if self.params is not None:
@@ -351,11 +354,11 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
         return made
 
-    def _Compose(self, node: Any) -> E:
+    def _Compose(self, node: N.Compose) -> E:
         fs = self.eval_many(node.fs)
         return E(f"_compose({','.join(f.s for f in fs)})", None, impure=True)
 
-    def _Block(self, node: Any) -> E:
+    def _Block(self, node: N.Block) -> E:
         e = E("_nil", None, atomic=True, stable=True)
         for item in node.items:
             self.discard(e)
@@ -367,17 +370,17 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if not e.idle and (not e.atomic or e.glob):
             self.emit(e.s)
 
-    def _Signal(self, node: Any) -> E:
+    def _Signal(self, node: N.Signal) -> E:
         e = self.expr(node.value)
         return E(f"_signal({self.mark(node)}{e.s})", None, impure=True)
 
-    def _Return(self, node: Any) -> E:
+    def _Return(self, node: N.Return) -> E:
         e = self.expr(node.value)
         self.emit(f"return {e.s}")
         return E("_nil", None, atomic=True, stable=True)
 
     # ------------------------------------------------------------ application
-    def _Apply(self, node: Any) -> E:
+    def _Apply(self, node: N.Apply) -> E:
         f, args = node.f, node.args
         if any(isinstance(arg, N.Elided) for arg in args):
             return self.projection(node)
@@ -386,13 +389,13 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if isinstance(f, N.Name) and self.is_word(f.name):
             return self.verb_call(node, f.name, registry.find("verb", f.name))
         if isinstance(f, N.Iterator) and f.f is not None:
-            return self.derived_call(node)
+            return self.derived_call(node, f.glyph, f.f)
         callee, *values = self.eval_many([f, *args] if args else [f])
         return self.call(node, callee, values)
 
-    def projection(self, node: Any) -> E:
+    def projection(self, node: N.Apply) -> E:
         """Application with arguments left out."""
-        args: list[Any] = node.args
+        args = node.args
         given = [arg for arg in args if not isinstance(arg, N.Elided)]
         values = iter(self.eval_many([node.f, *given]))
         callee = next(values)
@@ -401,7 +404,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.call(node, callee, [])
         return E(f"_ap({self.mark(node)}{callee.s},{text})", None, impure=True)
 
-    def verb_call(self, node: Any, name: str, entry: registry.Entry | None) -> E:
+    def verb_call(self, node: N.Apply, name: str, entry: registry.Entry | None) -> E:
         """A built-in with arguments: its function is called by name, or inlined for atoms."""
         args = node.args
         if name == "::" and len(args) == 1:
@@ -411,7 +414,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if entry is None:
             if len(args) == 1 and isinstance(node.f, N.Verb):
                 e = self.expr(args[0])
-                return self.k_unary(node, registry.find("verb", K_UNARY.get(name, "")), e)
+                return self.k_unary(node, name, registry.find("verb", K_UNARY.get(name, "")), e)
             raise self.error("nyi", node)
         values = self.eval_many(args)
         if len(args) == 2:
@@ -430,21 +433,21 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
                 known = registry.find("verb", K_UNARY.get(name + ":", ""))
                 # `(#)x` is k's unary form, `#x` an error
                 allowed = name == "-" or after == ")"
-                return self.k_unary(node, known if allowed else None, values[0])
+                return self.k_unary(node, name, known if allowed else None, values[0])
         return self.direct(node, entry, values)
 
-    def k_unary(self, node: Any, known: registry.Entry | None, e: E) -> E:
+    def k_unary(self, node: N.Apply, glyph: str, known: registry.Entry | None, e: E) -> E:
         """A glyph with one argument that has no such form in q: k's verb for it, or else an error when it runs."""
         if known is not None:
             return self.direct(node, known, [e])
-        return E(f"_unary({self.mark(node)}{node.f.glyph!r},{e.s})", None, impure=True)
+        return E(f"_unary({self.mark(node)}{glyph!r},{e.s})", None, impure=True)
 
-    def text_after(self, node: Any) -> str:
+    def text_after(self, node: N.Node) -> str:
         """The character of the source text after a node."""
         at = node.end - self.base
         return self.source.text[at : at + 1]
 
-    def direct(self, node: Any, entry: registry.Entry, values: list[E]) -> E:
+    def direct(self, node: N.Node, entry: registry.Entry, values: list[E]) -> E:
         count = len(values) or 1
         if count not in entry.fns and -1 not in entry.fns:
             f = self.const(prim(entry))
@@ -463,13 +466,12 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             self.names.builtins.setdefault(name, fn)
         return name
 
-    def derived_call(self, node: Any) -> E:
+    def derived_call(self, node: N.Apply, glyph: str, inner: N.Node) -> E:
         """`f/ x`, `x f' y` and the like: the iterator's function gets f and the arguments."""
-        it = node.f
-        helper = ITERATE.get((it.glyph, len(node.args)))
-        f, *values = self.eval_many([it.f, *node.args] if node.args else [it.f])
+        helper = ITERATE.get((glyph, len(node.args)))
+        f, *values = self.eval_many([inner, *node.args])
         if helper is None:
-            d = E(f"_derive({it.glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)
+            d = E(f"_derive({glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)
             return self.call(node, d, values)
         return E(
             f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})",
@@ -477,7 +479,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             impure=True,
         )
 
-    def call(self, node: Any, f: E, values: list[E]) -> E:
+    def call(self, node: N.Node, f: E, values: list[E]) -> E:
         """A value that is known only at run time applied to arguments: lambdas of that rank are called directly."""
         n = len(values)
         if n == 0:
@@ -502,7 +504,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             impure=True,
         )
 
-    def call_self(self, node: Any, f: E, values: list[E]) -> E:
+    def call_self(self, node: N.Node, f: E, values: list[E]) -> E:
         """A lambda's call of itself: its own Python function, if the name still stands for it."""
         self.recursive = True
         helper = "_ap1" if len(values) == 1 else "_ap"
@@ -526,7 +528,9 @@ def _head(c: Compiler, unset: set[str]) -> list[str]:
     return head + [f"{c.local(name)}=_empty" for name in sorted(unset)]
 
 
-def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str = "") -> Lambda:
+def compile_lambda(
+    node: N.Lambda, source: Source, names: Names, ctx: str, name: str = ""
+) -> Lambda:
     """The Lambda of a lambda node."""
     params = tree_queries.params_of(node)
     if len(params) > MAX_PARAMS:
@@ -571,7 +575,7 @@ def check_stores(names: Names) -> None:
                 compile_again(f, names)
 
 
-def compile_statement(node: Any, source: Source, names: Names) -> Any:
+def compile_statement(node: N.Node, source: Source, names: Names) -> Callable[[], Value]:
     """The Python function of one top-level expression; call it for the value."""
     c = Compiler(names, names.current, source, None)
     c.function_body_top(node)

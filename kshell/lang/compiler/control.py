@@ -6,8 +6,9 @@ joined; a loop's body is emitted again with less assumed, until what it assumed 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import QError
 from kshell.lang.compiler import inline, tree_queries
@@ -39,16 +40,16 @@ class ControlMixin:
         assigned: list[str]
 
         def emit(self, line: str) -> None: ...
-        def expr(self, node: Any) -> E: ...
+        def expr(self, node: N.Node) -> E: ...
         def discard(self, e: E) -> None: ...
         def temp(self) -> str: ...
         def local(self, name: str) -> str: ...
-        def error(self, text: str, node: Any) -> QError: ...
-        def mark(self, node: Any) -> str: ...
+        def error(self, text: str, node: N.Node) -> QError: ...
+        def mark(self, node: N.Node) -> str: ...
         def is_word(self, name: str) -> bool: ...
 
     # ------------------------------------------------------------ blocks
-    def sub(self, run: Any) -> tuple[Block, Kinds]:
+    def sub(self, run: Callable[[], object]) -> tuple[Block, Kinds]:
         """The block and the kinds after `run()` emitted into a block of its own; the present ones stay."""
         outer, kinds = self.block, dict(self.kinds)
         self.block = []
@@ -58,7 +59,7 @@ class ControlMixin:
         finally:
             self.block, self.kinds = outer, kinds
 
-    def statement(self, node: Any) -> None:
+    def statement(self, node: N.Node) -> None:
         """A node for its effects."""
         if isinstance(node, N.Cond):
             self.branches(node.args, None)
@@ -66,14 +67,14 @@ class ControlMixin:
             self.discard(self.expr(node))
 
     # ------------------------------------------------------------ $[...]
-    def _Cond(self, node: Any) -> E:
+    def _Cond(self, node: N.Cond) -> E:
         if self.columns:  # a template has no control flow
             return E(f"_fail({self.mark(node)}'rank')", None, impure=True)
         t = self.temp()
         self.branches(node.args, t)
         return E(t, None, atomic=True, stable=True)
 
-    def branches(self, args: list[Any], target: str | None) -> None:
+    def branches(self, args: list[N.Node], target: str | None) -> None:
         """`$[c;a;c;a;...;b]` into a chain of ifs; the value goes to `target`, is returned ('return') or dropped."""
         if len(args) == 1:
             self.leaf(args[0], target)
@@ -106,7 +107,7 @@ class ControlMixin:
                 chain = []
         self.block += chain[::-1]
 
-    def leaf(self, node: Any, target: str | None) -> None:
+    def leaf(self, node: N.Node, target: str | None) -> None:
         if target is None:
             self.statement(node)
         elif target == "return":
@@ -123,24 +124,24 @@ class ControlMixin:
             self.discard(e)
 
     # ------------------------------------------------------------ if, while, do
-    def _Control(self, node: Any) -> E:
+    def _Control(self, node: N.Control) -> E:
         if not node.args:
             raise self.error("parse", node)
         {"if": self.if_, "while": self.while_, "do": self.do_}[node.word](node.args)
         return NIL_E
 
-    def body(self, nodes: list[Any]) -> None:
+    def body(self, nodes: Sequence[N.Node]) -> None:
         for node in nodes:
             if not isinstance(node, N.Elided):
                 self.statement(node)
 
-    def if_(self, args: list[Any]) -> None:
+    def if_(self, args: list[N.Node]) -> None:
         test = inline.condition(self, args[0])  # type: ignore[arg-type]
         then, kinds = self.sub(lambda: self.body(args[1:]))
         self.block += [f"if {test}:", then]
         self.kinds = join(self.kinds, kinds)
 
-    def while_(self, args: list[Any]) -> None:
+    def while_(self, args: list[N.Node]) -> None:
         def run() -> None:
             test = inline.condition(self, args[0])  # type: ignore[arg-type]
             if self.block:
@@ -153,7 +154,7 @@ class ControlMixin:
 
         self.loop(run)
 
-    def do_(self, args: list[Any]) -> None:
+    def do_(self, args: list[N.Node]) -> None:
         n, turns = self.expr(args[0]), self.temp()
 
         def run() -> None:
@@ -166,7 +167,7 @@ class ControlMixin:
 
         self.loop(run)
 
-    def loop(self, run: Any) -> None:
+    def loop(self, run: Callable[[], None]) -> None:
         """Emit a loop so that the kinds at its start hold again at its end."""
         log = len(self.assigned)
         while True:
@@ -180,7 +181,7 @@ class ControlMixin:
         self.block += block
 
     # ------------------------------------------------------------ bodies of functions
-    def tail(self, node: Any) -> None:
+    def tail(self, node: N.Node) -> None:
         """The last node of a function: return its value."""
         if isinstance(node, N.Cond):
             self.branches(node.args, "return")
@@ -190,7 +191,7 @@ class ControlMixin:
             e = self.expr(node)
             self.emit(f"return {e.s}")
 
-    def whole(self, nodes: list[Any]) -> None:
+    def whole(self, nodes: Sequence[N.Node]) -> None:
         """The statements of a lambda. Of very many, those that have no loop do not get the native code that makes one
         faster: Python's compiler would take longer for it than running it ever saves."""
         for node in nodes[:-1]:
@@ -203,7 +204,7 @@ class ControlMixin:
         else:
             self.tail(nodes[-1])
 
-    def function_body(self, node: Any, name: str) -> Block:
+    def function_body(self, node: N.Lambda, name: str) -> Block:
         """The block of a lambda: with a second version for long parameters where loops or recursion make it pay."""
         params = self.params or ()
         if 1 <= len(params) <= 2 and self.worth(node.body, params, name):
@@ -216,11 +217,11 @@ class ControlMixin:
         self.whole(node.body)
         return self.block
 
-    def version(self, body: list[Any], params: tuple[str, ...]) -> None:
+    def version(self, body: list[N.Node], params: tuple[str, ...]) -> None:
         self.kinds = dict.fromkeys(params, "j")
         self.whole(body)
 
-    def worth(self, body: list[Any], params: tuple[str, ...], name: str) -> bool:
+    def worth(self, body: list[N.Node], params: tuple[str, ...], name: str) -> bool:
         """Would a version for long arguments save much: a loop, a condition or recursion, and arithmetic on them?"""
         hot = (
             tree_queries.loops(body)
@@ -236,7 +237,7 @@ class ControlMixin:
             for n in tree_queries.walk(body)
         )
 
-    def function_body_top(self, node: Any) -> None:
+    def function_body_top(self, node: N.Node) -> None:
         """A top-level expression: an assignment has no value to show."""
         if isinstance(node, N.Assign):
             self.discard(self.expr(node))

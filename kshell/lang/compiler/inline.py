@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell import registry
 from kshell.lang.compiler.expr import E
@@ -16,7 +16,7 @@ ARITH = {"+": "+", "-": "-", "*": "*"}
 COMPARE = {"<": "<", ">": ">", "<=": "<=", ">=": ">=", "=": "==", "<>": "!="}
 
 
-def dyad(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
+def dyad(c: Compiler, node: N.Node, name: str, x: E, y: E) -> E | None:
     """`x name y` as inline code, or None if this operator has none or the kinds known exclude it."""
     if x.held or y.held:
         return None  # a vector, a symbol, a null: never a plain number
@@ -42,7 +42,7 @@ def both(x: E, y: E) -> tuple[set[str | None], bool]:
     return {x.kind, y.kind}, x.kind == y.kind == "j"
 
 
-def call(c: Compiler, node: Any, name: str, x: E, y: E) -> str:
+def call(c: Compiler, node: N.Node, name: str, x: E, y: E) -> str:
     entry = registry.find("verb", name)
     assert entry is not None
     return f"{c.verb_name(entry, 2)}({c.mark(node)}{x.s},{y.s})"
@@ -55,7 +55,7 @@ def int_test(x: E, y: E) -> str:
     )
 
 
-def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
+def arith(c: Compiler, node: N.Node, name: str, x: E, y: E) -> E | None:
     kinds, longs = both(x, y)
     if kinds == {"f"}:
         x, y = c.simple(x), c.simple(y)
@@ -95,7 +95,7 @@ def in_range(t: str, name: str, x: E, y: E) -> str:
 
 
 def compare(
-    c: Compiler, node: Any, name: str, x: E, y: E
+    c: Compiler, node: N.Node, name: str, x: E, y: E
 ) -> tuple[tuple[str, str], str | None, str | None]:
     """((test, native comparison), the call otherwise or None if never, the kind of the whole)."""
     x, y = c.simple(x), c.simple(y)
@@ -107,7 +107,7 @@ def compare(
     return ("False", "False"), call(c, node, name, x, y), None
 
 
-def condition(c: Compiler, node: Any) -> str:
+def condition(c: Compiler, node: N.Node) -> str:
     """A Python expression, true if the node's value meets a condition."""
     if (
         isinstance(node, N.Apply)
@@ -128,7 +128,7 @@ def condition(c: Compiler, node: Any) -> str:
     return f"_true({c.mark(node)}{e.s})"
 
 
-def monad(c: Compiler, node: Any, name: str, x: E) -> E | None:
+def monad(c: Compiler, node: N.Node, name: str, x: E) -> E | None:
     """`name x` as inline code where the kind is known."""
     if name == "neg" and x.kind == "f":
         return E(f"(-{x.s})", "f", impure=x.impure, glob=x.glob, deps=x.deps)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from kshell import registry
 from kshell.errors import Source
@@ -28,7 +27,7 @@ _PRINTS = (0, 1, 2, -1, -2)
 _SHOWN = 78  # characters of a line that a warning shows
 
 
-def warn(node: Any, source: Source) -> None:
+def warn(node: N.Lambda, source: Source) -> None:
     """Warn of the joined lines of a lambda, if it has more than one line."""
     if not _may_join(node.text):
         return
@@ -77,10 +76,10 @@ def _line(text: str, at: int) -> tuple[int, int]:
     return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
 
 
-def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
+def found(node: N.Lambda, text: str) -> Iterator[tuple[int, str]]:
     """The joints of a lambda's own statements: the offset in its text where a line ends, and what is done there."""
     base = node.start
-    before: list[Any] = []
+    before: list[N.Node] = []
     for statement in _statements(node.body):
         if "\n" in text[statement.start - base : statement.end - base]:
             for n in _within(statement):
@@ -92,7 +91,7 @@ def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
         before.append(statement)
 
 
-def _set_in(node: Any, statements: list[Any]) -> set[str]:
+def _set_in(node: N.Lambda, statements: list[N.Node]) -> set[str]:
     """The locals of a lambda that have a value after some of its statements."""
     return {
         *(node.params or "xyz"),
@@ -105,7 +104,7 @@ def _set_in(node: Any, statements: list[Any]) -> set[str]:
     }
 
 
-def _statements(body: list[Any]) -> Iterator[Any]:
+def _statements(body: list[N.Node]) -> Iterator[N.Node]:
     """Statements, and those inside control words and conditions."""
     for n in body:
         if n.__class__ is N.Control:
@@ -114,21 +113,21 @@ def _statements(body: list[Any]) -> Iterator[Any]:
             yield n
 
 
-def _within(node: Any) -> Iterator[Any]:
+def _within(node: N.Node) -> Iterator[N.Node]:
     """A node and those in it, but not those of lambdas in it, which have warnings of their own."""
-    todo = [node]
+    todo: list[object] = [node]
     while todo:
         n = todo.pop()
         if isinstance(n, N.Node):
             yield n
             if n.__class__ is not N.Lambda or n is node:
                 todo += [getattr(n, name) for name in n.fields]
-        elif n.__class__ in (list, tuple):
+        elif isinstance(n, (list, tuple)):
             todo += n
 
 
 def _joint(
-    n: Any, statement: Any, text: str, base: int, known: Callable[[], set[str]]
+    n: N.Node, statement: N.Node, text: str, base: int, known: Callable[[], set[str]]
 ) -> tuple[int, str] | None:
     """Where a line's noun is applied to the next line, if that is suspicious."""
     if n.__class__ is not N.Apply or len(n.args) != 1 or n.args[0].__class__ is N.Elided:
@@ -138,21 +137,20 @@ def _joint(
     if "\n" not in gap or "[" in gap or gap.strip("() \t\r\n"):
         return None
     end = f.end - base
-    kind = f.__class__
-    if kind is N.Lit:
+    if isinstance(f, N.Lit):
         prints = n is statement and f.data.__class__ is int and f.data in _PRINTS and _is_text(x)
         return (
             None
             if prints
             else (end, f"{_shown(text[f.start - base : end])} is applied to the next line")
         )
-    if kind is N.Control:
+    if isinstance(f, N.Control):
         return end, f"{f.word}[..] is applied to the next line, which is evaluated first"
-    if kind in (N.Verb, N.Iterator, N.Compose) or (
-        kind is N.Name and registry.find("verb", f.name) is not None
+    if isinstance(f, (N.Verb, N.Iterator, N.Compose)) or (
+        isinstance(f, N.Name) and registry.find("verb", f.name) is not None
     ):
         return None
-    if kind is N.Apply and any(arg.__class__ is N.Elided for arg in f.args):
+    if isinstance(f, N.Apply) and any(arg.__class__ is N.Elided for arg in f.args):
         return None
     if (
         _assigns(x, text, base, end)
@@ -168,19 +166,19 @@ def _shown(text: str) -> str:
     return line if len(line) <= 20 else f"..{line[-18:]}"
 
 
-def _is_text(x: Any) -> bool:
+def _is_text(x: N.Node) -> bool:
     """Is a node text to print: a string, or something that begins with one?"""
     while x.__class__ is N.Apply and x.args:
         x = x.args[0] if len(x.args) == 2 and x.f.__class__ is N.Verb else x.args[-1]
     return x.__class__ is N.Lit and x.t == "c"
 
 
-def _assigns(x: Any, text: str, base: int, end: int) -> bool:
+def _assigns(x: N.Node, text: str, base: int, end: int) -> bool:
     """Does the next line begin with an assignment?"""
     return x.__class__ is N.Assign and "(" not in text[end : x.start - base]
 
 
-def _reads_itself(statement: Any, x: Any, known: Callable[[], set[str]]) -> bool:
+def _reads_itself(statement: N.Node, x: N.Node, known: Callable[[], set[str]]) -> bool:
     """Does x read the local that its statement assigns for the first time, and not set it itself?"""
     if (
         statement.__class__ is not N.Assign
@@ -194,18 +192,18 @@ def _reads_itself(statement: Any, x: Any, known: Callable[[], set[str]]) -> bool
     return any(n.__class__ is N.Name and n.name == name for n in inside) and name not in known()
 
 
-def _name(target: Any) -> str:
+def _name(target: N.Node) -> str:
     return target.name if target.__class__ is N.Name else ""
 
 
-def _same_indent(statement: Any, x: Any, text: str, base: int) -> bool:
+def _same_indent(statement: N.Node, x: N.Node, text: str, base: int) -> bool:
     """Is the line of x indented like the one that its statement begins?"""
     first, second = (_line(text, n.start - base)[0] for n in (statement, x))
     head, tail = text[first : statement.start - base], text[second : x.start - base]
     return first > 0 and head == tail and not head.strip()
 
 
-def _numbers(n: Any, statement: Any, text: str, base: int) -> tuple[int, str] | None:
+def _numbers(n: N.Node, statement: N.Node, text: str, base: int) -> tuple[int, str] | None:
     """Where a number that ends a line and one that begins the next make a list."""
     if n.__class__ is not N.Lit or n.data.__class__ is not list or n.t in "sc":
         return None

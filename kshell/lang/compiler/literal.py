@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from kshell.parse import tree as N
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import Value, Vec, atom, char, sym, sym_vec
 
 
-def value_of(node: Any) -> Value:
+def value_of(node: N.Lit) -> Value:
     """The atom or vector that a Lit node stands for."""
     qtype, data = node.t, node.data
     if qtype == "s":

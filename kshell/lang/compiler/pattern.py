@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from kshell import registry
 from kshell.errors import QError
@@ -13,7 +14,7 @@ from kshell.parse import tree as N
 from kshell.values.base.core import Value, sym
 
 Pending = list[
-    tuple[Any, E]
+    tuple[N.Node, E]
 ]  # what is to be assigned once all has matched: target nodes with their values
 
 
@@ -26,22 +27,22 @@ class PatternMixin:
         base: int
 
         def emit(self, line: str) -> None: ...
-        def expr(self, node: Any) -> E: ...
+        def expr(self, node: N.Node) -> E: ...
         def store(self, text: str) -> str: ...
         def simple(self, e: E) -> E: ...
         def const(self, x: Value) -> E: ...
         def temp(self) -> str: ...
-        def eval_many(self, nodes: list[Any]) -> list[E]: ...
-        def put(self, name: str, e: E, node: Any) -> E: ...
+        def eval_many(self, nodes: Sequence[N.Node]) -> list[E]: ...
+        def put(self, name: str, e: E, node: N.Node) -> E: ...
         def discard(self, e: E) -> None: ...
         def put_value(self, e: E, target: str | None) -> None: ...
-        def sub(self, run: Any) -> Any: ...
-        def check_target(self, node: Any, name: str) -> None: ...
-        def assign_indexed(self, node: Any) -> E: ...
-        def error(self, text: str, node: Any) -> QError: ...
+        def sub(self, run: Callable[[], object]) -> tuple[Block, dict[str, str | None]]: ...
+        def check_target(self, node: N.Node, name: str) -> None: ...
+        def assign_indexed(self, node: N.Assign, t: N.Apply, variable: N.Name) -> E: ...
+        def error(self, text: str, node: N.Node) -> QError: ...
 
     # ------------------------------------------------------------ assignment
-    def assign_pattern(self, node: Any, target: Any, value: E) -> E:
+    def assign_pattern(self, node: N.Node, target: N.Node, value: E) -> E:
         """`pattern:value`; the value of the whole is the value, as filter functions changed it."""
         value = self.part(value.s) if not value.stable else value
         pending: Pending = []
@@ -49,14 +50,13 @@ class PatternMixin:
         self.bind(pending, node)
         return out
 
-    def bind(self, pending: Pending, node: Any) -> None:
+    def bind(self, pending: Pending, node: N.Node) -> None:
         for target, e in pending:
             if isinstance(target, N.Name):
                 self.discard(self.put(target.name, e, node))
-            else:
-                self.assign_indexed(
-                    N.Assign(target, None, ready(e, target), node.start, node.end, node.at)
-                )
+            elif isinstance(target, N.Apply) and isinstance(target.f, N.Name):
+                at = N.Assign(target, None, ready(e, target), node.start, node.end, node.at)
+                self.assign_indexed(at, target, target.f)
 
     def part(self, text: str) -> E:
         return E(self.store(text), None, atomic=True, stable=True)
@@ -66,7 +66,7 @@ class PatternMixin:
         return f"{name}(#{at - self.base}\n{','.join(args)})"
 
     # ------------------------------------------------------------ patterns
-    def fit(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit(self, t: N.Node, v: E, at: int, pending: Pending) -> E:
         """Emit the match of v with pattern t; an error points at `at`. The result is v, with what filters changed."""
         kind = type(t).__name__
         made = getattr(self, "fit_" + kind, None)
@@ -75,24 +75,26 @@ class PatternMixin:
         found: E = made(t, v, at, pending)
         return found
 
-    def fit_Elided(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_Elided(self, t: N.Elided, v: E, at: int, pending: Pending) -> E:
         return v
 
-    def fit_Name(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_Name(self, t: N.Name, v: E, at: int, pending: Pending) -> E:
         self.check_target(t, t.name)
         pending.append((t, v))
         return v
 
-    def fit_Lit(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_Lit(self, t: N.Lit, v: E, at: int, pending: Pending) -> E:
         self.emit(self.ask("_same", at, v.s, self.expr(t).s))
         return v
 
-    def fit_ListOf(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_ListOf(self, t: N.ListOf, v: E, at: int, pending: Pending) -> E:
         items = self.store(self.ask("_items", t.at, v.s, str(len(t.items))))
         new = self.fit_all(t.items, [f"{items}[{i}]" for i in range(len(t.items))], pending)
         return v if new is None else self.part(f"_list({','.join(new)})")
 
-    def fit_all(self, nodes: list[Any], parts: list[str], pending: Pending) -> list[str] | None:
+    def fit_all(
+        self, nodes: Sequence[N.Node], parts: list[str], pending: Pending
+    ) -> list[str] | None:
         """Match several parts; their new texts if a filter changed one, else None."""
         out, changed = [], False
         for node, text in zip(nodes, parts, strict=True):
@@ -107,15 +109,15 @@ class PatternMixin:
             out.append(e.s)
         return out if changed else None
 
-    def fit_Return(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_Return(self, t: N.Return, v: E, at: int, pending: Pending) -> E:
         return self.checked(None, t, v, pending)
 
-    def fit_Assign(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_Assign(self, t: N.Assign, v: E, at: int, pending: Pending) -> E:
         if t.op is not None:
             raise self.error("assign", t)
         return self.checked(t.target, t, v, pending)
 
-    def checked(self, inner: Any, t: Any, v: E, pending: Pending) -> E:
+    def checked(self, inner: N.Node | None, t: N.Assign | N.Return, v: E, pending: Pending) -> E:
         """`p:`x`, a check of the type, or `p:f`, a filter function whose result goes on to p."""
         if isinstance(t.value, N.Lit) and t.value.t == "s" and isinstance(t.value.data, str):
             self.emit(self.ask("_of_type", t.at, v.s, repr(t.value.data)))
@@ -123,7 +125,7 @@ class PatternMixin:
             v = self.part(self.ask("_ap1", t.at, self.expr(t.value).s, v.s))
         return v if inner is None else self.fit(inner, v, inner.at, pending)
 
-    def fit_Apply(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_Apply(self, t: N.Apply, v: E, at: int, pending: Pending) -> E:
         f, args = t.f, t.args
         if isinstance(f, N.Verb) and f.glyph == "!" and len(args) == 2:
             return self.fit_keys(t, v, pending)
@@ -142,7 +144,7 @@ class PatternMixin:
             return v
         raise self.error("assign", t)
 
-    def fit_keys(self, t: Any, v: E, pending: Pending) -> E:
+    def fit_keys(self, t: N.Apply, v: E, pending: Pending) -> E:
         """`k!p`: with constant keys the items under them, else a pattern for the keys and one for the values."""
         keys, values = t.args
         if any(
@@ -169,10 +171,10 @@ class PatternMixin:
         new = self.fit_all(values.items, parts, pending)
         return v if new is None else self.part(f"_with({v.s},{items},[{','.join(new)}])")
 
-    def fit_DictOf(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_DictOf(self, t: N.DictOf, v: E, at: int, pending: Pending) -> E:
         return self.fit_named(t.items, v, "_at_key", pending)
 
-    def fit_TableOf(self, t: Any, v: E, at: int, pending: Pending) -> E:
+    def fit_TableOf(self, t: N.TableOf, v: E, at: int, pending: Pending) -> E:
         if not t.keys:
             return self.fit_named(t.cols, v, "_column", pending)
         both = self.store(self.ask("_tables", t.at, v.s))
@@ -181,9 +183,7 @@ class PatternMixin:
         d2 = self.fit_named(t.cols, d, "_column", pending)
         return v if k2 is k and d2 is d else self.part(f"_dict({k2.s},{d2.s})")
 
-    def fit_named(
-        self, pairs: list[tuple[str | None, Any]], v: E, helper: str, pending: Pending
-    ) -> E:
+    def fit_named(self, pairs: list[N.Column], v: E, helper: str, pending: Pending) -> E:
         """The items of a dictionary, or the columns of a table, by name."""
         names = tree_queries.column_names([(n, _named(p)) for n, p in pairs])
         keys = [self.const(sym(name)).s for name in names]
@@ -197,7 +197,7 @@ class PatternMixin:
         return v if new is None else self.part(f"_with({v.s},[{','.join(keys)}],[{','.join(new)}])")
 
     # ------------------------------------------------------------ `:[v;p;r;...;d]`
-    def pattern_cond(self, node: Any) -> E:
+    def pattern_cond(self, node: N.Apply) -> E:
         """The result beside the first pattern that the value matches, else the last."""
         args = node.args
         v = self.part(self.expr(args[0]).s)
@@ -205,7 +205,7 @@ class PatternMixin:
         self.pattern_branches(args[1:], v, t)
         return E(t, None, atomic=True, stable=True)
 
-    def pattern_branches(self, rest: list[Any], v: E, target: str) -> None:
+    def pattern_branches(self, rest: list[N.Node], v: E, target: str) -> None:
         if len(rest) < 2:
             self.put_value(self.expr(rest[0]) if rest else E("_nil", None), target)
             return
@@ -233,7 +233,7 @@ class PatternMixin:
         self.kinds = {key: kind for key, kind in k1.items() if k2.get(key) == kind}
 
 
-def ready(e: E, node: Any) -> Any:
+def ready(e: E, node: N.Node) -> N.Node:
     """A node that stands for an expression emitted already."""
     return Ready(e, node)
 
@@ -243,12 +243,12 @@ class Ready(N.Node):
 
     __slots__ = ("e",)
 
-    def __init__(self, e: E, node: Any) -> None:
+    def __init__(self, e: E, node: N.Node) -> None:
         super().__init__(node.start, node.end, node.at)
         self.e = e
 
 
-def _named(node: Any) -> Any:
+def _named(node: N.Node) -> N.Node:
     """The part of a pattern whose name is the column's."""
     while isinstance(node, N.Assign):
         node = node.target

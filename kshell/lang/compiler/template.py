@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.lang.compiler import tree_queries
 from kshell.lang.compiler.aggregate_calls import aggregate_of
-from kshell.lang.compiler.code_objects import Block
+from kshell.lang.compiler.code_objects import Block, Consts
 from kshell.lang.compiler.expr import E
 from kshell.parse import tree as N
+from kshell.values.base.core import Value
 
 
 class TemplateMixin:
@@ -19,19 +20,19 @@ class TemplateMixin:
         locals: set[str]
         kinds: dict[str, str | None]
         columns: int
-        consts: Any
+        consts: Consts
 
         def emit(self, line: str) -> None: ...
-        def expr(self, node: Any) -> E: ...
+        def expr(self, node: N.Node) -> E: ...
         def temp(self) -> str: ...
         def local(self, name: str) -> str: ...
-        def error(self, text: str, node: Any) -> Exception: ...
-        def mark(self, node: Any) -> str: ...
-        def const(self, x: Any) -> E: ...
+        def error(self, text: str, node: N.Node) -> Exception: ...
+        def mark(self, node: N.Node) -> str: ...
+        def const(self, x: Value) -> E: ...
         def is_word(self, name: str) -> bool: ...
-        def tail(self, node: Any) -> None: ...
+        def tail(self, node: N.Node) -> None: ...
 
-    def phrase(self, node: Any, name: str | None) -> str:
+    def phrase(self, node: N.Node, name: str | None) -> str:
         """The Python text of a Phrase: emits its function before it."""
         t = "_p" + self.temp()[1:]
         outer, kinds = self.block, self.kinds
@@ -49,7 +50,7 @@ class TemplateMixin:
         self.block += [f"def {t}(_c{args}):", body]
         return f"_Phrase({t},{self.consts.add(node)},{name!r},{self.aggregate(node)})"
 
-    def aggregate(self, node: Any) -> str:
+    def aggregate(self, node: N.Node) -> str:
         """The Python text of (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
         once, else None."""
         found = aggregate_of(node)
@@ -58,7 +59,7 @@ class TemplateMixin:
         args = [repr(a.name) if isinstance(a, N.Name) else self.phrase(a, None) for a in found[1]]
         return f"({found[0]!r},{','.join(args)})"
 
-    def named(self, pairs: list[tuple[str | None, Any]]) -> str:
+    def named(self, pairs: list[N.Column]) -> str:
         names = tree_queries.column_names(pairs)
         return (
             "["
@@ -69,7 +70,7 @@ class TemplateMixin:
             + "]"
         )
 
-    def _Select(self, node: Any) -> E:
+    def _Select(self, node: N.Select) -> E:
         clash = tree_queries.group_clash(node)
         if clash:
             raise self.error(clash, node)
@@ -81,18 +82,18 @@ class TemplateMixin:
         by = "None" if node.by is None else named(node.by)
         cols = named(node.cols)
         limit = "None"
-        if node.options and "distinct" not in node.options:
+        if isinstance(node.options, tuple):
             count, order, column = node.options
             n = "None" if count is None else self.expr(count).s
             limit = f"({n},{order!r},{'None' if column is None else self.phrase(column, None)})"
-        distinct = node.options is not None and "distinct" in node.options
+        distinct = node.options == "distinct"
         return E(
             f"_select({self.mark(node)}{node.verb!r},{table.s},{where},{by},{cols},{distinct},{limit})",
             None,
             impure=True,
         )
 
-    def exec_named(self, pairs: list[tuple[str | None, Any]]) -> str:
+    def exec_named(self, pairs: list[N.Column]) -> str:
         """As named; but `exec` of one unnamed column gives the list itself, and one unnamed key the list of keys:
         their name stays None."""
         if len(pairs) == 1 and pairs[0][0] is None:

@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from kshell import registry
 from kshell.parse import tree as N
 from kshell.values.engine.dispatch import ATOMIC
 
+Nodes: TypeAlias = "N.Node | Sequence[N.Node]"
 # nodes that have none under them; of a lambda none that count: the names in its body are its own
 _LEAVES = frozenset((N.Lit, N.Name, N.Verb, N.Elided, N.Lambda, N.Command, N.Prefixed))
 
 
-def children(node: Any) -> list[Any]:
+def children(node: N.Node) -> list[N.Node]:
     """The nodes directly under a node, lambdas' bodies left out."""
-    out: list[Any] = []
+    out: list[N.Node] = []
     if node.__class__ not in _LEAVES:
         for field in node.fields:
             _gather(getattr(node, field), out)
     return out
 
 
-def _gather(x: Any, out: list[Any]) -> None:
+def _gather(x: object, out: list[N.Node]) -> None:
     """Put the nodes of a field, which may be lists in lists, into out."""
     if isinstance(x, N.Node):
         out.append(x)
-    elif x.__class__ is list or x.__class__ is tuple:
+    elif isinstance(x, (list, tuple)):
         for item in x:
             _gather(item, out)
 
 
-def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
+def walk(nodes: Nodes, templates: bool = True) -> Iterator[N.Node]:
     """Every node under these, themselves included, lambdas entered no further; of templates, if they are not to be
     entered either, only the source and the number of rows."""
-    stack: list[Any] = []
+    stack: list[N.Node] = []
     _gather(nodes, stack)
     while stack:
         node = stack.pop()
         yield node
-        kind = node.__class__
-        if kind in _LEAVES:
+        if node.__class__ in _LEAVES:
             continue
-        if kind is N.Apply:  # most nodes that are no leaves: all of its fields are nodes
+        if node.__class__ is N.Apply:  # most nodes that are no leaves: all of its fields are nodes
             stack.append(node.f)
             stack += node.args
-        elif kind is N.Select and not templates:
+        elif node.__class__ is N.Select and not templates:
             _gather(
                 (node.source, node.options[0] if isinstance(node.options, tuple) else None), stack
             )
@@ -54,7 +54,7 @@ def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
                 _gather(getattr(node, field), stack)
 
 
-def params_of(node: Any) -> tuple[str, ...]:
+def params_of(node: N.Lambda) -> tuple[str, ...]:
     """The parameters of a lambda; implicit ones are x, y, z up to the last that its body names."""
     if node.params is not None:
         return tuple(node.params)
@@ -62,7 +62,7 @@ def params_of(node: Any) -> tuple[str, ...]:
     return ("x", "y", "z")[: 3 if "z" in used else 2 if "y" in used else 1]
 
 
-def pattern_names(target: Any) -> Iterator[str]:
+def pattern_names(target: N.Node) -> Iterator[str]:
     """The names that a pattern assigns."""
     if isinstance(target, N.Name):
         yield target.name
@@ -71,18 +71,22 @@ def pattern_names(target: Any) -> Iterator[str]:
             yield from pattern_names(t)
     elif isinstance(target, N.Assign):
         yield from pattern_names(target.target)
-    elif isinstance(target, (N.DictOf, N.TableOf)):
-        for _, t in [
-            *(getattr(target, "keys", None) or ()),
-            *(getattr(target, "cols", None) or target.items),
-        ]:
+    elif isinstance(target, N.DictOf):
+        for _, t in target.items:
             yield from pattern_names(t)
-    elif isinstance(target, N.Apply) and (isinstance(target.f, N.Verb) or target.f.name == "flip"):
+    elif isinstance(target, N.TableOf):
+        for _, t in [*(target.keys or ()), *target.cols]:
+            yield from pattern_names(t)
+    elif isinstance(target, N.Apply) and _is_pattern(target.f):
         for t in target.args:
             yield from pattern_names(t)
 
 
-def locals_of(body: list[Any], params: tuple[str, ...]) -> set[str]:
+def _is_pattern(f: N.Node) -> bool:
+    return isinstance(f, N.Verb) or (isinstance(f, N.Name) and f.name == "flip")
+
+
+def locals_of(body: list[N.Node], params: tuple[str, ...]) -> set[str]:
     """The names that a lambda's body assigns with `:` (or indexed, or compound), other than its parameters."""
     found: set[str] = set()
     for node in walk(body):
@@ -99,7 +103,7 @@ def locals_of(body: list[Any], params: tuple[str, ...]) -> set[str]:
     return {n for n in found if "." not in n} - set(params)
 
 
-def late_local(body: list[Any], local: set[str]) -> Any:
+def late_local(body: list[N.Node], local: set[str]) -> N.Name | None:
     """The Name of a local that is set as a global, `a::1`, before `a:1` makes it a local; None if there is none."""
     early: set[str] = set()
     done: set[str] = set()
@@ -118,25 +122,23 @@ def late_local(body: list[Any], local: set[str]) -> Any:
     return None
 
 
-def set_first(body: list[Any]) -> set[str]:
+def set_first(body: list[N.Node]) -> set[str]:
     """The variables that statements at the start of the body assign before anything reads them."""
     found: set[str] = set()
     read: set[str] = set()
     for stmt in body:
         if isinstance(stmt, (N.Return, N.Signal)):
             break
-        plain = isinstance(stmt, N.Assign) and isinstance(stmt.target, N.Name) and stmt.op is None
-        read |= {
-            n.name.split(".")[0]
-            for n in walk([stmt.value if plain else stmt])
-            if isinstance(n, N.Name)
-        }
-        if plain and stmt.target.name not in read:
-            found.add(stmt.target.name)
+        name, node = "", stmt
+        if isinstance(stmt, N.Assign) and isinstance(stmt.target, N.Name) and stmt.op is None:
+            name, node = stmt.target.name, stmt.value
+        read |= {n.name.split(".")[0] for n in walk([node]) if isinstance(n, N.Name)}
+        if name and name not in read:
+            found.add(name)
     return found
 
 
-def uses(nodes: Any, name: str) -> bool:
+def uses(nodes: Nodes, name: str) -> bool:
     """Does the code name this variable?"""
     return any(
         isinstance(n, N.Name) and (n.name == name or n.name.startswith(name + "."))
@@ -144,7 +146,7 @@ def uses(nodes: Any, name: str) -> bool:
     )
 
 
-def assigns(nodes: Any) -> set[str]:
+def assigns(nodes: Nodes) -> set[str]:
     """The unqualified variables assigned in some code."""
     found: set[str] = set()
     for node in walk(nodes):
@@ -156,7 +158,7 @@ def assigns(nodes: Any) -> set[str]:
     return found
 
 
-def loops(nodes: Any) -> bool:
+def loops(nodes: Nodes) -> bool:
     """Is there a `while` or `do`?"""
     return any(isinstance(n, N.Control) and n.word in ("while", "do") for n in walk(nodes))
 
@@ -168,7 +170,7 @@ _FIRST = frozenset(
 _COMPARE = frozenset(("=", "<", ">", "<>", "<=", ">="))
 
 
-def inferred_name(node: Any) -> str:
+def inferred_name(node: N.Node) -> str:
     """The column name that q infers from an expression: the last part of the variable that is reached by the first
     argument of arithmetic operators and comparisons (of these the second, if the first is a constant) and the last
     one of everything else; `x` if that is none."""
@@ -197,7 +199,7 @@ def inferred_name(node: Any) -> str:
             return seen
 
 
-def column_names(pairs: list[tuple[str | None, Any]]) -> list[str]:
+def column_names(pairs: list[N.Column]) -> list[str]:
     """The names of columns, given or inferred; a repeated one gets 1, 2, ... appended."""
     out: list[str] = []
     for given, node in pairs:
@@ -210,7 +212,7 @@ def column_names(pairs: list[tuple[str | None, Any]]) -> list[str]:
     return out
 
 
-def group_clash(node: Any) -> str:
+def group_clash(node: N.Select) -> str:
     """The error of a select that gives a column the name of a group, '' if it does not."""
     if node.verb == "select" and node.by and node.cols:
         groups = set(column_names(node.by))
@@ -220,14 +222,14 @@ def group_clash(node: Any) -> str:
     return ""
 
 
-def atomic_expr(node: Any, params: tuple[str, ...]) -> bool:
+def atomic_expr(node: N.Node, params: tuple[str, ...]) -> bool:
     """Is the expression made of atomic verbs on the parameters and number atoms alone, each parameter in it?"""
     if not isinstance(node, N.Apply) or not _atomic(node, params):
         return False
     return {n.name for n in walk([node]) if isinstance(n, N.Name)} >= set(params)
 
 
-def _atomic(node: Any, params: tuple[str, ...]) -> bool:
+def _atomic(node: N.Node, params: tuple[str, ...]) -> bool:
     if isinstance(node, N.Lit):
         return node.t in "bhijef" and not isinstance(node.data, list)
     if isinstance(node, N.Name):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import Atom, Dict, Special, Sym, Table, Value, Vec, sym_at
+from kshell.values.base.core import Atom, Dict, EnumAtom, Special, Sym, Table, Value, Vec, sym_at
 from kshell.values.engine.cast import DAY
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
@@ -332,12 +332,12 @@ def atom_string(x: Value, digits: int) -> str | None:
         return raw_text(T.F, x, digits)
     if cls is bool:
         return "1" if x else "0"
-    if cls is Sym:
+    if x.__class__ is Sym:
         return x.s
-    if cls is Special:
+    if x.__class__ is Special:
         return raw_text(T.J, x.v, digits)
-    if cls is Atom:
+    if x.__class__ is Atom:
         return raw_text(x.t, x.v, digits)
-    if isinstance(x, Atom):  # an item of an enumeration
-        return vec_texts(Vec(T.ENUM, np.array([x.v]), "", x.dom), digits)[0]  # type: ignore[attr-defined]
+    if x.__class__ is EnumAtom:
+        return vec_texts(Vec(T.ENUM, np.array([x.v]), "", x.dom), digits)[0]
     return None

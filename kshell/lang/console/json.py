@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,20 @@ from kshell.lang.console.format import atom_string, enum_values, raw_text, raw_t
 from kshell.lang.console.one_line import s1_text
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, floats, string
-from kshell.values.base.core import NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    EnumAtom,
+    List,
+    ListValue,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    raw,
+    sym_vec,
+)
 from kshell.values.items.rows import strings_of
 
 
@@ -25,27 +39,25 @@ class Writer:
 
     def write(self, x: Value) -> str:
         """The JSON text of any value."""
-        cls = x.__class__
-        if cls is Vec:
+        if x.__class__ is Vec:
             return self.vec(x)
-        if cls is List or cls is Nd:
+        if x.__class__ is List or x.__class__ is Nd:
             return f"[{','.join(map(self.write, x.items))}]"
-        if cls is Table:
+        if x.__class__ is Table:
             return self.table(x)
-        if cls is Dict:
+        if x.__class__ is Dict:
             return self.dict(x)
         if x is NIL:
             return "null"
         qtype = atom_t(x)
         if not qtype:
             return quote(s1_text(x, self.digits))
-        if qtype == T.ENUM:
+        if x.__class__ is EnumAtom:
             at = np.array([x.v], np.int64)
             items = enum_values(Vec(T.ENUM, at, "", x.dom)) or Vec(T.J, at)
             return self.words(items.t, items.a)[0]
-        return self.words(
-            qtype, np.array([raw(x)], T.DTYPE[qtype]) if qtype != T.G else np.frombuffer(x.v, "V16")
-        )[0]
+        one = np.frombuffer(raw(x), "V16") if qtype == T.G else np.array([raw(x)], T.DTYPE[qtype])
+        return self.words(qtype, one)[0]
 
     def vec(self, v: Vec) -> str:
         if v.t == T.C:
@@ -80,7 +92,7 @@ class Writer:
         rows = zip(*columns, strict=True)
         return "[" + ",".join(self.object(names, row) for row in rows) + "]"
 
-    def items(self, x: Value) -> list[str]:
+    def items(self, x: ListValue) -> list[str]:
         """The JSON of each item of a list."""
         if x.__class__ is Vec and x.t not in (T.C, T.ENUM):
             return self.words(x.t, x.a)
@@ -88,12 +100,13 @@ class Writer:
 
     def dict(self, d: Dict) -> str:
         if d.keyed:
-            return self.table(Table(d.k.names + d.v.names, d.k.cols + d.v.cols))
+            k, v = d.tables
+            return self.table(Table(k.names + v.names, k.cols + v.cols))
         keys = [key_text(item, self.digits) for item in d.k.items]
         return self.object([quote(key) for key in keys], self.items(d.v))
 
     @staticmethod
-    def object(keys: list[str], values: Any) -> str:
+    def object(keys: list[str], values: Iterable[str]) -> str:
         return (
             "{" + ",".join(f"{key}:{value}" for key, value in zip(keys, values, strict=True)) + "}"
         )
@@ -153,7 +166,7 @@ def from_json(x: Any) -> Value:
     return _value(x, {})
 
 
-def _value(x: Any, known: dict[tuple[str, ...], Value]) -> Value:
+def _value(x: Any, known: dict[tuple[str, ...], Vec]) -> Value:
     """The same; objects with the same names share one vector of them."""
     cls = x.__class__
     if cls is str:
@@ -167,13 +180,17 @@ def _value(x: Any, known: dict[tuple[str, ...], Value]) -> Value:
             keys = known[names] = sym_vec(names)
         return Dict(keys, collapse([_value(value, known) for value in x.values()]))
     if cls is list:
-        if x and all(v.__class__ is float for v in x):
-            return floats(x)
-        if x and all(v.__class__ is str for v in x):
-            return strings_of([v.encode("utf-8", "surrogateescape") for v in x])
-        if x and x[0].__class__ is dict and x[0]:
-            names = tuple(x[0])
-            if all(v.__class__ is dict and tuple(v) == names for v in x):
-                return Table(list(names), [_value([v[name] for v in x], known) for name in names])
-        return collapse([_value(v, known) for v in x])
+        return _list(x, known)
     return T.NAN if x is None else x
+
+
+def _list(x: list[Any], known: dict[tuple[str, ...], Vec]) -> ListValue:
+    if x and all(v.__class__ is float for v in x):
+        return floats(x)
+    if x and all(v.__class__ is str for v in x):
+        return strings_of([v.encode("utf-8", "surrogateescape") for v in x])
+    if x and x[0].__class__ is dict and x[0]:
+        names = tuple(x[0])
+        if all(v.__class__ is dict and tuple(v) == names for v in x):
+            return Table(list(names), [_list([v[name] for v in x], known) for name in names])
+    return collapse([_value(v, known) for v in x])

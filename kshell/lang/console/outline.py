@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, Table, Value, Vec
+from kshell.values.base.core import Dict, Table, Value, Vec, sym_names
 
 MOST = 5000  # keys that are looked at
 
 
-def outline(x: Value) -> list[tuple[str, str]]:
+def outline(x: Value | None) -> list[tuple[str, str]]:
     """The columns of a table or the keys of a dictionary of symbols, and what each is; nothing of any other value."""
     if x.__class__ is Table:
         return [(name, "column") for name in x.names]
@@ -17,7 +17,7 @@ def outline(x: Value) -> list[tuple[str, str]]:
     if x.k.__class__ is Table:
         return [(name, "key column") for name in x.k.names] + outline(x.v)
     if x.k.__class__ is Vec and x.k.t == T.S:
-        return [(item.s, "key") for item in Vec(T.S, x.k.a[:MOST]).items if item.s]
+        return [(name, "key") for name in sym_names(Vec(T.S, x.k.a[:MOST])) if name]
     return []
 
 

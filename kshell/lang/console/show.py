@@ -6,13 +6,13 @@ Only what fits on the console is formatted: rows beyond its height and text beyo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from kshell.lang.console.error_report import error_text
 from kshell.lang.console.format import vec_texts
 from kshell.lang.console.one_line import NO_LIMIT, cut, s1_text
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, is_list
+from kshell.values.base.core import NIL, Dict, List, ListValue, Nd, Sym, Table, Value, Vec, is_list
 from kshell.values.base.functions import Handle
 
 _RUNS = (
@@ -22,7 +22,13 @@ _RUNS = (
 )  # vectors of these have no blanks between their items, so a list of them is no matrix
 
 
-def head(x: Value, n: int) -> Value:
+@overload
+def head(x: Table, n: int) -> Table: ...
+@overload
+def head(x: List, n: int) -> List: ...
+@overload
+def head(x: ListValue, n: int) -> ListValue: ...
+def head(x: ListValue, n: int) -> ListValue:
     """The first n items of a list or rows of a table, without a copy of the rest."""
     if x.__class__ is Table and x.cols.__class__ is not list:
         x = x.cols.head(n)  # type: ignore[attr-defined]  # of a table on disk
@@ -88,7 +94,7 @@ class Layout:
         return self.one(x).split("\n")
 
     # ---------------------------------------------------------------- columns
-    def texts(self, x: Value) -> list[str]:
+    def texts(self, x: ListValue) -> list[str]:
         """The texts of a list's items, as they stand in a row of a matrix, in a column or beside keys: the lines of a
         matrix, nothing for each of a matrix without columns, else as source."""
         if x.__class__ is Vec:
@@ -115,12 +121,12 @@ class Layout:
             return self.matrix(x)
         return [line for item in x.items for line in self.one(item).split("\n")]
 
-    def matrix(self, x: List) -> list[str]:
+    def matrix(self, x: ListValue) -> list[str]:
         """The lines of a matrix: each row's items by themselves, then what came out in columns."""
-        rows = [self.texts(head(row, self.most)) for row in x.items]
+        rows = [self.texts(head(row, self.most)) for row in x.items if is_list(row)]
         return self.joined(list(zip(*rows, strict=True)))
 
-    def is_matrix(self, x: List) -> bool:
+    def is_matrix(self, x: ListValue) -> bool:
         """Does x print in aligned columns: lists of one length, not all of them strings, bits or bytes?"""
         if x.__class__ is Nd:
             return x.a.shape[1] > 0 and not (x.a.ndim == 2 and x.t in _RUNS)
@@ -144,11 +150,12 @@ class Layout:
         title, *rows = self.joined(columns)
         return [title, "-" * width_of(title), *rows]
 
-    def column(self, c: Value) -> list[str]:
+    def column(self, c: ListValue) -> list[str]:
         """The texts of a table's column, of tensors what they show."""
         rows = c.items if isinstance(c, List) and len(c) else []
-        if rows and all(isinstance(row, Handle) for row in rows):
-            return [row.show() for row in rows]
+        shown = [row.show() for row in rows if isinstance(row, Handle)]
+        if rows and len(shown) == len(rows):
+            return shown
         return self.texts(c)
 
     def mapping(self, d: Dict) -> list[str]:
@@ -168,13 +175,13 @@ class Layout:
             lines[1] = f"{'-' * width_of(left[0])}| {'-' * rule}"
         return lines
 
-    def side(self, x: Value) -> list[str]:
+    def side(self, x: ListValue) -> list[str]:
         """The lines of a dictionary's keys or values, one an item."""
         if x.__class__ is Table:
             return self.table(x) if x.names else []
         return self.texts(List([opened(i) for i in x.items]) if x.__class__ is List else x)
 
-    def titled(self, lines: list[str], x: Value) -> list[str]:
+    def titled(self, lines: list[str], x: ListValue) -> list[str]:
         """Lines beside a table's: two blank ones for the title and the rule, unless they are a table's."""
         return lines if x.__class__ is Table else ["", "", *lines]
 

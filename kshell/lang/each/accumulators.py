@@ -6,6 +6,7 @@ Source of behaviour: q's reference, "Accumulators".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,16 +16,20 @@ from kshell.lang.verbs import lists, running, stats
 from kshell.lang.verbs.arith import add, mul
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items
+from kshell.values.base.core import Dict, List, ListValue, Nd, Sym, Table, Value, Vec, seq_items
 from kshell.values.base.functions import Function, Handle, Prim
 from kshell.values.base.match import match
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.apply import apply, pyfn
 from kshell.values.session.context import running as session
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Fn = Callable[..., Value]
 
 
-def is_collection(x: Value) -> bool:
+def is_collection(x: Value) -> TypeIs[ListValue | Dict]:
     """Does x have items to iterate over? (A handle is an atom here, save for each with one argument.)"""
     return x.__class__ in (Vec, Dict, Table) or isinstance(x, List)
 
@@ -104,7 +109,7 @@ def scan1(f: Value, x: Value) -> Value:
     if quick is not None and x.__class__ is Vec and x.t in T.NUMERIC:
         return quick(x)
     if x.__class__ is Dict:
-        return Dict(x.k, scan1(f, x.v))
+        return Dict(x.k, list_value(scan1(f, x.v)))
     items = x.rows() if isinstance(x, Handle) else seq_items(x)
     if not items:
         return List([])
@@ -134,10 +139,10 @@ def rank_of(f: Value) -> int:
     depth = 0
     while is_collection(f):
         depth += 1
-        f = f.v if f.__class__ is Dict else f
-        if f.__class__ is Vec or not len(f):
+        items = f.v if isinstance(f, Dict) else f
+        if items.__class__ is Vec or not len(items):
             break
-        f = f.item(0)
+        f = items.item(0)
     return depth + (f.rank or 1 if isinstance(f, Function) else 0) or 1
 
 
@@ -192,17 +197,18 @@ def machine(f: Value, x: Value, y: Value) -> list[int] | None:
         return None
     if not isinstance(f, List):
         return None
-    rows = f.items if f.__class__ is Nd or len(f) < len(y) else []
-    if not rows or any(row.__class__ is not Vec or row.t != T.J or not len(row) for row in rows):
+    items = f.items if f.__class__ is Nd or len(f) < len(y) else []
+    rows = [row for row in items if row.__class__ is Vec and row.t == T.J and len(row)]
+    if not rows or len(rows) < len(items):
         return None
     if x < 0 or y.a.min() < 0 or min(row.a.min() for row in rows) < 0:
         return None
     table = [row.a.tolist() for row in rows]
-    out = []
+    state, out = x, []
     try:
         for i in y.a.astype(np.int64).tolist():
-            x = table[x][i]
-            out.append(x)
+            state = table[state][i]
+            out.append(state)
     except IndexError:
         return None
     return out

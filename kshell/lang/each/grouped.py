@@ -15,7 +15,8 @@ from kshell.lang.each import verb_at_once
 from kshell.lang.tables.flat_items import Part, part, places, ragged, rows, sizes_of
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, Value, Vec, atom_t, seq_items
+from kshell.values.base.core import Dict, ListValue, Value, Vec, atom_t, seq_items
+from kshell.values.base.narrow import has_items
 from kshell.values.engine.dispatch import ATOMIC
 from kshell.values.items.integer_keys import grade_keys
 from kshell.values.items.keys import group_keys
@@ -33,7 +34,7 @@ class Dicts:
 
     __slots__ = ("_ids", "_sizes", "ends", "k", "v")
 
-    def __init__(self, k: Vec, ends: Array, v: Value, ids: Array | None = None) -> None:
+    def __init__(self, k: Vec, ends: Array, v: ListValue, ids: Array | None = None) -> None:
         self.k, self.ends, self.v, self._ids = k, ends, v, ids
         self._sizes: Array | None = None
 
@@ -59,9 +60,9 @@ class Dicts:
 
     def like(self, v: Value | None) -> Dicts | None:
         """Other values under the same keys."""
-        return (
-            None if v is None or len(v) != len(self.k) else Dicts(self.k, self.ends, v, self._ids)
-        )
+        if v is None or not has_items(v) or len(v) != len(self.k):
+            return None
+        return Dicts(self.k, self.ends, v, self._ids)
 
     def keys(self) -> Value:
         return rows(self.k.t, self.k.a, len(self), None, self.ends)

@@ -16,10 +16,11 @@ from kshell.errors import QError
 from kshell.lang.each import text_at_once, verb_at_once
 from kshell.lang.each.lambda_batch import IMPOSSIBLE, KEPT, Batch, give_up
 from kshell.lang.each.results import Many, Never, No, merged, value_list
-from kshell.lang.each.verb_at_once import FEW
+from kshell.lang.each.verb_at_once import FEW, length
 from kshell.values.base.build import collapse
-from kshell.values.base.core import HOLE, List, Nd, Table, Value, Vec
-from kshell.values.base.functions import Comp, Lambda, Prim, Proj
+from kshell.values.base.core import HOLE, Dict, List, ListValue, Nd, Table, Value, Vec
+from kshell.values.base.functions import Comp, Function, Lambda, Prim, Proj
+from kshell.values.base.narrow import list_value
 from kshell.values.items.pick import take_at
 
 _TRIED = 1024  # items, of which more are not taken at once before a few of them were
@@ -29,7 +30,7 @@ _TRIES = 3  # times that a function may fail before it is tried less and less
 _missed: dict[Any, _Missed] = {}  # what calls lambdas and failed, by the ids of their trees
 
 
-def each(f: Value, x: Value) -> Value | None:
+def each(f: Value, x: ListValue | Dict) -> Value | None:
     """`f each x` for all items at once, or None if there is no such way."""
     if x.__class__ is Table or len(x) < (
         verb_at_once.FEW_ROWS
@@ -43,12 +44,15 @@ def each(f: Value, x: Value) -> Value | None:
         return verb_at_once.monad(f.name, x) if verb_at_once.has(f.name, 1) else None
     if f.__class__ is not Proj:
         return composed(f, x) if f.__class__ is Comp else run(f, (x,), (True,))
-    if f.rank != 1 or len(f.args) + 1 - f.holes != f.f.rank:
+    inner = f.f
+    if not isinstance(inner, Function) or f.rank != 1:
+        return None
+    if len(f.args) + 1 - f.holes != inner.rank:
         return None
     args = [x if arg is HOLE else arg for arg in f.args] + [x] * (1 - f.holes)
-    if f.f.__class__ is Prim and f.f.name == "ssr" and args[0] is x:
+    if inner.__class__ is Prim and inner.name == "ssr" and args[0] is x:
         return text_at_once.replaced(*args)
-    return together(f.f, args, [arg is HOLE for arg in f.args] + [True] * (1 - f.holes))
+    return together(inner, args, [arg is HOLE for arg in f.args] + [True] * (1 - f.holes))
 
 
 def _is_product(f: Value) -> bool:
@@ -67,7 +71,7 @@ def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | N
         return _spelled(args[0], args[1])
     if not verb_at_once.has(f.name, 2):
         return None
-    count = len(args[0]) if many[0] else len(args[1])
+    count = length(args[0] if many[0] else args[1])
     least = verb_at_once.FEW_ROWS if _is_product(f) else FEW
     if count < least or any(
         m and arg.__class__ is Table for arg, m in zip(args, many, strict=True)
@@ -86,8 +90,8 @@ def _spelled(f: Lambda, x: Value) -> Value | None:
         or id(f.tree) in IMPOSSIBLE
     ):
         return None
-    items = x.items
-    if any([i.__class__ is not List or len(i) != f.rank for i in items]):
+    items = [i for i in x.items if i.__class__ is List and len(i) == f.rank]
+    if len(items) < len(x):
         return None
     args = [collapse(list(column)) for column in zip(*[i.items for i in items], strict=True)]
     return run(f, args, [True] * f.rank, FEW // 2)
@@ -103,7 +107,7 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
         or id(f.tree) in IMPOSSIBLE
     ):
         return None
-    n = min(len(arg) for arg, m in zip(args, many, strict=True) if m)
+    n = min(length(arg) for arg, m in zip(args, many, strict=True) if m)
     if n < (least or FEW) or any(
         arg.__class__ not in (Vec, List, Nd) for arg, m in zip(args, many, strict=True) if m
     ):
@@ -114,7 +118,10 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     try:
         if n > _TRIED:  # what fails soon costs little
             few = np.arange(FEW)
-            some = [take_at(arg, few) if m else arg for arg, m in zip(args, many, strict=True)]
+            some = [
+                take_at(list_value(arg), few) if m else arg
+                for arg, m in zip(args, many, strict=True)
+            ]
             _run(f, some, many, FEW)
         found = _run(f, args, many, n)
         _missed.pop((id(f.tree),), None)
@@ -152,7 +159,7 @@ def _failed(trees: list[Any]) -> None:
     missed.left = 1 << missed.fails
 
 
-def _trees(f: Value) -> list[Any] | None:
+def _trees(f: Comp) -> list[Any] | None:
     """The trees of the lambdas that a composition calls first of all; None if there is none, or it cannot be one."""
     out: list[Any] = []
     for g in f.fs:
@@ -181,7 +188,7 @@ def _widest(f: Comp) -> int:
     )
 
 
-def composed(f: Comp, x: Value) -> Value | None:
+def composed(f: Comp, x: ListValue | Dict) -> Value | None:
     """A composition that calls a lambda, on each item of x."""
     trees = _trees(f)
     if (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from kshell.values.base.core import (
     seq_items,
 )
 from kshell.values.base.functions import Comp, Derived, Function, Lambda, Prim, Proj
+from kshell.values.base.narrow import list_value
 from kshell.values.items.index import index1
 from kshell.values.session.context import running
 
@@ -105,7 +107,7 @@ class Batch:
             done.append((self.at, last))
         return Many(merged(done, n))
 
-    def statements(self, nodes: list[Any], done: list[tuple[Any, Any]]) -> Any:
+    def statements(self, nodes: Sequence[N.Node], done: list[tuple[Any, Any]]) -> Any:
         """The value of the last of some statements for the items that get there, None if there are none; `done` takes
         what was returned before."""
         value: Any = None
@@ -179,17 +181,17 @@ class Batch:
 
     # ------------------------------------------------------------------ expressions
 
-    def expr(self, node: Any) -> Any:
+    def expr(self, node: N.Node) -> Any:
         """The value of an expression: Many, or one value for all items."""
         work = _WORK.get(node.__class__)
         if work is None:
             raise Never
         return work(self, node)
 
-    def _Lit(self, node: Any) -> Any:
+    def _Lit(self, node: N.Lit) -> Any:
         return value_of(node)
 
-    def _Name(self, node: Any) -> Any:
+    def _Name(self, node: N.Name) -> Any:
         name = node.name
         if name in self.env:
             return self.env[name]
@@ -207,21 +209,21 @@ class Batch:
             raise No
         return v
 
-    def _Verb(self, node: Any) -> Any:
+    def _Verb(self, node: N.Verb) -> Any:
         return NIL if node.glyph == "::" else _primitive(node.glyph)
 
-    def _Lambda(self, node: Any) -> Any:
+    def _Lambda(self, node: N.Lambda) -> Any:
         for const in self.f.consts:
             if isinstance(const, Lambda) and const.tree is node:
                 return const
         raise Never
 
-    def _Assign(self, node: Any) -> Any:
+    def _Assign(self, node: N.Assign) -> Any:
         if not isinstance(node.target, N.Name) or node.op == "::" or "." in node.target.name:
             raise Never
         name = node.target.name
         v = self.expr(node.value)
-        if node.op is not None:
+        if isinstance(node.op, N.Verb):
             if name not in self.env:
                 raise Never
             v = self.verb(node.op.glyph, [self.env[name], v])
@@ -230,7 +232,7 @@ class Batch:
         self.env[name] = v
         return v
 
-    def _Block(self, node: Any) -> Any:
+    def _Block(self, node: N.Block) -> Any:
         v = None
         for item in node.items:
             v = self.expr(item)
@@ -238,7 +240,7 @@ class Batch:
             raise Never
         return v
 
-    def _Cond(self, node: Any) -> Any:
+    def _Cond(self, node: N.Cond) -> Any:
         args = node.args
         if not len(args) % 2:
             raise Never
@@ -269,11 +271,11 @@ class Batch:
             return done[0][1]
         return Many(merged(done, self.n))
 
-    def many_of(self, nodes: list[Any]) -> list[Any]:
+    def many_of(self, nodes: Sequence[N.Node]) -> list[Any]:
         """Arguments, the last first."""
         return [self.expr(node) for node in reversed(nodes)][::-1]
 
-    def _ListOf(self, node: Any) -> Any:
+    def _ListOf(self, node: N.ListOf) -> Any:
         if not node.items:
             return List([])
         cols = self.many_of(node.items)
@@ -297,7 +299,7 @@ class Batch:
             return Many(Nd(t, array))
         return Many(Columns(cols, self.n))
 
-    def _DictOf(self, node: Any) -> Any:
+    def _DictOf(self, node: N.DictOf) -> Any:
         names = column_names(node.items)
         cols = self.many_of([v for _, v in node.items])
         if (
@@ -315,7 +317,7 @@ class Batch:
             raise No
         return Table(names, cols)
 
-    def _Apply(self, node: Any) -> Any:
+    def _Apply(self, node: N.Apply) -> Any:
         f, args = node.f, node.args
         if not args:
             raise Never
@@ -397,7 +399,7 @@ class Batch:
         lists = [arg for arg in args if arg.__class__ is Many]
         if not lists and len(args) == 1 and not isinstance(args[0], Function):
             return self.constant(f, args[0])
-        d = lists[0].v if lists else None
+        d: Any = lists[0].v if lists else None
         if d.__class__ is Dicts:
             if any(
                 inner.v.__class__ is not Dicts or not d.alike(inner.v) for inner in lists
@@ -417,7 +419,7 @@ class Batch:
     def constant(self, f: Any, x: Value) -> Value:
         """`f'x` of what is the same for all items."""
         if x.__class__ is Dict and not x.keyed:
-            return Dict(x.k, self.constant(f, x.v))
+            return Dict(x.k, list_value(self.constant(f, x.v)))
         if x.__class__ not in (Vec, List, Nd) or not len(x):
             raise No
         found = [self.call(f, [i]) for i in seq_items(x)]

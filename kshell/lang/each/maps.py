@@ -7,7 +7,7 @@ Source of behaviour: q's reference, "Maps".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -29,9 +29,21 @@ from kshell.lang.verbs import encode, lists, running
 from kshell.registry import find
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import HOLE, Dict, List, Nd, Table, Value, Vec, atom_t, seq_items
+from kshell.values.base.core import (
+    HOLE,
+    Dict,
+    List,
+    ListValue,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    seq_items,
+)
 from kshell.values.base.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.base.match import match
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.apply import apply, apply1, project, pyfn, takes
 from kshell.values.engine.dispatch import ATOMIC, same_keys
 from kshell.values.items.index import find_at, index1
@@ -46,11 +58,10 @@ Fn = Callable[..., Value]
 def each1(f: Value, x: Value) -> Value:
     """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay. The item of a handle is
     its number, but for functions of the k-api, which want the handle."""
-    cls = x.__class__
-    if cls is Dict:
-        return Dict(x.k, each1(f, x.v))
+    if x.__class__ is Dict:
+        return Dict(x.k, list_value(each1(f, x.v)))
     if (
-        cls is List
+        x.__class__ is List
         and f.__class__ is Lambda1
         and x.flat is None
         and 0 < len(x.items) < lambda_at_once.FEW
@@ -64,6 +75,7 @@ def each1(f: Value, x: Value) -> Value:
         return apply1(f, x)
     if not len(x):
         return List([])
+    cls = x.__class__
     if (cls is Vec or cls is Nd) and is_atomic(f, 1):
         if not DEBUGGED[0] or f.__class__ is Prim:
             return apply1(f, x)
@@ -82,7 +94,7 @@ def each1(f: Value, x: Value) -> Value:
 def each_parallel(f: Value, x: Value) -> Value:
     """`f': x`, `f peach x`: as each, with the items dealt out to threads; a single item is computed here."""
     if x.__class__ is Dict:
-        return Dict(x.k, each_parallel(f, x.v))
+        return Dict(x.k, list_value(each_parallel(f, x.v)))
     n = peach.wanted(len(x)) if is_collection(x) else 0
     if not n or ((x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1)):
         return each1(f, x)
@@ -93,10 +105,9 @@ def is_atomic(f: Value, n: int) -> bool:
     """Does f work through lists of its n arguments item by item, so that it may be given whole vectors at once? An
     atomic verb does, its projection on an atom, and a lambda of one expression of such verbs, numbers and parameters.
     """
-    cls = f.__class__
-    if cls is Prim:
+    if f.__class__ is Prim:
         return (f.name, n) in ATOMIC
-    if cls is Proj and f.f.__class__ is Prim:
+    if f.__class__ is Proj and f.f.__class__ is Prim:
         return (
             (f.f.name, len(f.args)) in ATOMIC
             and f.rank == n
@@ -117,15 +128,17 @@ _ATOMIC: dict[int, tuple[Any, bool]] = {}
 
 def each2(f: Value, x: Value, y: Value) -> Value:
     """`x f' y`: f on corresponding items; an atom goes with every item."""
-    cx, cy = is_collection(x), is_collection(y)
+    xn = len(x) if is_collection(x) else -1
+    yn = len(y) if is_collection(y) else -1
+    cx, cy = xn >= 0, yn >= 0
     if not cx and not cy:
         return apply(f, (x, y))
     if x.__class__ is Dict or y.__class__ is Dict:
         return _each_dicts(f, (x, y))
     if is_case(f):
         return case(f, (x, y))
-    count = len(x) if cx else len(y)
-    if cx and cy and count != len(y):
+    count = max(xn, yn)
+    if cx and cy and xn != yn:
         raise QError("length")
     if not count:
         return List([])
@@ -170,7 +183,7 @@ def each2(f: Value, x: Value, y: Value) -> Value:
 
 def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
     """Each of several arguments, some of them dictionaries: the items under the same key."""
-    keys = next(arg.k for arg in args if arg.__class__ is Dict)
+    keys: ListValue = next(arg.k for arg in args if arg.__class__ is Dict)
     for arg in args:
         if (
             arg.__class__ is Dict
@@ -178,17 +191,18 @@ def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
             and not same_keys(arg.k, keys)
             and not match(arg.k, keys)
         ):
-            keys = lists.join(keys, index1(arg.k, _not_in(keys, arg.k)))
+            more = index1(arg.k, _not_in(keys, arg.k))
+            keys = list_value(lists.join(keys, more))
     cols = [_under(arg, keys) if arg.__class__ is Dict else arg for arg in args]
-    return Dict(keys, each_n(f, cols))
+    return Dict(keys, list_value(each_n(f, cols)))
 
 
-def _under(d: Dict, keys: Value) -> Value:
+def _under(d: Dict, keys: ListValue) -> Value:
     """The values of a dictionary under some keys."""
     return d.v if not d.keyed and same_keys(d.k, keys) else index1(d, keys)
 
 
-def _not_in(keys: Value, more: Value) -> Value:
+def _not_in(keys: ListValue, more: ListValue) -> Vec:
     return Vec(T.J, np.flatnonzero(find_at(keys, more) == len(keys)))
 
 
@@ -218,7 +232,7 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
     return collapse([function(*row) for row in zip(*cols, strict=True)])
 
 
-def is_case(f: Value) -> bool:
+def is_case(f: Value) -> TypeGuard[Vec]:
     """Is it a vector of integers, whose `'` picks each item from the argument of that number?"""
     return f.__class__ is Vec and f.t in (T.H, T.I, T.J)
 
@@ -241,7 +255,7 @@ def each_left(f: Value, x: Value, y: Value) -> Value:
     if not is_collection(x):
         return apply(f, (x, y))
     if x.__class__ is Dict:
-        return Dict(x.k, each_left(f, x.v, y))
+        return Dict(x.k, list_value(each_left(f, x.v, y)))
     found = lambda_at_once.together(f, (x, y), (True, False))
     if found is not None:
         return found
@@ -256,7 +270,7 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
     if not is_collection(y):
         return apply(f, (x, y))
     if y.__class__ is Dict:
-        return Dict(y.k, each_right(f, x, y.v))
+        return Dict(y.k, list_value(each_right(f, x, y.v)))
     if name_of(f) == "vs" and atom_t(x) in (T.B, T.X) and y.__class__ is Vec and len(y):
         return apply(f, (x, y))  # which takes a list item by item
     if name_of(f) == "vs" and atom_t(x) and y.__class__ is Vec:
@@ -287,16 +301,18 @@ def prior1(f: Value, x: Value) -> Value:
     if rank_of(f) == 1 and not is_collection(f):
         return each_parallel(f, x)
     name = name_of(f)
-    handle = isinstance(x, Handle) and x.folded
-    if handle and name in _STEPS:
-        return _STEPS[name](x)
-    if not (handle or is_collection(x)) or not len(x):
+    if isinstance(x, Handle) and x.folded:
+        if name in _STEPS:
+            return _STEPS[name](x)
+        items = x.rows() if len(x) else []
+    elif not is_collection(x) or not len(x):
         return x
-    if x.__class__ is Dict:
-        return Dict(x.k, prior1(f, x.v))
-    if name == "-" and x.__class__ is Vec:
+    elif x.__class__ is Dict:
+        return Dict(x.k, list_value(prior1(f, x.v)))
+    elif name == "-" and x.__class__ is Vec:
         return running.deltas(x)
-    items = x.rows() if handle else seq_items(x)
+    else:
+        items = seq_items(x)
     if not items:
         return x
     if name in (",", "&", "|", "and", "or"):
@@ -321,7 +337,7 @@ def prior2(f: Value, x: Value, y: Value) -> Value:
     if not len(y):
         return y
     if y.__class__ is Dict:
-        return Dict(y.k, prior2(f, x, y.v))
+        return Dict(y.k, list_value(prior2(f, x, y.v)))
     items = seq_items(y)
     first = apply(f, (items[0], x))
     return collapse([first, *_pairs(f, items)])

@@ -17,7 +17,7 @@ import numpy as np
 
 from kshell.errors import QExit, as_qerror
 from kshell.lang.compiler.code_objects import with_frames
-from kshell.values.base.core import Value
+from kshell.values.base.core import NIL, Value
 from kshell.values.session import context
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import HOLD
@@ -45,7 +45,7 @@ class _Deal:
 
     def __init__(self, work: Callable[[Value], Value], items: Sequence[Value]) -> None:
         self.work, self.items = work, items
-        self.results: list[Value] = [None] * len(items)
+        self.results: list[Value] = [NIL] * len(items)
         self.failed: dict[int, BaseException] = {}
         self.idents: dict[int, int] = {}  # the threads that are at work, by number
 

@@ -11,7 +11,7 @@ from kshell.lang.each.grouped import Dicts
 from kshell.lang.tables.flat_items import part, rows
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import HOLE, List, Value, Vec, atom_t, raw, seq_items
+from kshell.values.base.core import HOLE, List, ListValue, Value, Vec, atom_t, raw, seq_items
 from kshell.values.base.functions import Function
 from kshell.values.engine.apply import project
 from kshell.values.items.pick import take_at
@@ -42,13 +42,13 @@ class Columns:
     def __init__(self, cols: list[Any], n: int) -> None:
         self.cols, self.n = cols, n
 
-    def columns(self) -> list[Value]:
+    def columns(self) -> list[ListValue]:
         return [
             listed(column.v) if column.__class__ is Many else collapse([column] * self.n)
             for column in self.cols
         ]
 
-    def rows(self) -> Value:
+    def rows(self) -> ListValue:
         return collapse(
             [collapse(list(r)) for r in zip(*map(seq_items, self.columns()), strict=True)]
         )
@@ -74,14 +74,14 @@ def bound(f: Any, args: list[Any]) -> Any:
     return project(f, args)
 
 
-def value_list(v: Any, n: int) -> Value:
+def value_list(v: Any, n: int) -> ListValue:
     """The list of n results."""
     if v.__class__ is Bound or isinstance(v, Function):
         raise No
     return merged([(None, v)], n)
 
 
-def listed(v: Any) -> Value:
+def listed(v: Any) -> ListValue:
     """The results for all items as a list, whose dictionaries are no table."""
     return List(v.items()) if v.__class__ is Dicts else v
 
@@ -99,7 +99,7 @@ def taken(v: Any, at: Any) -> Any:
     return Many(take_at(v.v, at))
 
 
-def merged(done: list[tuple[Any, Any]], n: int) -> Value:
+def merged(done: list[tuple[Any, Any]], n: int) -> ListValue:
     """The list of n results of which parts were found: (which items, what they give)."""
     if len(done) == 1:
         v = done[0][1]
@@ -117,9 +117,9 @@ def merged(done: list[tuple[Any, Any]], n: int) -> Value:
     lists = [merged([(at, v)], len(at)) for at, v in done]
     back = np.empty(n, np.int64)
     back[np.concatenate([at for at, _ in done])] = np.arange(n)
-    first = lists[0]
-    if all(inner.__class__ is Vec and inner.t == first.t and inner.t != T.ENUM for inner in lists):
-        return Vec(first.t, np.concatenate([inner.a for inner in lists])[back])
+    vectors = [inner for inner in lists if inner.__class__ is Vec and inner.t != T.ENUM]
+    if len(vectors) == len(lists) and len({vector.t for vector in vectors}) == 1:
+        return Vec(vectors[0].t, np.concatenate([vector.a for vector in vectors])[back])
     parts = [p for v in lists if (p := part(v)) is not None]
     if len(parts) == len(lists) and all(part.m != -1 and part.t == parts[0].t for part in parts):
         sizes = np.concatenate([part.sizes for part in parts])
@@ -129,7 +129,7 @@ def merged(done: list[tuple[Any, Any]], n: int) -> Value:
     return collapse([items[k] for k in back.tolist()])
 
 
-def repeated(v: Value, n: int) -> Value:
+def repeated(v: Value, n: int) -> ListValue:
     qtype = atom_t(v)
     return (
         Vec(qtype, np.full(n, raw(v), T.DTYPE[qtype]))

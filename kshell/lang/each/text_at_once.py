@@ -9,7 +9,7 @@ from kshell.lang.tables.flat_items import Part, part, places
 from kshell.lang.verbs import strings
 from kshell.store.fields import no_collection
 from kshell.values.base import types as T
-from kshell.values.base.core import Flat, List, Value, Vec, atom_t, flat_list
+from kshell.values.base.core import Flat, List, Value, Vec, atom_t, flat_list, raw
 from kshell.values.items.rows import Rows, string_list, strings_of
 
 
@@ -50,7 +50,7 @@ def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     p = part(y) if my and not mx and atom_t(x) == T.C else None
     if p is None or p.t != T.C or p.m == -1:
         return None
-    hit = p.a == x.v
+    hit = p.a == raw(x)
     positions, ends = np.flatnonzero(hit), p.starts + p.sizes
     before = np.searchsorted(
         positions, ends
@@ -100,14 +100,17 @@ def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
         return None
     out: list[bytes] = []
     mark = strings.bytes_of(x)
-    flats = [i.flat if i.__class__ is List else None for i in y.items]
-    if all(flat is not None and flat.t == T.C for flat in flats):
-        return _joined(mark, flats)  # type: ignore[arg-type]
+    lists = [i.flat for i in y.items if i.__class__ is List]
+    flats = [flat for flat in lists if flat is not None and flat.t == T.C]
+    if len(flats) == len(y):
+        return _joined(mark, flats)
     for item in y.items:
-        words = item.items if isinstance(item, List) else None
-        if words is None or any(i.__class__ is not Vec or i.t != T.C for i in words):
+        if not isinstance(item, List):
             return None
-        out.append(mark.join([i.a.tobytes() for i in words]))
+        words = [i.a.tobytes() for i in item.items if i.__class__ is Vec and i.t == T.C]
+        if len(words) < len(item):
+            return None
+        out.append(mark.join(words))
     return strings_of(out)
 
 
@@ -117,14 +120,14 @@ def replaced(x: Value, old: Value, new: Value) -> Value | None:
     if p is None or p.t != T.C or p.m == -1:
         return None
     work, plain = strings.replacer(Vec(T.C, np.empty(0, np.uint8)), old, new)
-    raw = p.a.tobytes()
+    text = p.a.tobytes()
     mark = (
-        next((mark for mark in _MARKS if mark not in raw and mark not in plain), None)
+        next((mark for mark in _MARKS if mark not in text and mark not in plain), None)
         if plain
         else None
     )
     if mark is None:
-        return strings_of(list(map(work, Rows(raw, p.starts, p.sizes, p.a).items())))
+        return strings_of(list(map(work, Rows(text, p.starts, p.sizes, p.a).items())))
     done = np.frombuffer(work(np.insert(p.a, p.starts + p.sizes, mark).tobytes()), np.uint8)
     here = done == mark
     ends = np.flatnonzero(here) - np.arange(p.n)

@@ -8,7 +8,7 @@ None if it has no quick way; then the verb itself runs on one item after another
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from kshell.lang.verbs.matrix import products
 from kshell.registry import find
 from kshell.values.base import types as T
 from kshell.values.base.build import bools, longs
-from kshell.values.base.core import Atom, Dict, List, Nd, Table, Value, Vec, atom_t, raw
+from kshell.values.base.core import Atom, Dict, List, Nd, Table, Value, Vec, atom_t, raw, sym_names
 from kshell.values.engine.dispatch import ATOMIC
 from kshell.values.items.index import index1
 from kshell.values.items.keys import group_keys
 from kshell.values.items.pick import take_at
 
 Array = np.ndarray
+length = cast("Callable[[Value], int]", len)  # of an argument that is many
 FEW = 64  # items, of which fewer are taken one by one
 FEW_ROWS = 4  # the same for the rows of a matrix product
 _LIMIT = 1 << 23  # items of a result's vectors, or
@@ -89,8 +90,8 @@ def monad(name: str, x: Value) -> Value | None:
 
 def dyad(name: str, x: Value, mx: bool, y: Value, my: bool) -> Value | None:
     """The verb on corresponding items of x and y, of which at least one is many, or None."""
-    count = len(x) if mx else len(y)
-    if mx and my and count != len(y):
+    count = length(x if mx else y)
+    if mx and my and count != length(y):
         return None
     if (name, 2) in ATOMIC:
         return _atomic(name, x, mx, y, my, count)
@@ -211,7 +212,7 @@ def _aggregate(name: str) -> None:
             return found
         fn = prim(name, 1)
         none = fn(Vec(p.t, p.a[:0])) if fn is not None else None
-        if atom_t(none) != found.t:
+        if found.__class__ is not Vec or none is None or atom_t(none) != found.t:
             return None
         out = np.empty(p.n, found.a.dtype)
         out[some], out[~some] = found.a, raw(none)
@@ -336,8 +337,10 @@ def _take(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 @two("_")
 def _drop(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    back = not mx and x.__class__ is int and x < 0
-    sizes = _counts(-x if back else x, mx, n)
+    back = False
+    if not mx and x.__class__ is int and x < 0:
+        back, x = True, -x
+    sizes = _counts(x, mx, n)
     p = part(y) if my else None
     if sizes is None or p is None or p.m == -1:
         return None
@@ -355,7 +358,7 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
         return None
     if not my:
         if y.__class__ is int:
-            y = np.full(n, y)
+            index = np.full(n, y)
         elif (
             y.__class__ is Vec
             and y.t == T.J
@@ -374,17 +377,16 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
             if (q.a < 0).any() or (q.a >= p.sizes[q.ids]).any():
                 return None
             return q.filled(Vec(p.t, p.a[p.starts[q.ids] + q.a]))
-        y = q.a
-    good = (y >= 0) & (y < p.sizes)
+        index = q.a
+    good = (index >= 0) & (index < p.sizes)
     out = np.empty(n, p.a.dtype)
-    out[good], out[~good] = p.a[(p.starts + y)[good]], T.NULL[p.t]
+    out[good], out[~good] = p.a[(p.starts + index)[good]], T.NULL[p.t]
     return Vec(p.t, out)
 
 
 def _at_each(x: Value, y: Value) -> Value | None:
     """One list or dictionary, of which each atom of y gets an item."""
-    q = part(y) if x.__class__ is Vec and y.__class__ is not Vec else None
-    if q is not None:
+    if x.__class__ is Vec and y.__class__ is not Vec and (q := part(y)) is not None:
         return q.filled(take_at(x, q.a)) if q.t == T.J and x.t not in (T.G, T.ENUM) else None
     if (
         y.__class__ is not Vec
@@ -451,7 +453,10 @@ def _members(keep: bool) -> Callable[..., Value | None]:
         fn, p = prim("in", 2), part(x) if mx else None
         if my or fn is None or p is None or p.m == -1 or y.__class__ is not Vec or y.t != p.t:
             return None
-        mask = fn(p.vector(), y).a == keep
+        found = fn(p.vector(), y)
+        if found.__class__ is not Vec:
+            return None
+        mask = found.a == keep
         return ragged(p.t, p.a[mask], np.bincount(p.ids[mask], minlength=n))
 
     return run
@@ -517,4 +522,4 @@ def _dict(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if p is None or p.m != len(x.a):
         return None
     cols = np.ascontiguousarray(p.a.reshape(n, p.m).T)
-    return Table([item.s for item in x.items], [Vec(p.t, column) for column in cols])
+    return Table(sym_names(x), [Vec(p.t, column) for column in cols])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from kshell import registry
@@ -36,6 +36,7 @@ from kshell.values.base.functions import Prim
 from kshell.values.engine.cast import cast_value
 from kshell.values.session.context import running
 
+V = TypeVar("V", bound=Value)
 SAFE = "$-.+!*'()," + NAME
 LINK, VISITED = "024C7E", "958600"
 ANCHOR = f"a{{text-decoration:none}}a:link{{color:{LINK}}}a:visited{{color:{LINK}}}a:active{{color:{VISITED}}}"
@@ -113,7 +114,7 @@ def delimited(x: Value, sep: str, strings: bool = False) -> Value:
     return verb("0:", 2)(char(sep), List([flat(item, inner, strings) for item in seq_items(x)]))
 
 
-def flat(column: Value, inner: str, strings: bool) -> Value:
+def flat(column: V, inner: str, strings: bool) -> V | List:
     """A column whose nested items are texts."""
     if not isinstance(column, List):
         return column
@@ -292,7 +293,13 @@ _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
         '"a & b"',
         '"a &amp; b"',
     ),
-    ("hr", lambda x: "-" * len(x), "As many dashes as a text is long.", '"abc"', '"---"'),
+    (
+        "hr",
+        lambda x: "-" * len(seq_items(x)),
+        "As many dashes as a text is long.",
+        '"abc"',
+        '"---"',
+    ),
     (
         "nbr",
         lambda x: element("nobr", text_of(x)),

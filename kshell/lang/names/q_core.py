@@ -26,6 +26,7 @@ from kshell.values.base.core import (
     INF_J,
     NIL,
     Atom,
+    EnumAtom,
     List,
     Value,
     Vec,
@@ -241,7 +242,7 @@ def dd(x: Value, y: Value) -> Value:
     """
     first = [x] if is_atom(x) else seq_items(x)
     more = string(y)
-    rest = [more] if is_atom(y) or (more.__class__ is Vec) else more.items
+    rest = [more] if is_atom(y) or more.__class__ is Vec else seq_items(more)
     words = [text_of(w) for w in first] + [text_of(w) for w in rest]
     return sym(("/" if words[0].startswith(":") else ".").join(words))
 
@@ -261,8 +262,10 @@ def ty(x: Value) -> Value:
 def type_char(x: Value) -> str:
     """`.Q.ty` as a Python string."""
     qtype = x.t if x.__class__ is Vec else atom_t(x)
+    if (x.__class__ is Vec or x.__class__ is EnumAtom) and qtype == T.ENUM:
+        return enum_char(x.dom)
     if qtype:
-        return enum_char(x.dom) if qtype == T.ENUM else T.TYPE[qtype].char
+        return T.TYPE[qtype].char
     if not isinstance(x, List) or not len(x):
         return " "
     kinds = {item.t if item.__class__ is Vec else 0 for item in x.items}
@@ -359,7 +362,7 @@ def gz(x: Value) -> Value:
         problem = True
     if problem:
         raise QError("domain")
-    return Vec(x.t, np.frombuffer(done, np.uint8))
+    return Vec(x.t if x.__class__ is Vec else T.C, np.frombuffer(done, np.uint8))
 
 
 def encode(n: int, alphabet: str, width: int) -> str:

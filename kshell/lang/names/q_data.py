@@ -12,10 +12,11 @@ from kshell.lang.compiler.compile import prim
 from kshell.lang.each import peach
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import RESERVED, clean
-from kshell.lang.tables.tables import is_table, unkeyed
+from kshell.lang.tables.tables import is_table, names_of, unkeyed
 from kshell.registry import entries
 from kshell.values.base.build import collapse, longs
-from kshell.values.base.core import NIL, Dict, List, Sym, Table, Value, Vec, is_list, sym, sym_vec
+from kshell.values.base.core import NIL, Dict, List, Sym, Table, Value, is_list, sym, sym_vec
+from kshell.values.base.narrow import has_items
 from kshell.values.engine.apply import apply1
 from kshell.values.items.index import index1
 from kshell.values.items.pick import take_at
@@ -44,8 +45,10 @@ def ft(f: Value, t: Value) -> Value:
     """
     if not isinstance(t, Dict):
         return apply1(f, t)
-    count = len(t.k.names) if t.keyed else 0
+    count = len(t.tables[0].names) if t.keyed else 0
     out = apply1(f, unkeyed(t))
+    if out.__class__ is not Table:
+        raise QError("type")
     return Dict(
         Table(out.names[:count], out.cols[:count]), Table(out.names[count:], out.cols[count:])
     )
@@ -93,8 +96,8 @@ def fc(f: Value, x: Value) -> Value:
     q).Q.fc[neg;1 2]
     -1 -2
     """
-    n = peach.wanted(len(x)) if x.__class__ in (Vec, Table) or isinstance(x, List) else 0
-    if n < 2:
+    n = peach.wanted(len(x)) if has_items(x) else 0
+    if n < 2 or not has_items(x):
         return apply1(f, x)
     ends = [len(x) * k // n for k in range(n + 1)]
     pieces = [index1(x, longs(np.arange(a, b))) for a, b in pairwise(ends)]
@@ -138,12 +141,13 @@ def identifiers(x: Value) -> Value:
         return sym(clean(x.s))
     if x.__class__ is Table:
         return Table(sane(x.names), x.cols)
-    if is_table(x):
-        names = sane(x.k.names + x.v.names)
-        count = len(x.k.names)
-        return Dict(Table(names[:count], x.k.cols), Table(names[count:], x.v.cols))
+    if x.__class__ is Dict and x.keyed:
+        k, v = x.tables
+        names = sane(k.names + v.names)
+        count = len(k.names)
+        return Dict(Table(names[:count], k.cols), Table(names[count:], v.cols))
     if x.__class__ is Dict:
-        return Dict(sym_vec(sane([item.s for item in x.k.items])), x.v)
+        return Dict(sym_vec(sane(names_of(x.k))), x.v)
     raise QError("type")
 
 

@@ -8,12 +8,14 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.lang.each.accumulators import is_collection
 from kshell.lang.names.define import name, verb
 from kshell.lang.qsql import partitioned
 from kshell.lang.session import loading
 from kshell.lang.tables import tables
 from kshell.parse import split_script
 from kshell.store import splay
+from kshell.store.parted import PartCols
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, string
 from kshell.values.base.core import (
@@ -31,6 +33,7 @@ from kshell.values.base.core import (
     sym_vec,
     text_of,
 )
+from kshell.values.base.functions import Handle
 from kshell.values.session.context import running
 
 
@@ -225,9 +228,11 @@ def cn(t: Value) -> Value:
     q).Q.cn t
     3 3
     """
-    if not partitioned.is_partitioned(t):
+    if t.__class__ is Table and isinstance(t.cols, PartCols):
+        return longs(t.cols.db.count(t.cols.name))
+    if is_collection(t) or isinstance(t, Handle):
         return len(t)
-    return longs(t.cols.db.count(t.cols.name))
+    raise QError("type")
 
 
 @name(".Q.qp")
@@ -289,12 +294,14 @@ def _folders(paths: list[str]) -> Value:
 
 
 def _counts(db: Any) -> Value:
-    values = [longs(db.counts[table]) if table in db.counts else List([]) for table in db.tables]
+    values: list[Value] = [
+        longs(db.counts[table]) if table in db.counts else List([]) for table in db.tables
+    ]
     return Dict(sym_vec(db.tables), collapse(values) if values else List([]))
 
 
 def _prototypes(db: Any) -> Value:
-    values = [
+    values: list[Value] = [
         Table([db.field, *value.names], [db.vec([]), *value.cols])
         for value in db.prototypes.values()
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import cast
 
 from kshell.errors import QError
 from kshell.lang.names.define import name, verb
@@ -25,6 +26,7 @@ from kshell.values.base.core import (
     sym,
     sym_vec,
 )
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
@@ -79,12 +81,12 @@ def save_part(d: Value, p: Value, f: Value | None, t: Value, s: str) -> Value:
     if f is not None:
         if f.__class__ is not Sym or f.s not in table.names:
             raise QError("type" if f.__class__ is not Sym else f.s)
-        table = verb("xasc", 2)(f, table)
-        names = [f.s, *(name for name in table.names if name != f.s)]
-        table = Table(names, [table.col(name) for name in names])
+        ordered = tables.unkeyed(verb("xasc", 2)(f, table))
+        names = [f.s, *(name for name in ordered.names if name != f.s)]
+        table = Table(names, [ordered.col(name) for name in names])
     table = disk.enumerated(folder_of(d), table, s)
     if f is not None:
-        table.cols[0] = verb("#", 2)(sym("p"), table.cols[0])
+        table.cols[0] = list_value(verb("#", 2)(sym("p"), table.cols[0]))
     disk.write_path(sym(f"{par(d, p, t).s}/"), table)
     return t
 
@@ -168,10 +170,11 @@ def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
     2 1
     """
     names = running().names
-    for item in verb("tables", 1)(NIL).items:
-        if names.get(item.s).__class__ is Table:
-            dpft(d, p, f, item)
-            names.set(item.s, store.empty_like(names.get(item.s)))
+    for label in tables.names_of(verb("tables", 1)(NIL)):
+        table = names.get(label)
+        if table.__class__ is Table:
+            dpft(d, p, f, sym(label))
+            names.set(label, store.empty_like(table))
     if h is not NIL and not (atom_t(h) and raw(h) == 0):
         verb("hopen", 1)(h)
     return NIL
@@ -195,7 +198,7 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
     folder, part, table = seq_items(d)
     source, offset, length = seq_items(s)
     types, widths = seq_items(t)
-    size = sum(int(item) for item in seq_items(widths))
+    size = sum(int(item) for item in cast("list[int]", seq_items(widths)))
     start, total = int(raw(offset)), os.path.getsize(path_of(source))
     n = int(raw(length))
     end = start + n if n > 0 else total + n
@@ -205,7 +208,8 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
     for at in range(start, end - size + 1, rows * size):
         piece = List([source, at, min(rows * size, (end - at) // size * size)])
         cols = verb("1:", 2)(List([types, widths]), piece)
-        rows_ = tables.table_from_dict(Dict(f, cols))
+        given = Dict(list_value(f), list_value(cols))
+        rows_ = tables.table_from_dict(given)
         disk._appended(path_of(target), tables.flat(en(folder, apply1(g, rows_))))
     return table
 
@@ -232,7 +236,7 @@ def chk(d: Value) -> Value:
 
 
 @name(".Q.par", ".Q.par[folder;partition;table]")
-def par(d: Value, p: Value, t: Value) -> Value:
+def par(d: Value, p: Value, t: Value) -> Sym:
     """The folder of a table in a partition; with par.txt, in the segment it falls to.
 
     q).Q.par[`:db;2024.01.02;`t]

@@ -12,6 +12,7 @@ from kshell.lang.compiler import code_objects
 from kshell.lang.console import error_report
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import TYPES
+from kshell.lang.tables.tables import names_of
 from kshell.lang.verbs.lists import int_of
 from kshell.values.base import core
 from kshell.values.base import types as T
@@ -29,6 +30,7 @@ from kshell.values.base.core import (
     sym_vec,
     text_of,
 )
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.apply import apply, apply1
 from kshell.values.session.context import running
 from kshell.values.session.memory import recover
@@ -84,8 +86,8 @@ def def_(x: Value, y: Value) -> Value:
     """
     if x.__class__ is not Dict or y.__class__ is not Dict:
         raise QError("type")
-    given = {item.s: v for item, v in zip(y.k.items, seq_items(y.v), strict=True)}
-    names = [item.s for item in x.k.items]
+    given = dict(zip(names_of(y.k), seq_items(y.v), strict=True))
+    names = names_of(x.k)
     values = [
         read_as(item, given[name]) if name in given else item
         for name, item in zip(names, seq_items(x.v), strict=True)
@@ -103,7 +105,7 @@ def read_as(default: Value, given: Value) -> Value:
     if not many:
         return default
     out = verb("$", 2)(char(TYPES[qtype].upper()), List(list(many)))
-    return out.item(0) if atom_t(default) else out
+    return list_value(out).item(0) if atom_t(default) else out
 
 
 @name(".Q.w")

@@ -7,7 +7,7 @@ verb itself runs on one group after another, and both ways must agree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from kshell.lang.verbs.arith import mul
 from kshell.lang.verbs.stats import SMALL, TEXT, greatest_of, least_of, sum_type
 from kshell.values.base import types as T
 from kshell.values.base.build import floats, longs
-from kshell.values.base.core import Value, Vec
+from kshell.values.base.core import ListValue, Value, Vec
 from kshell.values.engine.cast import null_mask, to_float
 from kshell.values.items.integer_keys import grade_keys
 from kshell.values.items.order import sort_keys
@@ -45,7 +45,7 @@ def _total(g: Groups, a: Array) -> Array:
     return np.bincount(g.ids, a, g.k)
 
 
-def _numbers(x: Value, refused: tuple[int, ...]) -> bool:
+def _numbers(x: Value, refused: tuple[int, ...]) -> TypeGuard[Vec]:
     return x.__class__ is Vec and x.t not in refused
 
 
@@ -53,17 +53,17 @@ def _numbers(x: Value, refused: tuple[int, ...]) -> bool:
 
 
 @_agg("count")
-def _count(g: Groups, x: Value) -> Value:
+def _count(g: Groups, x: ListValue) -> Vec:
     return longs(g.counts)
 
 
 @_agg("first")
-def _first(g: Groups, x: Value) -> Value:
+def _first(g: Groups, x: ListValue) -> ListValue:
     return take_at(x, g.first)
 
 
 @_agg("last")
-def _last(g: Groups, x: Value) -> Value:
+def _last(g: Groups, x: ListValue) -> ListValue:
     return take_at(x, g.last)
 
 
@@ -80,7 +80,7 @@ def _whole_sums(g: Groups, a: Array) -> Array:
 
 
 @_agg("sum")
-def _sum(g: Groups, x: Value) -> Value | None:
+def _sum(g: Groups, x: Value) -> Vec | None:
     if not _numbers(x, _NO_SUM):
         return None
     t = sum_type(x.t)
@@ -93,7 +93,7 @@ def _sum(g: Groups, x: Value) -> Value | None:
 
 
 @_agg("prd")
-def _prd(g: Groups, x: Value) -> Value | None:
+def _prd(g: Groups, x: ListValue) -> Vec | None:
     if not _numbers(x, _NO_SUM):
         return None
     t = sum_type(x.t)
@@ -109,7 +109,7 @@ def _prd(g: Groups, x: Value) -> Value | None:
 
 
 @_agg("max")
-def _max(g: Groups, x: Value) -> Value | None:
+def _max(g: Groups, x: ListValue) -> Vec | None:
     if not _numbers(x, TEXT):
         return None
     qtype = x.t
@@ -123,7 +123,7 @@ def _max(g: Groups, x: Value) -> Value | None:
 
 
 @_agg("min")
-def _min(g: Groups, x: Value) -> Value | None:
+def _min(g: Groups, x: ListValue) -> Vec | None:
     if not _numbers(x, TEXT):
         return None
     qtype, array = x.t, x.a
@@ -143,7 +143,7 @@ def _min(g: Groups, x: Value) -> Value | None:
 
 def _truth(name: str, ufunc: np.ufunc) -> None:
     @_agg(name)
-    def run(g: Groups, x: Value) -> Value | None:
+    def run(g: Groups, x: ListValue) -> Vec | None:
         if x.__class__ is not Vec or x.t != T.B:
             return None
         return Vec(T.B, _reduce(g, ufunc, x.a))
@@ -167,14 +167,14 @@ class _Floats:
         self.n = g.counts if null is None else np.bincount(g.ids[~null], minlength=g.k)
 
 
-def _column(g: Groups, x: Value) -> _Floats | None:
+def _column(g: Groups, x: ListValue) -> _Floats | None:
     if not _numbers(x, TEXT):
         return None
     return _Floats(g, to_float(x.a, x.t), null_mask(x.a, x.t))
 
 
 @_agg("avg")
-def _avg(g: Groups, x: Value) -> Value | None:
+def _avg(g: Groups, x: ListValue) -> Vec | None:
     f = _column(g, x)
     return None if f is None else floats(_total(g, f.a) / f.n)
 
@@ -188,7 +188,7 @@ def _variances(g: Groups, f: _Floats) -> Array:
 
 def _spread(name: str, sample: bool, root: bool) -> None:
     @_agg(name)
-    def run(g: Groups, x: Value) -> Value | None:
+    def run(g: Groups, x: ListValue) -> Vec | None:
         f = _column(g, x)
         if f is None:
             return None
@@ -207,7 +207,7 @@ _spread("sdev", True, True)
 
 
 @_agg("med")
-def _med(g: Groups, x: Value) -> Value | None:
+def _med(g: Groups, x: ListValue) -> Vec | None:
     if not _numbers(x, TEXT) or null_mask(x.a, x.t) is not None:
         return None
     by_value = grade_keys(sort_keys(x))
@@ -220,7 +220,7 @@ def _med(g: Groups, x: Value) -> Value | None:
 # ------------------------------------------------------------------ two columns
 
 
-def _pairs(g: Groups, x: Value, y: Value) -> tuple[_Floats, _Floats] | None:
+def _pairs(g: Groups, x: ListValue, y: ListValue) -> tuple[_Floats, _Floats] | None:
     """Two columns as floats; where either is null, both are."""
     if not _numbers(x, TEXT) or not _numbers(y, TEXT) or len(x) != len(y):
         return None
@@ -230,7 +230,7 @@ def _pairs(g: Groups, x: Value, y: Value) -> tuple[_Floats, _Floats] | None:
 
 
 @_agg("wsum")
-def _wsum(g: Groups, x: Value, y: Value) -> Value | None:
+def _wsum(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
     if not _numbers(x, TEXT) or not _numbers(y, TEXT):
         return None
     if x.t in (*SMALL, T.J) and y.t in (*SMALL, T.J):
@@ -239,7 +239,7 @@ def _wsum(g: Groups, x: Value, y: Value) -> Value | None:
 
 
 @_agg("wavg")
-def _wavg(g: Groups, x: Value, y: Value) -> Value | None:
+def _wavg(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
     pair = _pairs(g, x, y)
     return None if pair is None else floats(_total(g, pair[0].a * pair[1].a) / _total(g, pair[0].a))
 
@@ -257,13 +257,13 @@ def _comoments(g: Groups, x: _Floats, y: _Floats) -> tuple[Array, Array, Array]:
 
 
 @_agg("cov")
-def _cov(g: Groups, x: Value, y: Value) -> Value | None:
+def _cov(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
     pair = _pairs(g, x, y)
     return None if pair is None else floats(_comoments(g, *pair)[0])
 
 
 @_agg("scov")
-def _scov(g: Groups, x: Value, y: Value) -> Value | None:
+def _scov(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
     pair = _pairs(g, x, y)
     if pair is None:
         return None
@@ -272,7 +272,7 @@ def _scov(g: Groups, x: Value, y: Value) -> Value | None:
 
 
 @_agg("cor")
-def _cor(g: Groups, x: Value, y: Value) -> Value | None:
+def _cor(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
     pair = _pairs(g, x, y)
     if pair is None:
         return None

@@ -9,7 +9,7 @@ from kshell.errors import QError
 from kshell.lang.qsql import partitioned, update
 from kshell.lang.qsql.select import Limit, Named, Phrase, Source, restricted, run_exec, run_select
 from kshell.lang.tables.columns import Columns
-from kshell.lang.tables.tables import fetch
+from kshell.lang.tables.tables import fetch, names_of
 from kshell.lang.verbs.dicts import UPDATE
 from kshell.lang.verbs.search import SELECT
 from kshell.parse import tree as N
@@ -39,9 +39,10 @@ def select(
     if verb == "update":
         return update.update(table, where, by, cols)
     if verb == "delete":
-        if any(not isinstance(p.node, N.Name) for _, p in cols):
+        names = [p.node.name for _, p in cols if isinstance(p.node, N.Name)]
+        if len(names) < len(cols):
             raise QError("type")
-        return update.delete(table, where, [p.node.name for _, p in cols])
+        return update.delete(table, where, names)
     return query(verb == "exec", table, where, by, cols, distinct, limit)
 
 
@@ -60,7 +61,7 @@ def query(
         if partitioned.is_partitioned(x):
             return partitioned.query(is_exec, x, where, by, cols, distinct, limit)
     src = Source(x)
-    c = restricted(Columns(src.cols, src.n), where)
+    c = restricted(Columns(src.values, src.n), where)
     if is_exec and by is not None and len(by) == 1 and by[0][0] is None and _is_false(by[0][1]):
         is_exec, by = False, None  # `exec a,b by 0b`: a table
         cols = [(n or "x", p) for n, p in cols]
@@ -89,9 +90,10 @@ def constraints(c: Value) -> list[Phrase]:
 def pairs(d: Dict) -> Named:
     """The named phrases of a functional form: a dictionary of names and parse trees."""
     names = seq_items(d.k)
-    if any(name.__class__ is not Sym for name in names):
+    symbols = [name.s for name in names if name.__class__ is Sym]
+    if len(symbols) < len(names):
         raise QError("type")
-    return [(name.s, tree(x)) for name, x in zip(names, seq_items(d.v), strict=True)]
+    return [(name, tree(x)) for name, x in zip(symbols, seq_items(d.v), strict=True)]
 
 
 def _phrases(x: Value) -> Named:
@@ -129,4 +131,4 @@ def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
         return update.update(t, where, pairs(b) if b.__class__ is Dict else None, pairs(a))
     if a.__class__ is Sym:
         return update.delete(t, where, [a.s])
-    return update.delete(t, where, [item.s for item in seq_items(a)])
+    return update.delete(t, where, names_of(a))

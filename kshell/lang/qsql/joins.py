@@ -7,13 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang.tables.columns import Array, is_column, part
+from kshell.lang.tables.columns import Array, part
 from kshell.lang.tables.tables import (
     by_name,
     column,
     fetch,
     flat,
-    is_table,
     key_names,
     names_of,
     rekey,
@@ -22,8 +21,19 @@ from kshell.lang.verbs.arith import add
 from kshell.lang.verbs.compare import fill
 from kshell.registry import verb
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Table, Value, Vec, is_list, seq_items, sym_vec
+from kshell.values.base.core import (
+    Dict,
+    List,
+    ListValue,
+    Table,
+    Value,
+    Vec,
+    is_list,
+    seq_items,
+    sym_vec,
+)
 from kshell.values.base.match import match
+from kshell.values.base.narrow import has_items, list_value
 from kshell.values.change.join import join_columns, place_keys, scatter
 from kshell.values.engine.apply import pyfn
 from kshell.values.engine.cast import is_null
@@ -34,7 +44,7 @@ from kshell.values.items.search import find, joint_columns, search_rows
 # ------------------------------------------------------------------ columns put together
 
 
-def pick(hit: Array, new: Value, old: Value) -> Value:
+def pick(hit: Array, new: ListValue, old: ListValue) -> ListValue:
     """The items of `new` where `hit` is true, else those of `old`."""
     if new.__class__ is Vec and old.__class__ is Vec and new.t == old.t and new.dom == old.dom:
         return Vec(new.t, np.where(hit, new.a, old.a), "", new.dom)
@@ -42,7 +52,7 @@ def pick(hit: Array, new: Value, old: Value) -> Value:
     return collapse([n if h else o for h, n, o in both])
 
 
-def nulls_at(x: Value) -> Array:
+def nulls_at(x: ListValue) -> Array:
     """Where the items of a list are null."""
     if x.__class__ is Vec:
         return is_null(x.a, x.t)
@@ -64,20 +74,21 @@ def _merged(t: Table, found: Table, hit: Array, filled: bool) -> Table:
 
 def _key_rows(t: Table, y: Dict) -> Array:
     """For each row of t, the row of keyed table y with its key; len(y) where there is none."""
-    keys = Table(y.k.names, [column(t, name) for name in y.k.names])
+    known = y.tables[0]
+    keys = Table(known.names, [column(t, name) for name in known.names])
     if not len(t) or not len(y):
         return np.full(len(t), len(y))
     if y.attr == "s":  # a step function
-        at = search_rows(y.k.cols, keys.cols, True)
+        at = search_rows(known.cols, keys.cols, True)
         return np.where(at < 0, len(y), at)
-    return np.asarray(find(y.k, keys), np.int64)
+    return np.asarray(find(known, keys), np.int64)
 
 
 def _keyed(y: Value) -> Dict:
     y = fetch(y)
-    if y.__class__ is not Dict or not y.keyed:
-        raise QError("type")
-    return y
+    if y.__class__ is Dict and y.keyed:
+        return y
+    raise QError("type")
 
 
 # ------------------------------------------------------------------ left, inner, plus
@@ -89,7 +100,8 @@ def _left(x: Value, y: Value, filled: bool) -> Value:
     y = _keyed(y)
     t = flat(x)
     at = _key_rows(t, y)
-    return rekey(_merged(t, take_at(y.v, at), at < len(y), filled), key_names(x))
+    found = take_at(y.tables[1], at)
+    return rekey(_merged(t, found, at < len(y), filled), key_names(x))
 
 
 @verb("lj")
@@ -124,7 +136,7 @@ def _inner(x: Value, y: Value, filled: bool) -> Value:
     t = flat(x)
     at = _key_rows(t, y)
     rows = np.flatnonzero(at < len(y))
-    found = take_at(y.v, at[rows])
+    found = take_at(y.tables[1], at[rows])
     return rekey(
         _merged(take_at(t, rows), found, np.ones(len(rows), np.bool_), filled), key_names(x)
     )
@@ -168,11 +180,11 @@ def pj(x: Value, y: Value) -> Value:
     """
     x, y = fetch(x), _keyed(y)
     t = flat(x)
-    found = take_at(y.v, _key_rows(t, y))
+    found = take_at(y.tables[1], _key_rows(t, y))
     out = dict(zip(t.names, t.cols, strict=True))
     for name, new in zip(found.names, found.cols, strict=True):
-        new = fill(0, new)
-        out[name] = add(out[name], new) if name in out else new
+        new = list_value(fill(0, new))
+        out[name] = list_value(add(out[name], new)) if name in out else new
     return rekey(Table(list(out), list(out.values())), key_names(x))
 
 
@@ -213,12 +225,14 @@ def _union(x: Value, y: Value, filled: bool) -> Value:
     for empty_one, other in ((x, y), (y, x)):
         if is_list(empty_one) and not len(empty_one):
             return other
-    if not is_table(x) or x.__class__ is not y.__class__ or not is_table(y):
-        raise QError("type")
-    return _union_rows(x, y) if x.__class__ is Table else _union_keyed(x, y, filled)
+    if x.__class__ is Table and y.__class__ is Table:
+        return _union_rows(x, y)
+    if x.__class__ is Dict and x.keyed and y.__class__ is Dict and y.keyed:
+        return _union_keyed(x, y, filled)
+    raise QError("type")
 
 
-def _nulls(col: Value, n: int) -> Value:
+def _nulls(col: ListValue, n: int) -> ListValue:
     """n nulls for a column like this one."""
     if col.__class__ is not Vec and not len(col):
         return collapse([List([]) for _ in range(n)])
@@ -236,20 +250,21 @@ def _union_rows(x: Table, y: Table) -> Table:
 
 
 def _union_keyed(x: Dict, y: Dict, filled: bool) -> Dict:
-    if x.k.names != y.k.names:
+    (left_keys, left), (right_keys, right) = x.tables, y.tables
+    if left_keys.names != right_keys.names:
         raise QError("mismatch")
-    at, fresh = place_keys(x.k, y.k)
-    base = _union_rows(x.v, take_at(y.v, fresh))
+    at, fresh = place_keys(left_keys, right_keys)
+    base = _union_rows(left, take_at(right, fresh))
     out = []
     for name, col in zip(base.names, base.cols, strict=True):
-        if y.v.has(name):
-            new = y.v.col(name)
+        if right.has(name):
+            new = right.col(name)
             rows = (
-                np.flatnonzero(~nulls_at(new)) if filled and x.v.has(name) else np.arange(len(new))
+                np.flatnonzero(~nulls_at(new)) if filled and left.has(name) else np.arange(len(new))
             )
             col = scatter(col, at[rows], take_at(new, rows))
         out.append(col)
-    keys = _union_rows(x.k, take_at(y.k, fresh)) if len(fresh) else x.k
+    keys = _union_rows(left_keys, take_at(right_keys, fresh)) if len(fresh) else left_keys
     return Dict(keys, Table(base.names, out))
 
 
@@ -415,7 +430,7 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
         spans = _spans(t, quotes, names, seq_items(w), entry)
         own = dict(zip(t.names, t.cols, strict=True))
         new: list[
-            tuple[str, Value]
+            tuple[str, ListValue]
         ] = []  # two aggregates of one column are two columns of its name
         for call in items[1:]:
             f, *args = seq_items(call)
@@ -437,12 +452,13 @@ def _spans(
     """For each row of t, the rows of the sorted quotes from the opening to the end of its window."""
     keys = [column(t, name) for name in names[:-1]]
     rows = [column(quotes, name) for name in names]
-    if any(not is_column(side) or len(side) != len(t) for side in w):
+    sides = [side for side in w if has_items(side) and len(side) == len(t)]
+    if len(sides) != len(w):
         raise QError("length")
-    start = search_rows(rows, [*keys, w[0]], False)
-    end = search_rows(rows, [*keys, w[1]], True)
+    start = search_rows(rows, [*keys, sides[0]], False)
+    end = search_rows(rows, [*keys, sides[1]], True)
     if entry:
-        before = search_rows(rows, [*keys, w[0]], True)
+        before = search_rows(rows, [*keys, sides[0]], True)
         start = np.where(before >= 0, before, start)
     closed = (start < 0) | (end < start)
     return list(
@@ -450,7 +466,7 @@ def _spans(
     )
 
 
-def _over_spans(f: Value, cols: list[Value], spans: list[tuple[int, int]]) -> Value:
+def _over_spans(f: Value, cols: list[ListValue], spans: list[tuple[int, int]]) -> ListValue:
     """f of the parts of some columns."""
     function: Callable[..., Value] = pyfn(f, len(cols))
     if len(cols) == 1:

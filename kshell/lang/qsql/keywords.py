@@ -10,7 +10,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
 from kshell.lang.qsql.update import spread
-from kshell.lang.tables.columns import Groups, is_column, part, sized
+from kshell.lang.tables.columns import Groups, part, sized
 from kshell.lang.tables.tables import (
     NAMED,
     as_appended,
@@ -37,6 +37,7 @@ from kshell.values.base.core import (
     NIL,
     Dict,
     List,
+    ListValue,
     Nd,
     Sym,
     Table,
@@ -48,6 +49,7 @@ from kshell.values.base.core import (
     sym_vec,
 )
 from kshell.values.base.functions import Prim
+from kshell.values.base.narrow import has_items
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append, concat
 from kshell.values.engine.apply import pyfn
@@ -191,7 +193,7 @@ def enum_char(dom: str) -> str:
     if is_link(dom):
         return "j"
     found = running().names.find(dom)
-    return _type_char(found.k.cols[0]) if found.__class__ is Dict and found.keyed else "s"
+    return _type_char(found.tables[0].cols[0]) if found.__class__ is Dict and found.keyed else "s"
 
 
 def _foreign(x: Value) -> str:
@@ -304,7 +306,7 @@ def xgroup(x: Value, y: Value) -> Value:
     return Dict(Table(names, tops), Table(rest, [split(t.col(n), g) for n in rest]))
 
 
-def split(x: Value, g: Groups) -> Value:
+def split(x: ListValue, g: Groups) -> ListValue:
     """A column as the list of its parts, one a group."""
     x = take_at(x, g.order)
     return collapse([part(x, start, end) for start, end in g.spans()])
@@ -328,7 +330,7 @@ def ungroup(x: Value) -> Value:
     counts = None
     for col, is_nested in zip(t.cols, nested, strict=True):
         if is_nested:
-            sizes = np.array([len(i) if is_column(i) else 1 for i in seq_items(col)], np.int64)
+            sizes = np.array([len(i) if has_items(i) else 1 for i in seq_items(col)], np.int64)
             if counts is not None and (sizes != counts).any():
                 raise QError("length")
             counts = sizes
@@ -343,9 +345,9 @@ def ungroup(x: Value) -> Value:
     )
 
 
-def _joined(x: Value) -> Value:
+def _joined(x: ListValue) -> ListValue:
     """The items of the items of a column; empty ones only give their type."""
-    items = [i if is_column(i) else collapse([i]) for i in seq_items(x)]
+    items = [i if has_items(i) else collapse([i]) for i in seq_items(x)]
     full = [i for i in items if len(i)]
     return concat(full) if full else items[0]
 
@@ -360,9 +362,9 @@ def fby(x: Value, y: Value) -> Value:
     if not is_list(x) or len(x) != 2:
         raise QError("type")
     f, d = seq_items(x)
-    groups = y.cols if y.__class__ is Table else [y]
-    if not is_column(d) or not is_column(y):
+    if not has_items(d) or not has_items(y):
         raise QError("type")
+    groups = y.cols if y.__class__ is Table else [y]
     if len(d) != len(y):
         raise QError("length")
     if not len(d):
@@ -371,13 +373,13 @@ def fby(x: Value, y: Value) -> Value:
     return spread(_by_groups(f, d, g), g)
 
 
-def _nothing(f: Value, d: Value) -> Value:
+def _nothing(f: Value, d: ListValue) -> Value:
     """fby of nothing: empty, of the type that f gives."""
     x = pyfn(f, 1)(d)
-    return x if is_column(x) else take_at(sized(x, 1), np.arange(0))
+    return x if has_items(x) else take_at(sized(x, 1), np.arange(0))
 
 
-def _by_groups(f: Value, d: Value, g: Groups) -> Value:
+def _by_groups(f: Value, d: ListValue, g: Groups) -> ListValue:
     if (
         f.__class__ is Prim
         and f.name in AGGREGATES
@@ -428,15 +430,15 @@ def upsert(x: Value, y: Value) -> Value:
         return put(x, y)
     if x.__class__ is not Sym:
         return _upserted(x, y)
-    t, onto = fetch(x), append
+    t = fetch(x)
     if x.s[:1] == ":":
         return put(x, as_appended(_upserted(t, y)))
     if kind := on_disk_kind(t):
         raise QError(kind)
     names = running().names
     names.allow(*names.split(x.s, None))  # before the table is written in place
-    onto = append_owned if getrefcount(t) <= NAMED else append
-    return put(x, _upserted(t, y, onto))
+    alone = getrefcount(t) <= NAMED
+    return put(x, _upserted(t, y, append_owned if alone else append))
 
 
 def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append) -> Value:
@@ -457,6 +459,6 @@ def _single(t: Value, y: Value) -> bool:
     return (
         len(items) == len(flat(t).names)
         and any(map(atom_t, items))
-        and any(map(is_column, items))
+        and any(map(has_items, items))
         and y.__class__ is not Nd
     )

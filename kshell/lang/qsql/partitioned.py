@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.compiler import tree_queries
 from kshell.lang.qsql import select
+from kshell.lang.qsql.select import Limit, Named, Phrase
 from kshell.lang.tables.columns import Columns
-from kshell.lang.tables.tables import key_names, rekey
+from kshell.lang.tables.tables import flat, key_names, rekey
 from kshell.parse import tree as N
 from kshell.store.parted import PartCols, joined
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs
-from kshell.values.base.core import Dict, Table, Value, is_list
+from kshell.values.base.core import Dict, ListValue, Table, Value, is_list
 from kshell.values.change.join import join_dicts
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
@@ -49,18 +50,18 @@ _WHOLE = frozenset(
 )
 
 
-def is_partitioned(x: Value) -> bool:
+def is_partitioned(x: Value) -> TypeGuard[Table]:
     """Is it a partitioned table?"""
     return x.__class__ is Table and isinstance(x.cols, PartCols)
 
 
-def names_used(phrases: list[Any]) -> set[str]:
+def names_used(phrases: list[Phrase]) -> set[str]:
     """The names in phrases, of dotted ones the first part."""
     nodes = [phrase.node for phrase in phrases]
     return {n.name.split(".")[0] for n in tree_queries.walk(nodes) if isinstance(n, N.Name)}
 
 
-def _links(source: PartCols, phrases: list[Any]) -> list[str]:
+def _links(source: PartCols, phrases: list[Phrase]) -> list[str]:
     """The dotted names in phrases that go through a link: what these refer to differs by partition."""
     named = {
         n.name
@@ -72,7 +73,13 @@ def _links(source: PartCols, phrases: list[Any]) -> list[str]:
 
 
 def query(
-    is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinct: bool, limit: Any
+    is_exec: bool,
+    x: Table,
+    where: list[Phrase],
+    by: Named | None,
+    cols: Named,
+    distinct: bool,
+    limit: Limit,
 ) -> Value:
     """select or exec from a partitioned table."""
     if limit is not None:
@@ -97,7 +104,7 @@ def query(
     return select.run_select(src, c, by, cols, distinct, None)
 
 
-def chosen(source: PartCols, where: list[Any]) -> tuple[list[int], list[Any]]:
+def chosen(source: PartCols, where: list[Phrase]) -> tuple[list[int], list[Phrase]]:
     """The partitions that meet the first conditions, as far as these look at nothing else; and the other conditions."""
     field = source.names[0]
     others = {*source.names[1:], "i"}
@@ -113,15 +120,17 @@ def chosen(source: PartCols, where: list[Any]) -> tuple[list[int], list[Any]]:
     return parts.tolist(), where
 
 
-def _columns(source: PartCols, part: int, where: list[Any]) -> tuple[select.Source, Columns]:
+def _columns(source: PartCols, part: int, where: list[Phrase]) -> tuple[select.Source, Columns]:
     t = source.of(part)
     cols = _Lazy(t)
     src = select.Source(Table([], []))
-    src.value, src.cols, src.n = t, cols, source.db.count(source.name)[part]
+    src.value, src.n = t, source.db.count(source.name)[part]
+    src.cols = src.values = cols
 
     def table(name: str) -> Value:  # links go to the same partition
         found = running().names.get(name)
-        return found.cols.of(part) if is_partitioned(found) else found
+        cols = found.cols if found.__class__ is Table else None
+        return cols.of(part) if isinstance(cols, PartCols) else found
 
     return src, select.restricted(Columns(cols, src.n, None, table), where)
 
@@ -133,37 +142,42 @@ class _Lazy(dict[str, Any]):
         super().__init__(dict.fromkeys(t.names))
         self.t = t
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> ListValue:
         return self.t.col(name)
 
     def get(self, name: str, default: Any = None) -> Any:
         return self.t.col(name) if name in self else default
 
 
-def _rows(source: PartCols, parts: list[int], where: list[Any]) -> list[int]:
+def _rows(source: PartCols, parts: list[int], where: list[Phrase]) -> list[int]:
     return [len(_columns(source, part, where)[1]) for part in parts]
 
 
 def gathered(
-    source: PartCols, parts: list[int], where: list[Any], names: list[str], numbers: bool
+    source: PartCols, parts: list[int], where: list[Phrase], names: list[str], numbers: bool
 ) -> Table:
     """Some columns of the rows that meet the conditions, of all chosen partitions; with the row numbers within each as
     `i`."""
-    pieces: list[list[Value]] = [[] for _ in range(len(names) + numbers)]
+    pieces: list[list[ListValue]] = [[] for _ in range(len(names) + numbers)]
     for part in parts:
         _, c = _columns(source, part, where)
         for piece, name in zip(pieces, [*names, "i"], strict=False):
-            piece.append(c[name])
+            piece.append(c.column(name))
     if not parts:
         empty = source.sample()
         none = np.zeros(0, np.int64)
         c = Columns(dict(zip(source.names, empty, strict=True)), 0, none)
-        pieces = [[c[name]] for name in names] + [[longs([])]] * numbers
+        pieces = [[c.column(name)] for name in names] + [[longs([])]] * numbers
     return Table(names + ["i"] * numbers, [joined(piece) for piece in pieces])
 
 
 def _each(
-    is_exec: bool, source: PartCols, parts: list[int], where: list[Any], cols: Any, distinct: bool
+    is_exec: bool,
+    source: PartCols,
+    parts: list[int],
+    where: list[Phrase],
+    cols: Named,
+    distinct: bool,
 ) -> Value:
     """The results of each chosen partition, one after the other."""
     out = []
@@ -178,13 +192,14 @@ def _each(
         return _nothing(is_exec, source, where, cols)
     if is_exec and out[0].__class__ is not Table:
         return _joined_exec(out, cols[0][0] is None, distinct)
-    t = Table(out[0].names, [joined([o.cols[i] for o in out]) for i in range(len(out[0].names))])
+    names, tables = flat(out[0]).names, [flat(o) for o in out]
+    t = Table(names, [joined([o.cols[i] for o in tables]) for i in range(len(names))])
     if distinct:
         t = take_at(t, select.distinct_at(t))
     return rekey(t, key_names(t))
 
 
-def _last_row(source: PartCols, parts: list[int], where: list[Any]) -> Value:
+def _last_row(source: PartCols, parts: list[int], where: list[Phrase]) -> Value:
     """The last row of those that meet the conditions; one of nulls if there is none."""
     for part in reversed(parts):
         src, c = _columns(source, part, where)
@@ -193,7 +208,7 @@ def _last_row(source: PartCols, parts: list[int], where: list[Any]) -> Value:
     return _nothing(True, source, where, [])
 
 
-def _nothing(is_exec: bool, source: PartCols, where: list[Any], cols: Any) -> Value:
+def _nothing(is_exec: bool, source: PartCols, where: list[Phrase], cols: Named) -> Value:
     """The result if no partition was chosen: that of an empty table."""
     t = gathered(source, [], [], source.names, False)
     src = select.Source(t)
@@ -206,16 +221,22 @@ def _nothing(is_exec: bool, source: PartCols, where: list[Any], cols: Any) -> Va
 def _joined_exec(out: list[Value], single: bool, distinct: bool) -> Value:
     """The results of an exec in each partition as one: `single` if it has one column without a name."""
     if not single:
-        values = [_joined_values([o.v.item(i) for o in out]) for i in range(len(out[0].k))]
-        return Dict(out[0].k, collapse(values))
+        dicts = [o for o in out if o.__class__ is Dict]
+        keys = dicts[0].k
+        values: list[Value] = [
+            _joined_values([d.v.item(i) for d in dicts]) for i in range(len(keys))
+        ]
+        return Dict(keys, collapse(values))
     x = _joined_values(out)
     return take_at(x, select.distinct_at(x)) if distinct else x
 
 
-def _joined_values(out: list[Value]) -> Value:
-    if all(o.__class__ is Dict for o in out):
-        return reduce(join_dicts, out)
-    return joined(out) if all(map(is_list, out)) else collapse(out)
+def _joined_values(out: list[Value]) -> ListValue | Dict:
+    dicts = [o for o in out if o.__class__ is Dict]
+    if len(dicts) == len(out):
+        return reduce(join_dicts, dicts)
+    lists = [o for o in out if is_list(o)]
+    return joined(lists) if len(lists) == len(out) else collapse(out)
 
 
 def rows_at(x: Table, at: np.ndarray) -> Table:

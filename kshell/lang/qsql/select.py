@@ -7,18 +7,31 @@ it is an aggregate that has a way (aggregates.py), else a group at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
-from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, is_column, sized
+from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, sized
 from kshell.lang.tables.tables import flat, key_names, rekey, sorted_attr
+from kshell.parse import tree as N
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, mkdict, symdict
-from kshell.values.base.core import Dict, List, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.base.core import (
+    Dict,
+    List,
+    ListValue,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    raw,
+    seq_items,
+)
+from kshell.values.base.narrow import has_items, names_in
 from kshell.values.items.order import grade
 from kshell.values.items.pick import take_at
 from kshell.values.items.search import distinct_at
@@ -34,7 +47,7 @@ class Phrase:
     def __init__(
         self,
         fn: Callable[[Columns], Value],
-        node: Any,
+        node: N.Node,
         name: str | None,
         agg: tuple[Any, ...] | None = None,
     ) -> None:
@@ -42,30 +55,31 @@ class Phrase:
 
 
 Named = list[tuple[str | None, Phrase]]
-Limit = tuple[Value | None, str | None, Phrase | None] | None
+Limit: TypeAlias = "tuple[Value | None, str | None, Phrase | None] | None"
 
 
 class Source:
     """The source of a query: a table, a keyed table (`keys` names its keys) or a dictionary."""
 
-    __slots__ = ("cols", "keys", "n", "plain", "value")
+    __slots__ = ("cols", "keys", "n", "plain", "value", "values")
+    cols: Mapping[str, ListValue]  # of a table
+    values: Mapping[str, Value]  # what phrases see: these, or the items of a dictionary
 
     def __init__(self, x: Value) -> None:
         self.value = x
-        self.plain = x.__class__ is Dict and not x.keyed
-        if self.plain:
-            if x.k.__class__ is not Vec or x.k.t != T.S:
-                if len(x.k):
-                    raise QError("type")
+        self.plain = False
+        if x.__class__ is Dict and not x.keyed:
+            self.plain = True
             self.keys: list[str] = []
-            self.cols = {item.s: v for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+            self.values = dict(zip(names_in(x.k), seq_items(x.v), strict=True))
+            self.cols = {}
             self.n = max(
-                (len(value) for value in self.cols.values() if is_column(value)), default=1
+                (len(value) for value in self.values.values() if has_items(value)), default=1
             )
             return
         t = flat(x)
         self.keys, self.n = key_names(x), len(t)
-        self.cols = dict(zip(t.names, t.cols, strict=True))
+        self.values = self.cols = dict(zip(t.names, t.cols, strict=True))
 
 
 # ------------------------------------------------------------------ where, limit
@@ -132,7 +146,7 @@ def limited(c: Columns, limit: Limit) -> Array | None:
 # ------------------------------------------------------------------ groups
 
 
-def group_by(c: Columns, by: Named) -> tuple[list[Value], Groups]:
+def group_by(c: Columns, by: Named) -> tuple[list[ListValue], Groups]:
     """The key columns, an item a group, and the groups."""
     count = len(c)
     keys = [sized(p.fn(c), count) for _, p in by]
@@ -140,7 +154,7 @@ def group_by(c: Columns, by: Named) -> tuple[list[Value], Groups]:
     return [take_at(key, g.first) for key in keys], g
 
 
-def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> Value:
+def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> ListValue:
     """The list of a phrase's results, one a group."""
     if not g.k:
         return _of_nothing(p, c)
@@ -154,7 +168,7 @@ def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> Value:
     return collapse(out)
 
 
-def _at_once(agg: tuple[Any, ...], c: Columns, g: Groups) -> Value | None:
+def _at_once(agg: tuple[Any, ...], c: Columns, g: Groups) -> ListValue | None:
     """An aggregate of all groups together, or None if it has to go group by group."""
     fn = AGGREGATES.get(agg[0])
     if fn is None:
@@ -182,7 +196,7 @@ def _whole(p: Phrase, c: Columns) -> Value | None:
     return x if x.__class__ is Vec and len(x) == len(c) else None
 
 
-def _of_nothing(p: Phrase, c: Columns) -> Value:
+def _of_nothing(p: Phrase, c: Columns) -> ListValue:
     """The column of a query that has no group: empty, of the type that the phrase would give."""
     try:
         x = p.fn(c)
@@ -194,14 +208,14 @@ def _of_nothing(p: Phrase, c: Columns) -> Value:
 # ------------------------------------------------------------------ select
 
 
-def as_rows(values: list[Value]) -> list[Value]:
+def as_rows(values: list[Value]) -> list[ListValue]:
     """The columns of a result: atoms are repeated to the length of the lists; one row if there are atoms only."""
-    n = next((len(value) for value in values if is_column(value)), 1)
+    n = next((len(value) for value in values if has_items(value)), 1)
     return [sized(value, n) for value in values]
 
 
 def _take_columns(c: Columns, names: list[str]) -> Table:
-    return Table(names, [c[name] for name in names])
+    return Table(names, [c.column(name) for name in names])
 
 
 def run_select(
@@ -227,13 +241,13 @@ def run_select(
     return out
 
 
-def _select_dict(src: Source, c: Columns, cols: Named) -> Dict:
+def _select_dict(src: Source, c: Columns, cols: Named) -> Value:
     if not cols and c.rows is None:
         return src.value
     pairs = (
         [(str(n), p.fn(c)) for n, p in cols]
         if cols
-        else [(column, c[column]) for column in src.cols]
+        else [(column, c[column]) for column in src.values]
     )
     return symdict([n for n, _ in pairs], [v for _, v in pairs])
 
@@ -286,12 +300,12 @@ def run_exec(src: Source, c: Columns, by: Named | None, cols: Named, distinct: b
 
 
 def _distinct(x: Value) -> Value:
-    return take_at(x, distinct_at(x)) if is_column(x) else x
+    return take_at(x, distinct_at(x)) if has_items(x) else x
 
 
 def _exec_by(src: Source, c: Columns, by: Named, cols: Named) -> Value:
     tops, g = group_by(c, by)
-    keys: Value = tops[0]
+    keys: ListValue = tops[0]
     if by[0][0] is not None:
         keys = Table([str(n) for n, _ in by], tops)
     if cols and cols[0][0] is None:

@@ -6,12 +6,24 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.qsql.select import Named, Phrase, Source, group_by, per_group, restricted
-from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, is_column, sized
+from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, sized
 from kshell.lang.tables.tables import by_name, member, on_disk_kind, rekey
 from kshell.store import splay
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items, sym
+from kshell.values.base.core import (
+    Dict,
+    List,
+    ListValue,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    seq_items,
+    sym,
+)
+from kshell.values.base.narrow import has_items, names_in
 from kshell.values.change.join import concat
 from kshell.values.engine.cast import widen
 from kshell.values.items.pick import take_at
@@ -29,14 +41,16 @@ def update(table: Value, where: list[Phrase], by: Named | None, cols: Named) -> 
 def _in_memory(table: Value, drops: bool = False) -> Value:
     """A table in a folder is never changed there: in its place the table with its columns in memory. Its name cannot
     stand for it, nor can columns of it be dropped, 'splay; nor has a partitioned table a place in memory, 'par."""
-    is_name = table.__class__ is Sym and table.s[:1] != ":"
-    x = running().names.find(table.s) if is_name else table
+    is_name = False
+    x: Value | None = table
+    if table.__class__ is Sym and table.s[:1] != ":":
+        is_name, x = True, running().names.find(table.s)
     if x.__class__ is Sym and splay.is_splayed(x.s[1:]):
         x = splay.read(x.s[1:])
-    kind = on_disk_kind(x)
+    kind = "" if x is None else on_disk_kind(x)
     if kind and (is_name or drops or kind == "par"):
         raise QError(kind)
-    return Table(x.names, list(x.cols)) if kind else table
+    return Table(x.names, list(x.cols)) if kind and x.__class__ is Table else table
 
 
 def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
@@ -53,7 +67,7 @@ def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Va
     return rekey(Table(list(out), list(out.values())), src.keys)
 
 
-def _values(c: Columns, by: Named | None, cols: Named) -> list[tuple[str, Value]]:
+def _values(c: Columns, by: Named | None, cols: Named) -> list[tuple[str, ListValue]]:
     """The new columns, an item a row."""
     if by is None:
         return [(str(n), sized(p.fn(c), len(c))) for n, p in cols]
@@ -65,26 +79,26 @@ def _values(c: Columns, by: Named | None, cols: Named) -> list[tuple[str, Value]
 def _updated_dict(src: Source, where: list[Phrase], by: Named | None, cols: Named) -> Dict:
     if by is not None or where:
         raise QError("type")
-    c = Columns(src.cols, src.n)
-    out = dict(src.cols)
+    c = Columns(src.values, src.n)
+    out = dict(src.values)
     for name, p in cols:
         out[str(name)] = p.fn(c)
     return Dict(Vec(T.S, np.array([sym(n).v for n in out], np.int32)), collapse(list(out.values())))
 
 
-def spread(results: Value, g: Groups) -> Value:
+def spread(results: ListValue, g: Groups) -> ListValue:
     """Results, one a group, as a column: an atom goes to every row of its group, a list along its rows."""
     if results.__class__ is Vec:
         return take_at(results, g.ids)
     counts = g.counts.tolist()
     parts = [
-        sized(x, count) if is_column(x) else _same(x, count)
+        sized(x, count) if has_items(x) else _same(x, count)
         for x, count in zip(seq_items(results), counts, strict=True)
     ]
     return take_at(concat(parts), g.back()) if parts else List([])
 
 
-def _same(x: Value, n: int) -> Value:
+def _same(x: Value, n: int) -> ListValue:
     return sized(x, n) if x.__class__ is not Dict else collapse([x] * n)
 
 
@@ -92,7 +106,7 @@ def _same(x: Value, n: int) -> Value:
 _WIDER = {T.H: (T.I, T.J), T.I: (T.J,)}
 
 
-def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
+def placed(old: ListValue | None, n: int, rows: Array | None, new: ListValue) -> ListValue:
     """A column with new items at some rows: all of it if rows is None; nulls elsewhere if the column is new. Items of
     another type than the column's are 'type, but for narrower integers."""
     if rows is None:
@@ -114,7 +128,7 @@ def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
     return _placed_items(old, rows, new)
 
 
-def _placed_items(old: Value, rows: Array, new: Value) -> Value:
+def _placed_items(old: ListValue, rows: Array, new: ListValue) -> ListValue:
     if (
         old.__class__ is Nd
         and new.__class__ is Nd
@@ -164,7 +178,7 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
     if names:
         if where:
             raise QError("nyi")
-        if src.plain:
+        if x.__class__ is Dict and src.plain:
             return _without_keys(x, names)
         gone = set(names)
         left = {key: col for key, col in src.cols.items() if key not in gone}
@@ -174,14 +188,20 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
     if src.plain:
         if where:
             raise QError("type")
-        return take_at(x, np.arange(0))
+        return _rows(x, np.arange(0))
     c = restricted(Columns(src.cols, src.n), where)
     keep = np.ones(src.n, np.bool_)
     keep[... if c.rows is None else c.rows] = False
-    return take_at(x, np.flatnonzero(keep))
+    return _rows(x, np.flatnonzero(keep))
+
+
+def _rows(x: Value, at: Array) -> Value:
+    if x.__class__ is Table or x.__class__ is Dict:
+        return take_at(x, at)
+    raise QError("type")
 
 
 def _without_keys(d: Dict, names: list[str]) -> Dict:
     gone = set(names)
-    keep = np.array([i for i, item in enumerate(seq_items(d.k)) if item.s not in gone], np.int64)
+    keep = np.array([i for i, name in enumerate(names_in(d.k)) if name not in gone], np.int64)
     return Dict(take_at(d.k, keep), take_at(d.v, keep))

@@ -50,21 +50,20 @@ def value(x: Value) -> Value:
     q)value (+;1;2)
     3
     """
-    cls = x.__class__
-    if cls is Dict:
+    if x.__class__ is Dict:
         return x.v
-    if cls is Atom and x.t == T.C:
+    if x.__class__ is Atom and x.t == T.C:
         return running().evaluate(text_of(x))
-    if cls is Sym:
+    if x.__class__ is Sym:
         return read_file(x) if x.s.startswith(":") else running().names.get(x.s)
-    if cls is Vec:
+    if x.__class__ is Vec:
         if x.t == T.C:
             return running().evaluate(text_of(x))
         if x.t == T.ENUM:
             return unenum(x)
         if x.t != T.S:
             raise QError("type")
-    if cls is EnumAtom:
+    if x.__class__ is EnumAtom:
         return unenum(x)
     if is_list(x):
         return _call(seq_items(x))

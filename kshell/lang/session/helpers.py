@@ -139,15 +139,15 @@ def append_local(x: Value, y: Value) -> Value:
 def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
     """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
     if getrefcount(x) <= _ALONE:
-        cls = x.__class__
-        if cls is Dict or cls is Table:
+        if x.__class__ is Vec or x.__class__ is Nd:
+            alone = lone_array(x)
+        elif x.__class__ is Dict or x.__class__ is Table:
             if put_owned(x, path, y):
                 return let_through(ASSIGNED, x) if PENDING else x
-        elif (
-            lone_array(x)
-            if cls is Vec or cls is Nd
-            else cls is List and len(path) == 1 and lone_items(x)
-        ):
+            alone = False
+        else:
+            alone = x.__class__ is List and len(path) == 1 and lone_items(x)
+        if alone:
             new = assign_in_place(x, path, y)
             return let_through(ASSIGNED if new is x else "", new) if PENDING else new
     return assign_at(x, path, y)
@@ -190,12 +190,11 @@ def amended(f: Value, *args: Value) -> Value:
 
 def signal(x: Value) -> None:
     """`'x`: a string or symbol is the error's text."""
-    cls = x.__class__
-    if cls is Sym:
+    if x.__class__ is Sym:
         raise QError(x.s)
-    if cls is Vec and x.t == T.C:
+    if x.__class__ is Vec and x.t == T.C:
         raise QError(x.a.tobytes().decode("utf-8", "replace"))
-    if cls is Prim:
+    if x.__class__ is Prim:
         raise QError(x.name)
     raise QError("stype")  # a char too
 

@@ -5,6 +5,7 @@ A variable is a symbol, a symbol constant an enlisted symbol, an application a l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kshell import registry
@@ -43,7 +44,7 @@ from kshell.values.session.restrict import RESTRICTING, restriction
 # ------------------------------------------------------------------ node to value
 
 
-def tree_value(node: Any) -> Value:
+def tree_value(node: N.Node) -> Value:
     """The q parse tree of a node."""
     made = getattr(_Values, type(node).__name__, None)
     if made is None:
@@ -54,16 +55,15 @@ def tree_value(node: Any) -> Value:
 _AMENDS: dict[str, Any] = {}
 
 
-def amend_prim(op: Any) -> Value:
+def amend_prim(name: str) -> Value:
     """The value of `+:` in `x+:y`."""
-    name = op.glyph if isinstance(op, N.Verb) else op.name
     entry = registry.find("verb", name)
     if name not in _AMENDS and entry is not None:
         _AMENDS[name] = Prim(name + ":", entry.fns, entry, 101)
     return _AMENDS.get(name) or sym(name + ":")
 
 
-def _row(head: Value, nodes: list[Any]) -> Value:
+def _row(head: Value, nodes: Sequence[N.Node]) -> Value:
     return List([head, *map(tree_value, nodes)])
 
 
@@ -71,34 +71,34 @@ class _Values:
     """A builder for each kind of node, by the name of the kind."""
 
     @staticmethod
-    def Lit(node: Any) -> Value:
+    def Lit(node: N.Lit) -> Value:
         x = value_of(node)
         return enlist(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else x
 
     @staticmethod
-    def Name(node: Any) -> Value:
+    def Name(node: N.Name) -> Value:
         return known(node.name)
 
     @staticmethod
-    def Verb(node: Any) -> Value:
+    def Verb(node: N.Verb) -> Value:
         return known(node.glyph)
 
     @staticmethod
-    def Iterator(node: Any) -> Value:
+    def Iterator(node: N.Iterator) -> Value:
         if node.f is None:
             return Iter(node.glyph)
         return List([Iter(node.glyph), tree_value(node.f)])
 
     @staticmethod
-    def Elided(node: Any) -> Value:
+    def Elided(node: N.Elided) -> Value:
         return NIL
 
     @staticmethod
-    def ListOf(node: Any) -> Value:
+    def ListOf(node: N.ListOf) -> Value:
         return _row(known("enlist"), node.items) if node.items else List([])
 
     @staticmethod
-    def TableOf(node: Any) -> Value:
+    def TableOf(node: N.TableOf) -> Value:
         cols = List([known("flip"), _literal(node.cols)])
         return (
             List([known("!"), List([known("flip"), _literal(node.keys)]), cols])
@@ -107,92 +107,93 @@ class _Values:
         )
 
     @staticmethod
-    def DictOf(node: Any) -> Value:
+    def DictOf(node: N.DictOf) -> Value:
         return _literal(node.items)
 
     @staticmethod
-    def Apply(node: Any) -> Value:
+    def Apply(node: N.Apply) -> Value:
         f = node.f
         if isinstance(f, N.Verb) and len(node.args) == 1 and f.glyph + ":" in K_UNARY:
             return List([known(K_UNARY[f.glyph + ":"]), tree_value(node.args[0])])
         return List([tree_value(f), *(map(tree_value, node.args) if node.args else [NIL])])
 
     @staticmethod
-    def Compose(node: Any) -> Value:
+    def Compose(node: N.Compose) -> Value:
         return _row(known("'"), node.fs)
 
     @staticmethod
-    def Assign(node: Any) -> Value:
-        op = NIL if node.op == "::" else known(":") if node.op is None else amend_prim(node.op)
+    def Assign(node: N.Assign) -> Value:
+        if isinstance(node.op, N.Verb):
+            op = amend_prim(node.op.glyph)
+        else:
+            op = known(":") if node.op is None else NIL
         return List([op, tree_value(node.target), tree_value(node.value)])
 
     @staticmethod
-    def View(node: Any) -> Value:
+    def View(node: N.View) -> Value:
         body = node.body[0] if len(node.body) == 1 else N.Block(node.body, node.start, node.end)
         return List([NIL, sym(node.name), tree_value(body)])
 
     @staticmethod
-    def Lambda(node: Any) -> Value:
+    def Lambda(node: N.Lambda) -> Value:
         names = running().names
         return compile_lambda(node, Source(node.text), names, names.current)
 
     @staticmethod
-    def Cond(node: Any) -> Value:
+    def Cond(node: N.Cond) -> Value:
         return _row(known("$"), node.args)
 
     @staticmethod
-    def Control(node: Any) -> Value:
+    def Control(node: N.Control) -> Value:
         return _row(sym(node.word), node.args)
 
     @staticmethod
-    def Block(node: Any) -> Value:
+    def Block(node: N.Block) -> Value:
         return _row(Atom(T.C, 59), node.items)
 
     @staticmethod
-    def Return(node: Any) -> Value:
+    def Return(node: N.Return) -> Value:
         return List([known(":"), tree_value(node.value)])
 
     @staticmethod
-    def Signal(node: Any) -> Value:
+    def Signal(node: N.Signal) -> Value:
         return List([Iter("'"), tree_value(node.value)])
 
     @staticmethod
-    def Select(node: Any) -> Value:
+    def Select(node: N.Select) -> Value:
         return _select_value(node)
 
 
-def _literal(pairs: list[tuple[str | None, Any]]) -> Value:
+def _literal(pairs: list[N.Column]) -> Value:
     """`names!values` of the columns of a literal."""
     values = List([known("enlist"), *(tree_value(n) for _, n in pairs)])
     return List([known("!"), enlist(sym_vec(column_names(pairs))), values])
 
 
-def _pairs(pairs: list[tuple[str | None, Any]]) -> Value:
+def _pairs(pairs: list[N.Column]) -> Value:
     names = column_names(pairs)
     return Dict(sym_vec(names), collapse([tree_value(n) for _, n in pairs]))
 
 
-def _exec_value(pairs: list[tuple[str | None, Any]]) -> Value:
+def _exec_value(pairs: list[N.Column]) -> Value:
     """The columns, or keys, of an exec: one without a name stands for itself."""
     if len(pairs) == 1 and pairs[0][0] is None:
         return enlist(tree_value(pairs[0][1]))
     return _pairs(pairs) if pairs else List([])
 
 
-def _limit_values(options: Any) -> list[Value]:
+def _limit_values(options: N.Options) -> list[Value]:
     """The fifth and sixth arguments of a select: how many rows, and their order."""
-    if not options or "distinct" in options:
+    if not isinstance(options, tuple):
         return []
     count, order, column = options
     n = [INF_J if count is None else tree_value(count)]
-    return (
-        n
-        if order is None
-        else [*n, enlist(List([known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
-    )
+    if order is None or column is None:
+        return n
+    return [*n, enlist(List([known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
 
 
-def _select_value(node: Any) -> Value:
+def _select_value(node: N.Select) -> Value:
     """The functional form of a template."""
     where: Value = List([]) if not node.where else enlist(List([tree_value(w) for w in node.where]))
     if node.verb == "delete":
@@ -202,7 +203,7 @@ def _select_value(node: Any) -> Value:
             else Vec(T.S, sym_vec([]).a)
         )
         return List([known("!"), tree_value(node.source), where, False, cols])
-    distinct = node.options is not None and "distinct" in node.options
+    distinct = node.options == "distinct"
     if node.verb == "exec":
         names = node.cols
         if distinct and names:
@@ -236,17 +237,15 @@ class Const(N.Node):
         self.value = value
 
 
-def node_of(x: Value) -> Any:
+def node_of(x: Value) -> N.Node:
     """The node that a parse tree value stands for."""
-    c = x.__class__
-    if c is Sym:
+    if x.__class__ is Sym:
         return N.Name(x.s, 0, 0) if x.s else Const(x)
-    if c is Vec and x.t == T.S and len(x):
+    if x.__class__ is Vec and x.t == T.S and len(x):
         if len(x) == 1:
             return Const(x.item(0))
         x = List(x.items)  # a name applied to names
-        c = List
-    if c is not List or not x.items:
+    if x.__class__ is not List or not x.items:
         return Const(x)
     head, *args = x.items
     if not args:
@@ -257,27 +256,28 @@ def node_of(x: Value) -> Any:
     return N.Apply(_head(head), [_argument(arg) for arg in args], 0, 0)
 
 
-def _special(head: Value, args: list[Value]) -> Any:
+def _special(head: Value, args: list[Value]) -> N.Node | None:
     """The node of an assignment, a derived function, a signal or a block; None for a plain application."""
-    cls = head.__class__
-    if cls is Iter and len(args) == 1:
+    if head.__class__ is Iter and len(args) == 1:
         if head.glyph == "'" and (
             args[0].__class__ is not Sym and not isinstance(args[0], (Function, List))
         ):
             return N.Signal(node_of(args[0]), 0, 0)
         return N.Iterator(head.glyph, _head(args[0]), 0, 0)
-    if cls is Prim and head.name == "$" and len(args) > 2:
+    if head.__class__ is Prim and head.name == "$" and len(args) > 2:
         return N.Cond([_argument(arg) for arg in args], 0, 0)
-    if cls is Sym and head.s in ("if", "while", "do"):
+    if head.__class__ is Sym and head.s in ("if", "while", "do"):
         return N.Control(head.s, [_argument(arg) for arg in args], 0, 0)
-    if cls is Atom and head.t == T.C and head.v == 59:
+    if head.__class__ is Atom and head.t == T.C and head.v == 59:
         return N.Block([_argument(arg) for arg in args], 0, 0)
-    if len(args) != 2 or not (cls is Prim or head is NIL):
+    if len(args) != 2:
         return None
-    op: Any = None
+    op: N.Verb | str | None = None
     if head is NIL:
         op = "::"
-    elif _AMENDS.get(head.name[:-1]) is head and head is not None:
+    elif head.__class__ is not Prim:
+        return None
+    elif _AMENDS.get(head.name[:-1]) is head:
         op = N.Verb(head.name[:-1], 0, 0)
     elif head.name != ":":
         return None
@@ -286,14 +286,14 @@ def _special(head: Value, args: list[Value]) -> Any:
     return N.Assign(_target(node_of(args[0])), op, _argument(args[1]), 0, 0)
 
 
-def _target(node: Any) -> Any:
+def _target(node: N.Node) -> N.Node:
     """A node as what is assigned: `(enlist;a;b)` is a pattern."""
     if isinstance(node, N.Apply) and isinstance(node.f, N.Name) and node.f.name == "enlist":
         return N.ListOf([_target(arg) for arg in node.args], 0, 0)
     return node
 
 
-def _head(x: Value) -> Any:
+def _head(x: Value) -> N.Node:
     if x.__class__ is List:
         return node_of(x)
     name = getattr(x, "name", None)
@@ -302,7 +302,7 @@ def _head(x: Value) -> Any:
     return N.Name(x.s, 0, 0) if x.__class__ is Sym else Const(x)
 
 
-def _argument(x: Value) -> Any:
+def _argument(x: Value) -> N.Node:
     return Const(NIL) if x is NIL else node_of(x)
 
 
@@ -311,10 +311,10 @@ class _TreeCompiler(Compiler):
 
     caller: dict[str, Any] = {}  # the locals of the function that functional qSQL is called from
 
-    def _Const(self, node: Any) -> E:
+    def _Const(self, node: Const) -> E:
         return self.const(node.value)
 
-    def variable(self, node: Any) -> E:
+    def variable(self, node: N.Name) -> E:
         found = self.caller.get(self.local(node.name)) if self.caller else None
         return (
             self.const(found)
@@ -329,7 +329,7 @@ def phrase(x: Value) -> Phrase:
     return _node_phrase(node_of(x), caller_locals())
 
 
-def _node_phrase(node: Any, caller: dict[str, Any]) -> Phrase:
+def _node_phrase(node: N.Node, caller: dict[str, Any]) -> Phrase:
     names = running().names
     c = _TreeCompiler(names, names.current, Source(""), None)
     c.columns, c.caller = 1, caller
@@ -374,7 +374,7 @@ def parse(x: Value) -> Value:
     return List([Atom(T.C, 59), *out]) if out else NIL
 
 
-def _check_unary(node: Any, source: Source) -> None:
+def _check_unary(node: N.Node, source: Source) -> None:
     """`+2`: an operator that has no form with one argument, written as if it had, is no q."""
     if (
         node.__class__ is not N.Apply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from kshell.errors import Source, first_line
 from kshell.lang.compiler.code_objects import frames
@@ -10,6 +10,7 @@ from kshell.lang.compiler.compile import compile_statement, is_infix
 from kshell.lang.session.views import statement as view_statement
 from kshell.parse import parse
 from kshell.parse import tree as N
+from kshell.values.base.core import Value
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import carried_out, said
 
@@ -19,11 +20,12 @@ def repeat(text: str, n: int) -> None:
     session = running()
     source = Source(text)
     nodes = parse(text, is_infix, source)
-    if not all(isinstance(node, N.Statement) for node in nodes):
+    statements = [node for node in nodes if isinstance(node, N.Statement)]
+    if len(statements) < len(nodes):
         for _ in range(n):
             session.evaluate(text)
         return
-    work = [_compiled(node.expr, source) for node in nodes]
+    work = [_compiled(node.expr, source) for node in statements]
     _done = 0
     try:
         for _done in range(n):
@@ -35,6 +37,8 @@ def repeat(text: str, n: int) -> None:
         raise
 
 
-def _compiled(expr: Any, source: Source) -> Any:
+def _compiled(expr: N.Node, source: Source) -> Callable[[], Value]:
     names = running().names
-    return (view_statement if expr.__class__ is N.View else compile_statement)(expr, source, names)
+    if isinstance(expr, N.View):
+        return view_statement(expr, source, names)
+    return compile_statement(expr, source, names)

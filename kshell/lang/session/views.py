@@ -23,7 +23,7 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through
 
 
-def statement(node: Any, source: Source, names: Names) -> Any:
+def statement(node: N.View, source: Source, names: Names) -> Callable[[], Value]:
     """The Python function of a View node; in another namespace than the root it is an assignment like any other."""
     if names.current != ".":
         assign = N.Assign(
@@ -43,7 +43,7 @@ def statement(node: Any, source: Source, names: Names) -> Any:
 
 
 @brief
-def define(node: Any, source: Source, names: Names) -> Value:
+def define(node: N.View, source: Source, names: Names) -> Value:
     """Make the view. Code that reads the name as a variable is compiled again."""
     body = node.body[0] if len(node.body) == 1 else N.Block(node.body, node.start, node.end)
     needs = tuple(dict.fromkeys(needed(node.body)))
@@ -67,21 +67,17 @@ def from_text(name: str, text: str) -> Callable[[], Value]:
     defines the view. Nothing is computed."""
     source = Source(f"{name}::{text}", "", 0)
     nodes = parse(source.text, lambda _: False, source)
-    if (
-        len(nodes) != 1
-        or not isinstance(nodes[0], N.Statement)
-        or not isinstance(nodes[0].expr, N.View)
-        or nodes[0].expr.name != name
-    ):
+    only = nodes[0] if len(nodes) == 1 else None
+    view = only.expr if isinstance(only, N.Statement) else None
+    if not isinstance(view, N.View) or view.name != name:
         raise QError("corrupt")
-    view = nodes[0].expr
     return lambda: define(view, source, running().names)
 
 
 snapshot.VIEW.set(from_text)
 
 
-def needed(nodes: Any) -> Iterator[str]:
+def needed(nodes: object) -> Iterator[str]:
     """The variables that an expression names, from left to right; of a template only those of its source."""
     for node in nodes if isinstance(nodes, (list, tuple)) else [nodes]:
         if isinstance(node, (list, tuple)):

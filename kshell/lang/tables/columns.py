@@ -3,15 +3,16 @@ hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs
-from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec
+from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec
+from kshell.values.base.narrow import has_items, list_value
 from kshell.values.change.names import dotted
 from kshell.values.engine.cast import is_part
 from kshell.values.items.integer_keys import grade_keys
@@ -20,6 +21,9 @@ from kshell.values.items.order import grade, grade_columns
 from kshell.values.items.pick import take_at
 from kshell.values.items.search import codes, row_codes
 from kshell.values.session.context import running
+
+if TYPE_CHECKING:
+    pass
 
 Array = np.ndarray
 
@@ -36,7 +40,7 @@ class Columns:
 
     def __init__(
         self,
-        cols: dict[str, Value],
+        cols: Mapping[str, Value],
         n: int,
         rows: Array | None = None,
         table: Callable[[str], Value] | None = None,
@@ -63,10 +67,18 @@ class Columns:
             found = self.kept[name] = self._take(name)
         return found
 
+    def column(self, name: str) -> ListValue:
+        """A column of a table; what a dictionary has under the name may be no list."""
+        return list_value(self[name])
+
     def _take(self, name: str) -> Value:
         x = self.cols.get(name)
         if x is not None:
-            return x if self.rows is None else take_at(x, self.rows)
+            if self.rows is None:
+                return x
+            if x.__class__ is Dict or has_items(x):
+                return take_at(x, self.rows)
+            raise QError("type")
         if name == "i":
             return longs(np.arange(self.n) if self.rows is None else self.rows)
         head, *path = name.split(".")
@@ -84,11 +96,12 @@ def follow(x: Value, step: str, table: Callable[[str], Value] | None = None) -> 
     """`x.step` of a column: a column of the table that an enumeration refers to, or part of a temporal."""
     if x.__class__ is not Vec or x.t != T.ENUM:
         return dotted(x, step)
-    target: Any = (table or running().names.get)(x.dom)
-    sides: tuple[Any, ...] = (target,)
-    if target.__class__ is Dict and target.keyed:
-        sides = (target.v, target.k)
-    elif target.__class__ is not Table:
+    target = (table or running().names.get)(x.dom)
+    if target.__class__ is Table:
+        sides: tuple[Table, ...] = (target,)
+    elif target.__class__ is Dict and target.keyed:
+        sides = target.tables[::-1]
+    else:
         raise QError("type")
     for side in sides:
         if side.has(step):
@@ -96,14 +109,13 @@ def follow(x: Value, step: str, table: Callable[[str], Value] | None = None) -> 
     raise QError(step)
 
 
-def part(x: Value, start: int, end: int) -> Value:
+def part(x: ListValue, start: int, end: int) -> ListValue:
     """Items start to end of a list, or rows of a table."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return Vec(x.t, x.a[start:end], "", x.dom)
-    if cls is Nd:
+    if x.__class__ is Nd:
         return Nd(x.t, x.a[start:end])
-    if cls is Table:
+    if x.__class__ is Table:
         return Table(x.names, [part(col, start, end) for col in x.cols])
     return collapse(x.items[start:end])
 
@@ -116,7 +128,7 @@ class Groups:
 
     __slots__ = ("_counts", "_ends", "_order", "first", "ids", "k", "n")
 
-    def __init__(self, keys: list[Value], n: int, ascending: bool = True) -> None:
+    def __init__(self, keys: list[ListValue], n: int, ascending: bool = True) -> None:
         self.n = n
         self._order: Array | None = None
         self._ends: Array | None = None
@@ -129,7 +141,7 @@ class Groups:
         self.k = len(self.first)
         self._counts = np.bincount(self.ids, minlength=self.k)
 
-    def _sort(self, keys: list[Value]) -> None:
+    def _sort(self, keys: list[ListValue]) -> None:
         """Number the groups by the order of their keys."""
         tops = [take_at(key, self.first) for key in keys]
         order = grade(tops[0]) if len(tops) == 1 else grade_columns(tops)
@@ -183,24 +195,25 @@ class Groups:
 class GroupColumns(Columns):
     """The columns of one group after another: set `start` and `end`, a span of the rows in order of groups."""
 
-    __slots__ = ("base", "end", "groups", "start")
+    __slots__ = ("base", "end", "groups", "start", "taken")
 
     def __init__(self, base: Columns, groups: Groups) -> None:
         super().__init__(base.cols, base.n)
         self.base, self.groups = base, groups
         self.start, self.end = 0, groups.n
+        self.taken: dict[str, ListValue] = {}
 
     def __len__(self) -> int:
         return self.end - self.start
 
     def __getitem__(self, name: str) -> Value:
-        x = self.kept.get(name)
+        x = self.taken.get(name)
         if x is None:
-            x = self.kept[name] = take_at(self.base[name], self.groups.order)
+            x = self.taken[name] = take_at(self.base.column(name), self.groups.order)
         return part(x, self.start, self.end)
 
 
-def sized(x: Value, n: int) -> Value:
+def sized(x: Value, n: int) -> ListValue:
     """A value as a column of n rows: anything but a list is repeated; 'length for a list of another length."""
     if x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table:
         if len(x) != n:
@@ -209,15 +222,9 @@ def sized(x: Value, n: int) -> Value:
     return repeat(x, n)
 
 
-def repeat(x: Value, n: int) -> Value:
+def repeat(x: Value, n: int) -> ListValue:
     """The list of n times x."""
     one = collapse([x])
     if one.__class__ is List:
         return List([x] * n)
     return take_at(one, np.zeros(n, np.int64))
-
-
-def is_column(x: Value) -> bool:
-    """Is it a list, or a table, which is a list of rows?"""
-    cls: Any = x.__class__
-    return cls is Vec or cls is Table or isinstance(x, List)

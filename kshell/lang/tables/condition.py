@@ -10,12 +10,11 @@ from kshell.values.base.functions import Handle
 
 def truth(x: Value) -> bool:
     """Is a condition met? Atoms of the number types count; anything else is 'type."""
-    cls = x.__class__
-    if cls is bool or cls is int:
+    if x.__class__ is bool or x.__class__ is int or x.__class__ is float:
         return bool(x)
-    if cls is Special or cls is float:
-        return bool(x.v if cls is Special else x)
-    if cls is Atom and x.t in T.INTEGRAL | T.FLOATS:
+    if x.__class__ is Special:
+        return bool(x.v)
+    if x.__class__ is Atom and x.t in T.INTEGRAL | T.FLOATS:
         return bool(x.v)
     if isinstance(x, Handle):
         return truth(x.monad("item"))
@@ -24,11 +23,10 @@ def truth(x: Value) -> bool:
 
 def times(x: Value) -> int:
     """How often `do` runs: a count."""
-    cls = x.__class__
-    if cls is int or cls is bool:
+    if x.__class__ is int or x.__class__ is bool:
         return max(int(x), 0)
-    if cls is Atom and x.t in (T.H, T.I, T.X):
+    if x.__class__ is Atom and x.t in (T.H, T.I, T.X):
         return max(x.v, 0)
-    if cls is Special:
+    if x.__class__ is Special:
         return max(x.v, 0)
     raise QError("type")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from kshell.values.base import types as T
@@ -49,7 +51,7 @@ class Part:
     def vector(self) -> Vec:
         return Vec(self.t, self.a)
 
-    def value(self) -> Value:
+    def value(self) -> Vec | List:
         return self.vector() if self.m == -1 else rows(self.t, self.a, self.n, self.m, self.ends)
 
     def alike(self, other: Part) -> bool:
@@ -62,7 +64,7 @@ class Part:
         """Atoms, once for each value of the vectors of another."""
         return np.repeat(self.a, shape.sizes if shape.m is None else shape.m)
 
-    def filled(self, v: Value) -> Value | None:
+    def filled(self, v: Value) -> Vec | List | None:
         """The list of items of this shape whose values are v."""
         if v.__class__ is not Vec or len(v.a) != len(self.a) or (v.t == T.ENUM and self.m != -1):
             return None
@@ -78,17 +80,16 @@ def sizes_of(ends: Array) -> Array:
 
 def part(x: Value) -> Part | None:
     """The items of a list, if they are atoms or vectors of one type."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return None if x.t in (T.G, T.ENUM) else Part(x.t, x.a, len(x.a), -1)
-    if cls is Nd:
+    if x.__class__ is Nd:
         return Part(x.t, x.a.reshape(-1), len(x.a), x.a.shape[1]) if x.a.ndim == 2 else None
-    if cls is not List:
+    if x.__class__ is not List:
         return None
     flat = x.flat
     if flat is not None:
         return None if flat.t in (T.G, T.ENUM) else Part(flat.t, flat.a, len(flat), None, flat.ends)
-    items = x.items
+    items = cast("list[Vec]", x.items)
     if set(map(type, items)) != {Vec}:
         return None
     qtype = items[0].t
@@ -107,7 +108,7 @@ def part(x: Value) -> Part | None:
     return Part(qtype, array, len(arrays), None, ends)
 
 
-def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> Value:
+def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> List:
     """The list of n vectors that stand in an array: each of length m, or by where they end."""
     if m is None and ends is not None:
         size = int(ends[0])
@@ -119,7 +120,7 @@ def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> 
     return Nd(t, a.reshape(n, m))
 
 
-def ragged(t: int, a: Array, sizes: Array) -> Value:
+def ragged(t: int, a: Array, sizes: Array) -> List:
     """The list of vectors of some sizes that stand in an array."""
     return rows(t, a, len(sizes), None, np.cumsum(sizes))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from sys import getrefcount
+from typing import TypeGuard, cast, overload
 
 import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang.tables.columns import is_column, sized
+from kshell.lang.tables.columns import sized
 from kshell.store import kdb, parted, splay
 from kshell.store.parted import PartCols
 from kshell.store.splay import SplayedCols
@@ -19,6 +20,7 @@ from kshell.values.base.build import collapse, longs
 from kshell.values.base.core import (
     Dict,
     List,
+    ListValue,
     Nd,
     Sym,
     Table,
@@ -27,8 +29,10 @@ from kshell.values.base.core import (
     is_list,
     seq_items,
     sym,
+    sym_names,
     sym_vec,
 )
+from kshell.values.base.narrow import has_items
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append
 from kshell.values.engine.apply import named
@@ -44,7 +48,7 @@ NAMED = 3  # getrefcount of a value that only a global has: that, a local name, 
 # ------------------------------------------------------------------ making
 
 
-def make_table(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value]]) -> Value:
+def make_table(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value]]) -> Table | Dict:
     """The value of a table literal: atoms are repeated to the length of the lists; 'rank if there is no list."""
     keys = keys or []
     done = columns_of([v for _, v in keys + cols])
@@ -56,9 +60,9 @@ def make_table(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value
     return Dict(Table(names[:count], done[:count]), table) if keys else table
 
 
-def columns_of(values: list[Value]) -> list[Value]:
+def columns_of(values: list[Value]) -> list[ListValue]:
     """Values as columns of one table; 'rank if all are atoms, 'length if they differ in length."""
-    n = next((len(value) for value in values if is_column(value)), None)
+    n = next((len(value) for value in values if has_items(value)), None)
     if n is None:
         raise QError("rank")
     return [sized(value, n) for value in values]
@@ -69,11 +73,11 @@ def table_from_dict(d: Dict) -> Table:
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
     if d.v.__class__ is Sym:
-        return on_disk([item.s for item in d.k.items], d.v)
+        return on_disk(sym_names(d.k), d.v)
     values = seq_items(d.v)
     if d.v.__class__ is Vec:
         raise QError("rank")
-    return Table([item.s for item in d.k.items], columns_of(values))
+    return Table(sym_names(d.k), columns_of(values))
 
 
 def on_disk(names: list[str], place: Sym) -> Table:
@@ -130,7 +134,7 @@ def _as_packed(path: str) -> Value:
     )
 
 
-def is_table(x: Value) -> bool:
+def is_table(x: Value) -> TypeGuard[Table | Dict]:
     """Is it a table, simple or keyed?"""
     return x.__class__ is Table or (x.__class__ is Dict and x.keyed)
 
@@ -145,16 +149,17 @@ def unkeyed(x: Value) -> Table:
     if x.__class__ is Table:
         return x
     if x.__class__ is Dict and x.keyed:
-        return Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
+        k, v = x.tables
+        return Table(k.names + v.names, k.cols + v.cols)
     raise QError("type")
 
 
 def key_names(x: Value) -> list[str]:
     """The names of the key columns; none for a simple table."""
-    return x.k.names if x.__class__ is Dict and x.keyed else []
+    return x.tables[0].names if x.__class__ is Dict and x.keyed else []
 
 
-def rekey(t: Table, keys: Iterable[str]) -> Value:
+def rekey(t: Table, keys: Iterable[str]) -> Table | Dict:
     """A simple table with some columns as its keys; without any, the table itself."""
     names = list(keys)
     if not names:
@@ -166,6 +171,10 @@ def rekey(t: Table, keys: Iterable[str]) -> Value:
     )
 
 
+@overload
+def as_appended(x: ListValue) -> ListValue: ...
+@overload
+def as_appended(x: Value) -> Value: ...
 def as_appended(x: Value) -> Value:
     """A value as it is after an append on disk, which leaves vectors, also those of a table, no attribute but s."""
     if x.__class__ is Dict and x.keyed:
@@ -175,7 +184,7 @@ def as_appended(x: Value) -> Value:
     return Vec(x.t, x.a, "", x.dom) if x.__class__ is Vec and x.attr not in ("", "s") else x
 
 
-def column(t: Table, name: str) -> Value:
+def column(t: Table, name: str) -> ListValue:
     """A column by name; the error for an unknown one is its name."""
     if not t.has(name):
         raise QError(name)
@@ -187,7 +196,7 @@ def names_of(x: Value) -> list[str]:
     if x.__class__ is Sym:
         return [x.s]
     if x.__class__ is Vec and x.t == T.S:
-        return [item.s for item in x.items]
+        return sym_names(x)
     if is_list(x) and not len(x):
         return []
     raise QError("type")
@@ -242,13 +251,14 @@ def insert_rows(name: Sym, y: Value) -> Array:
     count = len(old)
     rows = given_rows(old, y)
     if old.__class__ is Dict and len(old) and len(rows):
-        keys = Table(old.k.names, [column(rows, name) for name in old.k.names])
-        if (np.asarray(find(old.k, typed_like(keys, old.k))) < count).any():
+        known = old.tables[0]
+        keys = Table(known.names, [column(rows, name) for name in known.names])
+        if (np.asarray(find(known, typed_like(keys, known))) < count).any():
             raise QError("insert")
     names.allow(*names.split(name.s, None))  # before the table is written in place
     new = append_owned(old, rows) if getrefcount(old) <= NAMED else append(old, rows)
     names.set(name.s, new)
-    return np.arange(count, len(new))
+    return np.arange(count, len(cast("Table | Dict", new)))
 
 
 def typed_like(rows: Table, like: Table) -> Table:
@@ -261,7 +271,7 @@ def typed_like(rows: Table, like: Table) -> Table:
     return Table(rows.names, cols)
 
 
-def member(x: Value, dom: str) -> Value:
+def member(x: ListValue, dom: str) -> ListValue:
     """A list as members of the enumeration over `dom`; 'cast for an item that is none."""
     if x.__class__ is Vec and x.t == T.ENUM and x.dom == dom:
         return x
@@ -272,9 +282,10 @@ def member(x: Value, dom: str) -> Value:
     return Vec(T.ENUM, array, "", dom)
 
 
-def given_rows(t: Value, y: Value) -> Table:
+def given_rows(t: Table | Dict, y: Value) -> Table:
     """The rows given to `insert`, as a table: from a table, a dictionary, one record, or a list of columns."""
-    names = [*key_names(t), *(t.v.names if t.__class__ is Dict else t.names)]
+    plain = unkeyed(t)
+    names = list(plain.names)
     if is_table(y):
         return flat(y)
     if y.__class__ is Dict:
@@ -287,7 +298,7 @@ def given_rows(t: Value, y: Value) -> Table:
     items = seq_items(y)
     if len(items) != len(names):
         raise QError("length")
-    if is_record(flat(t), items):
+    if is_record(plain, items):
         return Table(names, [collapse([i]) for i in items])
     return Table(names, columns_of(items))
 
@@ -295,19 +306,19 @@ def given_rows(t: Value, y: Value) -> Table:
 def is_record(t: Table, items: list[Value]) -> bool:
     """Are these the items of one row (and not columns)? So it is if an atom is among them and every list stands in a
     column of lists. (Lists of one list each are columns beside atoms: the row is enlisted.)"""
-    lists = [i for i in items if is_column(i)]
+    lists = [i for i in items if has_items(i)]
     if len(lists) == len(items):
         return False
     if lists and all(is_list(i) and len(i) == 1 and is_list(i.item(0)) for i in lists):
         return False
-    return all(not is_column(i) or holds_lists(col) for i, col in zip(items, t.cols, strict=True))
+    return all(not has_items(i) or holds_lists(col) for i, col in zip(items, t.cols, strict=True))
 
 
-def holds_lists(col: Value) -> bool:
+def holds_lists(col: ListValue) -> bool:
     """Can an item of this column be a list?"""
     return col.__class__ is List or col.__class__ is Nd
 
 
-def sorted_attr(x: Value) -> Value:
+def sorted_attr(x: ListValue) -> ListValue:
     """A list that is known to ascend, with the attribute s if it is a vector."""
     return Vec(x.t, x.a, "s", x.dom) if x.__class__ is Vec else x

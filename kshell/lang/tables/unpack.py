@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from kshell.errors import QError
+from kshell.lang.tables.tables import names_of
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, symdict
-from kshell.values.base.core import Dict, List, Table, Value, Vec, atom_t, seq_items, sym
+from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, atom_t, seq_items, sym
 from kshell.values.base.functions import Handle
 from kshell.values.base.match import match
 from kshell.values.change.join import join_dicts
@@ -52,7 +55,7 @@ def at_keys(x: Value, keys: Value) -> Value:
     return collapse([at_key(x, item) for item in seq_items(keys)])
 
 
-def parts(x: Value) -> tuple[Value, Value]:
+def parts(x: Value) -> tuple[ListValue, ListValue]:
     """Keys and values of a dictionary."""
     if x.__class__ is not Dict:
         raise NoMatch("type")
@@ -63,7 +66,7 @@ def tables(x: Value) -> tuple[Table, Table]:
     """The key columns and the other columns of a keyed table."""
     if x.__class__ is not Dict or not x.keyed:
         raise NoMatch("type")
-    return x.k, x.v
+    return x.tables
 
 
 def column(x: Value, name: str) -> Value:
@@ -90,13 +93,16 @@ def of_type(x: Value, char: str) -> None:
         raise NoMatch("type")
 
 
-def with_items(x: Value, keys: list[Value], values: list[Value]) -> Value:
+def with_items(x: Value, keys: list[Value], values: list[Value]) -> Dict | Table:
     """A dictionary or table with items, or columns, put in the place of those that a pattern changed."""
     if x.__class__ is Table:
-        new = {key.s: value for key, value in zip(keys, values, strict=True)}
+        columns = cast("list[ListValue]", values)
+        new = dict(zip(names_of(collapse(keys)), columns, strict=True))
         return Table(
             x.names, [new.get(name, column) for name, column in zip(x.names, x.cols, strict=True)]
         )
+    if x.__class__ is not Dict:
+        raise NoMatch("type")
     return join_dicts(x, Dict(collapse(keys), collapse(values)))
 
 

@@ -128,7 +128,7 @@ def int_one(
     null = T.NULL[tr]
     half = -null
 
-    def one(x: Any, y: Any) -> Any:
+    def one(x: float, y: float) -> int:
         if x == nx or y == ny:
             return null
         return (op(int(x) * fx, int(y) * fy) + half) % (2 * half) - half
@@ -260,15 +260,14 @@ def add(x: Value, y: Value) -> Value:
     q)2+3 4 5
     5 6 7
     """
-    cls, d = x.__class__, y.__class__
-    if cls is int or cls is float:
-        if d is cls or (d is int or d is float):
+    if x.__class__ is int or x.__class__ is float:
+        if y.__class__ is int or y.__class__ is float:
             r = x + y
-            return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
-    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
-        r = _over(np.add, x, y)
-        if r is not None:
-            return r
+            return long(r) if r.__class__ is int and not -_MAX < r < _MAX else r
+    if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
+        over = _over(np.add, x, y)
+        if over is not None:
+            return over
     return _add(x, y)
 
 
@@ -279,15 +278,14 @@ def sub(x: Value, y: Value) -> Value:
     q)2024.03.01-2024.02.01
     29i
     """
-    cls, d = x.__class__, y.__class__
-    if cls is int or cls is float:
-        if d is cls or (d is int or d is float):
+    if x.__class__ is int or x.__class__ is float:
+        if y.__class__ is int or y.__class__ is float:
             r = x - y
-            return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
-    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
-        r = _over(np.subtract, x, y)
-        if r is not None:
-            return r
+            return long(r) if r.__class__ is int and not -_MAX < r < _MAX else r
+    if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
+        over = _over(np.subtract, x, y)
+        if over is not None:
+            return over
     return _sub(x, y)
 
 
@@ -298,15 +296,14 @@ def mul(x: Value, y: Value) -> Value:
     q)1.5*2 4
     3 6f
     """
-    cls, d = x.__class__, y.__class__
-    if cls is int or cls is float:
-        if d is cls or (d is int or d is float):
+    if x.__class__ is int or x.__class__ is float:
+        if y.__class__ is int or y.__class__ is float:
             r = x * y
-            return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
-    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
-        r = _over(np.multiply, x, y)
-        if r is not None:
-            return r
+            return long(r) if r.__class__ is int and not -_MAX < r < _MAX else r
+    if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
+        over = _over(np.multiply, x, y)
+        if over is not None:
+            return over
     return _mul(x, y)
 
 
@@ -317,13 +314,13 @@ def div_(x: Value, y: Value) -> Value:
     q)6 1 0%4 0 0
     1.5 0w 0n
     """
-    cls, d = x.__class__, y.__class__
-    if (cls is int or cls is float) and (d is int or d is float):
-        return x / y if y else divide_floats(x, y)
-    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
-        r = _over(np.divide, x, y)
-        if r is not None:
-            return r
+    if x.__class__ is int or x.__class__ is float:
+        if y.__class__ is int or y.__class__ is float:
+            return x / y if y else divide_floats(x, y)
+    if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
+        over = _over(np.divide, x, y)
+        if over is not None:
+            return over
     return _div(x, y)
 
 
@@ -357,8 +354,7 @@ def neg(x: Value) -> Value:
     q)neg 1 -2 0N
     -1 2 0N
     """
-    cls = x.__class__
-    if cls is int or cls is float or cls is Special:
+    if x.__class__ is int or x.__class__ is float or x.__class__ is Special:
         return -x
     return _neg(x)
 
@@ -370,8 +366,7 @@ def abs_(x: Value) -> Value:
     q)abs -3 0N 2
     3 0N 2
     """
-    cls = x.__class__
-    return abs(x) if cls is int or cls is float else _abs(x)
+    return abs(x) if x.__class__ is int or x.__class__ is float else _abs(x)
 
 
 def signum_array(a: Array, t: int) -> Array:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, is_list, sym
+from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec, is_list, sym
 from kshell.values.items.order import is_sorted
 from kshell.values.items.search import codes, distinct_at
 
@@ -32,6 +34,10 @@ def attribute_of(x: Value) -> str:
     return ""
 
 
+@overload
+def set_attribute(a: str, x: ListValue) -> ListValue: ...
+@overload
+def set_attribute(a: str, x: Value) -> Value: ...
 def set_attribute(a: str, x: Value) -> Value:
     """`a#x`: x with an attribute, which is checked; with the empty one, without any."""
     if x.__class__ is Vec:
@@ -60,7 +66,7 @@ def set_attribute(a: str, x: Value) -> Value:
     raise QError("type")
 
 
-def _check(a: str, x: Value) -> None:
+def _check(a: str, x: Vec | List) -> None:
     if a == "s" and not is_sorted(x):
         raise QError("s-fail")
     if a == "u" and len(distinct_at(x)) < len(x):
@@ -71,7 +77,7 @@ def _check(a: str, x: Value) -> None:
         raise QError("type")
 
 
-def parted(x: Value) -> bool:
+def parted(x: ListValue) -> bool:
     """Do equal items stand side by side?"""
     keys = codes(x)
     changes = int((keys[1:] != keys[:-1]).sum()) + 1 if len(keys) else 0
@@ -82,8 +88,8 @@ def _on_dict(a: str, d: Dict) -> Dict:
     if a not in ("", "s"):
         raise QError("type")
     if d.keyed:
-        key = _on_table(a, d.k) if a else _plain(d.k)
-        return Dict(key, d.v if a else _plain(d.v), a)
+        k, v = d.tables
+        return Dict(_on_table(a, k), v, a) if a else Dict(_plain(k), _plain(v))
     return Dict(set_attribute(a, d.k), d.v, a)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
     return file
 
 
-def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Value]:
+def _records(codes: str, widths: list[int], data: bytes, order: Literal["<", ">"]) -> list[Value]:
     if len(codes) != len(widths):
         raise QError("length")
     size = sum(widths)
@@ -93,7 +93,7 @@ def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Val
     return out
 
 
-def _field(code: str, w: int, part: np.ndarray, order: Any) -> Value:
+def _field(code: str, w: int, part: np.ndarray, order: Literal["<", ">"]) -> Value:
     """The values of one field of all records."""
     if code == "*" or (code == "c" and w > 1):
         return Nd(T.C, part) if len(part) else List([])

@@ -28,6 +28,7 @@ from kshell.values.base.core import (
     sym,
 )
 from kshell.values.base.functions import Handle
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.cast import array1, cast_value, is_part, part_array
 from kshell.values.items.index import find_at
 from kshell.values.items.pick import domain, unenum
@@ -52,21 +53,22 @@ def dollar(x: Value, y: Value) -> Value:
         return x.dyad("$", x, y)
     if isinstance(y, Handle):
         return y.dyad("$", x, y)
-    cls = x.__class__
-    if cls is Sym or (cls is Atom and x.t in (T.C, T.H)):
+    if x.__class__ is Sym or (x.__class__ is Atom and x.t in (T.C, T.H)):
         return _to_type(x, y)
-    if cls is int or (cls is Atom and x.t in (T.I, T.X)):
-        return pad(x if cls is int else x.v, y)
-    if cls is Vec or isinstance(x, List):
+    if x.__class__ is int:
+        return pad(x, y)
+    if x.__class__ is Atom and x.t in (T.I, T.X):
+        return pad(x.v, y)
+    if x.__class__ is Vec or isinstance(x, List):
         return _by_list(x, y)
     raise QError("type")
 
 
-def _to_type(x: Value, y: Value) -> Value:
+def _to_type(x: Sym | Atom, y: Value) -> Value:
     """y as the type that a symbol, character or number names. Handles in a list, dictionary or table answer for
     themselves: the types that they know are others."""
     try:
-        if x.__class__ is Sym:
+        if type(x) is Sym:
             return _by_symbol(x.s, y)
         return _by_char(chr(x.v), y) if x.t == T.C else _by_number(x.v, y)
     except QError:
@@ -75,20 +77,17 @@ def _to_type(x: Value, y: Value) -> Value:
     return deep(y, lambda v: dollar(x, v) if isinstance(v, Handle) else _beside_handles(x, v))
 
 
-def _beside_handles(x: Value, v: Value) -> Value:
+def _beside_handles(x: Sym | Atom, v: Value) -> Value:
     """The cast of a q value that stands in one list with tensors, whose types are more than those of q values."""
     try:
         return dollar(x, v)
     except QError as e:
-        known = x.__class__ is not Sym or e.text != x.s
-        error = (
-            e
-            if known
-            else QError(
+        error = e
+        if x.__class__ is Sym and e.text == x.s:
+            error = QError(
                 f"$: `{x.s} is a type of tensors only, given {_type_word(v)} beside tensors",
                 hint="make a tensor of each item first: tensor x",
             )
-        )
     raise error
 
 
@@ -99,10 +98,9 @@ def _type_word(v: Value) -> str:
 
 def _with_handles(y: Value) -> bool:
     """Are there handles in a list, dictionary or table?"""
-    cls = y.__class__
-    if cls is Dict:
+    if y.__class__ is Dict:
         return _with_handles(y.v)
-    parts = y.cols if cls is Table else y.items if cls is List else ()
+    parts = y.cols if y.__class__ is Table else y.items if y.__class__ is List else ()
     return any(isinstance(i, Handle) or _with_handles(i) for i in parts)
 
 
@@ -132,7 +130,7 @@ def _by_number(n: int, y: Value) -> Value:
     return cast(n, y) if n > 0 else tok(-n, y)
 
 
-def _by_list(x: Value, y: Value) -> Value:
+def _by_list(x: Vec | List, y: Value) -> Value:
     """A list of types, each with the whole of an atom or string y or with its own item; or a matrix product."""
     if float_array(x) is not None:
         return mmu(x, y)
@@ -148,13 +146,12 @@ def _by_list(x: Value, y: Value) -> Value:
 
 def deep(y: Value, leaf: Callable[[Value], Value]) -> Value:
     """leaf of every atom and vector in y, down through lists, dictionaries and tables."""
-    cls = y.__class__
-    if cls is List:
+    if y.__class__ is List:
         return collapse([deep(i, leaf) for i in y.items])
-    if cls is Dict:
-        return Dict(y.k, deep(y.v, leaf))
-    if cls is Table:
-        return Table(y.names, [deep(col, leaf) for col in y.cols])
+    if y.__class__ is Dict:
+        return Dict(y.k, list_value(deep(y.v, leaf)))
+    if y.__class__ is Table:
+        return Table(y.names, [list_value(deep(col, leaf)) for col in y.cols])
     return leaf(y)
 
 
@@ -169,12 +166,11 @@ def cast(t: int, y: Value) -> Value:
 
 
 def _symbols(y: Value) -> Value:
-    cls = y.__class__
-    if cls is Vec and y.t == T.C:
+    if y.__class__ is Vec and y.t == T.C:
         return sym(tok_text(y))
-    if cls is Atom and y.t == T.C:
+    if y.__class__ is Atom and y.t == T.C:
         return sym(chr(y.v).strip())
-    if cls is Nd and y.t == T.C:
+    if y.__class__ is Nd and y.t == T.C:
         return collapse([_symbols(row) for row in y.items])
     return cast_value(y, T.S)
 
@@ -228,8 +224,8 @@ def pad(n: int, y: Value) -> Value:
 def enumerate_(name: str, y: Value) -> Value:
     """y as an enumeration over the list (or keyed table) called `name`; 'cast if an item is not in it."""
     found = running().names.get(name)
-    if found.__class__ is Dict and found.keyed and len(found.k.cols) > 1:
-        return _rows_of(found.k, name, y)
+    if found.__class__ is Dict and found.keyed and len(found.tables[0].cols) > 1:
+        return _rows_of(found.tables[0], name, y)
     dom = domain(name)
     count = len(dom)
 
@@ -257,12 +253,11 @@ def _rows_of(keys: Table, name: str, y: Value) -> Value:
     """One key of several columns, or a list of such keys, as the numbers of their rows; 'cast for one that is none."""
     if y.__class__ is Vec and y.t == T.ENUM and y.dom == name:
         return y
-    if isinstance(y, List) and all(is_list(i) for i in y.items):
-        if any(len(i) != len(keys.cols) for i in y.items):
+    rows = [i for i in y.items if is_list(i)] if isinstance(y, List) else []
+    if isinstance(y, List) and len(rows) == len(y):
+        if any(len(row) != len(keys.cols) for row in rows):
             raise QError("length")
-        y = Table(
-            keys.names, [collapse([i.item(k) for i in y.items]) for k in range(len(keys.cols))]
-        )
+        y = Table(keys.names, [collapse([r.item(k) for r in rows]) for k in range(len(keys.cols))])
     position = find_at(keys, y) if not is_list(y) or len(y) else np.empty(0, np.int64)
     if np.any(np.asarray(position) >= len(keys)):
         raise QError("cast")

@@ -234,7 +234,7 @@ def _floating(name: str, tx: int, ty: int) -> Plan:
     )
 
 
-def _as_float(x: Any, t: int) -> float:
+def _as_float(x: float, t: int) -> float:
     """A raw number as a Python float; the nulls of integers become nan."""
     return math.nan if t in T.SIGNED and x == T.NULL[t] else float(x)
 
@@ -251,7 +251,7 @@ def _common_null(a: Array, t: int, b: Array) -> Array:
     return a
 
 
-def _least(x: Any, t: int) -> Any:
+def _least(x: float, t: int) -> Any:
     return T.NULL[T.J] if t in T.SIGNED and x == T.NULL[t] else x
 
 

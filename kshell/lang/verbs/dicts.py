@@ -22,12 +22,12 @@ from kshell.values.base.core import (
     Value,
     Vec,
     atom_t,
-    is_list,
     raw,
     sym,
     sym_vec,
 )
 from kshell.values.base.functions import Handle
+from kshell.values.base.narrow import has_items
 from kshell.values.change.join import grown, join
 from kshell.values.items.index import positions
 from kshell.values.items.pick import domain, is_link
@@ -72,17 +72,17 @@ def make_dict(x: Value, y: Value) -> Value:
     if isinstance(y, Handle):
         y = List([y])
     if y.__class__ is Sym and x.__class__ is Vec and x.t == T.S:
-        return Dict(x, y)  # of the columns and the place of a table on disk
-    for v in (x, y):
-        if not (is_list(v) or v.__class__ is Table or (v.__class__ is Dict and v is not x)):
-            raise QError("type")
+        # of the columns and the place of a table on disk: the one dictionary whose values are no list
+        return Dict(x, y)  # type: ignore[arg-type]
     if y.__class__ is Dict:
         y = y.v
-    if len(x) != len(y):
-        if not isinstance(y, List) or len(y):
-            raise QError("length")
-        y = List([y] * len(x))
-    return Dict(x, y)
+    if not has_items(x) or not has_items(y):
+        raise QError("type")
+    if len(x) == len(y):
+        return Dict(x, y)
+    if not isinstance(y, List) or len(y):
+        raise QError("length")
+    return Dict(x, List([y] * len(x)))
 
 
 def enkey(n: int, y: Value) -> Value:
@@ -134,14 +134,13 @@ def key(x: Value) -> Value:
     q)key 1 2 3
     `long
     """
-    cls = x.__class__
-    if cls is Dict:
+    if x.__class__ is Dict:
         return x.k
-    if cls is Sym:
+    if x.__class__ is Sym:
         return _key_of_file(x) if x.s.startswith(":") else _key_of_name(x.s)
-    if cls is EnumAtom or (cls is Vec and x.t == T.ENUM):
+    if x.__class__ is EnumAtom or (x.__class__ is Vec and x.t == T.ENUM):
         return sym(x.dom)
-    if cls is Vec:
+    if x.__class__ is Vec:
         return sym(T.TYPE[x.t].name)
     if atom_t(x) in (T.B, T.X, T.H, T.I, T.J):
         return til(x)
@@ -192,4 +191,4 @@ def enumerate_value(name: str, y: Value, extend: bool) -> Value:
         positions = find(dom, items)
     if PENDING:
         let_through(carried_out("?"))
-    return EnumAtom(int(positions[0]), name) if one else Vec(T.ENUM, positions, y.attr, name)
+    return EnumAtom(int(positions[0]), name) if one else Vec(T.ENUM, positions, items.attr, name)

@@ -21,6 +21,7 @@ from kshell.values.base.build import collapse
 from kshell.values.base.core import (
     Dict,
     List,
+    ListValue,
     Nd,
     Sym,
     Table,
@@ -33,11 +34,16 @@ from kshell.values.base.core import (
     sym_vec,
 )
 from kshell.values.base.functions import Prim
+from kshell.values.base.narrow import has_items, list_value
 from kshell.values.change.join import append
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
 from kshell.values.session.restrict import refuse
+
+# how files are compressed: one way for all, or by column, that of the empty name for the others
+Packings = kdb.Packing | dict[str, Any] | None
+
 
 # ------------------------------------------------------------------ set and get
 
@@ -66,7 +72,7 @@ def entry(x: Sym, path: Sequence[Value], make: bool = False) -> tuple[Sym, Seque
 
 def write_path(x: Value, y: Value) -> Value:
     """`file set y`, `folder/ set table`, `(file;block;algorithm;level) set y`, `(folder;how) set table`."""
-    how: Any = default_packing()
+    how: Packings = default_packing()
     if is_list(x):
         items = seq_items(x)
         if len(items) == 4:
@@ -79,7 +85,7 @@ def write_path(x: Value, y: Value) -> Value:
     return x
 
 
-def _write(x: Sym, y: Value, how: Any) -> None:
+def _write(x: Value, y: Value, how: Packings) -> None:
     path = path_of(x)
     if path.endswith("/"):
         splay.write(path, y, how)
@@ -87,7 +93,7 @@ def _write(x: Sym, y: Value, how: Any) -> None:
         kdb.write(path, y, how.get("") if isinstance(how, dict) else how)
 
 
-def _packing_there(where: str) -> Any:
+def _packing_there(where: str) -> Packings:
     """How a file, or each column of a splayed table, is compressed by now; as `.z.zd` says if it is not."""
     if not os.path.isdir(where):
         return kdb.packing_of(where) or default_packing()
@@ -97,7 +103,7 @@ def _packing_there(where: str) -> Any:
     )
 
 
-def default_packing() -> Any:
+def default_packing() -> Packings:
     """How `.z.zd` has files compressed."""
     found = running().names.find(".z.zd")
     if found.__class__ is Dict:
@@ -105,9 +111,9 @@ def default_packing() -> Any:
     return packing(*found.items) if found.__class__ is Vec and len(found) == 3 else None
 
 
-def by_column(d: Dict, default: Any) -> dict[str, Any]:
+def by_column(d: Dict, default: Packings) -> dict[str, Any]:
     """How columns are to be compressed: by name, that of the empty name for all others."""
-    out = {"": default}
+    out: dict[str, Any] = {"": default}
     for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True):
         numbers = seq_items(v)
         if item.__class__ is not Sym or len(numbers) != 3:
@@ -424,16 +430,18 @@ def _enumerate(t: Table, name: str) -> Table:
     return Table(t.names, [_enumerate_column(column, name) for column in t.cols])
 
 
-def _enumerate_column(c: Value, name: str) -> Value:
-    if c.__class__ is Vec and c.t == T.ENUM and c.dom != name and unenum(c).t == T.S:
-        c = unenum(c)
+def _enumerate_column(c: ListValue, name: str) -> ListValue:
+    if c.__class__ is Vec and c.t == T.ENUM and c.dom != name:
+        named = unenum(c)
+        if named.__class__ is Vec and named.t == T.S:
+            c = named
     if c.__class__ is Vec and c.t == T.S:
         names = running().names
         before, names.current = names.current, "."
         try:
-            return enumerate_value(name, c, True)
+            return list_value(enumerate_value(name, c, True))
         finally:
             names.current = before
     if _symbols(c):
-        return List([_enumerate_column(item, name) for item in c.items])
+        return List([_enumerate_column(v, name) if has_items(v) else v for v in c.items])
     return c

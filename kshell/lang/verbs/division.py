@@ -60,7 +60,7 @@ def _whole_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int
 
     inner = int_one(lambda x, y: op(x, y), tx, ty, tr, tx, ty)
 
-    def one(x: Any, y: Any) -> Any:
+    def one(x: int, y: int) -> Any:
         return inner(x, y) if y and inner is not None else null
 
     return Plan(tr, fn, one)

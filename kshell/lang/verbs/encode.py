@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import reduce
+from typing import TypeGuard
 
 import numpy as np
 
@@ -27,7 +28,9 @@ from kshell.values.base.core import (
     atom_t,
     flat_list,
     is_list,
+    raw,
     sym,
+    sym_names,
     sym_vec,
     text_of,
 )
@@ -48,7 +51,7 @@ def _text(x: Value) -> bytes | None:
     return None
 
 
-def _is_byte(x: Value) -> bool:
+def _is_byte(x: Value) -> TypeGuard[Atom]:
     return x.__class__ is Atom and x.t == T.X
 
 
@@ -148,7 +151,7 @@ def _bits(y: Value) -> Value:
         return collapse([_bits(i) for i in y.items])
     t, data = _width(y)
     if t == T.B:
-        return bools([y])
+        return bools([raw(y)])
     return bools(np.unpackbits(np.frombuffer(data, np.uint8)).astype(np.bool_))
 
 
@@ -237,15 +240,18 @@ def _pieces(y: Value) -> list[bytes]:
     rows = string_rows(y)
     if rows is not None:
         return rows.items()
-    parts = [b"" if i.__class__ is List and not i.items else _text(i) for i in y.items]
-    if any(part is None for part in parts):
-        raise QError("type")
-    return parts  # type: ignore[return-value]
+    parts: list[bytes] = []
+    for i in y.items:
+        part = b"" if i.__class__ is List and not i.items else _text(i)
+        if part is None:
+            raise QError("type")
+        parts.append(part)
+    return parts
 
 
 def _join_symbols(y: Value) -> Value:
     if y.__class__ is Vec and y.t == T.S:
-        names = [item.s for item in y.items]
+        names = sym_names(y)
         return sym(("/" if names and names[0].startswith(":") else ".").join(names))
     if y.__class__ is Sym:
         return y

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
+    ListValue,
     Sym,
     Table,
     Value,
@@ -30,9 +31,11 @@ from kshell.values.base.core import (
     seq_items,
     sym,
     sym_at,
+    sym_names,
     sym_vec,
     text_of,
 )
+from kshell.values.base.narrow import vec_value
 from kshell.values.engine.cast import EPOCH_DAYS
 from kshell.values.items.pick import unenum
 from kshell.values.items.rows import Rows, string_list, string_rows, strings_of
@@ -74,7 +77,7 @@ def hsym(x: Value) -> Value:
     if x.__class__ is Sym:
         return x if x.s[:1] == ":" else sym(":" + x.s)
     if x.__class__ is Vec and x.t == T.S:
-        return sym_vec([item.s if item.s[:1] == ":" else ":" + item.s for item in x.items])
+        return sym_vec([s if s[:1] == ":" else ":" + s for s in sym_names(x)])
     raise QError("type")
 
 
@@ -118,7 +121,8 @@ def from_handle(x: Value, lines: bool) -> Value:
     """A line, or so many bytes, from the console (handle 0) or an open pipe."""
     n = -1
     if is_list(x):
-        x, n = x.item(0), int(raw(x.item(1)))
+        n = int(raw(x.item(1)))
+        x = x.item(0)
     refuse("read0" if lines else "read1", "access")
     data = running().receive(int(raw(x)), n)
     if not lines:
@@ -162,7 +166,7 @@ def hdel(x: Value) -> Value:
     raise QError(f"{path}: {problem.strerror}")
 
 
-def _os(work: Any) -> Any:
+def _os(work: Callable[[], Value]) -> Value:
     problem: OSError | None = None
     try:
         return work()
@@ -224,7 +228,8 @@ def text_bytes(x: Value) -> bytes:
 def prepare(x: Value, sep: bytes) -> list[bytes]:
     """The lines of a table (names first) or of a list of columns."""
     if x.__class__ is Dict and x.keyed:
-        x = Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
+        k, v = x.tables
+        x = Table(k.names + v.names, k.cols + v.cols)
     head: list[bytes] = []
     if x.__class__ is Table:
         head = [
@@ -232,7 +237,7 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
                 text.csv_field(name.encode("utf-8", "surrogateescape"), sep) for name in x.names
             )
         ]
-        cols = x.cols
+        cols: Sequence[Value] = x.cols
     else:
         cols = seq_items(x)
         if cols and not hasattr(cols[0], "__len__"):
@@ -310,7 +315,7 @@ def _times(col: Vec, sep: bytes) -> list[bytes] | None:
 def texts_of(col: Vec) -> list[str]:
     """The texts of a vector, as `string` gives them."""
     if col.t == T.ENUM:
-        col = unenum(col)
+        col = vec_value(unenum(col))
     return raw_texts(col.t, col.a, running().settings.P, "")
 
 
@@ -359,8 +364,7 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
             for column in cols
         ]
         used = [name for name, code in zip(names, codes, strict=True) if code != " "]
-        values = _typed(codes, [column[1:] for column in cols], False)
-        return table(used, seq_items(values))
+        return table(used, _typed_columns(codes, [column[1:] for column in cols]))
     raise QError("type")
 
 
@@ -377,12 +381,12 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     for at in range(first, whole.rows, _BLOCK):
         for i, maker in makers:
             maker.add(at - first, whole.column(i, at, min(at + _BLOCK, whole.rows)))
-    cols = []
+    cols: list[ListValue] = []
     for _, maker in makers:
         cols.append(maker.done())
         work.add()
     if not header:
-        return List(cols)
+        return List([*cols])
     return table(
         [whole.column(i, 0, 1).item(0).decode("utf-8", "surrogateescape").strip() for i, _ in used],
         cols,
@@ -405,11 +409,9 @@ class _Maker:
             self.texts.append(rows.joined())
             part[:] = rows.sizes
         else:
-            part[:] = (
-                tok.tok_rows(self.t, rows).a if self.symbols is None else self.symbols.of(rows)
-            )
+            part[:] = tok.tok_vec(self.t, rows).a if self.symbols is None else self.symbols.of(rows)
 
-    def done(self) -> Value:
+    def done(self) -> ListValue:
         """The column."""
         return (
             Vec(self.t, self.out)
@@ -429,12 +431,12 @@ class _Characters:
         """The rows from there on."""
         self.items += rows.items()
 
-    def done(self) -> Value:
+    def done(self) -> ListValue:
         """The column."""
         return _characters(self.items) if self.code == "C" else tok.tok_strings(T.C, self.items)
 
 
-def _characters(col: Sequence[bytes]) -> Value:
+def _characters(col: Sequence[bytes]) -> ListValue:
     """A column of characters, the null one where nothing stands; of strings, if a field is longer."""
     return tok.tok_strings(
         T.C, [s or b" " for s in col] if all(len(s) < 2 for s in col) else list(col)
@@ -443,22 +445,27 @@ def _characters(col: Sequence[bytes]) -> Value:
 
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     """Columns of text as values of the types; a blank type leaves its column out. One line of text gives atoms."""
-    out = []
-    one = one and all(len(column) == 1 for column in cols)
+    columns = _typed_columns(codes, cols)
+    if not one or any(len(column) != 1 for column in cols):
+        return List([*columns])
+    return collapse([x.item(0) if len(x) else x for x in columns])
+
+
+def _typed_columns(codes: str, cols: list[list[bytes]]) -> list[ListValue]:
+    out: list[ListValue] = []
     work = Task("loading", len(cols), "columns")
     for code, col in zip(codes, cols, strict=True):
         work.add()
         if code == " ":
             continue
-        x = (
+        out.append(
             strings_of(col)
             if code == "*"
             else _characters(col)
             if code == "C"
             else tok.tok_strings(type_of_code(code), col)
         )
-        out.append(x.item(0) if one and len(x) else x)
-    return collapse(out) if one else List(out)
+    return out
 
 
 def type_of_code(code: str) -> int:

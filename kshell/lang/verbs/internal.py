@@ -6,7 +6,6 @@ import os
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -337,7 +336,7 @@ def compression(x: Value) -> Value:
     if data[:8] != compress.MAGIC:
         return Dict(sym_vec([]), List([]))
     tail = compress.tail_of(data)
-    values = [
+    values: list[Value] = [
         len(data),
         tail.size,
         *(Atom(T.I, n) for n in (tail.algorithm, max(tail.block.bit_length() - 1, 0), tail.level)),
@@ -447,7 +446,7 @@ def socket_table(x: Value) -> Value:
 
 
 def _named(number: int, kind: str, name: str, example: str) -> None:
-    def run(x: Any) -> Value:
+    def run(x: Value) -> Value:
         entry = registry.find(kind, name)
         if entry is None:
             raise QError("nyi")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from kshell.values.base.build import as_nd, collapse, short
 from kshell.values.base.core import (
     Dict,
     List,
+    ListValue,
     Nd,
     Sym,
     Table,
@@ -22,12 +24,13 @@ from kshell.values.base.core import (
     Vec,
     atom_t,
     is_atom,
-    is_list,
     raw,
     seq_items,
+    sym_names,
     sym_vec,
 )
 from kshell.values.base.functions import Function, Handle
+from kshell.values.base.narrow import has_items, list_value
 from kshell.values.items.pick import null_of, take_at
 
 __all__ = [
@@ -84,10 +87,9 @@ def count(x: Value) -> Value:
     q)count `a`b!(1 2 3;4)
     2
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return len(x.a)
-    if isinstance(x, List) or cls is Dict or cls is Table:
+    if isinstance(x, (List, Dict, Table)):
         return len(x)
     return 1
 
@@ -142,6 +144,10 @@ def enlist_many(*xs: Value) -> Value:
     return collapse(list(xs))
 
 
+@overload
+def reverse(x: ListValue) -> ListValue: ...
+@overload
+def reverse(x: Value) -> Value: ...
 @verb("reverse")
 def reverse(x: Value) -> Value:
     """The items (entries, rows) in the opposite order.
@@ -149,17 +155,16 @@ def reverse(x: Value) -> Value:
     q)reverse 1 2 3
     3 2 1
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return Vec(x.t, x.a[::-1].copy(), "", x.dom)
-    if cls is Nd:
+    if type(x) is Nd:
         return Nd(x.t, x.a[::-1].copy())
-    if cls is List:
+    if type(x) is List:
         return List(x.items[::-1])
-    if cls is Dict:
+    if x.__class__ is Dict:
         return Dict(reverse(x.k), reverse(x.v))
-    if cls is Table:
-        return Table(x.names, list(map(reverse, x.cols)))
+    if x.__class__ is Table:
+        return Table(x.names, [reverse(col) for col in x.cols])
     return x.monad("reverse") if isinstance(x, Handle) and x.folded else x
 
 
@@ -173,21 +178,18 @@ def rotate(x: Value, y: Value) -> Value:
     "cab"
     """
     number = int_of(x)
-    cls = y.__class__
-    if cls is Table:
-        return Table(y.names, [rotate(number, col) for col in y.cols])
-    if cls is Dict:
-        return (
-            Dict(rotate(number, y.k), rotate(number, y.v))
-            if y.keyed
-            else Dict(y.k, rotate(number, y.v))
-        )
-    if cls is Vec:
+    if y.__class__ is Dict:
+        return Dict(_rotated(number, y.k) if y.keyed else y.k, _rotated(number, list_value(y.v)))
+    return _rotated(number, list_value(y))
+
+
+def _rotated(number: int, y: ListValue) -> ListValue:
+    if y.__class__ is Table:
+        return Table(y.names, [_rotated(number, col) for col in y.cols])
+    if y.__class__ is Vec:
         return Vec(y.t, np.roll(y.a, -number), "", y.dom)
-    if cls is Nd:
+    if y.__class__ is Nd:
         return Nd(y.t, np.roll(y.a, -number, 0))
-    if not isinstance(y, List):
-        raise QError("type")
     k = number % len(y) if len(y) else 0
     return List(y.items[k:] + y.items[:k])
 
@@ -235,23 +237,22 @@ def flip(x: Value) -> Value:
     1 x
     2 y
     """
-    cls = x.__class__
-    if cls is Table:
+    if x.__class__ is Table:
         return Dict(sym_vec(x.names), List(list(x.cols)))
-    if cls is Dict:
+    if x.__class__ is Dict:
         if x.v.__class__ is Sym:
             return table_from_dict(x)
         return _flip_dict(x)
-    if cls is Nd:
+    if x.__class__ is Nd:
         return Nd(x.t, np.ascontiguousarray(x.a.swapaxes(0, 1))) if x.a.shape[1] else List([])
-    if cls is not List:
-        raise QError("rank" if cls is Vec or is_atom(x) else "type")
+    if x.__class__ is not List:
+        raise QError("rank" if x.__class__ is Vec or is_atom(x) else "type")
     return List(x.items) if not x.items else _flip_list(x)
 
 
 def _flip_list(x: List) -> Value:
     rows = _extend(x.items)
-    whole = as_nd(List(rows))
+    whole = as_nd(List([*rows]))
     if whole is not None:
         return flip(whole)
     count = len(rows[0])
@@ -260,16 +261,14 @@ def _flip_list(x: List) -> Value:
     return List([collapse([row.item(i) for row in rows]) for i in range(count)])
 
 
-def _extend(items: Sequence[Value]) -> list[Value]:
+def _extend(items: Sequence[Value]) -> list[ListValue]:
     """Lists of one length: atoms among them are repeated. 'length if the lists differ, 'rank if there are none."""
-    lengths = {len(i) for i in items if is_list(i) or i.__class__ in (Table, Dict)}
+    lengths = {len(i) for i in items if isinstance(i, (Vec, List, Table, Dict))}
     if len(lengths) != 1:
         raise QError("length" if lengths else "rank")
     n = lengths.pop()
     zeros = np.zeros(n, np.int64)
-    return [
-        i if is_list(i) or i.__class__ is Table else take_at(collapse([i]), zeros) for i in items
-    ]
+    return [i if has_items(i) else take_at(list_value(collapse([i])), zeros) for i in items]
 
 
 def _flip_dict(d: Dict) -> Value:
@@ -281,13 +280,13 @@ def _flip_dict(d: Dict) -> Value:
         return Dict(
             sym_vec(d.v.names),
             Table(
-                [item.s for item in d.k.items],
+                sym_names(d.k),
                 [collapse(seq_items(d.v.item(i).v)) for i in range(len(d.v))],
             ),
         )
     if not isinstance(d.v, List):
         raise QError("rank" if d.v.__class__ is Vec else "type")
-    return Table([item.s for item in d.k.items], _extend(d.v.items) if len(d.v) else [])
+    return Table(sym_names(d.k), _extend(d.v.items) if len(d.v) else [])
 
 
 @verb("cross")
@@ -300,13 +299,16 @@ def cross(x: Value, y: Value) -> Value:
     2 `a
     2 `b
     """
-    cls = x.__class__
-    if cls is Dict and y.__class__ is Dict:
-        return Dict(cross(x.k, y.k), cross(x.v, y.v))
+    if x.__class__ is Dict and y.__class__ is Dict:
+        return Dict(_cross(x.k, y.k), _cross(x.v, y.v))
+    return _cross(x, y)
+
+
+def _cross(x: Value, y: Value) -> ListValue:
     xs, ys = _items(x), _items(y)
     count, m = len(xs), len(ys)
     left, right = np.repeat(np.arange(count), m), np.tile(np.arange(m), count)
-    if cls is Table and y.__class__ is Table:
+    if x.__class__ is Table and y.__class__ is Table:
         a, b = take_at(x, left), take_at(y, right)
         return Table(a.names + b.names, a.cols + b.cols)
     if xs.__class__ is Vec and ys.__class__ is Vec and xs.t == ys.t != T.ENUM:
@@ -315,8 +317,8 @@ def cross(x: Value, y: Value) -> Value:
     return collapse([join(item, b) for item in xs.items for b in right_items])
 
 
-def _items(x: Value) -> Value:
-    return x if is_list(x) or x.__class__ is Table else collapse([x])
+def _items(x: Value) -> ListValue:
+    return x if has_items(x) else list_value(collapse([x]))
 
 
 @verb("type")
@@ -331,21 +333,20 @@ def type_(x: Value) -> Value:
 
 def type_number(x: Value) -> int:
     """The type number of a value."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return int(x.t)
     qtype = atom_t(x)
     if qtype:
         return -qtype
     if isinstance(x, (List, Handle)):
         return 0
-    if cls is Dict:
+    if x.__class__ is Dict:
         return 99
-    if cls is Table:
+    if x.__class__ is Table:
         return 98
     return x.t if isinstance(x, Function) else 101
 
 
 def rows_of(x: Value) -> list[Value]:
     """The items of a list or table as Python objects; an atom alone."""
-    return seq_items(x) if is_list(x) or x.__class__ is Table else [x]
+    return seq_items(x) if has_items(x) else [x]

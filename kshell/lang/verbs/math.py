@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -165,7 +164,7 @@ def _lower_bytes(a: Array) -> Array:
     return np.where((a >= 65) & (a <= 90), a + 32, a).astype(np.uint8)
 
 
-def _rounding(ufunc: Any, ceil: bool) -> Callable[[int], Plan | None]:
+def _rounding(ufunc: np.ufunc, ceil: bool) -> Callable[[int], Plan | None]:
     def planner(t: int) -> Plan | None:
         if t in (T.E, T.F):
             return Plan(T.J, lambda a: float_to_int(ufunc(a.astype(np.float64)), T.J))
@@ -189,10 +188,9 @@ def floor(x: Value) -> Value:
     q)floor -2.1 0 2.9
     -3 0 2
     """
-    cls = x.__class__
-    if cls is int:
+    if x.__class__ is int:
         return x
-    if cls is float and -1e18 < x < 1e18:
+    if x.__class__ is float and -1e18 < x < 1e18:
         return long(int(x // 1))
     return _floor(x)
 

@@ -14,10 +14,9 @@ from kshell.values.engine.dispatch import Array
 
 def float_array(x: Value) -> Array | None:
     """A float (or real) vector or matrix as float64; None for anything else."""
-    if x.__class__ is List:
-        x = as_nd(x)
-    if (x.__class__ is Vec or x.__class__ is Nd) and x.t in (T.E, T.F):
-        return x.a if x.a.dtype == np.float64 else x.a.astype(np.float64)
+    found = as_nd(x) if x.__class__ is List else x
+    if isinstance(found, (Vec, Nd)) and found.t in (T.E, T.F):
+        return found.a if found.a.dtype == np.float64 else found.a.astype(np.float64)
     return None
 
 

@@ -10,8 +10,19 @@ from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import longs
-from kshell.values.base.core import Dict, Special, Sym, Table, Value, Vec, atom_t, is_list, sym_vec
+from kshell.values.base.core import (
+    Dict,
+    Special,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    sym_vec,
+)
 from kshell.values.base.functions import Handle
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.cast import SPANS, array1
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
@@ -44,11 +55,11 @@ def roll(x: Value, y: Value) -> Value:
         if not len(source):
             raise QError("length")
         return take_at(source, running().rng.integers(0, len(source), n))
+    if y.__class__ is Sym:
+        return _symbols(n, y, distinct=False)
     qtype = atom_t(y)
     if not qtype:
         raise QError("type")
-    if qtype == T.S:
-        return _symbols(n, y, distinct=False)
     return Vec(qtype, _values(qtype, n, array1(y, qtype).item(0) if qtype != T.G else None))
 
 
@@ -139,9 +150,9 @@ def deal(x: Value, y: Value) -> Value:
     if is_list(y) or y.__class__ in (Table, Dict):
         source = y.v if y.__class__ is Dict else y
         return take_at(source, _choose(len(source), -n))
-    qtype = atom_t(y)
-    if qtype == T.S:
+    if y.__class__ is Sym:
         return _symbols(-n, y, distinct=True)
+    qtype = atom_t(y)
     if qtype == T.G:
         return Vec(qtype, np.frombuffer(rng.bytes(-16 * n), "V16"))
     if qtype not in (T.X, T.H, T.I, T.J):
@@ -181,4 +192,4 @@ def rand(x: Value) -> Value:
     if x.__class__ is int and 0 < x <= _QUICK:
         return int(running().rng.random() * x)
     picked = roll(1, x)
-    return picked.index((0,)) if isinstance(picked, Handle) else picked.item(0)
+    return picked.index((0,)) if isinstance(picked, Handle) else list_value(picked).item(0)

@@ -24,26 +24,36 @@ from kshell.lang.verbs.stats import (
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, bools, collapse, floats
-from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t, is_list
+from kshell.values.base.core import (
+    Dict,
+    List,
+    ListValue,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+)
 from kshell.values.base.functions import Handle
 from kshell.values.base.match import match
+from kshell.values.base.narrow import list_value, vec_value
 from kshell.values.change.join import join
 from kshell.values.engine.cast import array1, convert, is_null, null_mask, null_raw, to_float, whole
 from kshell.values.engine.dispatch import Array
 from kshell.values.items.pick import null_of, take_at
 
 
-def along(x: Value, fn: Callable[[Value], Value]) -> Value | None:
+def along(x: Value, fn: Callable[[Value], Value]) -> Dict | Table | None:
     """A uniform verb on a dictionary (along its values) or a table (along every column); None for other values."""
-    cls = x.__class__
-    if cls is Dict:
-        return Dict(x.k, fn(x.v))
-    if cls is Table:
-        return Table(x.names, [fn(col) for col in x.cols])
+    if x.__class__ is Dict:
+        return Dict(x.k, list_value(fn(x.v)))
+    if x.__class__ is Table:
+        return Table(x.names, [list_value(fn(col)) for col in x.cols])
     return None
 
 
-def _scan(x: List, f: Callable[[Value, Value], Value]) -> Value:
+def _scan(x: List, f: Callable[[Value, Value], Value]) -> ListValue:
     return collapse(list(accumulate(x.items, f)))
 
 
@@ -55,10 +65,9 @@ def _uniform(
     again: Callable[[Value], Value],
 ) -> Value:
     """on_vec for a vector, a scan with op for a general list, an atom unchanged."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return on_vec(x.t, x.a)
-    if cls is Nd:
+    if x.__class__ is Nd:
         added = name not in ("maxs", "mins")
         number_or_time(x.t) if added else ordered_type(x.t)
         # between vectors nulls spread; the first row keeps its type, moments add to spans
@@ -66,7 +75,7 @@ def _uniform(
             return _scan(x, op)
         r = on_vec(x.t, x.a)
         return Nd(r.t, r.a)
-    if cls is List:
+    if x.__class__ is List:
         return _scan(x, op)
     if isinstance(x, Handle):
         return x.monad(name)
@@ -183,14 +192,14 @@ def avgs(x: Value) -> Value:
 def _steps(
     x: Value,
     f: Callable[[Value, Value], Value],
-    first: Callable[[Value, int], Value],
+    first: Callable[[Vec, int], Vec],
     none: bool,
     again: Callable[[Value], Value],
 ) -> Value:
     """f between each item and the one before it; before the first stands `none`, of a vector `first` makes it."""
     if is_list(x):
         if x.__class__ is Vec:
-            rest = f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1]))
+            rest = vec_value(f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])))
             head = first(Vec(x.t, x.a[:1]), rest.t)
             return Vec(rest.t, np.concatenate([head.a, rest.a]))
         items = x.items
@@ -230,7 +239,7 @@ def _steps_from(
         return (
             collapse([f(items[0], x), *(f(b, a) for a, b in pairwise(items))])
             if y.__class__ is not Vec
-            else join(f(y.item(0), x), take_at(plain(y), np.arange(1, len(y))))
+            else join(f(y.item(0), x), take_at(list_value(plain(y)), np.arange(1, len(y))))
         )
     found = along(y, lambda v: _steps_from(x, v, f, plain))
     return f(y, x) if found is None else found
@@ -253,21 +262,20 @@ def differ(x: Value) -> Value:
     q)differ 1 3 3 4
     1101b
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         out = np.ones(len(x.a), np.bool_)
         if len(out) > 1:
             out[1:] = (
                 x.a[1:] != x.a[:-1]
                 if x.t == T.ENUM
-                else ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])).a
+                else vec_value(ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1]))).a
             )
         return bools(out)
-    if cls is Table:
-        return bools(np.logical_or.reduce([differ(col).a for col in x.cols]))
-    if cls is Dict:
-        return Dict(x.k, differ(x.v))
-    if cls is List or cls is Nd:
+    if x.__class__ is Table:
+        return bools(np.logical_or.reduce([vec_value(differ(col)).a for col in x.cols]))
+    if x.__class__ is Dict:
+        return Dict(x.k, list_value(differ(x.v)))
+    if x.__class__ is List or x.__class__ is Nd:
         items = x.items
         return bools([True, *(not match(a, b) for a, b in pairwise(items))][: len(items)])
     return x
@@ -275,8 +283,7 @@ def differ(x: Value) -> Value:
 
 def shift(x: Value, n: int) -> Value:
     """The item n places before each item of a list; null outside it."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         out = np.empty_like(x.a)
         k = min(abs(n), len(out))
         null = null_raw(x.t)
@@ -285,7 +292,7 @@ def shift(x: Value, n: int) -> Value:
         else:
             out[len(out) - k :], out[: len(out) - k] = null, x.a[k:]
         return Vec(x.t, out, "", x.dom)
-    if cls is List or cls is Nd:
+    if x.__class__ is List or x.__class__ is Nd:
         items, null = x.items, null_of(x)
         k = min(abs(n), len(items))
         return collapse([null] * k + items[: len(items) - k] if n >= 0 else items[k:] + [null] * k)
@@ -335,12 +342,11 @@ def fills(x: Value) -> Value:
     q)fills 0N 2 0N 0N 7
     0N 2 2 2 7
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         m = is_null(x.a, x.t)
         at = np.maximum.accumulate(np.where(m, 0, np.arange(len(m))))
         return take_at(x, at) if m.any() else x
-    if cls is List or cls is Nd:
+    if x.__class__ is List or x.__class__ is Nd:
         return _scan(x, filled)
     found = along(x, fills)
     return x if found is None else found

@@ -17,6 +17,7 @@ from kshell.values.base.build import collapse, longs
 from kshell.values.base.core import (
     Dict,
     List,
+    ListValue,
     Nd,
     Special,
     Sym,
@@ -30,6 +31,7 @@ from kshell.values.base.core import (
     seq_items,
 )
 from kshell.values.base.functions import Function, Handle
+from kshell.values.base.narrow import list_value
 from kshell.values.items.index import index1, positions
 from kshell.values.items.order import sort_keys
 from kshell.values.items.pick import null_of, take_at
@@ -51,26 +53,25 @@ def query(x: Value, y: Value) -> Value:
     q)(`a`b!1 2)?2
     `b
     """
-    cls = x.__class__
-    if cls is int or cls is Special or atom_t(x) in _INTS:
+    if x.__class__ is int or x.__class__ is Special or atom_t(x) in _INTS:
         return random.roll(x, y) if raw(x) >= 0 else random.deal(x, y)
-    if cls is Sym:
+    if x.__class__ is Sym:
         return extend_enum(x, y)
-    if cls is Dict:
+    if x.__class__ is Dict:
         if x.keyed or x.v.__class__ is Table:
             return _keys_at(x, find(x.v, y))
         return _keys_at(x, find_value(x.v, y))
     if isinstance(x, Handle):
         return x.dyad("?", x, y)
-    if cls is Vec and isinstance(y, Handle) and y.folded:
+    if x.__class__ is Vec and isinstance(y, Handle) and y.folded:
         return y.dyad("?", x, y)
-    if cls is Vec or cls is Table or isinstance(x, List):
+    if x.__class__ is Vec or x.__class__ is Table or isinstance(x, List):
         return find_value(x, y)
     raise QError("type")
 
 
-def _keys_at(d: Dict, at: Any) -> Value:
-    return index1(d.k, longs(at) if at.__class__ is np.ndarray else at)
+def _keys_at(d: Dict, at: Value | np.ndarray) -> Value:
+    return index1(d.k, longs(at) if isinstance(at, np.ndarray) else at)
 
 
 def extend_enum(x: Sym, y: Value) -> Value:
@@ -107,10 +108,8 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
         if isinstance(v, Handle) and v.folded and (v is x or x.__class__ is Vec):
             return v.choose(x, y, z)
     if x.__class__ is Dict:
-        return Dict(
-            x.k,
-            conditional(x.v, y.v if y.__class__ is Dict else y, z.v if z.__class__ is Dict else z),
-        )
+        ys, zs = (v.v if v.__class__ is Dict else v for v in (y, z))
+        return Dict(x.k, list_value(conditional(x.v, ys, zs)))
     if isinstance(x, List):
         parts = [v.items if is_list(v) else [v] * len(x) for v in (y, z)]
         if any(len(part) != len(x) for part in parts):
@@ -158,7 +157,7 @@ def in_(x: Value, y: Value) -> Value:
         there[y.a] = True
         return Vec(T.B, there[x.a])
     if x.__class__ is Dict and y.__class__ is not Table:
-        return Dict(x.k, in_(x.v, y))
+        return Dict(x.k, list_value(in_(x.v, y)))
     if is_atom(y) or (y.__class__ is Vec and len(y.a) == 1 and _types_differ(x, y)):
         return equal(x, y if is_atom(y) else y.item(0))
     if y.__class__ is Dict:
@@ -167,7 +166,9 @@ def in_(x: Value, y: Value) -> Value:
         raise QError("type")
     if y.__class__ is Vec and not len(y.a) and _types_differ(x, y):
         raise QError("type")
-    return _flags(find(y, x), len(y))
+    if y.__class__ is Vec or isinstance(y, List) or y.__class__ is Table:
+        return _flags(find(y, x), len(y))
+    raise QError("type")
 
 
 def _types_differ(x: Value, y: Vec) -> bool:
@@ -180,16 +181,16 @@ def _types_differ(x: Value, y: Vec) -> bool:
     )
 
 
-def _flags(at: Any, n: int) -> Value:
+def _flags(at: Value | np.ndarray, n: int) -> Value:
     if at.__class__ is int:
         return at < n
-    if at.__class__ is np.ndarray:
+    if isinstance(at, np.ndarray):
         return Vec(T.B, at < n)
     if at.__class__ is Nd:
         return Nd(T.B, at.a < n)
     if at.__class__ is Vec:
         return Vec(T.B, at.a < n)
-    return collapse([_flags(i, n) for i in at.items])
+    return collapse([_flags(i, n) for i in seq_items(at)])
 
 
 def equal(x: Value, y: Value) -> Value:
@@ -212,7 +213,7 @@ def within(x: Value, y: Value) -> Value:
     01011b
     """
     if x.__class__ is Dict:
-        return Dict(x.k, within(x.v, y))
+        return Dict(x.k, list_value(within(x.v, y)))
     if isinstance(y, Handle):
         if y.length() != 2:
             raise QError("length")
@@ -257,14 +258,14 @@ def _binary(x: Value, y: Value, right: bool) -> Value:
     if x.__class__ is Table:
         return _binary_rows(x, y, right)
     if y.__class__ is Dict:
-        return Dict(y.k, _binary(x, y.v, right))
+        return Dict(y.k, list_value(_binary(x, y.v, right)))
     if x.__class__ is Vec and isinstance(y, List):
         return collapse([_binary(x, i, right) for i in y.items])
     at = search_sorted(x, y, right)
     return longs(at) if at.__class__ is np.ndarray else at
 
 
-def _at_or_null(keys: Value, at: Value) -> Value:
+def _at_or_null(keys: ListValue, at: Value) -> Value:
     if at.__class__ is Vec and at.t == T.J:
         return take_at(keys, at.a)
     return keys.item(at) if at.__class__ is int and 0 <= at < len(keys) else null_of(keys)

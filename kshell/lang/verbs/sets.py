@@ -9,14 +9,15 @@ from kshell.lang.verbs.join import join
 from kshell.lang.verbs.search import in_
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Table, Value, Vec, is_list
+from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, is_list
 from kshell.values.base.functions import Handle
+from kshell.values.base.narrow import vec_value
 from kshell.values.change.join import as_list
 from kshell.values.items.pick import take_at
 from kshell.values.items.search import codes, distinct_at, find, group_lists
 
 
-def _items(x: Value) -> Value:
+def _items(x: Value) -> ListValue:
     """The list of items of a list, table or dictionary (its values); of an atom, the list of it."""
     if x.__class__ is Dict:
         return x.v
@@ -30,9 +31,9 @@ def distinct(x: Value) -> Value:
     q)distinct 2 3 7 3 5 3
     2 3 7 5
     """
-    x = _items(x)
-    at = distinct_at(x)
-    return x if len(at) == len(x) and not getattr(x, "attr", "") else take_at(x, at)
+    items = _items(x)
+    at = distinct_at(items)
+    return items if len(at) == len(items) and not getattr(items, "attr", "") else take_at(items, at)
 
 
 @verb("group", handle=True)
@@ -54,13 +55,12 @@ def group(x: Value) -> Value:
     return Dict(take_at(x, first), List([Vec(T.J, inner) for inner in lists]))
 
 
-def _there(x: Value, y: Value) -> np.ndarray:
+def _there(x: ListValue, y: ListValue) -> np.ndarray:
     """Which items of x are items of y."""
     if not len(y):
         return np.zeros(len(x), np.bool_)
     if x.__class__ is Vec and y.__class__ is Vec and len(y.a) == 1 and x.t != y.t:
-        found = in_(x, y)  # one item may be of another type, as for `in`
-        return np.asarray(found.a)
+        return vec_value(in_(x, y)).a  # one item may be of another type, as for `in`
     if x.__class__ is Vec or x.__class__ is Table:
         positions = find(y, x)
         if positions.__class__ is np.ndarray:

@@ -9,15 +9,30 @@ from kshell.lang.verbs.attributes import set_attribute
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import longs
-from kshell.values.base.core import NIL, NULL_J, Dict, List, Table, Value, Vec, atom_t, is_list, raw
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Dict,
+    List,
+    ListValue,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    raw,
+)
+from kshell.values.base.narrow import list_value
 from kshell.values.items.order import grade, is_sorted, sort_vec
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
 
-def _sortable(x: Value) -> None:
-    if not (is_list(x) or x.__class__ is Dict or x.__class__ is Table):
-        raise QError("rank")
+def _sortable(x: Value) -> ListValue | Dict:
+    """x itself, a list, table or dictionary; anything else is 'rank."""
+    if is_list(x) or x.__class__ is Dict or x.__class__ is Table:
+        return x
+    raise QError("rank")
 
 
 @verb("asc", handle=True)
@@ -31,18 +46,19 @@ def asc(x: Value) -> Value:
     a| 2
     c| 3
     """
-    _sortable(x)
+    x = _sortable(x)
     if x.__class__ is Vec:
         if x.attr == "s" or is_sorted(x):
             return set_attribute("s", x)
-        out = sort_vec(x)
-        out.attr = "s"
-        return out
+        ascending = sort_vec(x)
+        ascending.attr = "s"
+        return ascending
     if x.__class__ is Table:
         return _mark(take_at(x, grade(x)))
     if x.__class__ is Dict and x.keyed:
-        order = grade(x.v)
-        return Dict(take_at(x.k, order), _mark(take_at(x.v, order)))
+        k, v = x.tables
+        order = grade(v)
+        return Dict(take_at(k, order), _mark(take_at(v, order)))
     out = _ordered(x, grade(x))
     if isinstance(out, List) and out is not x and x.__class__ is not Dict:
         out.attr = "s"
@@ -56,13 +72,13 @@ def desc(x: Value) -> Value:
     q)desc 2 1 3 1
     3 2 1 1
     """
-    _sortable(x)
+    x = _sortable(x)
     if x.__class__ is Vec:
         return sort_vec(x, True)
     return _ordered(x, grade(x, True))
 
 
-def _ordered(x: Value, order: np.ndarray) -> Value:
+def _ordered(x: ListValue | Dict, order: np.ndarray) -> ListValue | Dict:
     if isinstance(x, List) and not len(x):
         return x
     return take_at(x, order)
@@ -70,9 +86,9 @@ def _ordered(x: Value, order: np.ndarray) -> Value:
 
 def _mark(t: Table) -> Table:
     """A sorted table with the attribute on its first column: parted, if more columns decide the order."""
-    first = t.cols[0] if t.cols else None
-    if first.__class__ is not Vec:
+    if not t.cols or t.cols[0].__class__ is not Vec:
         return t
+    first = t.cols[0]
     return Table(t.names, [set_attribute("s" if len(t.cols) == 1 else "p", first), *t.cols[1:]])
 
 
@@ -134,7 +150,7 @@ def xrank(x: Value, y: Value) -> Value:
     if atom_t(x) not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
     if y.__class__ is Dict:
-        return Dict(y.k, xrank(x, y.v))
+        return Dict(y.k, list_value(xrank(x, y.v)))
     _sortable(y)
     order = _ranks(y)
     if not len(order):

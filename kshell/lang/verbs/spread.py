@@ -6,6 +6,7 @@ They leave out nulls, go down the columns of a list of vectors, and take diction
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -70,11 +71,11 @@ def _float_row(x: Value) -> Array:
     return to_float(x.a, x.t)
 
 
-def _spread(x: Value, agg: Callable[[Value], Value], fn: Callable[[Array], object]) -> Value:
+def _spread(x: Value, agg: Callable[[Value], Value], fn: Callable[[Array], Any]) -> Value:
     """A float statistic of a vector, or of every column of a nested list."""
     a = _float_items(x)
     if a is not None:
-        return float(fn(a)) if a.size else T.NAN  # type: ignore[arg-type]
+        return float(fn(a)) if a.size else T.NAN
     found = over_items(x, agg)
     if found is not None:
         return found
@@ -210,7 +211,7 @@ def _pairs(x: Value, y: Value) -> tuple[Array, Array] | None:
     return a[~odd], b[~odd]
 
 
-def _is_whole(x: Value) -> bool:
+def _is_whole(x: Value) -> TypeGuard[Vec]:
     return x.__class__ is Vec and x.t in (*SMALL, T.J)
 
 

@@ -29,15 +29,14 @@ TEXT = (T.S, T.G, T.ENUM)
 
 def over_items(x: Value, agg: Callable[[Value], Value]) -> Value | None:
     """An aggregate of a dictionary (of its values) or a table (column by column); None for other values."""
-    cls = x.__class__
-    if cls is Dict:
+    if x.__class__ is Dict:
         return agg(x.v)
-    if cls is Table:
+    if x.__class__ is Table:
         return Dict(sym_vec(x.names), collapse([agg(col) for col in x.cols]))
     return None
 
 
-def _fold(x: Value, f: Callable[[Value, Value], Value], nothing: Value) -> Value:
+def _fold(x: List, f: Callable[[Value, Value], Value], nothing: Value) -> Value:
     """f between the items of a general list."""
     items = x.items
     return reduce(f, items) if items else nothing
@@ -111,7 +110,7 @@ _WIDE = (
 )
 
 
-def _as_rows(x: Value) -> Value:
+def _as_rows(x: List) -> List:
     """A list of short numeric vectors of one type and length as one array, else unchanged; so are vectors of one item,
     which numpy would not add from first to last."""
     if x.__class__ is not List or len(x) < _ROWS:
@@ -122,7 +121,7 @@ def _as_rows(x: Value) -> Value:
     return as_nd(x) or x
 
 
-def mixed(x: Value) -> Value:
+def mixed(x: List) -> List:
     """A general list of atoms only, with the nulls left out."""
     if x.items and all(atom_t(i) for i in x.items):
         return List([i for i in x.items if null_mask(array1(i, atom_t(i)), atom_t(i)) is None])
@@ -136,19 +135,17 @@ def sum_(x: Value) -> Value:
     q)sum 2 3 0N 7
     12
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         if x.t == T.F and (s := float_sum(x.a)) == s:
             return s
         if x.t == T.J and len(x.a) > 4096 and whole(x):
             return long(int(np.add.reduce(x.a)))
         return _sum_vec(x.t, x.a)
-    if cls is List:
+    if x.__class__ is List:
         x = _as_rows(x)
-        cls = x.__class__
-    if cls is Nd and x.t in _NUMBERS:
+    if x.__class__ is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.add)
-    if cls is List or cls is Nd:
+    if isinstance(x, List):
         return _fold(mixed(x), add, 0)
     found = over_items(x, sum_)
     return _whole(x, sum_type) if found is None else found
@@ -170,15 +167,13 @@ def prd(x: Value) -> Value:
     q)prd 2 3 0N 7
     42
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return _prd_vec(x.t, x.a)
-    if cls is List:
+    if x.__class__ is List:
         x = _as_rows(x)
-        cls = x.__class__
-    if cls is Nd and x.t in _NUMBERS:
+    if x.__class__ is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.multiply)
-    if cls is List or cls is Nd:
+    if isinstance(x, List):
         return _fold(mixed(x), mul, 1)
     found = over_items(x, prd)
     return _whole(x, sum_type) if found is None else found
@@ -237,13 +232,12 @@ def max_(x: Value) -> Value:
     q)max 2 5 0N 3
     5
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return _max_vec(x.t, x.a)
-    if cls is Nd:
+    if x.__class__ is Nd:
         ordered_type(x.t)
         return x.wrap((np.fmax if x.t in T.FLOATS else np.maximum).reduce(x.a, axis=0))
-    if cls is List:
+    if x.__class__ is List:
         return _fold(x, greater, long(-T.LONG_MAX))
     found = over_items(x, max_)
     return _whole(x, ordered_type) if found is None else found
@@ -256,13 +250,12 @@ def min_(x: Value) -> Value:
     q)min 2 5 0N 3
     2
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return _min_vec(x.t, x.a)
-    if cls is Nd:
+    if x.__class__ is Nd:
         ordered_type(x.t)
         return x.wrap(np.minimum.reduce(x.a, axis=0))
-    if cls is List:
+    if x.__class__ is List:
         return _fold(mixed(x), lesser, long(T.LONG_MAX))
     found = over_items(x, min_)
     return _whole(x, ordered_type) if found is None else found
@@ -273,11 +266,10 @@ def min_(x: Value) -> Value:
 
 def _truth(x: Value) -> Value:
     """Items as booleans: everything but zero is true."""
-    cls = x.__class__
-    if cls is List:
+    if x.__class__ is List:
         return collapse([_truth(i) for i in x.items])
-    if cls is Vec or cls is Nd:
-        return cls(T.B, convert(x.a, x.t, T.B))
+    if x.__class__ is Vec or x.__class__ is Nd:
+        return type(x)(T.B, convert(x.a, x.t, T.B))
     qtype = atom_t(x)
     if not qtype or qtype in TEXT:
         raise QError("type")

@@ -28,6 +28,7 @@ from kshell.values.base.core import (
     sym,
     sym_at,
 )
+from kshell.values.base.narrow import list_value, vec_value
 from kshell.values.engine.apply import apply1, is_function
 from kshell.values.engine.cast import is_null
 from kshell.values.items.pick import unenum
@@ -76,19 +77,18 @@ def _set(body: bytes) -> bytes:
 
 def bytes_of(x: Value) -> bytes:
     """The bytes of a string, char or symbol; 'type for anything else."""
-    cls = x.__class__
-    if cls is Vec and x.t == T.C:
+    if x.__class__ is Vec and x.t == T.C:
         return x.a.tobytes()
-    if cls is Sym:
+    if x.__class__ is Sym:
         return x.s.encode("utf-8", "surrogateescape")
-    if cls is Atom and x.t == T.C:
+    if x.__class__ is Atom and x.t == T.C:
         return bytes((x.v,))
     if isinstance(x, List) and not len(x):
         return b""
     raise QError("type")
 
 
-def of_symbols(codes: np.ndarray, fn: Callable[[Sym], Any], dtype: Any) -> np.ndarray:
+def of_symbols(codes: np.ndarray, fn: Callable[[Sym], Any], dtype: type[np.generic]) -> np.ndarray:
     """fn of each symbol, given by codes; computed once for those that are equal."""
     if not codes.size:
         return np.empty(codes.shape, dtype)
@@ -175,14 +175,13 @@ _STARS = re.compile(
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
-    cls = x.__class__
-    if cls is Vec and x.t in (T.S, T.ENUM):
-        x = unenum(x)
-        return Vec(T.B, of_symbols(x.a, lambda s: bool(test(bytes_of(s))), np.bool_))
-    if cls is EnumAtom:
+    if x.__class__ is Vec and x.t in (T.S, T.ENUM):
+        named = vec_value(unenum(x))
+        return Vec(T.B, of_symbols(named.a, lambda s: bool(test(bytes_of(s))), np.bool_))
+    if x.__class__ is EnumAtom:
         return _like(unenum(x), test)
-    if cls is Dict:
-        return Dict(x.k, _like(x.v, test))
+    if x.__class__ is Dict:
+        return Dict(x.k, list_value(_like(x.v, test)))
     if isinstance(x, List) and len(x):
         rows = string_rows(x)
         if rows is not None:
@@ -269,31 +268,34 @@ def upper(x: Value) -> Value:
 
 
 def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
-    cls = x.__class__
-    if cls is Vec or cls is Nd:
+    if x.__class__ is Vec or x.__class__ is Nd:
         if x.t == T.C:
             array = np.frombuffer(fn(x.a.tobytes()), np.uint8).reshape(x.a.shape)
-            return Vec(T.C, array) if cls is Vec else Nd(T.C, array)
+            return Vec(T.C, array) if x.__class__ is Vec else Nd(T.C, array)
         if x.t == T.ENUM:
             return _recase(unenum(x), fn)
         if x.t == T.S:
-            new = of_symbols(x.a, lambda s: _recase(s, fn).v, np.int32)
-            return Vec(T.S, new) if cls is Vec else Nd(T.S, new)
+            new = of_symbols(x.a, lambda s: _recase_symbol(s, fn).v, np.int32)
+            return Vec(T.S, new) if x.__class__ is Vec else Nd(T.S, new)
         raise QError("type")
-    if cls is Sym:
-        return sym(fn(x.s.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape"))
-    if cls is Atom and x.t == T.C:
+    if x.__class__ is Sym:
+        return _recase_symbol(x, fn)
+    if x.__class__ is Atom and x.t == T.C:
         return Atom(T.C, fn(bytes((x.v,)))[0])
-    if cls is List:
+    if x.__class__ is List:
         rows = string_rows(x)
         if rows is not None:
             return string_list(np.frombuffer(fn(rows.raw), np.uint8), rows.sizes)
         return collapse([_recase(i, fn) for i in x.items])
-    if cls is Dict:
-        return Dict(x.k, _recase(x.v, fn))
-    if cls is Table:
-        return Table(x.names, [_recase(col, fn) for col in x.cols])
+    if x.__class__ is Dict:
+        return Dict(x.k, list_value(_recase(x.v, fn)))
+    if x.__class__ is Table:
+        return Table(x.names, [list_value(_recase(col, fn)) for col in x.cols])
     raise QError("type")
+
+
+def _recase_symbol(x: Sym, fn: Callable[[bytes], bytes]) -> Sym:
+    return sym(fn(x.s.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape"))
 
 
 # ------------------------------------------------------------------ trim
@@ -330,8 +332,7 @@ def rtrim(x: Value) -> Value:
 
 
 def _trim(x: Value, left: bool, right: bool) -> Value:
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         full = np.flatnonzero(~is_null(x.a, x.t))
         count = int(full[0]) if left and len(full) else len(x.a) if left else 0
         b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
@@ -350,10 +351,10 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
             if left
             else [item.rstrip(b" ") for item in items]
         )
-    if cls is Dict:
-        return Dict(x.k, _trim(x.v, left, right))
-    if cls is Table:
-        return Table(x.names, [_trim(col, left, right) for col in x.cols])
+    if x.__class__ is Dict:
+        return Dict(x.k, list_value(_trim(x.v, left, right)))
+    if x.__class__ is Table:
+        return Table(x.names, [list_value(_trim(col, left, right)) for col in x.cols])
     if atom_t(x):
         return x
     raise QError("type")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
+from typing import overload
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from kshell.values.base.build import collapse
 from kshell.values.base.core import (
     Dict,
     List,
+    ListValue,
     Nd,
     Sym,
     Table,
@@ -25,8 +27,11 @@ from kshell.values.base.core import (
     is_atom,
     is_list,
     raw,
+    seq_items,
+    sym_names,
 )
 from kshell.values.base.functions import Handle
+from kshell.values.base.narrow import has_items, list_value
 from kshell.values.change.join import as_list
 from kshell.values.items.index import index1, positions
 from kshell.values.items.pick import null_of, take_at
@@ -75,7 +80,7 @@ def _take_columns(names: Value, t: Table) -> Table:
     """The columns of these names."""
     if names.__class__ is not Vec or names.t != T.S:
         raise QError("type")
-    return Table([item.s for item in names.items], [index1(t, item) for item in names.items])
+    return Table(sym_names(names), [list_value(index1(t, item)) for item in names.items])
 
 
 def _take_keys(x: Value, y: Dict) -> Dict:
@@ -86,44 +91,46 @@ def _take_keys(x: Value, y: Dict) -> Dict:
         at = find(y.k, x)
         at = at[at < len(y.k)]
         return Dict(take_at(y.k, at), take_at(y.v, at))
-    return Dict(x, index1(y, x))
+    return Dict(list_value(x), list_value(index1(y, x)))
 
 
-def take_n(n: int, y: Value) -> Value:
+def take_n(n: int, y: Value) -> ListValue | Dict:
     """The first n (or last -n) items, repeated as needed."""
-    cls = y.__class__
-    if cls is Dict:
-        return Dict(take_n(n, y.k), take_n(n, y.v))
+    if y.__class__ is Dict:
+        return Dict(list_value(take_n(n, y.k)), list_value(take_n(n, y.v)))
     if abs(n) > 1 << 40:
         raise QError("limit" if n != -T.M63 else "type")
     size = abs(n)
-    if not (is_list(y) or cls is Table):
-        y = as_list(y)
-        if y.__class__ is Vec:
-            return Vec(y.t, np.repeat(y.a, size), "", y.dom)
-        return List(y.items * size)
+    if not has_items(y):
+        one = as_list(y)
+        if one.__class__ is Vec:
+            return Vec(one.t, np.repeat(one.a, size), "", one.dom)
+        return List(one.items * size)
     have = len(y)
     if size <= have:
         return cut_at(y, 0, size) if n >= 0 else cut_at(y, have - size, have)
     if not have:
         return (
             take_at(y, np.full(size, -1, np.int64))
-            if cls is not List
+            if y.__class__ is not List
             else List([null_of(y)] * size)
         )
     return take_at(y, np.arange(n, 0) % have if n < 0 else np.arange(n) % have)
 
 
-def cut_at(y: Value, a: int, b: int) -> Value:
+@overload
+def cut_at(y: ListValue, a: int, b: int) -> ListValue: ...
+@overload
+def cut_at(y: ListValue | Dict, a: int, b: int) -> ListValue | Dict: ...
+def cut_at(y: ListValue | Dict, a: int, b: int) -> ListValue | Dict:
     """Items a to b of a list, table or dictionary."""
-    cls = y.__class__
-    if cls is Vec:
+    if type(y) is Vec:
         return Vec(y.t, y.a[a:b], "", y.dom)
-    if cls is Nd:
+    if type(y) is Nd:
         return Nd(y.t, y.a[a:b]) if a < b else List([])
-    if cls is Table:
+    if type(y) is Table:
         return Table(y.names, [cut_at(col, a, b) for col in y.cols])
-    if cls is Dict:
+    if type(y) is Dict:
         return Dict(cut_at(y.k, a, b), cut_at(y.v, a, b), y.attr)
     part = y.items[a:b]
     return (
@@ -164,7 +171,7 @@ def _nested(shape: list[int], y: Value) -> Value:
         size *= n
     if y.__class__ is Nd and size:
         return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:]))
-    flat = take_n(size, y)
+    flat = list_value(take_n(size, y))
     for n in reversed(shape[1:]):
         empty = not n  # only the last can be: as many empty lists as the others ask for
         flat = List(
@@ -179,7 +186,7 @@ def _ragged(shape: list[int], y: Value) -> Value:
     """`0N 3#y`: rows of 3, the last perhaps shorter; `3 0N#y`: 3 rows as even as they can be."""
     if len(shape) != 2:
         raise QError("domain")
-    y = y if is_list(y) or y.__class__ is Table else as_list(y)
+    y = y if has_items(y) else as_list(y)
     rows, width = (None if n in (-T.M63, -(1 << 31)) else n for n in shape)
     n = len(y)
     if rows is None and width is None:
@@ -242,14 +249,14 @@ def drop(x: Value, y: Value) -> Value:
 
 def _without_columns(names: Vec, t: Table) -> Table:
     """A table without the columns of these names."""
-    gone = {item.s for item in names.items}
+    gone = set(sym_names(names))
     keep = [i for i, name in enumerate(t.names) if name not in gone]
     return Table([t.names[i] for i in keep], [t.cols[i] for i in keep])
 
 
 def drop_n(n: int, y: Value) -> Value:
     """y without its first n (or last -n) items."""
-    if not (is_list(y) or y.__class__ in (Table, Dict)):
+    if not isinstance(y, (Vec, List, Table, Dict)):
         if isinstance(y, Handle):
             return y.dyad("_", n, y)
         raise QError("type")
@@ -270,6 +277,7 @@ def drop_index(x: Value, y: Value) -> Value:
             y if x.keyed and y.__class__ is Dict else List([y]) if is_list(y) else collapse([y]), x
         )
     i = int_of(y)
+    x = list_value(x)
     if not 0 <= i < len(x):
         return x
     return take_at(x, np.delete(np.arange(len(x)), i))
@@ -278,12 +286,15 @@ def drop_index(x: Value, y: Value) -> Value:
 def drop_keys(keys: Value, d: Dict) -> Dict:
     """A dictionary without the entries at some keys."""
     if d.keyed and keys.__class__ is not Table and keys.__class__ is not Dict:
-        if len(d.k.names) != 1:
+        k = d.tables[0]
+        if len(k.names) != 1:
             raise QError("type")
-        found = find(d.k.cols[0], keys)
+        found = find(k.cols[0], keys)
     else:
         found = (
-            [find(d.k, item) for item in keys.items] if isinstance(d.k, List) else find(d.k, keys)
+            [find(d.k, key) for key in seq_items(keys)]
+            if isinstance(d.k, List)
+            else find(d.k, keys)
         )
     if isinstance(found, List) or (
         isinstance(found, list) and not all(isinstance(i, int) for i in found)
@@ -298,7 +309,7 @@ def drop_keys(keys: Value, d: Dict) -> Dict:
 
 def cut_list(at: np.ndarray, y: Value) -> Value:
     """y cut at ascending positions: a list of as many parts."""
-    if not (is_list(y) or y.__class__ is Table):
+    if not has_items(y):
         raise QError("type")
     count = len(y)
     if len(at) and (int(at[0]) < 0 or bool((at[1:] < at[:-1]).any())):
@@ -306,8 +317,7 @@ def cut_list(at: np.ndarray, y: Value) -> Value:
     if len(at) and int(at[-1]) > count:
         raise QError("length")
     edges = [*at.tolist(), count]
-    parts = [cut_at(y, a, b) for a, b in pairwise(edges)]
-    return List(parts)
+    return List([cut_at(y, a, b) for a, b in pairwise(edges)])
 
 
 @verb("cut", handle=True)
@@ -324,7 +334,7 @@ def cut(x: Value, y: Value) -> Value:
     number = int_of(x)
     if number <= 0:
         raise QError("domain")
-    if not is_list(y) and y.__class__ is not Table and y.__class__ is not Dict:
+    if not isinstance(y, (Vec, List, Table, Dict)):
         raise QError("type")
     if y.__class__ is Vec and len(y) and len(y) % number == 0 and y.t != T.ENUM:
         return Nd(y.t, y.a.reshape(-1, number))
@@ -340,7 +350,7 @@ def sublist(x: Value, y: Value) -> Value:
     q)1 2 sublist "abcde"
     "bc"
     """
-    if not (is_list(y) or y.__class__ in (Table, Dict)):
+    if not isinstance(y, (Vec, List, Table, Dict)):
         raise QError("type")
     count = len(y)
     if not is_list(x):

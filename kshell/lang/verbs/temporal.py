@@ -11,7 +11,7 @@ from kshell.lang.verbs.arith import add, sub
 from kshell.lang.verbs.cast import part as part  # for `x.year`
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.core import Atom, Value, Vec, atom_t
+from kshell.values.base.core import Atom, Value, Vec, atom_t, raw
 from kshell.values.engine.cast import EPOCH_DAYS, cast_value
 
 
@@ -21,8 +21,8 @@ def _offset(x: Value, local: bool) -> Value:
     if qtype not in (T.P, T.Z):
         raise QError("type")
     p = cast_value(x, T.P)
-    array = p.a if x.__class__ is Vec else np.array([p.v])
-    seconds = np.where(array == T.NULL[T.P], 0, array // 1_000_000_000 + EPOCH_DAYS * 86_400)
+    ns = p.a if p.__class__ is Vec else np.array([raw(p)])
+    seconds = np.where(ns == T.NULL[T.P], 0, ns // 1_000_000_000 + EPOCH_DAYS * 86_400)
     if local:
         seconds = seconds - time.localtime().tm_gmtoff
     days, inverse = np.unique(
@@ -56,4 +56,4 @@ def gtime(x: Value) -> Value:
 
 
 def _like(r: Value, x: Value) -> Value:
-    return cast_value(r, x.t)
+    return cast_value(r, x.t if x.__class__ is Vec else atom_t(x))

@@ -14,6 +14,7 @@ from kshell.values.base.build import collapse
 from kshell.values.base.build import string as q_string
 from kshell.values.base.core import NIL, Dict, List, Nd, Table, Value, Vec, sym_at
 from kshell.values.base.functions import Handle
+from kshell.values.base.narrow import list_value
 from kshell.values.items.rows import Rows, rows_of, string_list, strings_of
 from kshell.values.session.context import running
 
@@ -52,8 +53,7 @@ def string(x: Value) -> Value:
     q)string `ibm
     "ibm"
     """
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         if x.t == T.S and len(x.a):
             return _names(x.a)
         flat = integer_flat(x.t, x.a)
@@ -61,12 +61,12 @@ def string(x: Value) -> Value:
             return string_list(*flat)
         m = text_matrix(x.t, x.a)
         return Nd(T.C, m) if m is not None else strings(vec_texts(x, running().settings.P))
-    if cls is List or cls is Nd:
+    if x.__class__ is List or x.__class__ is Nd:
         return collapse([string(item) for item in x.items])
-    if cls is Dict:
-        return Dict(x.k, string(x.v))
-    if cls is Table:
-        return Table(x.names, [string(column) for column in x.cols])
+    if x.__class__ is Dict:
+        return Dict(x.k, list_value(string(x.v)))
+    if x.__class__ is Table:
+        return Table(x.names, [list_value(string(column)) for column in x.cols])
     text = atom_string(x, running().settings.P)
     if text is not None:
         return q_string(text)

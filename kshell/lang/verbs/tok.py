@@ -18,6 +18,7 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -26,6 +27,7 @@ from kshell.values.base.core import (
     sym,
     sym_codes,
 )
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.dispatch import Array
 from kshell.values.items.rows import Rows, rows_of, string_rows
 
@@ -47,27 +49,26 @@ def tok_text(y: Vec) -> str:
 
 def tok(t: int, y: Value) -> Value:
     """The strings in y parsed as type t; what is no such value gives null."""
-    cls = y.__class__
-    if cls is Vec and y.t == T.C:
+    if y.__class__ is Vec and y.t == T.C:
         return tok_bytes(t, y.a.tobytes())
-    if cls is Atom and y.t == T.C:
+    if y.__class__ is Atom and y.t == T.C:
         return tok_bytes(t, bytes([y.v]))
-    if cls is List:
+    if y.__class__ is List:
         return _tok_list(t, y)
-    if cls is Nd and y.t == T.C and y.a.ndim == 2:
+    if y.__class__ is Nd and y.t == T.C and y.a.ndim == 2:
         return _tok_list(t, y)
-    if cls is Nd:
+    if y.__class__ is Nd:
         return collapse([tok(t, i) for i in y.items])
-    if cls is Dict:
-        return Dict(y.k, tok(t, y.v))
-    if cls is Table:
-        return Table(y.names, [tok(t, col) for col in y.cols])
+    if y.__class__ is Dict:
+        return Dict(y.k, list_value(tok(t, y.v)))
+    if y.__class__ is Table:
+        return Table(y.names, [list_value(tok(t, col)) for col in y.cols])
     if t == T.S and (getattr(y, "t", 0) == T.S):
         return y
     raise QError("type")
 
 
-def _tok_list(t: int, x: List) -> Value:
+def _tok_list(t: int, x: List) -> ListValue:
     if not len(x):
         return empty(t)
     rows = string_rows(x)
@@ -82,7 +83,7 @@ def tok_bytes(t: int, s: bytes) -> Value:
     return raw if t == T.S else atom(t, T.NULL[t] if raw is None else raw)
 
 
-def tok_strings(t: int, items: list[bytes]) -> Value:
+def tok_strings(t: int, items: list[bytes]) -> ListValue:
     """A list of texts parsed as type t: a vector."""
     return (
         tok_rows(t, rows_of(items))
@@ -91,10 +92,15 @@ def tok_strings(t: int, items: list[bytes]) -> Value:
     )
 
 
-def tok_rows(t: int, rows: Rows) -> Value:
-    """Texts parsed as type t: a vector."""
+def tok_rows(t: int, rows: Rows) -> ListValue:
+    """Texts parsed as type t: a vector; of "C", of which some may be strings, perhaps a list."""
     if t == T.C:
         return collapse([tok_bytes(t, s) for s in rows.items()])
+    return tok_vec(t, rows)
+
+
+def tok_vec(t: int, rows: Rows) -> Vec:
+    """Texts parsed as type t, which is not "C"."""
     if t == T.S:
         return Vec(t, _symbols(rows))
     form = FORMS.get(t) if len(rows) > _FEW else None
@@ -109,7 +115,7 @@ def tok_rows(t: int, rows: Rows) -> Value:
     if len(left):
         part = rows if len(left) == len(rows) else rows.at(left)
         bare = part.stripped()
-        out[left] = _one_by_one(t, part) if bare is part else tok_rows(t, bare).a
+        out[left] = _one_by_one(t, part) if bare is part else tok_vec(t, bare).a
     return Vec(t, out)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,34 +12,41 @@ from kshell.values.base import types as T
 from kshell.values.base.core import (
     COLLAPSE,
     Atom,
+    AtomValue,
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Special,
+    Sym,
     Table,
     Value,
     Vec,
     atom,
     atom_t,
+    sym_names,
     sym_vec,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def vec(t: int, data: Any) -> Vec:
+
+def vec(t: int, data: ArrayLike) -> Vec:
     """The vector of type t over raw data (a sequence or an array)."""
     return Vec(t, np.asarray(data, T.DTYPE[t]))
 
 
-def longs(data: Any) -> Vec:
+def longs(data: ArrayLike) -> Vec:
     return Vec(T.J, np.asarray(data, np.int64))
 
 
-def floats(data: Any) -> Vec:
+def floats(data: ArrayLike) -> Vec:
     return Vec(T.F, np.asarray(data, np.float64))
 
 
-def bools(data: Any) -> Vec:
+def bools(data: ArrayLike) -> Vec:
     return Vec(T.B, np.asarray(data, np.bool_))
 
 
@@ -50,7 +57,7 @@ def string(s: str | bytes) -> Vec:
     return Vec(T.C, np.frombuffer(s, np.uint8))
 
 
-def empty(t: int = 0) -> Value:
+def empty(t: int = 0) -> Vec | List:
     """The empty vector of type t; of type 0, the empty general list."""
     return Vec(t, np.empty(0, T.DTYPE[t])) if t else List([])
 
@@ -60,7 +67,7 @@ def guid_vec(data: Sequence[bytes]) -> Vec:
 
 
 @COLLAPSE.set
-def collapse(items: list[Value]) -> Value:
+def collapse(items: list[Value]) -> ListValue:
     """The list of these items as q makes it: a vector if all are atoms of one type, a table if all are dictionaries
     with the same symbol keys, else a general list. Takes ownership of `items`."""
     if not items:
@@ -71,32 +78,36 @@ def collapse(items: list[Value]) -> Value:
         return List(items)
     qtype = atom_t(first)
     if not qtype:
-        return _rows(items) if cls is Dict and not first.keyed else List(items)
+        return _rows(items, first.k) if first.__class__ is Dict and not first.keyed else List(items)
     classes = set(map(type, items))
     if len(classes) == 1:
         if qtype in (T.J, T.F, T.B) and first.__class__ is not Special:
             return Vec(qtype, np.fromiter(items, T.DTYPE[qtype], len(items)))
         if qtype == T.S:
-            return Vec(qtype, np.array([x.v for x in items], np.int32))
+            return Vec(qtype, np.array([x.v for x in cast("list[Sym]", items)], np.int32))
     elif not classes <= {int, Special}:
         return List(items)
     if first.__class__ is EnumAtom:
         dom = first.dom
-        if all(x.dom == dom for x in items):
-            return Vec(T.ENUM, np.array([x.v for x in items], np.int64), "", dom)
+        members = cast("list[EnumAtom]", items)
+        if all(x.dom == dom for x in members):
+            return Vec(T.ENUM, np.array([x.v for x in members], np.int64), "", dom)
         return List(items)
     if qtype == T.J:
-        return Vec(qtype, np.array([x if x.__class__ is int else x.v for x in items], np.int64))
-    if any(x.t != qtype for x in items):
+        numbers = cast("list[int | Special]", items)
+        return Vec(
+            qtype, np.array([x.v if x.__class__ is Special else x for x in numbers], np.int64)
+        )
+    others = cast("list[Atom]", items)
+    if any(x.t != qtype for x in others):
         return List(items)
     if qtype == T.G:
-        return guid_vec([x.v for x in items])
-    return Vec(qtype, np.array([x.v for x in items], T.DTYPE[qtype]))
+        return guid_vec([x.v for x in others])
+    return Vec(qtype, np.array([x.v for x in others], T.DTYPE[qtype]))
 
 
-def _rows(items: list[Value]) -> Value:
-    """A list of dictionaries with equal symbol keys is a table."""
-    keys = items[0].k
+def _rows(items: list[Value], keys: ListValue) -> List | Table:
+    """A list of dictionaries with equal symbol keys, those of the first, is a table."""
     if keys.__class__ is not Vec or keys.t != T.S or not len(keys):
         return List(items)
     for item in items:
@@ -104,24 +115,24 @@ def _rows(items: list[Value]) -> Value:
             return List(items)
         if item.k is not keys and not np.array_equal(item.k.a, keys.a):
             return List(items)
-    names = [item.s for item in keys.items]
-    values = [item.v for item in items]
-    t = getattr(values[0], "t", T.ENUM)
-    if t != T.ENUM and all(value.__class__ is Vec and value.t == t for value in values):
-        return Table(
-            names,
-            [Vec(t, a) for a in np.ascontiguousarray(np.stack([value.a for value in values]).T)],
-        )
-    rows = [item.v.items for item in items]
+    names = sym_names(keys)
+    values = [item.v for item in cast("list[Dict]", items)]
+    first = values[0]
+    if first.__class__ is Vec and first.t != T.ENUM:
+        qtype = first.t
+        alike = [value.a for value in values if value.__class__ is Vec and value.t == qtype]
+        if len(alike) == len(values):
+            return Table(names, [Vec(qtype, a) for a in np.ascontiguousarray(np.stack(alike).T)])
+    rows = [value.items for value in values]
     return Table(names, [collapse([row[i] for row in rows]) for i in range(len(names))])
 
 
-def enlist(x: Value) -> Value:
+def enlist(x: Value) -> ListValue:
     """The one-item list of x; of a dictionary with symbol keys, a one-row table."""
     return collapse([x])
 
 
-def regular(t: int, a: np.ndarray) -> Value:
+def regular(t: int, a: np.ndarray) -> AtomValue | Vec | Nd:
     """A value over an array of any number of dimensions: atom, vector or regular nested list."""
     return atom(t, a[()]) if a.ndim == 0 else Vec(t, a) if a.ndim == 1 else Nd(t, a)
 
@@ -139,7 +150,7 @@ def as_nd(x: Value) -> Nd | None:
             item.__class__ is not Vec or item.t != qtype or len(item.a) != count for item in x.items
         ):
             return None
-        return Nd(qtype, np.stack([item.a for item in x.items]))
+        return Nd(qtype, np.stack([item.a for item in cast("list[Vec]", x.items)]))
     if not isinstance(first, List):
         return None
     parts = [as_nd(item) for item in x.items]
@@ -151,7 +162,7 @@ def as_nd(x: Value) -> Nd | None:
     return Nd(head.t, np.stack([part.a for part in parts if part is not None]))
 
 
-def mkdict(k: Value, v: Value) -> Dict:
+def mkdict(k: ListValue, v: ListValue) -> Dict:
     """The dictionary k!v of two lists; 'length if they differ in length."""
     if len(k) != len(v):
         raise QError("length")
@@ -163,7 +174,7 @@ def symdict(names: Sequence[str], values: list[Value]) -> Dict:
     return Dict(sym_vec(names), collapse(values))
 
 
-def table(names: Sequence[str], cols: Sequence[Value]) -> Table:
+def table(names: Sequence[str], cols: Sequence[ListValue]) -> Table:
     """A table of columns that are lists of equal length; 'length otherwise."""
     if len({len(column) for column in cols}) > 1:
         raise QError("length")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
 
 import numpy as np
 
@@ -19,9 +19,17 @@ from kshell.errors import QError
 from kshell.registry import Hook
 from kshell.values.base import types as T
 
-Value = Any  # any q value
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from kshell.values.base.functions import Function, Handle
+
+ListValue: TypeAlias = "Vec | List | Table"  # has items by number: `len(x)`, `x.items`, `x.item(i)`
+AtomValue: TypeAlias = "int | float | Special | Atom | Sym"  # a boolean is a bool, which is an int
+Value: TypeAlias = "AtomValue | ListValue | Dict | _Nil | _Hole | Function | Handle"  # any q value
 
 
+@final
 class Special:
     """0N, 0W and -0W: the longs that are not ordinary numbers. `v` is the raw 64-bit pattern.
 
@@ -41,27 +49,29 @@ class Special:
     def __hash__(self) -> int:
         return hash(self.v)
 
-    def _with(self, other: Any, op: Any) -> Any:
+    def _with(self, other: object, op: Callable[[int, int], int]) -> Any:
         if other.__class__ is Special:
-            other = other.v
-        elif other.__class__ is not int:
+            v = other.v
+        elif other.__class__ is int:
+            v = other
+        else:
             return NotImplemented
-        if self.v == -T.M63 or other == -T.M63:
+        if self.v == -T.M63 or v == -T.M63:
             return NULL_J
-        return long(op(self.v, other))
+        return long(op(self.v, v))
 
-    def __add__(self, o: Any) -> Any:
+    def __add__(self, o: object) -> Any:
         return self._with(o, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, o: Any) -> Any:
+    def __sub__(self, o: object) -> Any:
         return self._with(o, lambda a, b: a - b)
 
-    def __rsub__(self, o: Any) -> Any:
+    def __rsub__(self, o: object) -> Any:
         return self._with(o, lambda a, b: b - a)
 
-    def __mul__(self, o: Any) -> Any:
+    def __mul__(self, o: object) -> Any:
         return self._with(o, lambda a, b: a * b)
 
     __rmul__ = __mul__
@@ -69,22 +79,22 @@ class Special:
     def __neg__(self) -> Any:
         return self if self is NULL_J else long(-self.v)
 
-    def __lt__(self, o: Any) -> Any:
+    def __lt__(self, o: AtomValue) -> Any:
         return self.v < raw(o)
 
-    def __le__(self, o: Any) -> Any:
+    def __le__(self, o: AtomValue) -> Any:
         return self.v <= raw(o)
 
-    def __gt__(self, o: Any) -> Any:
+    def __gt__(self, o: AtomValue) -> Any:
         return self.v > raw(o)
 
-    def __ge__(self, o: Any) -> Any:
+    def __ge__(self, o: AtomValue) -> Any:
         return self.v >= raw(o)
 
-    def __eq__(self, o: Any) -> Any:
+    def __eq__(self, o: object) -> Any:
         return self is o
 
-    def __ne__(self, o: Any) -> Any:
+    def __ne__(self, o: object) -> Any:
         return self is not o
 
 
@@ -94,7 +104,7 @@ NINF_J = Special(-T.LONG_MAX, "-0W")
 _SPECIAL = {s.v: s for s in (NULL_J, INF_J, NINF_J)}
 
 
-def long(n: int) -> Value:
+def long(n: int) -> int | Special:
     """The long atom of a Python int: wrapped to 64 bits, the three special patterns as their objects."""
     if -T.LONG_MAX < n < T.LONG_MAX:
         return n
@@ -107,13 +117,16 @@ class Atom:
 
     __slots__ = ("t", "v")
 
-    def __init__(self, t: int, v: Any) -> None:
+    v: Any  # an int, a float, or the bytes of a guid
+
+    def __init__(self, t: int, v: float | bytes) -> None:
         self.t, self.v = t, v
 
     def __repr__(self) -> str:
         return f"Atom({T.TYPE[self.t].char}, {self.v})"
 
 
+@final
 class EnumAtom(Atom):
     """One item of an enumeration: `v` indexes the list named `dom`."""
 
@@ -124,6 +137,7 @@ class EnumAtom(Atom):
         self.dom = dom
 
 
+@final
 class Sym:
     """A symbol atom. Interned: one object a name, so `is` compares; `v` is its code in symbol vectors."""
 
@@ -161,9 +175,9 @@ def _new_sym(s: str) -> Sym:
 def sym_codes(names: list[str]) -> np.ndarray:
     """The codes of the symbols of some names."""
     out = list(map(_POOL.get, names))
-    for k in [k for k, s in enumerate(out) if s is None] if None in out else ():
-        out[k] = sym(names[k])
-    return np.array([s.v for s in out], np.int32)  # type: ignore[union-attr]
+    if None in out:
+        out = [sym(names[k]) if s is None else s for k, s in enumerate(out)]
+    return np.array([s.v for s in out if s is not None], np.int32)
 
 
 def sym_at(code: int) -> Sym:
@@ -174,6 +188,7 @@ def sym_at(code: int) -> Sym:
 EMPTY_SYM = sym("")
 
 
+@final
 class Vec:
     """A vector of one q type. `t` type number, `a` numpy array (T.DTYPE[t], 1-d), `attr` one of '' s u p g.
 
@@ -211,6 +226,7 @@ class Vec:
         return f"Vec({T.TYPE[self.t].char}, {self.a!r})"
 
 
+@final
 class Flat:
     """Vectors of one type that stand one after the other in an array: type `t`, array `a`, and where each ends."""
 
@@ -255,9 +271,8 @@ class List:
 
     __slots__ = ("_attr", "flat", "items", "look")
     _attr: str
-    look: (
-        int | list[Any]
-    )  # how often it was searched for one item, then how many items are known and their places
+    # how often it was searched for one item, then how many items are known and their places
+    look: int | list[Any]
     flat: Flat | None
     items: list[Value]
 
@@ -311,6 +326,7 @@ def flat_list(t: int, a: np.ndarray, ends: np.ndarray) -> List:
     return out
 
 
+@final
 class Nd(List):
     """A regular nested list of one simple type, held as one array of two or more dimensions."""
 
@@ -337,6 +353,7 @@ class Nd(List):
         return f"Nd({T.TYPE[self.t].char}, {self.a.shape})"
 
 
+@final
 class Dict:
     """A dictionary: `k` keys and `v` values, both list values (Vec, List, Table) of equal length.
 
@@ -345,7 +362,7 @@ class Dict:
 
     __slots__ = ("attr", "k", "v")
 
-    def __init__(self, k: Value, v: Value, attr: str = "") -> None:
+    def __init__(self, k: ListValue, v: ListValue, attr: str = "") -> None:
         self.k, self.v, self.attr = k, v, attr
 
     def __len__(self) -> int:
@@ -355,6 +372,20 @@ class Dict:
     def keyed(self) -> bool:
         """Is it a keyed table?"""
         return self.k.__class__ is Table and self.v.__class__ is Table
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """The keys and the values of a keyed table."""
+        k, v = self.k, self.v
+        if k.__class__ is Table and v.__class__ is Table:
+            return k, v
+        raise QError("type")
+
+    @property
+    def unkeyed(self) -> Table:
+        """The table that a keyed table is without its key."""
+        k, v = self.tables
+        return Table(k.names + v.names, k.cols + v.cols)
 
     def __repr__(self) -> str:
         return f"Dict({self.k!r}, {self.v!r})"
@@ -366,6 +397,7 @@ _MANY_NAMES = 12  # columns; in fewer a name is looked for from the first on
 COLLAPSE = Hook()  # the list of some items as q makes it: values/base/build.py
 
 
+@final
 class Table:
     """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as a vector's,
     of rows."""
@@ -374,13 +406,13 @@ class Table:
     _places: dict[str, int]  # of the names, where many are asked for
     look: int | dict[Any, int]
 
-    def __init__(self, names: list[str], cols: list[Value]) -> None:
+    def __init__(self, names: list[str], cols: list[ListValue]) -> None:
         self.names, self.cols = names, cols
 
     def __len__(self) -> int:
         return len(self.cols[0]) if self.cols else 0
 
-    def col(self, name: str) -> Value:
+    def col(self, name: str) -> ListValue:
         if len(self.names) <= _MANY_NAMES:
             return self.cols[self.names.index(name)]
         return self.cols[self.place(name)]
@@ -417,7 +449,7 @@ class Table:
             out._places = dict(places)
         return out
 
-    def add(self, name: str, col: Value) -> None:
+    def add(self, name: str, col: ListValue) -> None:
         """Put a column behind those of a table that nobody else has."""
         self.names.append(name)
         self.cols.append(col)
@@ -446,6 +478,12 @@ def sym_vec(names: Iterable[str]) -> Vec:
     return Vec(T.S, np.array([sym(name).v for name in names], np.int32))
 
 
+def sym_names(x: Vec) -> list[str]:
+    """The names in a symbol vector."""
+    return [SYMBOLS[n].s for n in x.a.tolist()]
+
+
+@final
 class _Nil:
     """The generic null `::`; as a function, identity."""
 
@@ -455,6 +493,7 @@ class _Nil:
         return "::"
 
 
+@final
 class _Hole:
     """An argument left out, in a projection."""
 
@@ -472,7 +511,7 @@ HOLE = _Hole()
 _PYTYPE = {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}
 
 
-def atom(t: int, v: Any) -> Value:
+def atom(t: int, v: Any) -> AtomValue:
     """The atom of type t with raw value v (a Python or numpy scalar)."""
     if t == T.J:
         n = int(v)
@@ -512,7 +551,7 @@ def atoms(t: int, a: np.ndarray, dom: str = "") -> list[Value]:
 def raw(x: Value) -> Any:
     """The raw value of an atom: int, float, bytes or bool; special longs as their bit pattern, symbols as codes."""
     cls = x.__class__
-    return x if cls is int or cls is float or cls is bool else x.v
+    return x if cls is int or cls is float or cls is bool else x.v  # type: ignore[union-attr]
 
 
 def atom_t(x: Value) -> int:
@@ -523,12 +562,12 @@ def atom_t(x: Value) -> int:
     return x.t if isinstance(x, Atom) else 0
 
 
-def is_atom(x: Value) -> bool:
+def is_atom(x: Value) -> TypeIs[AtomValue]:
     """Is x an atom (of a simple type; functions, dictionaries and :: are not)?"""
     return x.__class__ in _PYTYPE or isinstance(x, Atom)
 
 
-def is_list(x: Value) -> bool:
+def is_list(x: Value) -> TypeIs[Vec | List]:
     """Is x a vector or a general list?"""
     return x.__class__ is Vec or isinstance(x, List)
 
@@ -540,34 +579,26 @@ def char(c: str) -> Atom:
 
 def seq_items(x: Value) -> list[Value]:
     """The items of any list, table or dictionary (its values), as a Python list. An atom is 'type."""
-    cls = x.__class__
-    if cls is List:
+    if x.__class__ is List or x.__class__ is Vec or x.__class__ is Nd or x.__class__ is Table:
         return x.items
-    if cls is Vec or cls is Nd or cls is Table:
-        return x.items
-    if cls is Dict:
+    if x.__class__ is Dict:
         return seq_items(x.v)
     raise QError("type")
 
 
-def iterate(x: Value) -> Iterator[Value]:
-    return iter(seq_items(x))
-
-
-def is_text(x: Value) -> bool:
+def is_text(x: Value) -> TypeGuard[Vec | Atom]:
     """Is x a string, or the char that one letter in quotes is?"""
-    return x.__class__ in (Vec, Atom) and x.t == T.C
+    return (x.__class__ is Vec or x.__class__ is Atom) and x.t == T.C
 
 
 def text_of(x: Value) -> str:
     """The Python string of a q string, char or symbol; anything else is 'type."""
-    cls = x.__class__
-    if cls is Sym:
+    if x.__class__ is Sym:
         return x.s
-    if cls is Vec and x.t == T.C:
+    if x.__class__ is Vec and x.t == T.C:
         return x.a.tobytes().decode("utf-8", "surrogateescape")
-    if cls is Atom and x.t == T.C:
+    if x.__class__ is Atom and x.t == T.C:
         return chr(x.v)
-    if cls is List and not x.items:
+    if x.__class__ is List and not x.items:
         return ""
     raise QError("type")

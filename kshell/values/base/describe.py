@@ -55,7 +55,7 @@ def word_hint(name: str) -> str:
 
 def rank_hint(f: Value, n: int) -> str:
     """A hint where a function was given n arguments, which are too many."""
-    if isinstance(f, Prim) and getattr(f.entry, "kind", "") == "api":
+    if isinstance(f, Prim) and f.entry is not None and f.entry.kind == "api":
         forms = [form for form in f.entry.forms if "(" in form and "[" not in form]
         form = min(forms, key=lambda form: abs(form.count(";") + 1 - n), default=f"{f.name}(a;b)")
         return f"{f.name} is a function of the k-api, which takes one list in parentheses: {form}"

@@ -95,7 +95,11 @@ class Prim(Function):
     __slots__ = ("entry", "fns", "name", "rank", "t")
 
     def __init__(
-        self, name: str, fns: dict[int, Callable[..., Value]], entry: Any = None, t: int = 100
+        self,
+        name: str,
+        fns: dict[int, Callable[..., Value]],
+        entry: registry.Entry | None = None,
+        t: int = 100,
     ) -> None:
         self.name, self.fns, self.entry, self.t = name, fns, entry, t
         known = [fn for fn in fns if fn > 0]
@@ -237,11 +241,13 @@ class View(Function):
         compute: Callable[[], Value],
     ) -> None:
         self.name, self.text, self.needs, self.tree, self.compute = name, text, needs, tree, compute
-        self.value: Value = None
-        self.saved: list[Value] = []  # what the names in `needs` stood for when value was computed
+        self.value: Value | None = None
+        self.saved: list[
+            Value | None
+        ] = []  # what the names in `needs` stood for when value was computed
         self.busy = False
 
-    def get(self, find: Callable[[str], Value]) -> Value:
+    def get(self, find: Callable[[str], Value | None]) -> Value:
         """The value; one that needs itself sees what it was before."""
         if self.busy:
             if self.value is None:
@@ -266,8 +272,8 @@ class Foreign(Function):
     t = 112
     rank = 0
 
-    def __init__(self, obj: Any) -> None:
-        self.obj = obj
+    def __init__(self, obj: object) -> None:
+        self.obj: Any = obj
 
     @property
     def unsaved(self) -> str:
@@ -320,8 +326,9 @@ class Handle:
         """`h[i;j]`, `h i`."""
         raise QError("type")
 
-    def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
-        """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim; changes the object and returns the handle."""
+    def amend(self, args: Sequence[Value], f: Value | None, y: Value) -> Value:
+        """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim, None for `:`; changes the object and
+        returns the handle."""
         raise QError("type")
 
     def undo(self, args: Sequence[Value]) -> Callable[[], None]:

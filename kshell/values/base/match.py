@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def match(x: Value, y: Value) -> bool:
     rule = _RULES.get(cls)
     if rule is not None:
         return bool(rule(x, y))
-    return isinstance(x, Lambda) and x.text == y.text
+    return isinstance(x, Lambda) and isinstance(y, Lambda) and x.text == y.text
 
 
 def _same(x: Value, y: Value) -> bool:
@@ -101,7 +102,7 @@ def _prims(x: Prim, y: Prim) -> bool:
     return in_k(x.name) == in_k(y.name) and x.t == y.t
 
 
-def _all(xs: Any, ys: Any) -> bool:
+def _all(xs: Sequence[Value], ys: Sequence[Value]) -> bool:
     return len(xs) == len(ys) and all(map(match, xs, ys))
 
 

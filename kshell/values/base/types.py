@@ -24,7 +24,9 @@ class QType(NamedTuple):
     size: int
 
 
-def _row(num: int, char: str, name: str, dtype: str, null: Any, inf: Any) -> QType:
+def _row(
+    num: int, char: str, name: str, dtype: str, null: float | bytes, inf: float | None
+) -> QType:
     dt = np.dtype(dtype)
     return QType(num, char, name, dt, null, inf, dt.itemsize)
 

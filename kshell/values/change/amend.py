@@ -7,7 +7,7 @@ only reference. Index vectors are handled by numpy where the items fit the vecto
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from kshell.values.base.build import collapse, longs
 from kshell.values.base.core import (
     HOLE,
     NIL,
+    Atom,
     Dict,
     List,
+    ListValue,
     Nd,
+    Special,
     Sym,
     Table,
     Value,
@@ -33,6 +36,7 @@ from kshell.values.base.core import (
     sym_vec,
 )
 from kshell.values.base.functions import Handle, Prim
+from kshell.values.base.narrow import has_items, list_value, names_in
 from kshell.values.change.append import append_item, append_row, retype
 from kshell.values.change.join import grown, join_dicts
 from kshell.values.change.place import block, part, place, plain_numbers, single
@@ -62,19 +66,20 @@ _ACCUMULATE = {
     "and": np.minimum,
 }
 _INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)
+_HELD = (Atom, Sym, Special)  # the atoms that hold their raw value
 _NUMBERS = (T.H, T.I, T.J, T.E, T.F)
 
 
 # ------------------------------------------------------------------ entry points
 
 
-def amend(x: Value, path: Path, f: Value, y: Value = MISSING) -> Value:
+def amend(x: Value, path: Path, f: Value | None, y: Value = MISSING) -> Value:
     """x with f[old] or f[old;y] in the place of each item at the path; f None or `:` puts y there."""
     if isinstance(x, Handle):
-        if y is MISSING:
+        if y is MISSING and f is not None:
             return x.amend(path, None, pyfn(f, 1)(x.index(path)))
         return x.amend(path, f, y)
-    if is_assign(f):
+    if f is None or is_assign(f):
         return assign_at(x, path, y if y is not MISSING else NIL)
     if not len(path):
         out = pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
@@ -103,34 +108,37 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
 _CLASS_OF = tuple({T.J: int, T.F: float, T.B: bool}.get(num) for num in range(T.ENUM + 1))
 
 
+@overload
+def assign_in_place(x: ListValue, path: tuple[Value], y: Value) -> ListValue: ...
+@overload
+def assign_in_place(x: Value, path: Path, y: Value) -> Value: ...
 def assign_in_place(x: Value, path: Path, y: Value) -> Value:
     """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits it."""
-    cls = x.__class__
     i = path[0] if len(path) else NIL
     if len(path) == 1 and i.__class__ is int:
-        if cls is Vec and 0 <= i < len(x.a):
+        if x.__class__ is Vec and 0 <= i < len(x.a):
             qtype = x.t
             if y.__class__ is _CLASS_OF[qtype]:
                 x.a[i] = y
                 x.look = 0
-            elif atom_t(y) == qtype and qtype not in (T.G, T.ENUM):
+            elif isinstance(y, _HELD) and y.t == qtype and qtype not in (T.G, T.ENUM):
                 x.a[i] = y.v
                 x.wrote()
             else:
                 return assign_at(x, path, y)
             x.attr = "g" if x.attr == "g" else ""
             return x
-        if cls is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
+        if type(x) is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
             x.items[i] = y
             x.look = 0
             x.attr = "g" if x.attr == "g" else ""
             return x
-    if cls is Nd or cls is Vec:
+    if type(x) is Nd or type(x) is Vec:
         position = place(x, path)
         data = None if position is None else block(x, position, y)
         if data is not None:
             x.a[position] = data
-            if cls is Vec:
+            if type(x) is Vec:
                 x.attr = "g" if x.attr == "g" else ""
                 x.wrote()
             return x
@@ -148,7 +156,7 @@ def _whole(x: Value, f: Value) -> bool:
     return bool(atom_t(x)) or (x.__class__ is Vec and f.__class__ is Prim and f.name == ",")
 
 
-def is_assign(f: Value) -> bool:
+def is_assign(f: Value | None) -> bool:
     """Is it `:`, which takes the new value as it is?"""
     return f is None or (f.__class__ is Prim and f.name == ":")
 
@@ -170,7 +178,7 @@ class _Amend:
     several items keeps for each handle what takes its change back.
     """
 
-    def __init__(self, f: Value, alone: bool = False) -> None:
+    def __init__(self, f: Value | None, alone: bool = False) -> None:
         self.f, self.alone, self.plain = f, alone, f is None
         self.several = False
         self.changed: list[Callable[[], None]] = []
@@ -182,22 +190,25 @@ class _Amend:
         """The replacement for one item."""
         return y if self.plain else self.fn(old) if self.alone else self.fn(old, y)
 
+    @overload
+    def at(self, x: ListValue, path: Path, y: Value) -> ListValue: ...
+    @overload
+    def at(self, x: Value, path: Path, y: Value) -> Value: ...
     def at(self, x: Value, path: Path, y: Value) -> Value:
         """x amended at a path of at least one index."""
-        cls = x.__class__
-        if cls is Nd or cls is Vec:
+        if type(x) is Nd or type(x) is Vec:
             found = self.array(x, path, y)
             if found is not None:
                 return found
-        if cls is Table:
+        if type(x) is Table:
             return self.table(x, path, y)
-        if cls is Dict:
+        if type(x) is Dict:
             return self.dict(x, path, y)
-        if cls is not Vec and not isinstance(x, List):
-            if isinstance(x, Handle):
-                return self.handle(x, path, y)
-            raise QError("type")
-        return self.list(x, path, y)
+        if type(x) is Vec or isinstance(x, List):
+            return self.list(x, path, y)
+        if isinstance(x, Handle):
+            return self.handle(x, path, y)
+        raise QError("type")
 
     def all_or_nothing(self, x: Value, path: Path, y: Value) -> Value:
         """x amended at a path; with an error handles that were changed get back what they had."""
@@ -222,7 +233,7 @@ class _Amend:
 
     # -------------------------------------------------------------- lists
 
-    def array(self, x: Value, path: Path, y: Value) -> Value | None:
+    def array(self, x: Vec | Nd, path: Path, y: Value) -> Vec | Nd | None:
         """By numpy, if the path is of integers and whole axes and the new items fit the array; else None."""
         if len(path) > x.a.ndim:
             return None
@@ -239,7 +250,7 @@ class _Amend:
                 found = self.accumulate(x, position[0], y)
                 if found is not None:
                     return found
-            if not single(position) or not self.whole(y, x):
+            if not single(position) or not self.whole(y):
                 return None
             y = self.new(part(x, position), y)
         data = block(x, position, y)
@@ -253,12 +264,12 @@ class _Amend:
             else Nd(x.t, array)
         )
 
-    def whole(self, y: Value, x: Value) -> bool:
+    def whole(self, y: Value) -> bool:
         """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
         atomic = (self.name, 1 if self.alone else 2) in ATOMIC
         return atomic and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
 
-    def accumulate(self, x: Vec, at: Any, y: Value) -> Value | None:
+    def accumulate(self, x: Vec, at: int | np.ndarray, y: Value) -> Vec | None:
         """`x[i]+:y` with indexes that repeat, by numpy: numbers of one type, none of them null."""
         qtype, op = x.t, _ACCUMULATE[self.name]
         if qtype not in (T.J, T.F, T.I, T.H) or at.__class__ is not np.ndarray:
@@ -279,7 +290,7 @@ class _Amend:
         op.at(array, at, b if len(b) == len(at) else b[0])
         return Vec(qtype, array)
 
-    def list(self, x: Value, path: Path, y: Value) -> Value:
+    def list(self, x: Vec | List, path: Path, y: Value) -> ListValue:
         """A list item by item."""
         i = path[0]
         count = len(x)
@@ -295,7 +306,7 @@ class _Amend:
                 items[k] = self.below(items[k], path[1:], v)
         return _relist(x, items)
 
-    def vector(self, x: Vec, i: Value, y: Value) -> Value:
+    def vector(self, x: Vec, i: Value, y: Value) -> Vec:
         """A vector, of which only the items at the index are looked at. All must be atoms of its type."""
         count = len(x.a)
         new: dict[int, Value] = {}
@@ -305,7 +316,7 @@ class _Amend:
                 x = self.vector(x, k, v)
             return x
         for k, v in pairs:
-            if not 0 <= k < count:
+            if k.__class__ is not int or not 0 <= k < count:
                 raise QError("length")
             else:
                 new[k] = self.new(new[k] if k in new else x.item(k), v)
@@ -319,9 +330,11 @@ class _Amend:
     def below(self, old: Value, rest: Path, v: Value) -> Value:
         return self.at(old, rest, v) if rest else self.new(old, v)
 
-    def pairs(self, keys: Any, y: Value, i: Value) -> Any:
+    def pairs(
+        self, keys: int | Sequence[Value], y: Value, i: Value
+    ) -> Iterable[tuple[Value, Value]]:
         """Each index with its part of y: item by item if the index is a list, and y one."""
-        if keys.__class__ is not list:
+        if isinstance(keys, int):
             return ((keys, y),)
         self.several = self.several or len(keys) > 1
         if self.alone or not (
@@ -334,7 +347,7 @@ class _Amend:
 
     # -------------------------------------------------------------- dictionaries
 
-    def dict(self, d: Dict, path: Path, y: Value) -> Value:
+    def dict(self, d: Dict, path: Path, y: Value) -> Dict:
         i, rest = path[0], path[1:]
         if i is NIL or i is HOLE:
             return Dict(d.k, self.at(d.v, path, y), d.attr)
@@ -394,30 +407,29 @@ class _Amend:
 
     def keyed(self, d: Dict, i: Value, rest: Path, y: Value) -> Dict:
         """A keyed table by key: a row, or an item of a row; a new key is a new row."""
-        if i.__class__ is Sym and i.s in d.v.names and len(d.k.names) != 1:
-            return Dict(d.k, self.table(d.v, (i, *rest), y))
-        one = len(d.k.names) == 1
+        keys, values = d.tables
+        one = len(keys.names) == 1
+        if i.__class__ is Sym and i.s in values.names and not one:
+            return Dict(keys, self.table(values, (i, *rest), y))
         if i.__class__ is Table:
             for k, v in self.pairs(i.items, y, i):
                 d = self.keyed(d, k, rest, v)
             return d
         many = is_list(i) and (i.__class__ is Vec if one else bool(len(i)) and is_list(i.item(0)))
-        if many and not (one and d.k.cols[0].__class__ is not Vec):
+        if many and not (one and keys.cols[0].__class__ is not Vec):
             for k, v in self.pairs(seq_items(i), y, i):
                 d = self.keyed(d, k, rest, v)
             return d
-        row = (
-            i
-            if i.__class__ is Dict
-            else Dict(sym_vec(d.k.names), List([i]) if one and not is_list(i) else i)
-        )
-        positions = find(d.k, row)
-        if positions >= len(d.k):
-            keys = append_row(d.k, row)
+        row = i
+        if row.__class__ is not Dict:
+            row = Dict(sym_vec(keys.names), List([i]) if one and not is_list(i) else list_value(i))
+        positions = find(keys, row)
+        if positions >= len(keys):
+            old, keys = keys, append_row(keys, row)
             if one:
-                keys = Table(keys.names, [grown(d.k.cols[0], keys.cols[0])])
-            d = Dict(keys, append_row(d.v, null_of(d.v)))
-        return Dict(d.k, self.table(d.v, (int(positions), *rest), y))
+                keys = Table(keys.names, [grown(old.cols[0], keys.cols[0])])
+            values = append_row(values, null_of(values))
+        return Dict(keys, self.table(values, (int(positions), *rest), y))
 
     # -------------------------------------------------------------- tables
 
@@ -432,7 +444,7 @@ class _Amend:
         if i is NIL or i is HOLE:
             return self.all_rows(t, rest, y)
         keys = _indexes(i, len(t))
-        if keys.__class__ is list:
+        if isinstance(keys, list):
             if rest and rest[0].__class__ is Vec and not is_list(y):
                 return self.columns(t, ((item, y) for item in rest[0].items), (i, *rest[1:]))
             for k, v in self.pairs(keys, y, i):
@@ -468,7 +480,7 @@ class _Amend:
                     [old.item(i) for i in range(count)]
                 )  # a list of dictionaries that are no longer alike
             new = self.at(old, rest, y) if rest else self.new(old, y)
-            if not is_list(new) and new.__class__ is not Table:
+            if not has_items(new):
                 new = take_at(collapse([new]), np.zeros(count, np.int64))
             if len(new) != count:
                 raise QError("length")
@@ -481,7 +493,7 @@ class _Amend:
             raise QError("length")
         t.add(name, new)
 
-    def row(self, t: Table, k: Any, rest: Path, y: Value) -> Table:
+    def row(self, t: Table, k: Value, rest: Path, y: Value) -> Table:
         """One row: from a dictionary (which may have some of the columns) or a list of items."""
         if k.__class__ is not int:
             raise QError("type")
@@ -491,7 +503,7 @@ class _Amend:
             return self.columns(t, self.pairs(seq_items(rest[0]), y, rest[0]), (k, *rest[1:]))
         new = self.new(t.item(k), y)
         if new.__class__ is Dict:
-            names, items = [item.s for item in seq_items(new.k)], seq_items(new.v)
+            names, items = names_in(new.k), seq_items(new.v)
             if not all(map(t.has, names)):
                 raise QError("mismatch")
         else:
@@ -539,12 +551,12 @@ def first_value(d: Dict, f: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ parts
 
 
-def _is_key(keys: Value, i: Value) -> bool:
+def _is_key(keys: ListValue, i: Value) -> bool:
     """With keys that are lists themselves: is this list one of them (or as deep), and not a list of keys?"""
     return depth(i) <= depth(keys.item(0))
 
 
-def _indexes(i: Value, n: int) -> Any:
+def _indexes(i: Value, n: int) -> int | list[Value]:
     """An index as an int, or as the list of its items."""
     if i is NIL or i is HOLE:
         return list(range(n))
@@ -563,7 +575,7 @@ def _indexes(i: Value, n: int) -> Any:
     raise QError("type")
 
 
-def _relist(x: Value, items: list[Value]) -> Value:
+def _relist(x: Vec | List, items: list[Value]) -> ListValue:
     """The list of amended items. A vector stays one; a list of atoms of one type becomes one."""
     if x.__class__ is Vec:
         return retype(x, items) if items else x

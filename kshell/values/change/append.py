@@ -11,13 +11,16 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Table,
     Value,
     Vec,
     atom_t,
     raw,
     seq_items,
+    sym_names,
 )
+from kshell.values.base.narrow import names_in
 from kshell.values.items.pick import domain, unenum
 from kshell.values.items.search import find
 
@@ -41,7 +44,7 @@ def enum_code(x: Vec, item: Value) -> int:
     return int(positions)
 
 
-def append_item(x: Value, item: Value) -> Value:
+def append_item(x: ListValue, item: Value) -> ListValue:
     """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become
     a vector of the item's type."""
     if x.__class__ is Vec:
@@ -52,12 +55,13 @@ def append_item(x: Value, item: Value) -> Value:
             item, t = unenum(item), T.S
         if t != x.t:
             raise QError("type")
-        one = np.frombuffer(item.v, "V16") if t == T.G else np.array([raw(item)], x.a.dtype)
+        v = raw(item)
+        one = np.frombuffer(v, "V16") if t == T.G else np.array([v], x.a.dtype)
         return Vec(t, np.concatenate([x.a, one]), "")
     if x.__class__ is Table:
-        same = item.__class__ is Dict and item.k.__class__ is Vec and item.k.t == T.S
-        if same and [item.s for item in item.k.items] == x.names:
-            return append_row(x, item)
+        if item.__class__ is Dict and item.k.__class__ is Vec and item.k.t == T.S:
+            if sym_names(item.k) == x.names:
+                return append_row(x, item)
         return List([*x.items, item])
     if not len(x):
         return collapse([item])
@@ -70,7 +74,7 @@ def append_item(x: Value, item: Value) -> Value:
 def append_row(t: Table, row: Value) -> Table:
     """A table with one more row, from a dictionary of its columns or a list of their items."""
     if row.__class__ is Dict:
-        names = [item.s for item in seq_items(row.k)]
+        names = names_in(row.k)
         items = seq_items(row.v)
         if set(names) != set(t.names):
             raise QError("mismatch")

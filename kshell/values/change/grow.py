@@ -13,7 +13,7 @@ from sys import getrefcount
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw
+from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, raw
 from kshell.values.base.functions import Handle, Prim
 from kshell.values.change.amend import assign_in_place, first_value
 from kshell.values.change.join import append, as_item, as_rows, raw_array
@@ -26,7 +26,7 @@ _FEW = 16  # new items whose places are put into what is known of those before
 _ALONE = 3  # the attribute that holds an array or list, a local name, and getrefcount's argument
 
 
-def lone_array(x: Value) -> bool:
+def lone_array(x: Vec | Nd) -> bool:
     """May the array of x, a vector or regular list that has one owner, be written?"""
     array = x.a
     if getrefcount(array) > _ALONE or not array.flags.writeable:
@@ -43,10 +43,11 @@ def lone_items(x: List) -> bool:
 
 def append_owned(x: Value, y: Value) -> Value:
     """append(x, y), for a caller that holds the only reference to x."""
-    cls = x.__class__
-    if cls is Vec:
-        cy, qtype = y.__class__, x.t
-        if ((cy is int and qtype == T.J) or (cy is float and qtype == T.F)) and x.attr in ("", "g"):
+    if type(x) is Vec:
+        qtype = x.t
+        if (
+            (y.__class__ is int and qtype == T.J) or (y.__class__ is float and qtype == T.F)
+        ) and x.attr in ("", "g"):
             if not lone_array(x):
                 return append(x, y)
             _take(x, _longer(x, y, 1))
@@ -55,15 +56,17 @@ def append_owned(x: Value, y: Value) -> Value:
         if more is not None and lone_array(x):
             _take(x, _longer(x, more, len(more)))
             return x
-    elif cls is List:
+    elif type(x) is List:
         if lone_items(x) and _extend(x, y):
             return x
-    elif (cls is Table or cls is Dict) and is_list(y) and not len(y):
+    elif (type(x) is Table or type(x) is Dict) and is_list(y) and not len(y):
         return x
-    elif cls is Table and len(x):
-        return _grow_rows(x, y)
-    elif cls is Dict and len(x) and not x.attr and (_put_rows(x, y) if x.keyed else _put_one(x, y)):
-        return x
+    elif type(x) is Table:
+        if len(x):
+            return _grow_rows(x, y)
+    elif type(x) is Dict:
+        if len(x) and not x.attr and (_put_rows(x, y) if x.keyed else _put_one(x, y)):
+            return x
     return append(x, y)
 
 
@@ -127,10 +130,9 @@ def _extend(x: List, y: Value) -> bool:
     items = x.items
     if not items or x.attr or items[0].__class__ is Dict:
         return False
-    cls = y.__class__
     if as_item(x, y):
         items.append(y)
-    elif cls is Vec or cls is Table or isinstance(y, List):
+    elif type(y) is Vec or type(y) is Table or isinstance(y, List):
         items.extend(y.items)
     else:
         items.append(y.number if isinstance(y, Handle) else y)
@@ -143,18 +145,17 @@ def _grow_rows(t: Table, y: Value) -> Value:
     cols = t.cols
     if set(more.names) != set(t.names) or getrefcount(cols) > _ALONE:
         return append(t, more)
-    new = []
+    vectors, new = [], []
     for i, name in enumerate(t.names):
         col = cols[i]
-        fit = (
-            _fitting(col, more.col(name))
-            if col.__class__ is Vec and getrefcount(col) <= _ALONE
-            else None
-        )
+        if col.__class__ is not Vec or getrefcount(col) > _ALONE:
+            return append(t, more)
+        fit = _fitting(col, more.col(name))
         if fit is None or not lone_array(col):
             return append(t, more)
+        vectors.append(col)
         new.append(_longer(col, fit, len(fit)))
-    _take_all(cols, new)
+    _take_all(vectors, new)
     return t
 
 
@@ -165,7 +166,7 @@ def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
     """Do `x[path]:y` in place, for a caller that holds the only reference to x: one item of a dictionary, which may be
     new, or one cell of a table. False, with nothing done, where that is not sure."""
     if x.__class__ is Dict:
-        if x.keyed:
+        if x.k.__class__ is Table and x.v.__class__ is Table:
             at = _key_at(x.k, path[0]) if len(path) == 2 and not x.attr else None
             return (
                 at is not None and getrefcount(x.v) <= _ALONE - 1 and _put_cell(x.v, at, path[1], y)
@@ -175,7 +176,9 @@ def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
     if len(path) != 2:
         return False
     i, name = path if path[1].__class__ is Sym else path[::-1]
-    return i.__class__ is int and 0 <= i < len(x) and _put_cell(x, i, name, y)
+    if x.__class__ is not Table or i.__class__ is not int:
+        return False
+    return 0 <= i < len(x) and _put_cell(x, i, name, y)
 
 
 def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
@@ -228,26 +231,25 @@ def _place(d: Dict, key: Value) -> int | None:
 def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
     """Put y under a key of a dictionary, which is at its end if it is new."""
     k, v = d.k, d.v
-    if getrefcount(v) > _ALONE:
+    if getrefcount(v) > _ALONE or k.__class__ is not Vec:
         return False
-    cls = v.__class__
     if at < len(k.a):
-        if not (lone_array(v) if cls is Vec else cls is List and lone_items(v)):
+        if not (lone_array(v) if type(v) is Vec else type(v) is List and lone_items(v)):
             return False
         d.v = assign_in_place(v, (at,), y)
         return True
     if k.attr not in ("", "u", "g") or getrefcount(k) > _ALONE or not lone_array(k):
         return False
-    if cls is List:
+    if type(v) is List:
         if v.attr or not v.items or not lone_items(v):
             return False
-    elif cls is not Vec or v.attr or atom_t(y) != v.t or v.t in (T.G, T.ENUM) or not lone_array(v):
+        _append_pair(k, _longer(k, raw(key), 1), v.items, y)
+        return True
+    if type(v) is not Vec or v.attr or atom_t(y) != v.t or v.t in (T.G, T.ENUM):
         return False
-    keys = _longer(k, raw(key), 1)
-    if cls is List:
-        _append_pair(k, keys, v.items, y)
-    else:
-        _take_all((k, v), (keys, _longer(v, raw(y), 1)))
+    if not lone_array(v):
+        return False
+    _take_all((k, v), (_longer(k, raw(key), 1), _longer(v, raw(y), 1)))
     return True
 
 
@@ -282,6 +284,8 @@ def _key_at(k: Table, key: Value) -> int | None:
 
 def _put_rows(d: Dict, y: Value) -> bool:
     """Put one row in a keyed table in place, if its columns may be written; False, with nothing done, if not."""
+    if d.k.__class__ is not Table or d.v.__class__ is not Table:
+        return False
     more = as_rows(y, d.k.names + d.v.names)
     if len(more) != 1 or set(more.names) != {*d.k.names, *d.v.names}:
         return False
@@ -292,14 +296,15 @@ def _put_rows(d: Dict, y: Value) -> bool:
     fit = _row_fit(d.v, more)
     if fit is None:
         return False
+    cols, row = fit
     if at < len(d.k):
-        _write_row(d.v.cols, at, fit)
+        _write_row(cols, at, row)
         return True
-    keys = _row_fit(d.k, more)
-    if keys is None:
+    key_fit = _row_fit(d.k, more)
+    if key_fit is None:
         return False
-    cols = [*d.k.cols, *d.v.cols]
-    longer = [_longer(col, new, 1) for col, new in zip(cols, [*keys, *fit], strict=True)]
+    cols, row = [*key_fit[0], *cols], [*key_fit[1], *row]
+    longer = [_longer(col, new, 1) for col, new in zip(cols, row, strict=True)]
     look = getattr(d.k, "look", 0)
     if len(raws) > 1 and look.__class__ is dict:
         look[raws] = len(d.k)
@@ -314,12 +319,13 @@ def _write_row(cols: Sequence[Vec], at: int, row: Sequence[np.ndarray]) -> None:
             col.wrote()
 
 
-def _row_fit(t: Table, more: Table) -> list[np.ndarray] | None:
-    """The raw items for the columns of a table that may be written in place; None if one may not, or does not fit."""
+def _row_fit(t: Table, more: Table) -> tuple[list[Vec], list[np.ndarray]] | None:
+    """The columns of a table that may be written in place, and the raw items for them; None if one may not, or does
+    not fit."""
     cols = t.cols
     if getrefcount(t) > _ALONE or getrefcount(cols) > _ALONE:
         return None
-    out = []
+    vectors, out = [], []
     for i, name in enumerate(t.names):
         col = cols[i]
         if col.__class__ is not Vec or getrefcount(col) > _ALONE or not lone_array(col):
@@ -327,5 +333,6 @@ def _row_fit(t: Table, more: Table) -> list[np.ndarray] | None:
         fit = _fitting(col, more.col(name))
         if fit is None:
             return None
+        vectors.append(col)
         out.append(fit)
-    return out
+    return vectors, out

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeGuard, cast, overload
+
 import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, collapse, empty
 from kshell.values.base.core import (
+    AtomValue,
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -29,6 +34,12 @@ from kshell.values.items.pick import domain, take_at, unenum
 from kshell.values.items.search import codes, find
 
 
+@overload
+def join(x: Dict, y: Dict) -> Dict: ...
+@overload
+def join(x: ListValue, y: AtomValue | ListValue) -> ListValue: ...
+@overload
+def join(x: Value, y: Value) -> Value: ...
 def join(x: Value, y: Value) -> Value:
     """`x,y`."""
     if x.__class__ is Vec and x.t != T.ENUM:
@@ -60,7 +71,7 @@ def join(x: Value, y: Value) -> Value:
     return collapse(x.items + y.items)
 
 
-def as_list(x: Value) -> Value:
+def as_list(x: Value) -> ListValue:
     """A list as it is; anything else as the list of it alone. A handle gives its number."""
     if x.__class__ is Vec or isinstance(x, List):
         return x
@@ -69,10 +80,10 @@ def as_list(x: Value) -> Value:
 
 def raw_array(x: Value, t: int) -> np.ndarray:
     """An atom of type t as a raw array of one item."""
-    return np.frombuffer(x.v, "V16") if t == T.G else np.array([raw(x)], T.DTYPE[t])
+    return np.frombuffer(raw(x), "V16") if t == T.G else np.array([raw(x)], T.DTYPE[t])
 
 
-def _join_arrays(x: Value, y: Value) -> Value | None:
+def _join_arrays(x: List, y: List) -> List | None:
     if x.__class__ is not Nd and y.__class__ is not Nd:
         p, q = x.flat, y.flat
         if p is None or q is None or p.t != q.t:
@@ -87,15 +98,14 @@ def _join_arrays(x: Value, y: Value) -> Value | None:
     return Nd(a.t, np.concatenate((a.a, b.a)))
 
 
-def _enum_type(x: Value) -> bool:
+def _enum_type(x: Value) -> TypeGuard[Vec | EnumAtom]:
     return x.__class__ is EnumAtom or (x.__class__ is Vec and x.t == T.ENUM)
 
 
 def _join_enums(x: Value, y: Value) -> Value:
     """Members of one enumeration stay so; else a vector makes symbols of both, and two atoms stay as they are."""
     if _enum_type(x) and _enum_type(y) and x.dom == y.dom:
-        parts = [p.a if p.__class__ is Vec else np.array([p.v], np.int64) for p in (x, y)]
-        return Vec(T.ENUM, np.concatenate(parts), "", x.dom)
+        return _join_members(x, y)
     if isinstance(x, List) or isinstance(y, List):
         return collapse(as_list(x).items + as_list(y).items) if len(as_list(x)) else as_list(y)
     if x.__class__ is Vec or y.__class__ is Vec:
@@ -103,22 +113,32 @@ def _join_enums(x: Value, y: Value) -> Value:
     return List([x, y])
 
 
+def _join_members(x: Vec | EnumAtom, y: Vec | EnumAtom) -> Vec:
+    """Members of the same enumeration."""
+    parts = [np.array([p.v], np.int64) if isinstance(p, EnumAtom) else p.a for p in (x, y)]
+    return Vec(T.ENUM, np.concatenate(parts), "", x.dom)
+
+
 # ------------------------------------------------------------------ dictionaries and tables
 
 
+@overload
+def _join_maps(x: ListValue, y: ListValue) -> ListValue: ...
+@overload
+def _join_maps(x: Value, y: Value) -> Value: ...
 def _join_maps(x: Value, y: Value) -> Value:
-    cls, d = x.__class__, y.__class__
-    if cls is Dict and x.keyed and (d is Table or (d is Dict and not y.keyed)):
-        return _append_dict(x, y) if len(y) else x
-    if cls is Dict and d is Dict:
+    if x.__class__ is Dict and x.keyed:
+        if y.__class__ is Table or (y.__class__ is Dict and not y.keyed):
+            return _append_dict(x, y) if len(y) else x
+    if x.__class__ is Dict and y.__class__ is Dict:
         return join_dicts(x, y)
-    if cls is Table and d is Table:
+    if x.__class__ is Table and y.__class__ is Table:
         return join_tables(x, y)
-    if cls is Table and d is Dict and not y.keyed:
+    if x.__class__ is Table and y.__class__ is Dict and not y.keyed:
         return join_tables(x, row_table(y))
-    if d is Table and cls is Dict and not x.keyed:
+    if y.__class__ is Table and x.__class__ is Dict and not x.keyed:
         return join_tables(row_table(x), y)
-    if cls is Dict or d is Dict:
+    if x.__class__ is Dict or y.__class__ is Dict:
         if is_list(x) and not len(x):
             return y
         if is_list(y) and not len(y):
@@ -126,14 +146,11 @@ def _join_maps(x: Value, y: Value) -> Value:
         if isinstance(x, List):
             return collapse([*x.items, y])
         raise QError("type")
-    x, y = (v if v.__class__ is Table else as_list(v) for v in (x, y))
-    return (
-        y
-        if not len(x) and x.__class__ is not Table
-        else x
-        if not len(y)
-        else collapse(x.items + y.items)
-    )
+    xs = x if x.__class__ is Table else as_list(x)
+    ys = y if y.__class__ is Table else as_list(y)
+    if not len(xs) and xs.__class__ is not Table:
+        return ys
+    return collapse(xs.items + ys.items) if len(ys) else xs
 
 
 def row_table(d: Dict) -> Table:
@@ -163,10 +180,12 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
     if not len(x.k) and not x.keyed and not (strict and x.v.__class__ is Vec):
         if len(codes(y.k)) == len(distinct_keys(codes(y.k))):
             return Dict(grown(x.k, y.k) if strict else y.k, y.v)
-    if x.keyed and y.keyed and x.v.names != y.v.names:
-        if set(x.v.names) != set(y.v.names):
-            raise QError("mismatch")
-        y = Dict(y.k, Table(x.v.names, [y.v.col(name) for name in x.v.names]))
+    here, there = x.v, y.v
+    if here.__class__ is Table and there.__class__ is Table and x.keyed and y.keyed:
+        if here.names != there.names:
+            if set(here.names) != set(there.names):
+                raise QError("mismatch")
+            y = Dict(y.k, Table(here.names, [there.col(name) for name in here.names]))
     at, new = place_keys(x.k, y.k)
     base = x.v
     if len(new):
@@ -180,7 +199,7 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
     return Dict(grown(x.k, keys) if strict else keys, scatter(base, at, y.v, strict))
 
 
-def grown(old: Value, new: Value) -> Value:
+def grown(old: ListValue, new: ListValue) -> ListValue:
     """`new`, the keys `old` with more that it lacked, with the attribute of `old` if that is u or g."""
     if (
         old.__class__ is not Vec
@@ -192,7 +211,7 @@ def grown(old: Value, new: Value) -> Value:
     return Vec(new.t, new.a, old.attr, new.dom)
 
 
-def join_columns(x: Value, y: Value) -> Value:
+def join_columns(x: ListValue, y: ListValue) -> ListValue:
     """Lists, or tables of keys or values, one after the other: an item of y is one item, even if it is a list."""
     if x.__class__ is Table or y.__class__ is Table:
         return _join_maps(x, y)
@@ -203,7 +222,7 @@ def join_columns(x: Value, y: Value) -> Value:
     )
 
 
-def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
+def place_keys(x: ListValue, y: ListValue) -> tuple[np.ndarray, np.ndarray]:
     """Where the items of y stand in x extended by those it lacks, and which items of y those are."""
     count = len(x)
     if x.__class__ is Vec and y.__class__ is Vec and x.t != y.t and T.ENUM not in (x.t, y.t):
@@ -221,7 +240,7 @@ def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
     return at, late[first]
 
 
-def _found(x: Value, y: Value) -> np.ndarray:
+def _found(x: ListValue, y: ListValue) -> np.ndarray:
     if not len(x):
         return np.zeros(len(y), np.int64)
     positions = find(x, y)
@@ -230,7 +249,7 @@ def _found(x: Value, y: Value) -> np.ndarray:
     return np.array([find(x, item) for item in seq_items(y)], np.int64)
 
 
-def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
+def scatter(x: ListValue, at: np.ndarray, y: ListValue, strict: bool = False) -> ListValue:
     """A list (or table) with the items of y at positions; the last counts where they repeat. Items that are no rows of
     the table make a list of it."""
     if x.__class__ is Table and y.__class__ is Table and set(x.names) == set(y.names):
@@ -258,8 +277,7 @@ def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
 
 def raze(x: Value) -> Value:
     """`,/x`: the items of the items in one list."""
-    cls = x.__class__
-    if cls is List:
+    if type(x) is List:
         flat = x.flat
         if flat is not None:
             return Vec(flat.t, flat.a[: int(flat.ends[-1])])
@@ -269,15 +287,15 @@ def raze(x: Value) -> Value:
         if not items:
             return x
         return items[0] if items[0].__class__ in (Dict, Table) else as_list(items[0])
-    if cls is Dict:
+    if type(x) is Dict:
         return raze(x.v)
-    if cls is Nd:
+    if type(x) is Nd:
         return (
             Vec(x.t, x.a.reshape(-1)) if x.a.ndim == 2 else Nd(x.t, x.a.reshape(-1, *x.a.shape[2:]))
         )
-    if cls is Vec:
+    if type(x) is Vec:
         return x if x.t != T.ENUM or not x.attr else Vec(x.t, x.a, "", x.dom)
-    return raze(List(x.items)) if cls is Table else as_list(x)
+    return raze(List(x.items)) if type(x) is Table else as_list(x)
 
 
 def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
@@ -289,15 +307,15 @@ def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(arrays)
 
 
-def _lists(items: list[Value]) -> Value:
-    """Lists one after the other; those of vectors that each stand in an array as one such array."""
-    flats = [item.flat for item in items]
-    first = flats[0]
-    if first is None or any([flat is None or flat.t != first.t for flat in flats]):
-        out: list[Value] = []
-        for item in items:
-            out += item.items
-        return collapse(out)
+def _flats(items: Sequence[List]) -> List | None:
+    """Lists of vectors that each stand in an array, one after the other."""
+    first = items[0].flat
+    if first is None:
+        return None
+    every = [item.flat for item in items]
+    flats = [flat for flat in every if flat is not None and flat.t == first.t]
+    if len(flats) < len(every):
+        return None
     last = [int(flat.ends[-1]) for flat in flats]
     ends = np.concatenate([flat.ends for flat in flats])
     ends += np.repeat(np.cumsum([0, *last[:-1]]), list(map(len, items)))
@@ -306,30 +324,50 @@ def _lists(items: list[Value]) -> Value:
     )
 
 
+def _concat_alike(first: Value, items: Sequence[Value]) -> ListValue | None:
+    """Values of the class of the first, all lists, or all arrays or tables that fit together."""
+    if first.__class__ is Vec:
+        t, dom = first.t, first.dom
+        arrays = [i.a for i in items if i.__class__ is Vec and i.t == t and i.dom == dom]
+        if len(arrays) == len(items):
+            return Vec(t, _end_to_end(arrays), "", dom)
+    elif first.__class__ is List:
+        lists = cast("Sequence[List]", items)
+        whole = _flats(lists)
+        if whole is not None:
+            return whole
+        flat: list[Value] = []
+        for part in lists:
+            flat += part.items
+        return collapse(flat)
+    elif first.__class__ is Nd:
+        t, shape = first.t, first.a.shape[1:]
+        arrays = [i.a for i in items if i.__class__ is Nd and i.t == t and i.a.shape[1:] == shape]
+        if len(arrays) == len(items):
+            return Nd(t, np.concatenate(arrays))
+    elif first.__class__ is Table:
+        names = first.names
+        columns = [i.cols for i in items if i.__class__ is Table and i.names == names]
+        if len(columns) == len(items):
+            return Table(names, [concat([c[i] for c in columns]) for i in range(len(names))])
+    return None
+
+
 _MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
 
 
-def concat(items: list[Value]) -> Value:
+@overload
+def concat(items: Sequence[ListValue]) -> ListValue: ...
+@overload
+def concat(items: Sequence[Value]) -> Value: ...
+def concat(items: Sequence[Value]) -> Value:
     """Values joined one after another."""
     first = items[0]
     classes = set(map(type, items))
     if len(classes) == 1:
-        cls = first.__class__
-        if cls is List:
-            return _lists(items)
-        if cls is Vec:
-            qtype, dom = first.t, first.dom
-            if all([item.t == qtype and item.dom == dom for item in items]):
-                return Vec(qtype, _end_to_end([item.a for item in items]), "", dom)
-        elif cls is Nd and all(
-            [item.t == first.t and item.a.shape[1:] == first.a.shape[1:] for item in items]
-        ):
-            return Nd(first.t, np.concatenate([item.a for item in items]))
-        elif cls is Table and all([item.names == first.names for item in items]):
-            return Table(
-                first.names,
-                [concat([item.cols[i] for item in items]) for i in range(len(first.names))],
-            )
+        alike = _concat_alike(first, items)
+        if alike is not None:
+            return alike
     if classes & _MAPS or (
         Vec in classes and any([item.__class__ is Vec and item.t == T.ENUM for item in items])
     ):
@@ -340,7 +378,7 @@ def concat(items: list[Value]) -> Value:
     return _of_any_kind(items)
 
 
-def _of_any_kind(items: list[Value]) -> Value:
+def _of_any_kind(items: Sequence[Value]) -> Value:
     """Lists and atoms joined one after another, item by item."""
     flat: list[Value] = []
     for item in items:
@@ -353,12 +391,21 @@ def _of_any_kind(items: list[Value]) -> Value:
     return collapse(flat)
 
 
+@overload
+def append(x: Vec, y: Value) -> Vec: ...
+@overload
+def append(x: Table, y: Value) -> Table: ...
+@overload
+def append(x: Dict, y: Value) -> Dict: ...
+@overload
+def append(x: ListValue, y: ListValue) -> ListValue: ...
+@overload
+def append(x: Value, y: Value) -> Value: ...
 def append(x: Value, y: Value) -> Value:
     """`x,:y`: a vector takes items of its own type only, an enumeration only members; a table takes rows (lists,
     dictionaries, tables; columns that are left out become null); a list may take another as one item (`as_item`). An
     atom is joined, so `x,:()` makes a list of it."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         if x.t == T.ENUM:
             return _append_enum(x, y)
         out = join(x, unenum(y) if x.t == T.S else y)
@@ -367,10 +414,10 @@ def append(x: Value, y: Value) -> Value:
         if x.attr and out is not x:
             out.attr = _kept(x, out)
         return out
-    if cls is Table or cls is Dict:
+    if x.__class__ is Table or x.__class__ is Dict:
         if is_list(y) and not len(y):
             return x
-        return _append_rows(x, y) if cls is Table else _append_dict(x, y)
+        return _append_rows(x, y) if type(x) is Table else _append_dict(x, y)
     if isinstance(x, List) and as_item(x, y):
         return collapse([*x.items, y])
     return join(x, y)
@@ -419,7 +466,7 @@ def _kept(x: Vec, out: Vec) -> str:
 
 def _append_enum(x: Vec, y: Value) -> Vec:
     if _enum_type(y) and y.dom == x.dom:
-        return join(x, y)
+        return _join_members(x, y)
     if is_list(y) and not len(y):
         return x
     dom = domain(x.dom)
@@ -432,7 +479,7 @@ def _append_enum(x: Vec, y: Value) -> Vec:
 def _append_rows(t: Table, y: Value) -> Table:
     more = _first_rows(t, as_rows(y, t.names))
     count = len(more)
-    cols = []
+    cols: list[ListValue] = []
     for name, col in zip(t.names, t.cols, strict=True):
         if more.has(name):
             cols.append(
@@ -458,7 +505,7 @@ def _first_rows(t: Table, more: Table) -> Table:
     )
 
 
-def _narrowed(x: Value, like: Value) -> Value:
+def _narrowed(x: ListValue, like: ListValue) -> ListValue:
     if (
         x.__class__ is not Vec
         or x.t != T.J
@@ -470,7 +517,7 @@ def _narrowed(x: Value, like: Value) -> Value:
     return Vec(like.t, a) if (widen(a, like.t, T.J) == x.a).all() else x
 
 
-def _nulls(col: Value, n: int) -> Value:
+def _nulls(col: ListValue, n: int) -> ListValue:
     return take_at(
         col if len(col) else empty(col.t) if col.__class__ is Vec else col, np.full(n, -1, np.int64)
     )
@@ -479,7 +526,7 @@ def _nulls(col: Value, n: int) -> Value:
 def as_rows(y: Value, names: list[str]) -> Table:
     """Rows given as a table, a dictionary, one record or a list of records, as a table with some of these columns."""
     if y.__class__ is Dict:
-        y = Table(y.k.names + y.v.names, y.k.cols + y.v.cols) if y.keyed else row_table(y)
+        y = y.unkeyed if y.keyed else row_table(y)
     if y.__class__ is Table:
         if not set(y.names) <= set(names):
             raise QError("mismatch")
@@ -505,21 +552,22 @@ def _append_dict(x: Dict, y: Value) -> Dict:
         if y.__class__ is not Dict:
             raise QError("type")
         return join_dicts(x, y, strict=True)
-    names = x.k.names + x.v.names
-    more = as_rows(y, names)
-    if not set(x.k.names) <= set(more.names):
+    keys, values = x.tables
+    all_rows = x.unkeyed
+    more = as_rows(y, all_rows.names)
+    if not set(keys.names) <= set(more.names):
         raise QError("mismatch")
-    more = _first_rows(Table(names, x.k.cols + x.v.cols), more)
-    at, new = place_keys(x.k, Table(x.k.names, [more.col(name) for name in x.k.names]))
+    more = _first_rows(all_rows, more)
+    at, new = place_keys(keys, Table(keys.names, [more.col(name) for name in keys.names]))
     keys = Table(
-        x.k.names,
+        keys.names,
         [
             append(column, take_at(more.col(name), new))
-            for name, column in zip(x.k.names, x.k.cols, strict=True)
+            for name, column in zip(keys.names, keys.cols, strict=True)
         ],
     )
     cols = []
-    for name, col in zip(x.v.names, x.v.cols, strict=True):
+    for name, col in zip(values.names, values.cols, strict=True):
         col = join_columns(col, _nulls(col, len(new))) if len(new) else col
         cols.append(scatter(col, at, more.col(name), strict=True) if more.has(name) else col)
-    return Dict(keys, Table(x.v.names, cols))
+    return Dict(keys, Table(values.names, cols))

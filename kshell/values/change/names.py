@@ -14,8 +14,19 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.values.base import synonyms
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    Table,
+    Value,
+    Vec,
+    is_atom,
+    sym,
+    sym_vec,
+)
 from kshell.values.base.functions import Handle, Prim, View
+from kshell.values.base.narrow import names_in
 from kshell.values.change.amend import assign_at
 from kshell.values.change.join import join_dicts
 from kshell.values.items.index import index1
@@ -228,16 +239,11 @@ class Names:
             if held is not None:
                 self.set(space, assign_at(held, [sym(last)], x))
                 return
-        top = (
-            space == "."
-            and name.startswith(".")
-            and x.__class__ is Dict
-            and x.k.__class__ is Vec
-            and x.k.t == T.S
-        )
-        if top or (x.__class__ is Dict and name.startswith(".") and name in self.spaces):
-            self.replace(name, x)
-            return
+        if x.__class__ is Dict and name.startswith("."):
+            top = space == "." and x.k.__class__ is Vec and x.k.t == T.S
+            if top or name in self.spaces:
+                self.replace(name, x)
+                return
         self.space(space)[last] = x
         if self.hook is not None and space == "." and last[0] != ".":
             self.hook(name, at)
@@ -266,14 +272,13 @@ class Names:
     def replace(self, name: str, d: Dict) -> None:
         """Make a namespace hold just the items of a dictionary."""
         self.allow(".", name)
-        space = self.space(name)
+        keys, space = names_in(d.k), self.space(name)
         for k in self.members(name):
             del space[k]
-        keys = d.k.items
-        (self.bare.discard if any(not key.s for key in keys) else self.bare.add)(name)
-        for k, item in zip(keys, d.v.items, strict=True):
-            if k.s and item.__class__ is not View:  # a view stays what it is
-                space[k.s] = item
+        (self.bare.add if all(keys) else self.bare.discard)(name)
+        for key, item in zip(keys, d.v.items, strict=True):
+            if key and item.__class__ is not View:  # a view stays what it is
+                space[key] = item
         for full, listener in self.listeners.items():
             head, last = self.split(full)
             if head == name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, regular
-from kshell.values.base.core import HOLE, NIL, EnumAtom, List, Nd, Value, Vec, atom_t, raw
+from kshell.values.base.core import HOLE, NIL, EnumAtom, Nd, Value, Vec, atom_t, raw
 from kshell.values.items.index import list_positions
 from kshell.values.items.keys import distinct_keys
 from kshell.values.items.pick import domain, unenum
@@ -19,7 +20,7 @@ _INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)
 _BIG = 1 << 31
 
 
-def place(x: Value, path: Any) -> Any:
+def place(x: Vec | Nd, path: Sequence[Value]) -> tuple[Any, ...] | None:
     """The numpy index of a path into an array, or None if there is none. 'length if it is outside."""
     array = x.a
     out: list[Any] = []
@@ -72,37 +73,36 @@ def single(place: tuple[Any, ...]) -> bool:
     return True
 
 
-def part(x: Value, place: tuple[Any, ...]) -> Value:
+def part(x: Vec | Nd, place: tuple[Any, ...]) -> Value:
     """The item or part of an array at a place."""
     a = x.a[place]
-    if x.t == T.ENUM:
+    if x.t == T.ENUM and x.__class__ is Vec:
         return Vec(x.t, a, "", x.dom) if a.ndim else EnumAtom(int(a), x.dom)
     return regular(x.t, np.asarray(a))
 
 
-def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
+def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
     """Raw data of y for a place in an array, or None if it does not fit the array as it is."""
     qtype = x.t
     ty = atom_t(y)
-    if qtype == T.ENUM:
-        return _enum_block(x, place, y)
+    if qtype == T.ENUM and x.__class__ is Vec:
+        return _enum_block(x, y)
     if ty:
         if (
             ty != qtype or len(place) < x.a.ndim
         ):  # an atom in the place of a list leaves no regular array
             return None
-        return np.frombuffer(y.v, "V16")[0] if qtype == T.G else raw(y)
-    if y.__class__ is List:
-        y = as_nd(y)
-    if (y.__class__ is not Vec and y.__class__ is not Nd) or y.t != qtype:
+        return np.frombuffer(raw(y), "V16")[0] if qtype == T.G else raw(y)
+    data = y if y.__class__ is Vec else as_nd(y)
+    if data is None or data.t != qtype:
         return None
     shape = (
         np.broadcast_shapes(*(p.shape for p in place if p.__class__ is np.ndarray))
         + x.a.shape[len(place) :]
     )
-    if y.a.shape != shape and all(p.__class__ is int for p in place):
+    if data.a.shape != shape and all(p.__class__ is int for p in place):
         return None  # one item is replaced, by whatever there is
-    return _fitted(y.a, shape)
+    return _fitted(data.a, shape)
 
 
 def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
@@ -117,7 +117,7 @@ def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
     return a if a.ndim == len(shape) else None
 
 
-def _enum_block(x: Vec, place: tuple[Any, ...], y: Value) -> Any:
+def _enum_block(x: Vec, y: Value) -> Any:
     """Symbols assigned into an enumeration become members of it: 'cast if they are none."""
     if (y.__class__ is EnumAtom or (y.__class__ is Vec and y.t == T.ENUM)) and y.dom == x.dom:
         return y.v if isinstance(y, EnumAtom) else y.a

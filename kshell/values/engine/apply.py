@@ -26,12 +26,12 @@ from kshell.values.session.context import running
 
 def apply1(f: Value, x: Value) -> Value:
     """`f x`: one argument."""
-    cls = f.__class__
-    if cls is Lambda1:
+    if f.__class__ is Lambda1:
         return f.fn(x)
+    cls = f.__class__
     if cls is Vec or cls is Dict:
         return index1(f, x)
-    if cls is Prim:
+    if f.__class__ is Prim:
         fn = f.fns.get(1) or f.fns.get(-1)
         if fn is not None:
             return fn(x)

@@ -296,23 +296,23 @@ def array1(x: Value, t: int) -> Array:
     cls = x.__class__
     if cls is int:
         return np.array((x,))
+    v: Any = x
     if cls is Special or cls is Sym or isinstance(x, Atom):
-        x = x.v
+        v = v.v
         if t == T.G:
-            return np.frombuffer(x, "V16")
-    return np.array([x], T.DTYPE[t])
+            return np.frombuffer(v, "V16")
+    return np.array([v], T.DTYPE[t])
 
 
 def cast_value(x: Value, t: int) -> Value:
     """An atom or vector (or regular nested list) converted to type t, as `t$x`; 'type for anything else."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         if x.t == t:
             return x
         if x.t == T.ENUM and t == T.S:
             return unenum(x)
         return Vec(t, convert(x.a, x.t, t))
-    if cls is Nd:
+    if x.__class__ is Nd:
         return Nd(t, convert(x.a, x.t, t)) if x.t != t else x
     qtype = atom_t(x)
     if not qtype or isinstance(x, List):

@@ -6,8 +6,8 @@ numpy arrays (and perhaps a quicker one on raw atoms). The engine keeps the plan
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -26,12 +27,16 @@ from kshell.values.base.core import (
     atom_t,
     is_list,
     raw,
+    seq_items,
     sym_vec,
 )
 from kshell.values.base.functions import Handle
 from kshell.values.engine.cast import array1, whole
 from kshell.values.items.index import find_at, index1
 from kshell.values.items.pick import take_at, unenum
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Array = np.ndarray
 _LONG = 4096  # vectors above this length remember whether they hold nulls
@@ -58,12 +63,16 @@ ATOMIC: set[tuple[str, int]] = set()  # the verbs made here, by name and number 
 
 Verb2 = Callable[[Value, Value], Value]
 Verb1 = Callable[[Value], Value]
+# the same as the parts of a table or dictionary go through them: what they make of a list is a list
+Parts1 = Callable[[Value], Any]
+Parts2 = Callable[[Value, Value], Any]
+Alone = Callable[[Value, bool], Any]
 
 
 def dyad(
     name: str,
     planner: Callable[[int, int], Plan | None],
-    alone: Callable[[Value, bool], Value] | None = None,
+    alone: Alone | None = None,
     tables: bool = True,
 ) -> Verb2:
     """The atomic verb of two arguments whose rule `planner` gives; None from the planner is 'type.
@@ -81,10 +90,9 @@ def dyad(
         return found
 
     def run(x: Value, y: Value) -> Value:
-        cls, cy = x.__class__, y.__class__
-        if cls is Vec:
+        if x.__class__ is Vec:
             qtype = x.t
-            if cy is Vec:
+            if y.__class__ is Vec:
                 p = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
                 if p is not None:
                     if len(x.a) != len(y.a):
@@ -109,7 +117,7 @@ def dyad(
         else:
             qtype = atom_t(x)
             if qtype:
-                if cy is Vec:
+                if y.__class__ is Vec:
                     p = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
                     if p is not None:
                         a = array1(x, qtype)
@@ -136,12 +144,11 @@ def dyad(
             return x.dyad(name, x, y)
         if isinstance(y, Handle):
             return y.dyad(name, x, y)
-        cls, cy = x.__class__, y.__class__
-        if cls is Dict or cy is Dict:
+        if x.__class__ is Dict or y.__class__ is Dict:
             return _dicts(run, x, y, alone)
         if _is_enum(x) or _is_enum(y):
             return run(unenum(x), unenum(y))
-        if cls is Table or cy is Table:
+        if x.__class__ is Table or y.__class__ is Table:
             if not tables:
                 raise QError("type")
             return _tables(run, x, y, alone)
@@ -169,7 +176,7 @@ def dyad(
     return run
 
 
-def cls_array(x: Value) -> bool:
+def cls_array(x: Value) -> TypeIs[Vec | Nd]:
     """Is it held as one numpy array?"""
     return x.__class__ is Vec or x.__class__ is Nd
 
@@ -193,10 +200,10 @@ def _stackable(x: Value) -> Value:
 def _lists(
     run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value, y: Value
 ) -> Value:
-    listed, ly = is_list(x), is_list(y)
-    if listed and ly and len(x) != len(y):
+    xs, ys = x if is_list(x) else None, y if is_list(y) else None
+    if xs is not None and ys is not None and len(xs) != len(ys):
         raise QError("length")
-    if (listed or atom_t(x)) and (ly or atom_t(y)):
+    if (xs is not None or atom_t(x)) and (ys is not None or atom_t(y)):
         sx, sy = _stackable(x), _stackable(y)
         if (sx.__class__ is Nd or not isinstance(sx, List)) and (
             sy.__class__ is Nd or not isinstance(sy, List)
@@ -204,16 +211,14 @@ def _lists(
             r = plan_nd(sx, sy)
             if r is not None:
                 return r
-    if listed and ly:
-        return collapse([run(a, item) for a, item in zip(x.items, y.items, strict=True)])
-    if listed:
-        return collapse([run(item, y) for item in x.items])
-    return collapse([run(x, item) for item in y.items])
+    if xs is None:
+        return collapse([run(x, item) for item in seq_items(y)])
+    if ys is None:
+        return collapse([run(item, y) for item in xs.items])
+    return collapse([run(a, item) for a, item in zip(xs.items, ys.items, strict=True)])
 
 
-def _tables(
-    run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None = None
-) -> Value:
+def _tables(run: Parts2, x: Value, y: Value, alone: Alone | None = None) -> Table:
     """A table with an atom, a list (an item a column), or a table: as dictionaries of columns, joined by name."""
     if x.__class__ is Table and y.__class__ is Table:
         if len(x) != len(y):
@@ -230,22 +235,31 @@ def _tables(
             if name not in cols:
                 cols[name] = alone(c, False) if alone else c
         return Table(list(cols), list(cols.values()))
-    t = x if x.__class__ is Table else y
-    other = y if t is x else x
-    if is_list(other):
-        if len(other) != len(t.names):
-            raise QError("length")
-        cells = other.items
-    else:
-        cells = [other] * len(t.names)
-    pairs = zip(t.cols, cells, strict=True)
-    return Table(t.names, [run(c, o) if t is x else run(o, c) for c, o in pairs])
+    if x.__class__ is Table:
+        return Table(x.names, [run(c, o) for c, o in zip(x.cols, _cells(x, y), strict=True)])
+    if y.__class__ is Table:
+        return Table(y.names, [run(o, c) for c, o in zip(y.cols, _cells(y, x), strict=True)])
+    raise QError("type")
 
 
-def _dicts(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None) -> Value:
+def _cells(t: Table, x: Value) -> list[Value]:
+    """The part of x for each column of a table: its items, if it is a list, or all of it."""
+    if not is_list(x):
+        return [x] * len(t.names)
+    if len(x) != len(t.names):
+        raise QError("length")
+    return x.items
+
+
+def _dicts(run: Parts2, x: Value, y: Value, alone: Alone | None) -> Dict | Table:
     if x.__class__ is Dict and y.__class__ is Dict:
         return _two_dicts(run, x, y, alone)
-    d, other = (x, y) if x.__class__ is Dict else (y, x)
+    if x.__class__ is Dict:
+        d, other = x, y
+    elif y.__class__ is Dict:
+        d, other = y, x
+    else:
+        raise QError("type")
     if other.__class__ is Table and not d.keyed:
         if d.k.__class__ is not Vec or d.k.t != T.S:
             raise QError("type")
@@ -255,12 +269,12 @@ def _dicts(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value]
     return Dict(d.k, on(d.v, other) if d is x else on(other, d.v))
 
 
-def _values_of(run: Verb2, d: Dict, alone: Callable[[Value, bool], Value] | None) -> Verb2:
+def _values_of(run: Parts2, d: Dict, alone: Alone | None) -> Parts2:
     """The verb for the values of a dictionary: those of a keyed table are a table, even if the verb refuses tables."""
     return (lambda a, b: _tables(run, a, b, alone)) if d.keyed else run
 
 
-def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Value] | None) -> Dict:
+def _two_dicts(run: Parts2, x: Dict, y: Dict, alone: Alone | None) -> Dict:
     """The union of the keys; the verb runs where both have one."""
     on = _values_of(run, x, alone) if y.keyed else run
     if same_keys(x.k, y.k):
@@ -310,7 +324,7 @@ _EXACT = frozenset(
 )  # compared without tolerance
 
 
-def _find(keys: Value, wanted: Value) -> Array:
+def _find(keys: ListValue, wanted: ListValue) -> Array:
     position = find_at(keys, wanted)
     return (
         position
@@ -319,19 +333,24 @@ def _find(keys: Value, wanted: Value) -> Array:
     )
 
 
-def append(parts: list[Value]) -> Value:
+def append(parts: Sequence[ListValue]) -> ListValue:
     """Lists or tables one after another: a vector if all are vectors of one type, else items collapsed."""
     first = parts[0]
     if len(parts) == 1:
         return first
     if first.__class__ is Table:
-        if any(set(part.names) != set(first.names) for part in parts):
+        names = set(first.names)
+        tables = [part for part in parts if part.__class__ is Table and set(part.names) == names]
+        if len(tables) != len(parts):
             raise QError("mismatch")
         return Table(
-            first.names, [append([part.col(name) for part in parts]) for name in first.names]
+            first.names, [append([part.col(name) for part in tables]) for name in first.names]
         )
-    if all(part.__class__ is Vec and part.t == first.t and part.dom == first.dom for part in parts):
-        return Vec(first.t, np.concatenate([part.a for part in parts]), "", first.dom)
+    if first.__class__ is Vec:
+        qtype, dom = first.t, first.dom
+        arrays = [p.a for p in parts if p.__class__ is Vec and p.t == qtype and p.dom == dom]
+        if len(arrays) == len(parts):
+            return Vec(qtype, np.concatenate(arrays), "", dom)
     return collapse([item for part in parts for item in part.items])
 
 
@@ -347,11 +366,10 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
         return found
 
     def run(x: Value) -> Value:
-        cls = x.__class__
-        if cls is Vec or cls is Nd:
+        if x.__class__ is Vec or x.__class__ is Nd:
             p = plans.get(x.t) or plan(x.t)
             if p is not None:
-                return cls(p.t, p.fn(x.a))
+                return x.__class__(p.t, p.fn(x.a))
         else:
             qtype = atom_t(x)
             if qtype:
@@ -371,12 +389,12 @@ def _within(run: Verb1, name: str, x: Value) -> Value:
         return x.monad(name)
     if _is_enum(x):
         return run(unenum(x))
-    cls = x.__class__
-    if cls is List:
+    if x.__class__ is List:
         s = _stackable(x)
         return run(s) if s.__class__ is Nd else collapse([run(i) for i in x.items])
-    if cls is Dict:
-        return Dict(x.k, run(x.v))
-    if cls is Table:
-        return Table(x.names, [run(col) for col in x.cols])
+    each: Parts1 = run
+    if x.__class__ is Dict:
+        return Dict(x.k, each(x.v))
+    if x.__class__ is Table:
+        return Table(x.names, [each(col) for col in x.cols])
     raise QError("type")

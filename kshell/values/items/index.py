@@ -18,6 +18,7 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Special,
     Sym,
@@ -28,9 +29,11 @@ from kshell.values.base.core import (
     is_atom,
     raw,
     seq_items,
+    sym_names,
     sym_vec,
 )
 from kshell.values.base.functions import APPLY, Handle
+from kshell.values.base.narrow import list_value
 from kshell.values.items.keys import place_one
 from kshell.values.items.pick import null_of, nulls_like, take_at
 from kshell.values.items.rows import string_rows
@@ -40,16 +43,15 @@ _INTEGER = (T.B, T.X, T.H, T.I, T.J)
 
 def index1(x: Value, i: Value) -> Value:
     """`x i` for one index, which may be an atom, a list, a dictionary or :: (all)."""
-    cls = x.__class__
     if i is NIL or i is HOLE:
         return x
-    if cls is Vec or cls is List or cls is Nd:
+    if type(x) is Vec or type(x) is List or type(x) is Nd:
         if i.__class__ is int:
             return x.item(i) if 0 <= i < len(x) else null_of(x)
         return _list_at(x, i)
-    if cls is Dict:
+    if x.__class__ is Dict:
         return _dict_at(x, i)
-    if cls is Table:
+    if x.__class__ is Table:
         return _table_at(x, i)
     if isinstance(x, Handle):
         return x.index((i,))
@@ -71,35 +73,35 @@ def list_positions(i: Value) -> np.ndarray | None:
     return i.a if i.__class__ is Vec and i.t == T.ENUM else positions(i)
 
 
-def _list_at(x: Value, i: Value) -> Value:
-    cls = i.__class__
-    if cls is Vec and i.t == T.J:
+def _list_at(x: Vec | List, i: Value) -> Value:
+    if i.__class__ is Vec and i.t == T.J:
         return take_at(x, i.a)
-    if cls is bool:
+    if i.__class__ is bool:
         return x.item(int(i)) if int(i) < len(x) else null_of(x)
-    if cls is Special:
+    if i.__class__ is Special:
         return null_of(x)
     positions = list_positions(i)
     if positions is not None:
         return take_at(x, positions)
-    if cls is EnumAtom or (cls is Atom and i.t in _INTEGER):
+    if i.__class__ is EnumAtom or (i.__class__ is Atom and i.t in _INTEGER):
         return x.item(i.v) if 0 <= i.v < len(x) else null_of(x)
-    flat = i.flat if cls is List and x.__class__ is Vec and x.t != T.ENUM else None
-    if flat is not None and flat.t in _INTEGER:
-        return flat_list(x.t, take_at(x, flat.a.astype(np.int64)).a, flat.ends)
-    if cls is List or cls is Nd:
+    if i.__class__ is List and x.__class__ is Vec and x.t != T.ENUM:
+        flat = i.flat
+        if flat is not None and flat.t in _INTEGER:
+            return flat_list(x.t, take_at(x, flat.a.astype(np.int64)).a, flat.ends)
+    if i.__class__ is List or i.__class__ is Nd:
         return collapse(
             [
                 take_at(x, item.a) if item.__class__ is Vec and item.t == T.J else index1(x, item)
                 for item in i.items
             ]
         )
-    if cls is Dict:
-        return Dict(i.k, index1(x, i.v))
+    if i.__class__ is Dict:
+        return Dict(i.k, list_value(index1(x, i.v)))
     raise QError("type")
 
 
-def find_at(keys: Value, i: Value) -> Any:
+def find_at(keys: ListValue, i: Value) -> Any:
     """Positions of i among keys: an int for one key, an int64 array for a list of keys; len(keys) where missing.
 
     lang's search verb gives the same answer for `keys?i`; set by it, so that both are one piece of code.
@@ -119,14 +121,14 @@ def _dict_at(d: Dict, i: Value) -> Value:
             at = place_one(keys, i.v)
             return d.v.item(at) if at < len(keys.a) else null_of(d.v)
     if keys.__class__ is Table:
-        return _keyed_at(d, i)
+        return _keyed_at(d, keys, i)
     if i.__class__ is Dict and not i.keyed:
-        return Dict(i.k, _dict_at(d, i.v))
+        return Dict(i.k, list_value(_dict_at(d, i.v)))
     if isinstance(i, List) and keys.__class__ is Vec:
         return collapse([_dict_at(d, j) for j in i.items])
     at = find_at(keys, i)
     if isinstance(at, List):  # lists of lists of keys that are lists
-        return collapse([_dict_at(d, j) for j in i.items])
+        return collapse([_dict_at(d, j) for j in seq_items(i)])
     if at.__class__ is not np.ndarray:
         if d.attr == "s" and at >= len(keys):
             return step_at(d, i)
@@ -142,9 +144,8 @@ def step_at(d: Dict, i: Value) -> Value:
     return d.v.item(at) if at >= 0 else null_of(d.v)
 
 
-def _keyed_at(d: Dict, i: Value) -> Value:
+def _keyed_at(d: Dict, keys: Table, i: Value) -> Value:
     """A keyed table at a key (an atom, list, dictionary), or at a table or list of keys."""
-    keys: Table = d.k
     if i.__class__ is Table:
         at = find_at(keys, i)
         if d.attr == "s" and (at >= len(keys)).any():
@@ -152,7 +153,9 @@ def _keyed_at(d: Dict, i: Value) -> Value:
         return take_at(d.v, at)
     if i.__class__ is Dict:
         i = collapse([_dict_at(i, item) for item in sym_vec(keys.names).items])
-    if len(keys.names) == 1 and not isinstance(i, List) and i.__class__ is not Vec:
+    if not isinstance(i, List) and i.__class__ is not Vec:
+        if len(keys.names) != 1:
+            raise QError("type")
         i = List([i])
     elif len(keys.names) == 1 and i.__class__ is Vec and keys.cols[0].__class__ is Vec:
         if len(i) != 1:  # a vector is one key, of as many items as there are key columns
@@ -165,7 +168,7 @@ def _keyed_at(d: Dict, i: Value) -> Value:
         and not (len(keys.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i))
     ):
         if len(keys.names) > 1 or keys.cols[0].__class__ is Vec:
-            return collapse([_keyed_at(d, j) for j in i.items])
+            return collapse([_keyed_at(d, keys, j) for j in i.items])
     at1 = find_at(keys, Dict(sym_vec(keys.names), i))
     if d.attr == "s" and int(at1) >= len(keys):
         at1 = BIN_ROWS.fn(keys.cols, [collapse([item]) for item in seq_items(i)], True)[0]
@@ -173,27 +176,25 @@ def _keyed_at(d: Dict, i: Value) -> Value:
     return d.v.item(int(at1)) if int(at1) < len(keys) else null_of(d.v)
 
 
-def is_atom_list(x: Value) -> bool:
+def is_atom_list(x: Vec | List) -> bool:
     return all(is_atom(i) for i in x.items)
 
 
 def _table_at(t: Table, i: Value) -> Value:
-    cls = i.__class__
-    if cls is Sym:
+    if i.__class__ is Sym:
         return _column(t, i.s)
-    if cls is Vec and i.t == T.S:
-        return List([_column(t, item.s) for item in i.items])
+    if i.__class__ is Vec and i.t == T.S:
+        return List([_column(t, name) for name in sym_names(i)])
     at = positions(i)
     if at is not None:
         return take_at(t, at)
-    if is_atom(i):
-        t_ = raw(i)
-        if cls in (int, bool) or (cls is Atom and i.t in _INTEGER) or cls is Special:
-            return t.item(int(t_)) if 0 <= t_ < len(t) else null_of(t)
-    if cls is List or cls is Nd:
+    if isinstance(i, int) or i.__class__ is Special or (i.__class__ is Atom and i.t in _INTEGER):
+        row = raw(i)
+        return t.item(int(row)) if 0 <= row < len(t) else null_of(t)
+    if i.__class__ is List or i.__class__ is Nd:
         return collapse([_table_at(t, j) for j in i.items])
-    if cls is Dict:
-        return Dict(i.k, _table_at(t, i.v))
+    if i.__class__ is Dict:
+        return Dict(i.k, list_value(_table_at(t, i.v)))
     raise QError("type")
 
 
@@ -210,50 +211,47 @@ def index(x: Value, args: Sequence[Value]) -> Value:
     if len(args) == 1:
         return index1(x, i)
     rest = args[1:]
-    cls = x.__class__
-    if cls is Nd and len(args) <= x.a.ndim:
+    if x.__class__ is Nd and len(args) <= x.a.ndim:
         found = _nd_at(x, args)
         if found is not None:
             return found
-    if cls is Table and (i.__class__ is Sym or (i.__class__ is Vec and i.t == T.S)):
+    if x.__class__ is Table and (i.__class__ is Sym or (i.__class__ is Vec and i.t == T.S)):
         return index(index1(x, i), rest)
-    if cls is Table and len(rest) == 1 and rest[0].__class__ is Sym:
+    if x.__class__ is Table and len(rest) == 1 and rest[0].__class__ is Sym:
         return index1(_table_at(x, rest[0]), i)
     if i is NIL or i is HOLE:
-        if cls is Dict:
-            return Dict(x.k, index(x.v, (NIL, *rest)))
-        if cls is Table and rest[0].__class__ is Sym:
+        if x.__class__ is Dict:
+            return Dict(x.k, list_value(index(x.v, (NIL, *rest))))
+        if x.__class__ is Table and rest[0].__class__ is Sym:
             return index(index1(x, rest[0]), rest[1:]) if len(rest) > 1 else index1(x, rest[0])
-        if cls is Table and len(rest) == 1 and rest[0].__class__ is Vec and len(rest[0]):
-            return rows_of(index1(x, rest[0]))
+        if x.__class__ is Table and len(rest) == 1 and rest[0].__class__ is Vec and len(rest[0]):
+            return rows_of(seq_items(index1(x, rest[0])))
         found = _column_of(x, rest)
         return collapse([deep(item, rest) for item in seq_items(x)]) if found is None else found
-    if cls is Dict and x.keyed and i.__class__ is Table:
+    if x.__class__ is Dict and x.keyed and i.__class__ is Table:
         return index(index1(x, i), (NIL, *rest))
     if is_atom(i) or (
-        cls is Dict
+        x.__class__ is Dict
         and x.keyed
         and i.__class__ is not Table
-        and (not isinstance(i, List) or (len(i) == len(x.k.names) > 1 and is_atom_list(i)))
+        and (not isinstance(i, List) or (len(i) == len(x.tables[0].names) > 1 and is_atom_list(i)))
     ):
         return deep(index1(x, i), rest)
     if i.__class__ is Dict:
-        return Dict(i.k, index(x, (i.v, *rest)))
+        return Dict(i.k, list_value(index(x, (i.v, *rest))))
     return collapse([index(x, (j, *rest)) for j in seq_items(i)])
 
 
-def rows_of(cols: List) -> Value:
+def rows_of(cols: list[Value]) -> Value:
     """A list of columns as the list of their rows."""
-    first = cols.items[0]
-    if (
-        all(
-            col.__class__ is Vec and col.t == first.t and col.dom == first.dom for col in cols.items
-        )
-        and first.t != T.ENUM
-    ):
-        return Nd(first.t, np.stack([col.a for col in cols.items], 1)) if len(first) else List([])
+    first = cols[0]
+    if first.__class__ is Vec and first.t != T.ENUM:
+        qtype = first.t
+        alike = [col.a for col in cols if col.__class__ is Vec and col.t == qtype]
+        if len(alike) == len(cols):
+            return Nd(qtype, np.stack(alike, 1)) if len(first) else List([])
     return collapse(
-        [collapse(list(row)) for row in zip(*(seq_items(col) for col in cols.items), strict=True)]
+        [collapse(list(row)) for row in zip(*(seq_items(col) for col in cols), strict=True)]
     )
 
 
@@ -269,10 +267,11 @@ def _column_of(x: Value, rest: Sequence[Value]) -> Value | None:
         return Vec(flat.t, flat.a[flat.starts + k])
     items = x.items
     if items[0].__class__ is List:
-        if k < 0 or any([item.__class__ is not List or item.flat is not None for item in items]):
+        lists = [item for item in items if item.__class__ is List and item.flat is None]
+        if k < 0 or len(lists) < len(items):
             return None
         try:
-            return collapse([item.items[k] for item in items])
+            return collapse([item.items[k] for item in lists])
         except IndexError:
             return None
     rows = string_rows(x)

@@ -303,7 +303,7 @@ _HASHED = 256  # items of which a shorter vector is looked through each time
 _LOOKS = 64  # searches for one item after which the next are by a dictionary
 
 
-def place_one(x: Vec, v: Any) -> int:
+def place_one(x: Vec, v: object) -> int:
     """The first position in a vector of one raw item, not null if it is a float; its length if it is not there.
 
     One that is searched again and again gets a dictionary of its items, so that a loop of lookups takes no time for
@@ -331,16 +331,19 @@ def place_row(x: Table, raws: tuple[Any, ...]) -> int:
         return look.get(raws, count)
     if count >= _HASHED:
         if look >= _LOOKS:
-            rows = list(zip(*(column.a.tolist() for column in x.cols), strict=True))
+            raw_columns = [col.a.tolist() for col in x.cols if col.__class__ is Vec]
+            rows = list(zip(*raw_columns, strict=True))
             x.look = known = dict(zip(reversed(rows), range(count - 1, -1, -1), strict=True))
             return known.get(raws, count)
         x.look = look + 1
-    hit = np.logical_and.reduce([column.a == raw for column, raw in zip(x.cols, raws, strict=True)])
+    hit = np.logical_and.reduce(
+        [col.a == v for col, v in zip(x.cols, raws, strict=True) if col.__class__ is Vec]
+    )
     at = int(hit.argmax()) if count else 0
     return at if count and hit[at] else count
 
 
-def find_one(hay: Array, v: Any) -> int:
+def find_one(hay: Array, v: object) -> int:
     """The first position of one key, looking at ever larger blocks."""
     count, start, step = len(hay), 0, 4096
     while start < count:

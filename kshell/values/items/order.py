@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw, seq_items
+from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, raw, seq_items
 from kshell.values.base.functions import Handle
 from kshell.values.items.integer_keys import float_keys, grade_keys, int_keys, symbol_ranks
 from kshell.values.items.pick import unenum
@@ -34,21 +35,20 @@ def sort_keys(x: Vec) -> Array:
 
 def grade(x: Value, down: bool = False) -> Array:
     """The stable permutation that sorts a list, table (by its columns) or dictionary (by its values)."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         if not down and x.attr == "s":
             return np.arange(len(x.a))
         return grade_keys(sort_keys(x), down)
     if isinstance(x, List):
         return _grade_list(x, down)
-    if cls is Table:
+    if x.__class__ is Table:
         return grade_columns(x.cols, down)
-    if cls is Dict:
+    if x.__class__ is Dict:
         return grade(x.v, down)
     raise QError("type")
 
 
-def grade_columns(cols: list[Value], down: bool = False) -> Array:
+def grade_columns(cols: Sequence[Value], down: bool = False) -> Array:
     """The stable permutation that sorts rows by the first column, then the second, and so on."""
     order = grade(cols[-1], down)
     for col in reversed(cols[:-1]):
@@ -77,7 +77,7 @@ def grade_ranks(x: Value) -> Array:
 _FEW = 64  # strings, of which fewer are compared without a look for equal ones
 
 
-def _grade_list(x: Value, down: bool) -> Array:
+def _grade_list(x: List, down: bool) -> Array:
     count = len(x)
     rows = string_rows(x)
     ids = rows.ids() if rows is not None and count > _FEW else None
@@ -121,14 +121,15 @@ def compare(x: Value, y: Value) -> int:
     if qtype or ty:
         return -1 if qtype else 1
     if a < 98:
-        for i, j in zip(seq_items(x), seq_items(y), strict=False):
+        xs, ys = seq_items(x), seq_items(y)
+        for i, j in zip(xs, ys, strict=False):
             order = compare(i, j)
             if order:
                 return order
-        return (len(x) > len(y)) - (len(x) < len(y))
-    if a == 98:
-        return compare(List(x.cols), List(y.cols))
-    if a == 99:
+        return (len(xs) > len(ys)) - (len(xs) < len(ys))
+    if x.__class__ is Table and y.__class__ is Table:
+        return compare(List([*x.cols]), List([*y.cols]))
+    if x.__class__ is Dict and y.__class__ is Dict:
         return compare(x.k, y.k) or compare(x.v, y.v)
     return 0
 
@@ -136,7 +137,12 @@ def compare(x: Value, y: Value) -> int:
 def _compare_atoms(x: Value, y: Value, t: int) -> int:
     if t == T.ENUM:
         return compare(unenum(x), unenum(y))
-    p, q = (x.s, y.s) if t == T.S else (raw(x), raw(y))
+    p: Any
+    q: Any
+    if x.__class__ is Sym and y.__class__ is Sym:
+        p, q = x.s, y.s
+    else:
+        p, q = raw(x), raw(y)
     if t in T.FLOATS and (p != p or q != q):
         return int(p == p) - int(q == q)
     return (p > q) - (p < q)

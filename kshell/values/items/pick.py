@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from kshell.values.base import types as T
@@ -13,6 +15,7 @@ from kshell.values.base.core import (
     EnumAtom,
     Flat,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -25,6 +28,7 @@ from kshell.values.base.core import (
     sym_at,
     sym_vec,
 )
+from kshell.values.base.narrow import list_value
 from kshell.values.session.context import running
 
 
@@ -72,30 +76,38 @@ def nulls_like(x: Value) -> Value:
     return NIL
 
 
-def take_at(x: Value, at: np.ndarray) -> Value:
+@overload
+def take_at(x: Vec, at: np.ndarray) -> Vec: ...
+@overload
+def take_at(x: Table, at: np.ndarray) -> Table: ...
+@overload
+def take_at(x: ListValue, at: np.ndarray) -> ListValue: ...
+@overload
+def take_at(x: Dict, at: np.ndarray) -> Dict: ...
+@overload
+def take_at(x: ListValue | Dict, at: np.ndarray) -> ListValue | Dict: ...
+def take_at(x: ListValue | Dict, at: np.ndarray) -> ListValue | Dict:
     """The items of a list, or rows of a table, at int64 positions; outside is null."""
     count = len(x)
     inside = (
         not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count
     )  # below zero is far above
-    cls = x.__class__
-    if inside and cls is Vec:
+    if inside and type(x) is Vec:
         return Vec(x.t, x.a.take(at), "", x.dom)
-    if cls is Table:
+    if type(x) is Table:
         return Table(x.names, [take_at(col, at) for col in x.cols])
-    if cls is Dict:
+    if type(x) is Dict:
         return Dict(take_at(x.k, at), take_at(x.v, at))
-    if cls is Vec or cls is Nd:
-        if inside:
-            return Nd(x.t, x.a[at])
-        if cls is Vec:
-            out = np.empty(len(at), x.a.dtype)
-            good = (at >= 0) & (at < count)
-            out[good] = x.a[at[good]]
-            null = T.NULL[x.t]
-            out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
-            return Vec(x.t, out, "", x.dom)
-    flat = x.flat if inside and len(at) and isinstance(x, List) else None
+    if type(x) is Nd and inside:
+        return Nd(x.t, x.a[at])
+    if type(x) is Vec:
+        out = np.empty(len(at), x.a.dtype)
+        good = (at >= 0) & (at < count)
+        out[good] = x.a[at[good]]
+        null = T.NULL[x.t]
+        out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
+        return Vec(x.t, out, "", x.dom)
+    flat = x.flat if inside and len(at) else None
     if flat is not None:
         return _flat_at(flat, at)
     items = x.items
@@ -105,7 +117,7 @@ def take_at(x: Value, at: np.ndarray) -> Value:
     return collapse([items[k] if 0 <= k < count else null for k in at.tolist()])
 
 
-def _flat_at(f: Flat, at: np.ndarray) -> Value:
+def _flat_at(f: Flat, at: np.ndarray) -> List:
     """The vectors at some positions of those that stand in one array."""
     if len(at) < _FEW:
         return List([f.item(k) for k in at.tolist()])
@@ -119,6 +131,10 @@ def _flat_at(f: Flat, at: np.ndarray) -> Value:
 _FEW = 16  # items, of which fewer are taken one by one
 
 
+@overload
+def unenum(x: ListValue) -> ListValue: ...
+@overload
+def unenum(x: Value) -> Value: ...
 def unenum(x: Value) -> Value:
     """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values unchanged. A
     link, to the rows of a table, stands for their numbers."""
@@ -132,13 +148,13 @@ def unenum(x: Value) -> Value:
     return x
 
 
-def domain(name: str) -> Value:
+def domain(name: str) -> ListValue:
     """The list that an enumeration indexes: the value of `name`; of a table keyed on one column, that column; of other
     tables, the numbers of the rows."""
     found = running().names.get(name)
     if _numbered(found):
         return Vec(T.J, np.arange(len(found)))
-    return found.k.cols[0] if found.__class__ is Dict and found.keyed else found
+    return found.tables[0].cols[0] if found.__class__ is Dict and found.keyed else list_value(found)
 
 
 def is_link(name: str) -> bool:
@@ -148,7 +164,7 @@ def is_link(name: str) -> bool:
 
 def _numbered(x: Value) -> bool:
     """A table that has no key column, or several of them."""
-    return x.__class__ is Table or (x.__class__ is Dict and x.keyed and len(x.k.cols) > 1)
+    return x.__class__ is Table or (x.__class__ is Dict and x.keyed and len(x.tables[0].cols) > 1)
 
 
 def enum_null(name: str) -> Value:

@@ -149,7 +149,7 @@ class Rows:
         at += np.arange(len(at))
         return self.data.take(at)
 
-    def strings(self) -> Value:
+    def strings(self) -> List:
         """A list of strings."""
         return string_list(self.joined(), self.sizes)
 
@@ -178,12 +178,15 @@ def string_rows(x: Value) -> Rows | None:
     flat = x.flat
     if flat is not None:
         return Rows(flat.a.tobytes(), flat.starts, flat.sizes) if flat.t == T.C else None
-    if any(i.__class__ is not Vec or i.t != T.C for i in x.items):
-        return None
-    return rows_of([i.a.tobytes() for i in x.items])
+    texts = []
+    for i in x.items:
+        if i.__class__ is not Vec or i.t != T.C:
+            return None
+        texts.append(i.a)
+    return rows_of([text.tobytes() for text in texts])
 
 
-def string_list(flat: Array, sizes: Array) -> Value:
+def string_list(flat: Array, sizes: Array) -> List:
     """Strings that stand one after the other in an array, by their sizes."""
     count = len(sizes)
     if count > 1 and sizes[0] and (sizes == sizes[0]).all():
@@ -191,13 +194,13 @@ def string_list(flat: Array, sizes: Array) -> Value:
     return flat_list(T.C, flat, np.cumsum(sizes))
 
 
-def strings_of(items: Sequence[bytes]) -> Value:
+def strings_of(items: Sequence[bytes]) -> List:
     """A list of strings from byte strings."""
     sizes = np.fromiter(map(len, items), np.int64, len(items))
     return string_list(np.frombuffer(b"".join(items), np.uint8), sizes)
 
 
-def each_string(x: Value, fn: Callable[[bytes], bytes]) -> Value | None:
+def each_string(x: Value, fn: Callable[[bytes], bytes]) -> List | None:
     """fn of each string of a list of strings, as such a list; None if x is something else."""
     rows = string_rows(x)
     return None if rows is None else strings_of(list(map(fn, rows.items())))

@@ -18,6 +18,7 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -27,6 +28,7 @@ from kshell.values.base.core import (
     is_list,
     raw,
     seq_items,
+    sym_names,
 )
 from kshell.values.base.functions import Comp, Derived, Foreign, Iter, Lambda, Prim, Proj
 from kshell.values.base.primitives import in_k
@@ -60,15 +62,14 @@ def key_of(x: Value) -> Hashable:
         if x.__class__ is EnumAtom:
             return qtype, v, x.dom
         return qtype, "0n" if v != v else v
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         array = float_keys(x.a) if x.t in T.FLOATS else x.a
         return -x.t, x.dom, array.tobytes()
     if isinstance(x, List):
         return "L", tuple(map(key_of, x.items))
-    if cls is Dict:
+    if x.__class__ is Dict:
         return "D", key_of(x.k), key_of(x.v)
-    if cls is Table:
+    if x.__class__ is Table:
         return "T", tuple(x.names), tuple(map(key_of, x.cols))
     return _function_key(x)
 
@@ -110,7 +111,7 @@ def codes(x: Value) -> Array:
 _FEW = 16  # strings, of which fewer are looked at one by one
 
 
-def _item_keys(x: Value) -> Sequence[Hashable]:
+def _item_keys(x: List) -> Sequence[Hashable]:
     """A key for each item, in bulk for regular lists and strings; to be compared with those of the same list only."""
     strings = string_rows(x)
     if strings is not None:
@@ -123,7 +124,7 @@ def _item_keys(x: Value) -> Sequence[Hashable]:
     return [key_of(i) for i in x.items]
 
 
-def row_codes(cols: Sequence[Value]) -> Array:
+def row_codes(cols: Sequence[ListValue]) -> Array:
     """Codes of rows: equal where all columns agree."""
     out = codes(cols[0])
     for col in cols[1:]:
@@ -171,7 +172,7 @@ def widened(a: Array, t: int) -> Array:
     return out
 
 
-def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
+def joint_codes(x: ListValue, y: ListValue) -> tuple[Array, Array]:
     """Codes of the items of two lists or tables, equal where an item of one matches an item of the other."""
     count = len(x)
     if x.__class__ is Vec and y.__class__ is Vec:
@@ -193,7 +194,7 @@ def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
     return both[:count], both[count:]
 
 
-def joint_columns(xs: Sequence[Value], ys: Sequence[Value]) -> tuple[Array, Array]:
+def joint_columns(xs: Sequence[ListValue], ys: Sequence[ListValue]) -> tuple[Array, Array]:
     """joint_codes of rows, given as columns."""
     count = len(xs[0])
     out: Array | None = None
@@ -209,14 +210,14 @@ def joint_columns(xs: Sequence[Value], ys: Sequence[Value]) -> tuple[Array, Arra
 # ------------------------------------------------------------------ distinct and group
 
 
-def distinct_at(x: Value) -> Array:
+def distinct_at(x: ListValue | Dict) -> Array:
     """The positions at which items of a list, or rows of a table, occur for the first time."""
     if x.__class__ is Vec and x.attr == "u":
         return np.arange(len(x.a))
     return distinct_keys(codes(x)) if len(x) else np.arange(0)
 
 
-def group_lists(x: Value) -> tuple[Array, list[Array]]:
+def group_lists(x: ListValue | Dict) -> tuple[Array, list[Array]]:
     """(first positions of each distinct item, the positions of each)."""
     return group_lists_of(codes(x)) if len(x) else (np.arange(0), [])
 
@@ -238,10 +239,9 @@ def depth(x: Value) -> int:
 def find(x: Value, y: Value) -> Any:
     """Where y is among the items of x: an int if y is one item, an int64 array if it is a list of items (or a
     table of rows); len(x) where it is not. `y` nested deeper than that gives a list value."""
-    cls = x.__class__
-    if cls is Vec:
+    if x.__class__ is Vec:
         return _find_in_vec(x, y)
-    if cls is Table:
+    if x.__class__ is Table:
         return _find_in_table(x, y)
     if not isinstance(x, List):
         raise QError("type")
@@ -262,12 +262,10 @@ def find(x: Value, y: Value) -> Any:
 
 def _find_row(x: Nd, y: Value) -> int:
     """The first row of a regular list that matches y."""
-    if y.__class__ is List:
-        y = as_nd(y)
-    b = y.a if y.__class__ in (Vec, Nd) and y.t == x.t else None
-    if b is None or b.shape != x.a.shape[1:]:
+    row = y if y.__class__ is Vec else as_nd(y)
+    if row is None or row.t != x.t or row.a.shape != x.a.shape[1:]:
         return len(x)
-    a = x.a
+    a, b = x.a, row.a
     if x.t in T.FLOATS:
         a, b = float_keys(a), float_keys(b)
     return find_one((a == b).reshape(len(a), -1).all(1), True)
@@ -288,29 +286,34 @@ def _find_one(x: List, y: Value) -> int:
             known.setdefault(key_of(items[i]), i)
         look[0] = count
         return known.get(key, count)
-    many, vec = isinstance(y, List), y.__class__ is Vec
+    if y.__class__ is Vec:
+        qtype, size = y.t, len(y.a)
+        for i, item in enumerate(items):
+            if item.__class__ is Vec and item.t == qtype and len(item.a) == size:
+                if key_of(item) == key:
+                    return i
+        return count
+    many = isinstance(y, List)
     for i, item in enumerate(items):
-        if vec and (item.__class__ is not Vec or item.t != y.t or len(item.a) != len(y.a)):
-            continue
         if (item.__class__ is y.__class__ or many) and key_of(item) == key:
             return i
     return count
 
 
-def _find_items(x: Value, y: Value) -> Array:
+def _find_items(x: List, y: ListValue) -> Array:
     if len(x) * len(y) <= 64:
         keys = [key_of(i) for i in x.items]
         return np.array(
             [keys.index(k) if k in keys else len(keys) for k in map(key_of, seq_items(y))], np.int64
         )
-    same = x.__class__ is Nd and y.__class__ is Nd and x.t == y.t and x.a.shape[1:] == y.a.shape[1:]
-    a, b = (string_rows(x), string_rows(y)) if not same else (None, None)
-    rows: Iterable[Hashable] = (
-        a.items() if a and b else _item_keys(x) if same else map(key_of, x.items)
-    )
-    wanted: Iterable[Hashable] = (
-        b.items() if a and b else _item_keys(y) if same else map(key_of, seq_items(y))
-    )
+    rows: Iterable[Hashable]
+    wanted: Iterable[Hashable]
+    if x.__class__ is Nd and y.__class__ is Nd and x.t == y.t and x.a.shape[1:] == y.a.shape[1:]:
+        rows, wanted = _item_keys(x), _item_keys(y)
+    elif (a := string_rows(x)) and (b := string_rows(y)):
+        rows, wanted = a.items(), b.items()
+    else:
+        rows, wanted = map(key_of, x.items), map(key_of, y.items)
     known: dict[Hashable, int] = {}
     for i, k in enumerate(rows):
         known.setdefault(k, i)
@@ -335,7 +338,7 @@ def _find_in_vec(x: Vec, y: Value) -> Any:
             v = raw(y)
             return place_one(x, v) if v == v else find_one(np.isnan(x.a), True)
         if qtype == T.G:
-            return find_one(x.a, np.frombuffer(y.v, "V16")[0])
+            return find_one(x.a, np.frombuffer(raw(y), "V16")[0])
         return place_one(x, raw(y))
     if y.__class__ is Vec:
         if not len(y.a):
@@ -360,7 +363,7 @@ def _find_in_table(x: Table, y: Value) -> Any:
     if y.__class__ is Dict:
         if y.keyed or not is_list(y.v) or y.k.__class__ is not Vec or y.k.t != T.S:
             raise QError("type")
-        names = [item.s for item in seq_items(y.k)]
+        names = sym_names(y.k)
         if set(names) != set(x.names):
             raise QError("mismatch")
         items = seq_items(y.v)
@@ -385,7 +388,10 @@ def find_row(x: Table, items: Sequence[Value]) -> int:
     """The first row of a table that holds these items."""
     raws = raw_row(x, items)
     if raws is not None:
-        return place_one(x.cols[0], raws[0]) if len(raws) == 1 else place_row(x, raws)
+        first = x.cols[0]
+        if len(raws) == 1 and first.__class__ is Vec:
+            return place_one(first, raws[0])
+        return place_row(x, raws)
     hit = np.ones(len(x), np.bool_)
     for col, item in zip(x.cols, items, strict=True):
         left = np.flatnonzero(hit)
@@ -409,7 +415,7 @@ def raw_row(x: Table, items: Sequence[Value]) -> tuple[Any, ...] | None:
     return tuple(out) or None
 
 
-def equal_mask(col: Value, item: Value) -> Array:
+def equal_mask(col: ListValue, item: Value) -> Array:
     """Where the items of a list match one item, exactly."""
     if col.__class__ is Vec:
         qtype = atom_t(item)
@@ -418,7 +424,7 @@ def equal_mask(col: Value, item: Value) -> Array:
             qtype = atom_t(item)
         if not len(col):
             return np.zeros(0, np.bool_)
-        if qtype != col.t:
+        if col.__class__ is not Vec or qtype != col.t:
             raise QError("type")
         v = raw(item)
         if v != v:
@@ -468,15 +474,15 @@ def search_sorted(x: Value, y: Value, right: bool) -> Any:
 def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
     """Keys of two vectors in one order."""
     if x.t in (T.S, T.G, T.ENUM) or y.t == T.ENUM:
-        both = unenum(x), unenum(y)
-        if both[0].t != both[1].t:
+        left, right = unenum(x), unenum(y)
+        if left.__class__ is not Vec or right.__class__ is not Vec or left.t != right.t:
             raise QError("type")
-        keys = sort_keys(Vec(both[0].t, np.concatenate([both[0].a, both[1].a])))
+        keys = sort_keys(Vec(left.t, np.concatenate([left.a, right.a])))
         return keys[: len(x)], keys[len(x) :]
     return sort_keys(x), sort_keys(y)
 
 
-def _bisect(x: Value, y: Value, right: bool) -> int:
+def _bisect(x: List, y: Value, right: bool) -> int:
     lo, hi = 0, len(x)
     while lo < hi:
         mid = (lo + hi) // 2
@@ -488,7 +494,7 @@ def _bisect(x: Value, y: Value, right: bool) -> int:
     return lo - 1 if right else lo
 
 
-def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
+def search_rows(xs: Sequence[ListValue], ys: Sequence[ListValue], right: bool) -> Array:
     """Binary search by several columns: all but the last must agree, in the last the greatest not above (right), or
     the least not below. -1 where no row is found. The last column must be sorted within equal others."""
     x, y = xs[-1], ys[-1]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar, Token
 from threading import get_ident
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from kshell.values.base.core import Value
 
 
 class Running(Protocol):
@@ -15,7 +20,6 @@ class Running(Protocol):
     names: Any  # every global variable, by namespace: values/change/names.py
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/session/settings.py
     rng: Any  # numpy Generator, seeded by \S
-    handles: Any  # the k-api's handle table
     files: Any  # open files by number: lang/verbs/connect.py
     input: Any  # standard input: lang/console/standard_input.py
     timer: Any  # when `.z.ts` is to be called: lang/session/timer.py
@@ -26,7 +30,14 @@ class Running(Protocol):
     picture: Any  # what shows a picture, or None: notebook.py
     autosave: Any  # what saves the session now and then, or None: kapi/checkpoint/autosave.py
     warned: set[Any]  # what was warned of and need not be again
-    rank: int  # the number of this process among several: kapi/distributed/processes.py
+
+    @property
+    def handles(self) -> Any:
+        """The k-api's handle table."""
+
+    @property
+    def rank(self) -> int:
+        """The number of this process among several: kapi/distributed/processes.py."""
 
     def write(self, text: str) -> None:
         """Text to the console (standard output)."""
@@ -34,7 +45,7 @@ class Running(Protocol):
     def warn(self, text: str) -> None:
         """Text to standard error."""
 
-    def send(self, handle: int, args: Any) -> Any:
+    def send(self, handle: int, args: Sequence[Value]) -> Value | None:
         """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 with an end of line; None if the
         handle is the result."""
 
@@ -47,13 +58,10 @@ class Running(Protocol):
     def evaluate(self, text: str, file: str = "", line: int = 0) -> Any:
         """The value of q text, run in the session's present namespace."""
 
-    def repeat(self, text: str, n: int) -> None:
-        """Run q text n times."""
-
-    def load(self, path: str) -> None:
+    def load(self, path: str) -> Value:
         """Run a script file, as `\\l` does."""
 
-    def show(self, x: Any) -> str:
+    def show(self, x: Value) -> str:
         """The console's text of a value, under the session's settings."""
 
 
@@ -67,7 +75,7 @@ class Worker:
 
     __slots__ = ("number", "rng")
 
-    def __init__(self, number: int, rng: Any) -> None:
+    def __init__(self, number: int, rng: np.random.Generator) -> None:
         self.number, self.rng = number, rng
 
 
@@ -93,7 +101,7 @@ _DEEP: set[int] = set()  # the threads in which sessions run
 _HOST_LIMIT = [0]  # the recursion limit of the program around them
 
 
-def enter(session: Any) -> Any:
+def enter(session: Running) -> Token[Running]:
     """Make `session` the running one; give the result to `leave` afterwards.
 
     Between the two Python allows the depth that q functions need; the limit belongs to the program around."""
@@ -105,7 +113,7 @@ def enter(session: Any) -> Any:
     return _RUNNING.set(session)
 
 
-def leave(token: Any) -> None:
+def leave(token: Token[Running]) -> None:
     """End what `enter` began."""
     _RUNNING.reset(token)
     if _RUNNING.get(None) is not None:
@@ -136,12 +144,12 @@ def restricted() -> str:
     return RESTRICTED.get()
 
 
-def block(on: bool) -> Any:
+def block(on: bool) -> Token[bool]:
     """Block changes of global variables, or allow them; give the result to `unblock` afterwards."""
     return _BLOCKED.set(on)
 
 
-def unblock(token: Any) -> None:
+def unblock(token: Token[bool]) -> None:
     _BLOCKED.reset(token)
 
 

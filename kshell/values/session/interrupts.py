@@ -105,7 +105,7 @@ class Hold:
 HOLD = Hold()
 
 
-def wake(note: str = "", out: Any = None) -> Any:
+def wake(note: str = "", out: object = None) -> Any:
     """At the end of work that a signal waited for: raise what it asks for, unless a caller's work is to be finished
     first; then give `out` back. The note says what was done."""
     if get_ident() == _MAIN and not HOLD.depth:
@@ -124,7 +124,7 @@ EDITED = [""]
 ASSIGNED, AMENDED = "the assignment was carried out", "amend was carried out"
 
 
-def let_through(note: str, out: Any = None) -> Any:
+def let_through(note: str, out: object = None) -> Any:
     """To be called if PENDING, where brief work is not half done: raise what a signal asks for, unless whole work
     around it is to be finished first; then give `out` back. The note says what was done, if something was."""
     if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1), _BRIEF) == _OPEN:
@@ -269,7 +269,7 @@ def held_section(fn: F, note: str = "") -> F:
     return run  # type: ignore[return-value]
 
 
-def _after(note: str, out: Any) -> Any:
+def _after(note: str, out: object) -> Any:
     """As `wake` at the end of an edit, which is all that brief work around it may have to do."""
     if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1).f_back, _BRIEF) == _OPEN:
         _stop(note)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 from kshell.values.session import context
 
@@ -32,8 +32,8 @@ class Line:
 
     __slots__ = ("_plain", "_session", "counts", "due", "fresh", "shown")
 
-    def __init__(self, session: Any = None) -> None:
-        self._session = session
+    def __init__(self, session: context.Running | None = None) -> None:
+        self._session: Any = session
         self.due = self._plain = _NEVER
         self.shown, self.fresh = False, True
         self.counts: dict[
@@ -93,7 +93,7 @@ class Line:
             self.draw(_text(what, n + 1, None, "", clock() - start, metrics))
 
 
-def _is_terminal(stream: Any) -> bool:
+def _is_terminal(stream: TextIO) -> bool:
     ask = getattr(stream, "isatty", None)
     try:
         return ask is not None and ask() and os.environ.get("TERM", "dumb") not in ("dumb", "")
@@ -101,7 +101,7 @@ def _is_terminal(stream: Any) -> bool:
         return False
 
 
-def _columns(stream: Any) -> int:
+def _columns(stream: TextIO) -> int:
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80
     except (OSError, ValueError, AttributeError):

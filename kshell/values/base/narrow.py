@@ -1,0 +1,40 @@
+"""Values of which one kind is wanted: a list, a vector, names; anything else is 'type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshell.errors import QError
+from kshell.values.base import types as T
+from kshell.values.base.core import List, ListValue, Table, Value, Vec, sym_names
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+
+def has_items(x: Value) -> TypeIs[ListValue]:
+    """Is x a vector, a general list or a table?"""
+    return x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table
+
+
+def list_value(x: Value) -> ListValue:
+    """x itself, a list or a table; anything else is 'type."""
+    if x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table:
+        return x
+    raise QError("type")
+
+
+def vec_value(x: Value) -> Vec:
+    """x itself, a vector; anything else is 'type."""
+    if x.__class__ is Vec:
+        return x
+    raise QError("type")
+
+
+def names_in(x: ListValue) -> list[str]:
+    """The names in a list of symbols, which may be empty; anything else is 'type."""
+    if x.__class__ is Vec and x.t == T.S:
+        return sym_names(x)
+    if len(x):
+        raise QError("type")
+    return []
