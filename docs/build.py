@@ -9,6 +9,7 @@ from pathlib import Path
 
 import kshell
 from kshell import registry
+from kshell.entry_kinds import KINDS
 from kshell.kapi.console.help import default_text, forms_of, options_of
 from kshell.kapi.math.rows import Row
 from kshell.kapi.module.functional import FUNCTIONS
@@ -18,39 +19,12 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
 
 HERE = Path(__file__).parent / "reference"
-# kind: (file, title, what stands under the title)
-PAGES = {
-    "verb": ("verbs.md", "Operators and keywords", "``help`name`` prints an entry in a session, as in ``help`xbar``; "
-             "operators go in quotes: `help\"+\"`."),
-    "topic": ("syntax.md", "Queries, control and iterators", "What is part of q's syntax."),
-    "api": ("kapi.md", "The k-api", "Functions over PyTorch. Arguments stand in one list: `f(a;b)`, or `f a` if there "
-            "is one; `f()` passes none. Where a tensor is taken, an array of q's mostly is too; the result is then an "
-            "array. A form that ends in `output` writes its result into that tensor; `[]` in its place writes it into "
-            "the first argument."),
-    "module": ("modules.md", "Module types", "A type is used as `` (`type;option;..) `` or "
-               "`` (`type;`name;option;..) ``. Options are given in the order of the table; from any place on as "
-               "name-value pairs or a dictionary. ``help`type`` shows them in a session."),
-    "loss": ("losses.md", "Losses", "`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` calculates it. Options "
-             "are given in the order of the table, from any place on as name-value pairs or a dictionary."),
-    "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Options are given in the order "
-                  "of the table, from any place on as name-value pairs or a dictionary; the entry `opt` of the k-api "
-                  "has all forms. Those of several processes, and STREAMER's, have [pages of their "
-                  "own](../distributed.md#which-one)."),
-    "scheduler": ("schedulers.md", "Schedulers", "`` sched(optimizer;`type;option;..) ``. Options are given in the "
-                  "order of the table, from any place on as name-value pairs or a dictionary; the entry `sched` of the "
-                  "k-api has all forms. Papers and formulas: [Megatron's](../families/parameter-scheduler.md), "
-                  "[torch's](../families/torch-schedulers.md)."),
-    "rule": ("rules.md", "Scaling rules", "`` scale(optimizer;`type;option;..) ``; the entry `scale` of the k-api has "
-             "all forms. Papers and formulas: [scaling rules](../families/scaling-rules.md)."),
-    "command": ("commands.md", "System commands", "At the start of a line; in an expression as `system\"name ..\"`."),
-    "name": ("names.md", "Names of .z .Q .h .j", ""),
-    "internal": ("internal.md", "Internal functions", "A negative number on the left of `!`."),
-    "option": ("options.md", "Options of training and testing", "`` train(m;`name;value) `` sets one for a model, "
-               "`` train(m;`name) `` reads it, `train m` shows them; `test` does the same for testing."),
-    "setting": ("settings.md", "Settings", "`` setting(`name;value) `` sets one, `` setting`name `` reads it."),
-}
 NOTE = "<!-- made by docs/build.py from the registry: change the entry, not this page -->"
-SYMBOLIC = ("module", "loss", "optimizer", "scheduler", "rule")
+
+
+def is_type(entry: Entry) -> bool:
+    """Is an entry one that q code names by a symbol?"""
+    return bool(KINDS[entry.kind].form)
 
 
 def code(text: str) -> str:
@@ -62,7 +36,7 @@ def spelled(entry: Entry) -> str:
     """The name as it is written in q."""
     number = entry.name.replace(str(-(1 << 63)), "0N")
     marks = {"command": "\\" + entry.name, "internal": number + "!"}
-    return "`" + entry.name if entry.kind in SYMBOLIC else marks.get(entry.kind, entry.name)
+    return "`" + entry.name if is_type(entry) else marks.get(entry.kind, entry.name)
 
 
 def default(o: Option) -> str:
@@ -74,7 +48,7 @@ def section(entry: Entry) -> str:
     """The text of one entry: name, forms, summary, options, examples."""
     lines = [f"### {code(spelled(entry))}", ""]
     forms = forms_of(entry)
-    if forms and forms != (spelled(entry),) and not (entry.kind in SYMBOLIC and not entry.forms):
+    if forms and forms != (spelled(entry),) and not (is_type(entry) and not entry.forms):
         lines += ["```", *forms, "```", ""]
     prose = [p for p in entry.text.split("\n\n") if p.strip() and not p.lstrip().startswith("q)")]
     lines += [p.strip() + "\n" for p in prose]
@@ -106,12 +80,13 @@ def family(entry: Entry) -> str:
 
 def page(kind: str) -> str:
     """The reference page of a kind, its entries by family and name."""
-    _, title, intro = PAGES[kind]
+    about = KINDS[kind].page
+    assert about is not None
     families: dict[str, list[Entry]] = defaultdict(list)
     for e in registry.entries(kind):
         families[family(e)].append(e)
-    out = [f"# {title}", "", NOTE, ""]
-    out += [intro, ""] if intro else []
+    out = [f"# {about.title}", "", NOTE, ""]
+    out += [about.intro, ""] if about.intro else []
     parts = [(name, sorted(families[name], key=lambda e: (e.name.lower(), e.name)))
              for name in sorted(families, key=lambda f: (f == "Others", f.lower()))]
     for name, found in parts:
@@ -146,7 +121,7 @@ def documented(file: str = "documented.txt") -> tuple[dict[str, list[str]], dict
 def coverage() -> str:
     """The page that says of every documented name whether it is there."""
     kinds, notes = documented()
-    there = {spelled(e) for e in registry.every() if e.kind not in SYMBOLIC}
+    there = {spelled(e) for e in registry.every() if not is_type(e)}
     note = NOTE.replace("registry", "registry and docs/documented.txt").replace("entry", "source")
     out = ["# Coverage of q", "", note,
            "", "The names that Kx documents for kdb+ 4.1; one that is done has an entry here. "
@@ -245,7 +220,7 @@ def torch_names() -> str:
 def pages() -> dict[str, str]:
     """File name and text of every reference page."""
     Session().names.load_builtins()
-    made = {PAGES[kind][0]: page(kind) for kind in PAGES if list(registry.entries(kind))}
+    made = {k.page.file: page(k.name) for k in KINDS.values() if k.page and k.entries()}
     return made | {"coverage.md": coverage(), "ktorch.md": ktorch(), "torch.md": torch_names()}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from kshell.entry_kinds import TOPICS, Kind, Page, answers
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
     doubles_of,
@@ -51,7 +52,6 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import optimizer_of
 from kshell.kapi.base.plain_values import SchedulerFromQ, StateFromQ, options_q
-from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.module.types import module
 from kshell.kapi.optim import wraps
 from kshell.kapi.optim.api import put_parameters, step_with
@@ -76,8 +76,8 @@ from kshell.kapi.optim.scheduler_types import row as scheduler_row
 from kshell.kapi.optim.scheduler_types import scheduler, scheduler_record
 from kshell.kapi.tensor.gradients import MODES, drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import TensorsHandle
-from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import REQUIRED, Entry, Option, command, verb
+from kshell.registry import add as add_entry
 from kshell.values.base import types as T
 from kshell.values.base.build import bools, collapse, floats, longs, string, symdict, table
 from kshell.values.base.core import (
@@ -102,7 +102,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODES",
-    "NAMED_OPTIONS",
     "NIL",
     "NULL_J",
     "REQUIRED",
@@ -111,12 +110,14 @@ __all__ = [
     "Dict",
     "Entry",
     "KHandle",
+    "Kind",
     "List",
     "ModelHandle",
     "ModuleHandle",
     "Opt",
     "OptimizerHandle",
     "Option",
+    "Page",
     "QError",
     "RuleHandle",
     "ScalingRule",
@@ -132,6 +133,8 @@ __all__ = [
     "Values",
     "Vec",
     "VectorHandle",
+    "add_entry",
+    "answers",
     "api",
     "as_tensor",
     "ask",

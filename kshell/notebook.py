@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from kshell import registry
+from kshell.entry_kinds import by_lead
 from kshell.errors import QError
 from kshell.parse import parse, split_script
 from kshell.parse.lex import complete
@@ -23,7 +23,6 @@ from kshell.values.base.core import NIL, Value
 Bundle = dict[str, str]
 _WORD = re.compile(r"[.A-Za-z][\w.]*", re.ASCII)
 _Q_CELL, _Q_LINE = re.compile(r"%%q\b[^\n]*\n"), re.compile(r"(?:^|[\s=])%q ")
-_KINDS = ("verb", "api", "name", "topic", "module", "loss", "optimizer", "scheduler", "rule")
 
 
 def bundle(session: Session, x: Value) -> Bundle:
@@ -85,7 +84,8 @@ def inspection(session: Session, code: str, at: int) -> Bundle:
     if x is not None:
         return bundle(session, x)
     session.names.load_builtins()
-    entry = next((e for kind in _KINDS if (e := registry.find(kind, word)) is not None), None)
+    kinds = (kind for kind in by_lead() if kind.is_word or kind.form)
+    entry = next((e for kind in kinds if (e := kind.find(word)) is not None), None)
     if entry is None:
         return {}
     forms = entry.forms or session.forms(entry) or (word,)

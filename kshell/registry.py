@@ -1,7 +1,7 @@
 """One entry per thing that has a name: verb, api function, module, loss, optimizer, scheduler, command, setting, topic.
 
 From an entry come argument checks and their texts, `help`, completion, the toolbar's signature, the reference pages
-and the list of what is implemented. This module imports nothing of kshell.
+and the list of what is implemented. What differs by the kind of an entry is in kshell/entry_kinds.py.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
+
+from kshell.entry_kinds import ENTRIES, KINDS, TOPICS
 
 F = TypeVar("F", bound=Callable[..., Any])
 FOLDER = os.path.dirname(__file__) + os.sep  # entries from files elsewhere are a user's
@@ -130,23 +132,7 @@ class Entry:
         return found
 
 
-KINDS = (
-    "verb",
-    "api",
-    "module",
-    "loss",
-    "optimizer",
-    "scheduler",
-    "rule",
-    "command",
-    "setting",
-    "option",
-    "topic",
-    "name",
-    "internal",
-    "handler",
-)
-_ENTRIES: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+_ENTRIES: dict[str, dict[str, Entry]] = ENTRIES
 _VERSION = [0]
 
 
@@ -165,6 +151,14 @@ def add(entry: Entry) -> Entry:
 def remove(kind: str, name: str) -> None:
     """Forget an entry (tests that plant one take it away again)."""
     _ENTRIES[kind].pop(name, None)
+    _VERSION[0] += 1
+
+
+def forget(kind: str) -> None:
+    """Forget a kind and its entries (tests that plant one take it away again)."""
+    _ENTRIES.pop(kind, None)
+    KINDS.pop(kind, None)
+    TOPICS.pop(kind, None)
     _VERSION[0] += 1
 
 

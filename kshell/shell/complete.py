@@ -14,6 +14,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from kshell import registry
+from kshell.entry_kinds import taken_by, types, words
 from kshell.parse.lex import scan
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
@@ -26,16 +27,6 @@ _TIMED = re.compile(r"\\ts?(:\d*)? (?!\d*\Z)")
 _PATH = re.compile(r"\\(?:l|cd|1|2|_) +(.*)\Z", re.DOTALL)
 _SPACE = re.compile(r"\\[dvfa] +(\S*)\Z")
 _PLAIN = re.compile(r"[\w.:/~%-]+", re.ASCII)
-# which kinds of entry the first symbol of a call names; other calls take any
-_KINDS = {
-    "opt": ("optimizer",),
-    "module": ("module",),
-    "loss": ("loss",),
-    "sched": ("scheduler",),
-    "scale": ("rule",),
-    "": ("module",),
-}
-_ALL = ("module", "loss", "optimizer", "scheduler", "rule", "api")
 
 
 class Found(NamedTuple):
@@ -207,15 +198,21 @@ def _listed(
     session: Session, call: Call, depth: int, entry: Entry | None
 ) -> Iterator[tuple[str, str]]:
     """The symbols that a call lists, where they may stand: not after one that says what is made."""
-    if call.head not in _KINDS or entry is None or (call.head == "module" and depth):
+    if not _taken(call) or entry is None or (call.head == "module" and depth):
         yield from session.words(call.head)
+
+
+def _taken(call: Call) -> list[str]:
+    """The kinds of types that a call takes the symbols of; other calls take any."""
+    return [kind.name for kind in taken_by(call.head) if kind.form]
 
 
 def named(session: Session, call: Call) -> Entry | None:
     """The entry that a symbol of a call before the present argument names, or whose name the call has."""
-    kinds = _KINDS.get(call.head, _ALL)
+    taken = _taken(call)
+    kinds = taken or [*(kind.name for kind in types()), "api"]
     names = [s for i in range(len(call.args) - 1) if (s := call.symbol(i))]
-    if call.head and call.head not in _KINDS:
+    if call.head and not taken:
         names.append(call.head)
     found = (registry.find(kind, name) for name in names for kind in kinds)
     return next((e for e in found if e is not None and session.options_of(e)), None)
@@ -288,9 +285,7 @@ def _registered() -> list[tuple[str, str]]:
     """The names of the registry with their summaries, sorted."""
     if registry.version() not in _SORTED:
         _SORTED.clear()
-        every = (
-            entry for kind in ("verb", "api", "name", "topic") for entry in registry.entries(kind)
-        )
+        every = (entry for kind in words() for entry in kind.entries())
         _SORTED[registry.version()] = sorted(
             (e.name, e.summary) for e in every if e.name[0].isalpha() or "." in e.name
         )

@@ -8,6 +8,7 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from kshell import registry
+from kshell.entry_kinds import words
 from kshell.registry import REQUIRED, Entry
 from kshell.session import Session
 from kshell.shell.complete import named, q_text
@@ -78,7 +79,7 @@ def of_name(session: Session, name: str) -> str:
             else ""
         )
     entry = next(
-        (e for k in ("verb", "api", "name", "topic") if (e := registry.find(k, name)) is not None),
+        (e for kind in words() if (e := kind.find(name)) is not None),
         None,
     )
     if entry is None:

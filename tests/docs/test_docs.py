@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from kshell import registry
 from kshell.kapi.base.handle_kind import KINDS, forget
 from kshell.session import Session
 from tests import ROOT
+from tests.support import warm
 from tests.support.runner import clean, console, transcript
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
@@ -72,7 +74,8 @@ def check_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Run a page's sessions and commands in a folder; assert that they print what the page says."""
     monkeypatch.chdir(tmp_path)
     Session().names.load_builtins()
-    session, planted, kinds = Session(), set(registry.every()), set(KINDS)
+    session, planted = Session(), set(registry.every())
+    kinds, handles = set(registry.KINDS), set(KINDS)
     wrong = []
     try:
         for block in blocks(path):
@@ -90,22 +93,26 @@ def check_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     finally:
         for entry in set(registry.every()) - planted:
             registry.remove(entry.kind, entry.name)
-        for kind in set(KINDS) - kinds:
+        for kind in set(registry.KINDS) - kinds:
+            registry.forget(kind)
+        for kind in set(KINDS) - handles:
             forget(kind)
     assert not wrong, "\n".join(wrong)
 
 
 def shell(command: str, folder: Path) -> list[str]:
     """What a command of the shell prints in a folder; python, kshell and torchrun are those that run the tests, and
-    kshell is quiet: on a slow machine it would tell how far work is."""
+    kshell is quiet: on a slow machine it would tell how far work is. By itself it starts at once."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     for name, words in (("python", ""), ("kshell", " -m kshell -q"), ("torchrun", " -m torch.distributed.run")):
         (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
         (programs / name).chmod(0o755)
     env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, timeout=120, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+    alone = command.startswith("kshell ") and not re.search(r"[|&;<>$`*]", command)
+    words = [sys.executable, "-m", "kshell", "-q", *shlex.split(command)[1:]] if alone else ["bash", "-c", command]
+    start: Any = warm.run if alone else subprocess.run
+    done = start(words, cwd=folder, env=env, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.stdout.replace(str(folder), "").splitlines()
 
 

@@ -18,7 +18,8 @@ ROOT = PROJECT / "kshell"
 
 # package: what of kshell it may import
 TABLE = {
-    "registry": set(),
+    "entry_kinds": {"registry"},  # for annotations alone
+    "registry": {"entry_kinds"},
     "errors": set(),
     "lazy_package": set(),
     "values": {"errors", "registry"},
@@ -28,17 +29,17 @@ TABLE = {
     "nn": {"errors", "lazy_package"},
     "optim": {"errors", "parallel", "lazy_package"},
     "parallel": {"errors", "nn", "lazy_package"},
-    "kapi": {"values", "store", "registry", "errors", "nn", "optim", "parallel"},
-    "extend": {"kapi", "registry", "errors", "values", "families"},  # of the last, what is asked for by name
+    "kapi": {"values", "store", "entry_kinds", "registry", "errors", "nn", "optim", "parallel"},
+    "extend": {"kapi", "entry_kinds", "registry", "errors", "values", "families"},  # of the last, what is asked for by name
     "families": {"extend", "errors", "optim", "parallel", "registry", "lazy_package"},
     "k_api": {"kapi", "families", "registry"},
     "session_job": {"kapi", "errors", "values"},
     "session_prompt": {"kapi", "lang", "registry", "values"},
     "session": {"session_job", "session_prompt", "k_api", "lang", "kapi", "store", "registry", "errors", "values", "parse"},
-    "shell": {"session", "k_api", "registry", "parse", "errors"},
+    "shell": {"session", "k_api", "entry_kinds", "registry", "parse", "errors"},
     "python": {"session", "registry", "errors", "values", "lang", "kapi"},
     "embedding": {"python", "shell", "errors"},
-    "notebook": {"python", "shell", "registry", "parse", "errors", "values"},
+    "notebook": {"python", "shell", "entry_kinds", "registry", "parse", "errors", "values"},
     "kernel": {"python", "notebook", "errors"},
 }
 # the rooms of a package, and what each may import of the others

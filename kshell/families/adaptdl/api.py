@@ -16,9 +16,7 @@ import numpy as np
 from kshell import optim, registry
 from kshell.extend import (
     MODES,
-    NAMED_OPTIONS,
     NIL,
-    TOPICS,
     CallError,
     Dict,
     Entry,
@@ -35,6 +33,7 @@ from kshell.extend import (
     TensorHandle,
     Value,
     Vec,
+    answers,
     api,
     as_tensor,
     behaviour,
@@ -451,6 +450,7 @@ def _holds(h: RuleHandle) -> list[Any]:
 # ------------------------------------------------------------------ help and options by name
 
 
+@answers("table", "rule")
 def _rules() -> Table:
     found = sorted(registry.entries("rule"), key=lambda e: e.name)
     return Table(
@@ -459,12 +459,7 @@ def _rules() -> Table:
     )
 
 
-TOPICS["rule"] = "", _rules
-
-
+@answers("values", "rule")
 def _named_options(name: str) -> Value | None:
     entry = registry.find("rule", name)
     return None if entry is None else options_q(entry.options)
-
-
-NAMED_OPTIONS["rule"] = _named_options

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kshell import registry
+from kshell.entry_kinds import KINDS, TOPICS, Kind, taken_by, types
 from kshell.kapi.base.device_options import SYMBOLS, device_names
 from kshell.kapi.base.handles import (
     GONE,
@@ -19,7 +20,6 @@ from kshell.kapi.base.handles import (
     module_of,
 )
 from kshell.kapi.base.lazy_torch import loaded, torch
-from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.console.help import options_of
 from kshell.kapi.optim.optimizer import known_options
 from kshell.kapi.tensor.create import MODES
@@ -55,18 +55,16 @@ def _tensor_options() -> Words:
     return [*_devices(), *((name, kind) for kind, names in SYMBOLS.items() for name in names)]
 
 
-def _entries(*kinds: str) -> Callable[[], Words]:
-    return lambda: [
-        (entry.name, entry.summary) for kind in kinds for entry in registry.entries(kind)
-    ]
+def _entries(kinds: Iterable[Kind]) -> Words:
+    return [(entry.name, entry.summary) for kind in kinds for entry in kind.entries()]
 
 
+def _helped() -> Iterable[Kind]:
+    return sorted((kind for kind in KINDS.values() if kind.helped), key=lambda kind: kind.helped)
+
+
+# the symbols that calls take which are no names of entries of a kind of their own
 CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
-    "opt": _entries("optimizer"),
-    "module": _entries("module"),
-    "loss": _entries("loss"),
-    "sched": _entries("scheduler"),
-    "scale": _entries("rule"),
     "tensor": lambda: [*((name, "makes a tensor") for name in MODES), *_tensor_options()],
     "to": _tensor_options,
     "vector": _tensor_options,
@@ -78,26 +76,12 @@ CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
         ("steps", "steps of optimizers between two files"),
     ],
     "profile": lambda: [("torch", "rows of torch's operations, too")],
-    "train": _entries("option"),
-    "test": _entries("option"),
     "parmtable": lambda: [(name, "option of an optimizer") for name in sorted(known_options())],
-    "setting": _entries("setting"),
     "help": lambda: [
         *((name, text or "a table") for name, (text, _) in TOPICS.items()),
-        *_entries(
-            "api",
-            "verb",
-            "module",
-            "loss",
-            "optimizer",
-            "scheduler",
-            "rule",
-            "topic",
-            "option",
-            "setting",
-        )(),
+        *_entries(_helped()),
     ],
-    "options": _entries("module", "loss", "optimizer", "scheduler", "rule"),
+    "options": lambda: _entries(types()),
 }
 
 
@@ -109,7 +93,7 @@ def options(entry: registry.Entry) -> tuple[registry.Option, ...]:
 def of_call(name: str) -> Words:
     """The symbols that a call takes, and a few words on each; none if it takes none of its own."""
     symbols = CALLS.get(name)
-    return list(symbols()) if symbols is not None else []
+    return list(symbols()) if symbols is not None else _entries(taken_by(name))
 
 
 def device() -> tuple[str, int]:

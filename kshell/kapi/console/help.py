@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
 from kshell import registry
+from kshell.entry_kinds import KINDS, TOPICS, answers, by_lead
 from kshell.errors import UNSAID, CallError
 from kshell.kapi.base.args import is_empty, length_of, unknown
 from kshell.kapi.base.call import api
@@ -29,7 +30,6 @@ from kshell.kapi.base.handles import (
     handle,
 )
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.topics import OPTIONS_OF, TOPICS
 from kshell.kapi.loss.losses import type_of as loss_type
 from kshell.kapi.module.api import every_option
 from kshell.kapi.module.describe import options_of as options_of_module
@@ -277,10 +277,11 @@ def of_name(name: str, text: bool = False) -> Value:
         entry = registry.find("optimizer", name)
         if entry is not None:
             return optimizer_options(entry)
-        if {entry.kind for entry in entries} <= {"scheduler", "rule"}:
-            return next(
-                d for d in (value(name) for value in info.NAMED_OPTIONS.values()) if d is not None
-            )
+        if all(KINDS[entry.kind].form for entry in entries):
+            values = (KINDS[entry.kind].values(name) for entry in entries)
+            found = next((x for x in values if x is not None), None)
+            if found is not None:
+                return found
     show_entries(entries)
     if name in TOPICS:
         _show_topic(name)
@@ -315,34 +316,6 @@ def _tell_examples(entry: Entry) -> None:
         )
 
 
-_ORDER = (
-    "verb",
-    "topic",
-    "api",
-    "module",
-    "loss",
-    "optimizer",
-    "scheduler",
-    "rule",
-    "option",
-    "setting",
-    "name",
-    "command",
-    "internal",
-)
-# how a kind is called above an entry, where a name has several
-_WORDS = {
-    "verb": "function",
-    "topic": "syntax",
-    "api": "function of the k-api",
-    "module": "module type",
-    "rule": "scaling rule",
-    "option": "option of training",
-    "command": "system command",
-    "internal": "internal function",
-}
-
-
 def named(name: str) -> list[Entry]:
     """All entries of a name, as it is written in q: a command may have its backslash, an internal function its !."""
     number = name.removesuffix("!")
@@ -353,7 +326,8 @@ def named(name: str) -> list[Entry]:
     command = registry.find("command", spelled["command"])
     if command is not None and command.name != name:
         return [command]
-    entries = [registry.find(kind, spelled.get(kind, name)) for kind in _ORDER]
+    kinds = [kind.name for kind in by_lead()]
+    entries = [registry.find(kind, spelled.get(kind, name)) for kind in kinds]
     return [entry for entry in entries if entry is not None]
 
 
@@ -390,7 +364,7 @@ def show_entries(found: list[Entry]) -> Value:
     texts = [entry_text(e, width) for e in found]
     if len(found) > 1:
         texts = [
-            f"/ {e.name}: {_WORDS.get(e.kind, e.kind)}\n\n{text}"
+            f"/ {e.name}: {KINDS[e.kind].word or e.kind}\n\n{text}"
             for e, text in zip(found, texts, strict=True)
         ]
     session.write("\n".join(texts))
@@ -494,7 +468,7 @@ def default_text(x: object) -> str:
 
 def options_of(entry: Entry) -> tuple[Option, ...]:
     """The options of an entry, in order."""
-    return OPTIONS_OF.get(entry.kind, lambda e: e.options)(entry)
+    return KINDS[entry.kind].options(entry)
 
 
 def forms_of(entry: Entry) -> tuple[str, ...]:
@@ -503,19 +477,9 @@ def forms_of(entry: Entry) -> tuple[str, ...]:
         return entry.forms
     return (
         (_type_form(entry),)
-        if entry.kind in _FORMS
+        if KINDS[entry.kind].form
         else tuple(_form(entry, fn) for fn in sorted(entry.fns))
     )
-
-
-# how a type of this kind is used, before its options
-_FORMS = {
-    "module": "module enlist(`{}",
-    "loss": "loss(`{}",
-    "optimizer": "opt(`{};parameters",
-    "scheduler": "sched(optimizer;`{}",
-    "rule": "scale(optimizer;`{}",
-}
 
 
 def _type_form(entry: Entry) -> str:
@@ -523,7 +487,7 @@ def _type_form(entry: Entry) -> str:
     options = options_of(entry)
     must = max((i + 1 for i, option in enumerate(options) if option.default is REQUIRED), default=0)
     names = [option.name for option in options]
-    start = ";".join([_FORMS[entry.kind].format(entry.name), *names[:must]])
+    start = ";".join([KINDS[entry.kind].form.format(entry.name), *names[:must]])
     return f"{start}[;{';'.join(names[must:])}])" if names[must:] else f"{start})"
 
 
@@ -550,17 +514,16 @@ def _with_options(name: str) -> Entry | None:
     )
 
 
+@answers("values", "module", "loss")
 def _named_options(name: str) -> Value | None:
     entry = _with_options(name)
     return None if entry is None else module_options(entry)
 
 
+@answers("values", "topic")
 def _topic_options(name: str) -> Value | None:
     """The `options` of a topic: those of its help, or the default options for a class of tensors; None if there is no
     topic."""
     if name in ("tensor", "vector", "dictionary"):
         return options_dict(torch.empty(0))
     return TOPICS[name][1]() if name in TOPICS else None
-
-
-info.NAMED_OPTIONS |= {"module": _named_options, "topic": _topic_options}

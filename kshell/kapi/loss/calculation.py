@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kshell import registry
+from kshell.entry_kinds import KINDS
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.convert import as_tensor, is_array, kname, undefined
@@ -17,7 +18,7 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.forward import chosen_of
-from kshell.kapi.module.options import RECORDS, TypeRecord, class_of
+from kshell.kapi.module.options import TypeRecord, class_of
 from kshell.registry import Entry
 from kshell.values.base.core import List, Value
 
@@ -46,7 +47,7 @@ class LossRecord(TypeRecord):
     text: str = ""  # that text, where ktorch has a class of its own
 
 
-RECORDS["loss"] = LossRecord
+KINDS["loss"].record = LossRecord
 
 
 def loss_record(entry: Entry) -> LossRecord:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kshell import registry
+from kshell.entry_kinds import KINDS
 from kshell.errors import UNSAID, CallError, QError
 from kshell.kapi.base.args import (
     flag_of,
@@ -115,9 +116,7 @@ class ModuleRecord(TypeRecord):
     text: Callable[[Any], str] | None = None  # the options of a live module
 
 
-RECORDS: dict[str, type[TypeRecord]] = {
-    "module": ModuleRecord
-}  # by kind of entry; kapi/loss adds its own
+KINDS["module"].record = ModuleRecord
 
 
 def type_record(entry: Entry) -> TypeRecord:

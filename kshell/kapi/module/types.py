@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell import registry
+from kshell.entry_kinds import KINDS
 from kshell.kapi.base.option_docs import worded
 from kshell.kapi.module import builders as make
-from kshell.kapi.module.options import RECORDS, Given, signature_options, with_defaults
+from kshell.kapi.module.options import Given, signature_options, with_defaults
 from kshell.kapi.tensor.text import scalar_text
 from kshell.registry import REQUIRED, Entry, Option
 
@@ -97,7 +98,7 @@ def row(
             since=since,
             file=lines.f_code.co_filename,
             line=lines.f_lineno,
-            record=RECORDS[kind](example=example, **fields),
+            record=KINDS[kind].record(example=example, **fields),
         )
     )
 
@@ -125,7 +126,7 @@ def module(
                 since=since,
                 file=code.co_filename if code else "",
                 line=code.co_firstlineno if code else 0,
-                record=RECORDS[kind](cls=cls, **fields),
+                record=KINDS[kind].record(cls=cls, **fields),
             )
         )
         return cls

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from kshell.entry_kinds import answers
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import doubles_of, flag_of, items, named_values, number_of, split
 from kshell.kapi.base.call import api, with_all
@@ -51,7 +52,6 @@ from kshell.kapi.optim.state import (
 from kshell.kapi.optim.wraps import KINDS
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import counted
-from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.parallel.group import joined
 from kshell.registry import Entry, find
 from kshell.values.base.build import floats
@@ -456,9 +456,7 @@ def _holds(h: OptimizerHandle) -> list[Any]:
     return [o, *parts, *o.parameters()]
 
 
+@answers("values", "optimizer")
 def _named_options(name: str) -> Value | None:
     entry = find("optimizer", name)
     return None if entry is None or not options_of(entry) else options_dict(entry)
-
-
-NAMED_OPTIONS["optimizer"] = _named_options

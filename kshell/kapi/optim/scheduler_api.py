@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
+from kshell.entry_kinds import answers
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_pairs, items, long_of, longs_of, number_of, pairs, split
 from kshell.kapi.base.call import api
@@ -25,7 +26,6 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.live_optimizers import optimizer_of
 from kshell.kapi.base.plain_values import SchedulerFromQ, SchedulerToQ
-from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.optim.optimizer import Opt, set_rate
 from kshell.kapi.optim.scheduler import (
     Sched,
@@ -41,7 +41,6 @@ from kshell.kapi.optim.scheduler import (
 )
 from kshell.kapi.optim.scheduler_types import MEASURED, Values, entry_of, parse
 from kshell.kapi.optim.wraps import BESIDE
-from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, floats, longs, string, symdict
 from kshell.values.base.core import (
@@ -384,6 +383,7 @@ def load(s: Sched, d: Dict) -> None:
 # ------------------------------------------------------------------ help and options by name
 
 
+@answers("table", "scheduler")
 def _schedulers() -> Table:
     """The table of help`scheduler."""
     entries = sorted(registry.entries("scheduler"), key=lambda e: e.name)
@@ -397,15 +397,10 @@ def _schedulers() -> Table:
     )
 
 
-TOPICS["scheduler"] = "", _schedulers
-
-
+@answers("values", "scheduler")
 def _named_options(name: str) -> Value | None:
     entry = registry.find("scheduler", name)
     return None if entry is None else defaults(entry)
-
-
-NAMED_OPTIONS["scheduler"] = _named_options
 
 
 # ------------------------------------------------------------------ schedulers with their optimizer

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kshell import registry
+from kshell.entry_kinds import answers
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import entry_named, parse_options
 from kshell.kapi.base.convert import kname
-from kshell.kapi.base.topics import OPTIONS_OF
 from kshell.kapi.optim.optimizer import TorchRecord, class_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base.core import NIL, NULL_J, List, Sym, Value
@@ -345,14 +345,12 @@ _WORDS = {
 # fmt: on
 
 
+@answers("options", "scheduler")
 def options_of(entry: Entry) -> tuple[Option, ...]:
     """The options of a scheduler, in order; of a row that names none, those of its class."""
     if not entry.options:
         entry.options = tuple(signature_options(class_of(entry)))
     return entry.options
-
-
-OPTIONS_OF["scheduler"] = options_of
 
 
 def signature_options(cls: type) -> Iterator[Option]:

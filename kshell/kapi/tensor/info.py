@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.entry_kinds import KINDS, types
 from kshell.errors import UNSAID, QError
 from kshell.kapi.base.args import is_empty, items, name_of, names_of, need, unknown
 from kshell.kapi.base.call import api
@@ -21,7 +22,6 @@ from kshell.kapi.base.handles import DictHandle, TensorHandle, VectorHandle, ask
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import bytes_of, elements_of, need_handle
 from kshell.kapi.tensor.reference_counts import address, references, storage_ptr, storage_references
-from kshell.registry import entries
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, longs, symdict
 from kshell.values.base.core import (
@@ -284,11 +284,6 @@ def dtype(x: Value) -> Value:
 
 # ------------------------------------------------------------------ all at once
 
-# who else knows options by name, `options`linear`, in the order of asking; each gives None for another's name
-NAMED_OPTIONS: dict[str, Callable[[str], Value | None]] = dict.fromkeys(
-    ("module", "topic", "optimizer", "scheduler", "rule"), lambda name: None
-)
-
 
 @api("options", "options()", "options ptr", "options`name")
 def options(x: Value) -> Value:
@@ -309,18 +304,14 @@ def options(x: Value) -> Value:
     if is_empty(x) or name == "":
         return options_dict(torch.empty(0))
     if name is not None:
-        for value in NAMED_OPTIONS.values():
-            values = value(name)
+        for kind in KINDS.values():
+            values = kind.values(name)
             if values is not None:
                 return values
         raise unknown(
             "unrecognized name `",
             name,
-            (
-                entry.name
-                for kind in ("module", "loss", "optimizer", "scheduler", "rule")
-                for entry in entries(kind)
-            ),
+            (entry.name for kind in types() for entry in kind.entries()),
             call="options",
             given=UNSAID,
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kshell import registry
-from kshell.kapi.base.topics import TOPICS
+from kshell.entry_kinds import TOPICS
 from kshell.kapi.console.help import default_text, forms_of, named, options_of
 from kshell.kapi.module.functional import FUNCTIONS
 from kshell.kapi.module.options import options_dict as module_options
