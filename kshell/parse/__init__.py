@@ -24,10 +24,10 @@ def parse(
         source = Source(text)
     if "\n" not in text and text[:1] not in ("\\", "/"):
         return statement(text, 0, len(text), is_infix, source)
-    out: list[tree.Line] = []
+    nodes: list[tree.Line] = []
     for start, end in logical_lines(text, typed=True):
-        out += statement(text, start, end, is_infix, source)
-    return out
+        nodes += statement(text, start, end, is_infix, source)
+    return nodes
 
 
 def statement(
@@ -47,13 +47,13 @@ def statement(
         fast.fail(tokens, tokens.i, "")
     first, *rest = nodes
     if first.__class__ is tree.Assign and first.op == "::":
-        found = view(first, rest, text, tokens.ends[tokens.i - 1])
-        if found is not None:
-            return [tree.Statement(found, False, found.start, found.end)]
-    last = len(nodes) - 1
+        definition = view(first, rest, text, tokens.ends[tokens.i - 1])
+        if definition is not None:
+            return [tree.Statement(definition, False, definition.start, definition.end)]
+    final = len(nodes) - 1
     return [
-        tree.Statement(node, i == last, node.start, node.end)
-        for i, node in enumerate(nodes)
+        tree.Statement(node, index == final, node.start, node.end)
+        for index, node in enumerate(nodes)
         if node.__class__ is not tree.Elided
     ]
 

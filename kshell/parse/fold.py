@@ -43,14 +43,14 @@ class Where(tuple[N.Node, ...]):
 
 def fail(p: Tokens, i: int, want: str) -> None:
     """The error at token i, where the rules have no place for it."""
-    word = (
+    message = (
         p.text[p.starts[i] : p.ends[i]]
         if p.kinds[i] in "bf"
         else "from"
         if want == "f"
         else "parse"
     )
-    raise error(word, p, i)
+    raise error(message, p, i)
 
 
 def error(text: str, p: Tokens, i: int) -> QError:
@@ -77,12 +77,14 @@ def literal(p: Tokens, i: int, kind: str, text: str) -> N.Lit:
     """The node of a literal token. What looks like a number but is none is an error by its own text."""
     problem: QError | None = None
     try:
-        t, data = number(text) if kind == "0" else symbol(text) if kind == "`" else string(text)
+        qtype, value = (
+            number(text) if kind == "0" else symbol(text) if kind == "`" else string(text)
+        )
     except QError as e:
         problem = e
     if problem is not None:
         raise error(problem.text[:99], p, i)
-    return N.Lit(t, data, p.starts[i], p.ends[i])
+    return N.Lit(qtype, value, p.starts[i], p.ends[i])
 
 
 _SORT = dict.fromkeys("+,", VERB) | {":": COLON, "g": GLOBAL, "=": AMEND}
@@ -111,8 +113,8 @@ def expr_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Node:
             else item
         )
     if not items:
-        at = p.starts[end]
-        return N.Elided(at, at)
+        offset = p.starts[end]
+        return N.Elided(offset, offset)
     nodes: list[N.Node] = []
     sorts: list[int] = []
     kinds, starts, ends = p.kinds, p.starts, p.ends
@@ -205,12 +207,12 @@ def closed(acc: N.Node | None, train: list[N.Node]) -> N.Node:
 
 def assign(left: N.Node, verb: N.Node, sort: int, value: N.Node) -> N.Assign:
     """`x:v`, `x::v`, `x+:v`."""
-    op: N.Verb | str | None = None
+    operator: N.Verb | str | None = None
     if sort == GLOBAL:
-        op = "::"
+        operator = "::"
     elif sort == AMEND and verb.__class__ is N.Verb:
-        op = N.Verb(verb.glyph.rstrip(":"), verb.start, verb.end)
-    return N.Assign(left, op, value, left.start, value.end, verb.start)
+        operator = N.Verb(verb.glyph.rstrip(":"), verb.start, verb.end)
+    return N.Assign(left, operator, value, left.start, value.end, verb.start)
 
 
 def term_(p: Tokens, start: int, end: int, items: list[Any]) -> Any:
@@ -219,28 +221,30 @@ def term_(p: Tokens, start: int, end: int, items: list[Any]) -> Any:
     if len(items) == 1:
         return item
     node = leaf(p, item) if item.__class__ is int else item
-    for post in items[1:]:
+    for suffix in items[1:]:
         if node.__class__ is Group:
             node = node.node
-        if post.__class__ is int:
-            a, b = p.starts[post], p.ends[post]
-            node = N.Iterator(p.text[a:b], node, node.start, b, node.start)
+        if suffix.__class__ is int:
+            suffix_start, suffix_end = p.starts[suffix], p.ends[suffix]
+            node = N.Iterator(
+                p.text[suffix_start:suffix_end], node, node.start, suffix_end, node.start
+            )
         else:
-            node = bracketed(node, post)
+            node = bracketed(node, suffix)
     return node
 
 
 def bracketed(node: N.Node, index: tuple[tuple[N.Node, ...], int]) -> N.Node:
     """`f[a;b]`. One argument in brackets is the left one of an operator: `-[5]` is 5-."""
-    args, end = index
-    if len(args) == 1 and args[0].__class__ is N.Elided:
-        args = ()
+    arguments, end = index
+    if len(arguments) == 1 and arguments[0].__class__ is N.Elided:
+        arguments = ()
     if node.__class__ is N.Verb:
-        if len(args) > 2 and node.glyph == "$":
-            return N.Cond(list(args), node.start, end)
-        if len(args) == 1 and (len(node.glyph) == 1 or node.glyph[-1] != ":"):
-            args = (args[0], N.Elided(end - 1, end - 1))
-    return N.Apply(node, list(args), node.start, end)
+        if len(arguments) > 2 and node.glyph == "$":
+            return N.Cond(list(arguments), node.start, end)
+        if len(arguments) == 1 and (len(node.glyph) == 1 or node.glyph[-1] != ":"):
+            arguments = (arguments[0], N.Elided(end - 1, end - 1))
+    return N.Apply(node, list(arguments), node.start, end)
 
 
 # ---------------------------------------------------------------------------------------------------- brackets
@@ -271,20 +275,20 @@ def _empty(row: tuple[N.Node, ...]) -> bool:
 def list_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Node | Group:
     """A list, a table or dictionary literal, or just the expression in parentheses."""
     row = items[-1]
-    a, b = p.starts[start], p.ends[end - 1]
+    opening, closing = p.starts[start], p.ends[end - 1]
     if len(items) == 2:
-        head = columns(items[0])
+        named = columns(items[0])
         if len(row) > 1 and row[0].__class__ is N.Elided:  # a semicolon may follow the brackets
             row = row[1:]
         if _empty(row) and items[0]:
-            return N.DictOf(head, a, b)
-        return N.TableOf(head, [] if _empty(row) else columns(row), a, b)
+            return N.DictOf(named, opening, closing)
+        return N.TableOf(named, [] if _empty(row) else columns(row), opening, closing)
     if len(row) > 1:
-        return N.ListOf(list(row), a, b)
+        return N.ListOf(list(row), opening, closing)
     (node,) = row
     kind = node.__class__
     if kind is N.Elided:
-        return N.ListOf([], a, b)
+        return N.ListOf([], opening, closing)
     return Group(node) if kind is N.Verb or kind is N.Name or kind is N.Iterator else node
 
 
@@ -310,33 +314,38 @@ def column(node: N.Node) -> N.Column:
 
 def lambda_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Lambda:
     """A function. A parameter that is a pattern takes its argument under a hidden name and is assigned first."""
-    a, b = p.starts[start], p.ends[end - 1]
+    opening, closing = p.starts[start], p.ends[end - 1]
     params: list[str] | None = None
-    first: list[N.Node] = []
+    assignments: list[N.Node] = []
     if len(items) == 2:
         params = []
-        for i, node in enumerate(items[0]):
+        for index, node in enumerate(items[0]):
             if node.__class__ is N.Name and "." not in node.name:
                 params.append(node.name)
                 continue
-            params.append(f"_arg{i}")
+            params.append(f"_arg{index}")
             if node.__class__ is not N.Elided:
-                hidden = N.Name(f"_arg{i}", node.start, node.end)
-                first.append(N.Assign(node, None, hidden, node.start, node.end, node.start))
-    body = [n for n in items[-1][:-1] if n.__class__ is not N.Elided] + [items[-1][-1]]
+                hidden = N.Name(f"_arg{index}", node.start, node.end)
+                assignments.append(N.Assign(node, None, hidden, node.start, node.end, node.start))
+    body = [statement for statement in items[-1][:-1] if statement.__class__ is not N.Elided] + [
+        items[-1][-1]
+    ]
     if len(body) == 1 and body[0].__class__ is N.Elided:
         body = []
-    return N.Lambda(params, first + body, p.text[a:b], a, b)
+    return N.Lambda(params, assignments + body, p.text[opening:closing], opening, closing)
 
 
 def branch_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Control:
     """`if[c;...]` and the like."""
-    args, stop = items[1]
+    arguments, stop = items[1]
     word = p.text[p.starts[start] : p.ends[start]]
-    if args[0].__class__ is N.Elided:
+    if arguments[0].__class__ is N.Elided:
         raise error("parse", p, start)
-    kept = [args[0], *(arg for arg in args[1:] if arg.__class__ is not N.Elided)]
-    return N.Control(word, kept, p.starts[start], stop)
+    statements = [
+        arguments[0],
+        *(argument for argument in arguments[1:] if argument.__class__ is not N.Elided),
+    ]
+    return N.Control(word, statements, p.starts[start], stop)
 
 
 # ---------------------------------------------------------------------------------------------------- templates
@@ -363,29 +372,31 @@ def query_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Select:
     """A qSQL template."""
     verb = p.text[p.starts[start] : p.ends[start]]
     options: N.Options = None
-    by: list[N.Column] | None = None
-    where: list[N.Node] = []
-    cols: tuple[N.Node, ...] = ()
+    grouping: list[N.Column] | None = None
+    conditions: list[N.Node] = []
+    column_nodes: tuple[N.Node, ...] = ()
     source: Any = None
     for item in items:
         kind = item.__class__
         if kind is Head:
             options = limit(p, start, item)
         elif kind is tuple:
-            cols = item
+            column_nodes = item
         elif kind is By:
-            by = columns(item)
+            grouping = columns(item)
         elif kind is Where:
-            where = list(item)
+            conditions = list(item)
         elif kind is not int:
             source = item
     if source.__class__ is N.Elided:
         raise error("from", p, end)
     if verb == "select" and options is None:
-        cols, distinct = without_distinct(cols)
+        column_nodes, distinct = without_distinct(column_nodes)
         options = "distinct" if distinct else None
     stop = p.ends[end - 1]
-    return N.Select(verb, options, columns(cols), by, source, where, p.starts[start], stop)
+    return N.Select(
+        verb, options, columns(column_nodes), grouping, source, conditions, p.starts[start], stop
+    )
 
 
 def without_distinct(cols: tuple[N.Node, ...]) -> tuple[tuple[N.Node, ...], bool]:
@@ -409,7 +420,7 @@ def limit(p: Tokens, start: int, head: Head) -> tuple[N.Node | None, str | None,
     """The options of `select[n;>c]`: (count, order, column)."""
     count: N.Node | None = None
     order: str | None = None
-    col: N.Node | None = None
+    column: N.Node | None = None
     for node in head:
         if (
             node.__class__ is N.Apply
@@ -417,9 +428,9 @@ def limit(p: Tokens, start: int, head: Head) -> tuple[N.Node | None, str | None,
             and node.f.glyph[0] in "<>"
             and len(node.args) == 1
         ):
-            order, col = node.f.glyph, node.args[0]
+            order, column = node.f.glyph, node.args[0]
         elif count is None and node.__class__ is not N.Elided:
             count = node
         else:
             raise error("parse", p, start)
-    return count, order, col
+    return count, order, column

@@ -85,8 +85,8 @@ class Generator:
         if isinstance(e, pp.Forward):
             self.reference(e.name, out, depth, known)
         elif isinstance(e, pp.And):
-            for n, part in enumerate(e.exprs):
-                self.element(part, out, depth, known and n == 0)
+            for index, element in enumerate(e.exprs):
+                self.element(element, out, depth, known and index == 0)
         elif isinstance(e, pp.MatchFirst):
             self.choice(e, out, depth)
         elif isinstance(e, (pp.ZeroOrMore, pp.Opt)):
@@ -98,11 +98,11 @@ class Generator:
             self.token(e, out, depth, known)
 
     def token(self, e: Any, out: str, depth: int, known: bool) -> None:
-        keep = not isinstance(e, pp.Suppress)
-        kind = (e if keep else e.expr).match
+        is_kept = not isinstance(e, pp.Suppress)
+        kind = (e if is_kept else e.expr).match
         if not known:
             self.emit(depth, f"if kinds[i] != {kind!r}:", f"    fail(p, i, {kind!r})")
-        if keep:
+        if is_kept:
             self.emit(depth, self.store(out, "i"))
         self.emit(depth, "i += 1")
 
@@ -115,13 +115,13 @@ class Generator:
             self.element(body, out, depth, known)
             return
         self.temps += 1
-        inner = f"t{self.temps}"
+        variable = f"t{self.temps}"
         if name in SOLE:
-            self.sole(name, body, inner, depth, known)
-            self.emit(depth, self.store(out, f"v_{inner}"))
+            self.sole(name, body, variable, depth, known)
+            self.emit(depth, self.store(out, f"v_{variable}"))
             return
-        self.rule(name, inner, depth, known)
-        self.emit(depth, self.store(out, self.built(name, inner)))
+        self.rule(name, variable, depth, known)
+        self.emit(depth, self.store(out, self.built(name, variable)))
 
     def sole(self, name: str, body: Any, inner: str, depth: int, known: bool) -> None:
         """A rule `first { more }` that is just its first item if there is no more: no list is made for that."""
@@ -136,24 +136,28 @@ class Generator:
         """A test an alternative, the longest first; those that are one token each share a test."""
         tokens, others = _sorted(self.flat(e))
         tests = [(tokens, None)] if tokens else []
-        tests += [(self.first(part)[0], part) for part in others]
-        word = "if"
-        for kinds, part in sorted(tests, key=lambda t: -len(t[0])):
-            self.emit(depth, f"{word} {_among(kinds)}:")
-            if part is None:
+        tests += [(self.first(element)[0], element) for element in others]
+        keyword = "if"
+        for kinds, element in sorted(tests, key=lambda t: -len(t[0])):
+            self.emit(depth, f"{keyword} {_among(kinds)}:")
+            if element is None:
                 self.emit(depth + 1, self.store(out, "i"), "i += 1")
             else:
-                self.element(part, out, depth + 1, True)
-            word = "elif"
+                self.element(element, out, depth + 1, True)
+            keyword = "elif"
         self.emit(depth, "else:", "    fail(p, i, '')")
 
     def flat(self, e: Any) -> list[Any]:
         """The alternatives, those of rules that are choices themselves included."""
-        found = []
-        for part in e.exprs:
-            body = part.expr if isinstance(part, pp.Forward) and part.name not in OWN else part
-            found += self.flat(body) if isinstance(body, pp.MatchFirst) else [part]
-        return found
+        alternatives = []
+        for element in e.exprs:
+            body = (
+                element.expr
+                if isinstance(element, pp.Forward) and element.name not in OWN
+                else element
+            )
+            alternatives += self.flat(body) if isinstance(body, pp.MatchFirst) else [element]
+        return alternatives
 
     def test(self, e: Any) -> str:
         return _among(self.first(e)[0])
@@ -165,16 +169,16 @@ class Generator:
         if isinstance(e, (pp.ZeroOrMore, pp.Opt)):
             return self.first(e.expr)[0], True
         if isinstance(e, pp.MatchFirst):
-            parts = [self.first(x) for x in e.exprs]
-            kinds = "".join(k for k, _ in parts)
+            choices = [self.first(element) for element in e.exprs]
+            kinds = "".join(letters for letters, _ in choices)
             if len(set(kinds)) < len(kinds):
                 raise ValueError(f"a choice is not decided by one token: {e}")
-            return kinds, any(empty for _, empty in parts)
+            return kinds, any(empty for _, empty in choices)
         if isinstance(e, pp.And):
             kinds = ""
-            for part in e.exprs:
-                more, empty = self.first(part)
-                kinds += more
+            for element in e.exprs:
+                element_kinds, empty = self.first(element)
+                kinds += element_kinds
                 if not empty:
                     return kinds, False
             return kinds, True
@@ -184,8 +188,8 @@ class Generator:
 
 def _sorted(parts: list[Any]) -> tuple[str, list[Any]]:
     """The kinds of the parts that are single tokens, and the other parts."""
-    tokens = "".join(part.match for part in parts if isinstance(part, pp.Literal))
-    return tokens, [part for part in parts if not isinstance(part, pp.Literal)]
+    tokens = "".join(element.match for element in parts if isinstance(element, pp.Literal))
+    return tokens, [element for element in parts if not isinstance(element, pp.Literal)]
 
 
 def _among(kinds: str) -> str:
@@ -195,8 +199,8 @@ def _among(kinds: str) -> str:
 def generate() -> str:
     """The text of fast.py."""
     grammar = read(text())
-    head = HEAD.format(master=grammar.master, kinds=grammar.kinds, names=grammar.names)
-    return head + Generator(grammar).source() + "\n"
+    header = HEAD.format(master=grammar.master, kinds=grammar.kinds, names=grammar.names)
+    return header + Generator(grammar).source() + "\n"
 
 
 if __name__ == "__main__":

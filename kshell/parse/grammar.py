@@ -40,20 +40,20 @@ def text() -> str:
 def read(source: str) -> Grammar:
     """The grammar that an EBNF text states."""
     examples = dict(re.findall(r"^(\w+) .* ;[ \t]+\(\* (.*?) \*\)$", source, re.M))
-    bare = re.sub(r"(?<= ;)[ \t]+\(\*.*\*\)$", "", source, flags=re.M)
-    parts: dict[str, str] = {}
+    plain = re.sub(r"(?<= ;)[ \t]+\(\*.*\*\)$", "", source, flags=re.M)
+    fragments: dict[str, str] = {}
     tokens: list[tuple[str, str, str]] = []
-    for name, kind, regex in _TOKEN.findall(bare):
-        regex = re.sub(r"<(\w+)>", lambda m: parts[m[1]], regex.replace("\\/", "/"))
+    for name, kind, regex in _TOKEN.findall(plain):
+        regex = re.sub(r"<(\w+)>", lambda m: fragments[m[1]], regex.replace("\\/", "/"))
         if kind:
             tokens.append((name, kind, regex))
         else:
-            parts[name] = regex
+            fragments[name] = regex
     alternatives = "|".join(f"({regex})" for _, _, regex in tokens)
-    master = f"{parts['blank']}(?:{alternatives}|(\\Z))"
+    master = f"{fragments['blank']}(?:{alternatives}|(\\Z))"
     kinds = " " + "".join(kind for _, kind, _ in tokens) + "."
     rules = _elements(
-        dict(_RULE.findall(_COMMENT.sub("", bare))), {name: kind for name, kind, _ in tokens}
+        dict(_RULE.findall(_COMMENT.sub("", plain))), {name: kind for name, kind, _ in tokens}
     )
     return Grammar(master, kinds, ("", *(name for name, _, _ in tokens), "end"), rules, examples)
 
@@ -96,10 +96,10 @@ def oracle(
         if not isinstance(rule.expr, pp.MatchFirst):  # a choice adds nothing of its own
             rule <<= rule.expr + pp.Empty().leave_whitespace().set_parse_action(lambda s, at, t: at)
             rule.set_parse_action(lambda s, at, t, name=name: build(name, at, t[-1], list(t)[:-1]))
-    whole = grammar.rules["row"] + pp.Suppress(pp.Literal("."))
+    complete = grammar.rules["row"] + pp.Suppress(pp.Literal("."))
 
     def parse(kinds: str) -> Any:
-        (value,) = whole.parse_string(kinds, parse_all=True)
+        (value,) = complete.parse_string(kinds, parse_all=True)
         return value
 
     return parse
@@ -107,16 +107,16 @@ def oracle(
 
 def _all(grammar: Grammar) -> list[Any]:
     """Every element under the rules, once each."""
-    seen: dict[int, Any] = {}
+    elements: dict[int, Any] = {}
     stack: list[Any] = list(grammar.rules.values())
     while stack:
         element = stack.pop()
-        if id(element) not in seen:
-            seen[id(element)] = element
+        if id(element) not in elements:
+            elements[id(element)] = element
             stack += getattr(element, "exprs", None) or (
                 [element.expr] if getattr(element, "expr", None) else []
             )
-    return list(seen.values())
+    return list(elements.values())
 
 
 def diagram(path: str) -> None:

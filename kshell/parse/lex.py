@@ -57,7 +57,7 @@ class Tokens:
         )
 
     def __iter__(self) -> Iterator[Token]:
-        return (self[i] for i in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
 
 def scan(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:
@@ -65,14 +65,14 @@ def scan(text: str, start: int = 0, end: int | None = None, source: Source | Non
     kinds: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    known, bracket = KINDS, _BRACKET
-    for m in _MASTER.finditer(text, start, len(text) if end is None else end):
-        group = m.lastindex
-        a, b = m.span(group)  # type: ignore[arg-type]
-        kinds.append(known[group] if group != bracket else text[a])  # type: ignore[index]
-        starts.append(a)
-        ends.append(b)
-        if known[group] == ".":  # type: ignore[index]
+    kind_of, bracket = KINDS, _BRACKET
+    for match in _MASTER.finditer(text, start, len(text) if end is None else end):
+        group = match.lastindex
+        token_start, token_end = match.span(group)  # type: ignore[arg-type]
+        kinds.append(kind_of[group] if group != bracket else text[token_start])  # type: ignore[index]
+        starts.append(token_start)
+        ends.append(token_end)
+        if kind_of[group] == ".":  # type: ignore[index]
             break
     if text.find("_-", start, ends[-1]) >= 0:
         _signs(text, kinds, starts, ends)
@@ -82,24 +82,24 @@ def scan(text: str, start: int = 0, end: int | None = None, source: Source | Non
 def _signs(text: str, kinds: list[str], starts: list[int], ends: list[int]) -> None:
     """Give a minus sign after the verb `_` to the number it touches, as after any verb: `1_-1_x`. By the characters
     alone it could stand after a name, which may end so."""
-    for i in reversed(range(1, len(kinds) - 1)):
+    for index in reversed(range(1, len(kinds) - 1)):
         if (
-            kinds[i - 1 : i + 2] == ["+", "+", "0"]
-            and text[starts[i - 1] : ends[i]] == "_-"
-            and starts[i + 1] == ends[i]
+            kinds[index - 1 : index + 2] == ["+", "+", "0"]
+            and text[starts[index - 1] : ends[index]] == "_-"
+            and starts[index + 1] == ends[index]
         ):
-            starts[i + 1] -= 1
-            del kinds[i], starts[i], ends[i]
+            starts[index + 1] -= 1
+            del kinds[index], starts[index], ends[index]
 
 
 def lex(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:
     """The tokens of text[start:end]. A QError points at what is not q, or at a bracket without its partner."""
     tokens = scan(text, start, end, source)
     kinds = tokens.kinds
-    bad = _FAULTS.search(kinds)
-    open_ = _open(tokens, bad.start() if bad else len(kinds))
-    if bad:
-        raise _error('"' if bad[0] == "?" else "char", tokens, bad.start())
+    fault = _FAULTS.search(kinds)
+    open_ = _open(tokens, fault.start() if fault else len(kinds))
+    if fault:
+        raise _error('"' if fault[0] == "?" else "char", tokens, fault.start())
     if open_:
         raise _error(kinds[open_[-1]], tokens, open_[-1])
     return tokens
@@ -109,18 +109,18 @@ def _open(tokens: Tokens, limit: int) -> list[int]:
     """The brackets that the tokens before `limit` leave open. A template nests too, up to the next `;` or closer."""
     kinds = tokens.kinds
     open_: list[int] = []
-    for m in (_NESTING if "q" in kinds else _BRACKETS).finditer(kinds, 0, limit):
-        i = m.start()
-        kind = kinds[i]
+    for match in (_NESTING if "q" in kinds else _BRACKETS).finditer(kinds, 0, limit):
+        index = match.start()
+        kind = kinds[index]
         if kind in "([{q":
-            open_.append(i)
+            open_.append(index)
             if len(open_) > MAX_NESTING:
-                raise _error("limit", tokens, i)
+                raise _error("limit", tokens, index)
             continue
         while open_ and kinds[open_[-1]] == "q":
             open_.pop()
         if kind != ";" and (not open_ or _CLOSER[kinds[open_.pop()]] != kind):
-            raise _error(kind, tokens, i)
+            raise _error(kind, tokens, index)
     while open_ and kinds[open_[-1]] == "q":
         open_.pop()
     return open_
@@ -181,12 +181,12 @@ def complete(text: str) -> bool:
         return True
     kind, end = left_open(text)
     brackets = _NO_BRACKETS.sub("", _NO_CODE.sub("", "\n" + text[:end]))
-    n = -1
-    while n != len(brackets):
-        n = len(brackets)
+    length = -1
+    while length != len(brackets):
+        length = len(brackets)
         for pair in _PAIRS:
             brackets = brackets.replace(pair, "")
-    return any(c in brackets for c in ")]}") or not (brackets or kind)
+    return any(character in brackets for character in ")]}") or not (brackets or kind)
 
 
 # colours of the prompt: token kinds to classes
@@ -203,19 +203,23 @@ def coloured(text: str, inside: str = "") -> list[tuple[str, int, int]]:
     text before it leaves open, as left_open does; inside a block comment it must be a line."""
     if not inside and text[:1] == "\\":
         return [("command", 0, len(text))]
-    out: list[tuple[str, int, int]] = []
+    spans: list[tuple[str, int, int]] = []
     if inside == "/":
-        return [("comment", 0, len(text))] if text else out
+        return [("comment", 0, len(text))] if text else spans
     text = (inside or "\n") + text  # after a newline a slash begins a comment
     tokens = scan(text)
-    at = 1
+    offset = 1
     for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
-        gap = text[at:start]
-        if "/" in gap or "\\" in gap:
-            out.append(
-                ("comment", at + len(gap) - len(gap.lstrip()) - 1, at + len(gap.rstrip()) - 1)
+        skipped = text[offset:start]
+        if "/" in skipped or "\\" in skipped:
+            spans.append(
+                (
+                    "comment",
+                    offset + len(skipped) - len(skipped.lstrip()) - 1,
+                    offset + len(skipped.rstrip()) - 1,
+                )
             )
-        at = end
+        offset = end
         if kind != ".":
-            out.append((CLASSES.get(kind, "bracket"), max(start - 1, 0), at - 1))
-    return out
+            spans.append((CLASSES.get(kind, "bracket"), max(start - 1, 0), offset - 1))
+    return spans

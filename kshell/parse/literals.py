@@ -44,17 +44,17 @@ _NANOS = {"u": 60_000_000_000, "v": 1_000_000_000, "t": 1_000_000, "n": 1, "p": 
 # ---------------------------------------------------------------------------------------------------- strings, symbols
 def string(text: str) -> tuple[str, Any]:
     """The char or bytes of a quoted text."""
-    data = text[1:-1].encode("utf-8", "surrogateescape")
-    if b"\\" in data:
-        data = _ESCAPE.sub(_unescape, data)
-    return ("c", chr(data[0])) if len(data) == 1 else ("c", data)
+    encoded = text[1:-1].encode("utf-8", "surrogateescape")
+    if b"\\" in encoded:
+        encoded = _ESCAPE.sub(_unescape, encoded)
+    return ("c", chr(encoded[0])) if len(encoded) == 1 else ("c", encoded)
 
 
 def _unescape(m: re.Match[bytes]) -> bytes:
-    code = m[1]
-    if len(code) == 3 and code.isdigit():
-        return bytes([int(code, 8) & 255])
-    return _ESCAPES.get(code, code)
+    escape = m[1]
+    if len(escape) == 3 and escape.isdigit():
+        return bytes([int(escape, 8) & 255])
+    return _ESCAPES.get(escape, escape)
 
 
 def symbol(text: str) -> tuple[str, Any]:
@@ -96,7 +96,7 @@ def _scalar(text: str) -> tuple[str, Any]:
 def _bits(text: str) -> tuple[str, Any]:
     if text.strip("01") != "b":
         raise QError(text)
-    bits = [c == "1" for c in text[:-1]]
+    bits = [digit == "1" for digit in text[:-1]]
     return "b", bits[0] if len(bits) == 1 else bits
 
 
@@ -104,63 +104,66 @@ def _bytes(text: str) -> tuple[str, Any]:
     digits = text[2:]
     if not all(digit in "0123456789abcdefABCDEF" for digit in digits):
         raise QError(text)
-    data = list(bytes.fromhex("0" * (len(digits) % 2) + digits))
-    return "x", data[0] if len(data) == 1 else data
+    values = list(bytes.fromhex("0" * (len(digits) % 2) + digits))
+    return "x", values[0] if len(values) == 1 else values
 
 
 def _vector(items: list[str]) -> tuple[str, Any]:
     """A vector's type is its last item's suffix, or the widest type among its items."""
-    fast = _plain(items)
-    if fast is not None:
-        return fast
-    last = items[-1]
-    suffix = last[-1]
-    if suffix in "bx" or last[:2] == "0x" or items[0][:2] == "0x":
+    simple = _plain(items)
+    if simple is not None:
+        return simple
+    final = items[-1]
+    suffix = final[-1]
+    if suffix in "bx" or final[:2] == "0x" or items[0][:2] == "0x":
         return _joined(items)
     target = ""
-    if suffix in _SUFFIXES and not (suffix == "n" and _SPECIAL.fullmatch(last)):
+    if suffix in _SUFFIXES and not (suffix == "n" and _SPECIAL.fullmatch(final)):
         target = suffix
-        if _SPECIAL.fullmatch(last) is None:
-            items = [*items[:-1], last[:-1] if suffix != "m" else last]
-    pairs = [_month_item(w) if target == "m" else item(w) for w in items]
+        if _SPECIAL.fullmatch(final) is None:
+            items = [*items[:-1], final[:-1] if suffix != "m" else final]
+    pairs = [_month_item(word) if target == "m" else item(word) for word in items]
     kinds = {
-        t
-        for (t, _), item in zip(pairs, items, strict=True)
-        if t != "j" or not _SPECIAL.fullmatch(item)
+        qtype
+        for (qtype, _), item in zip(pairs, items, strict=True)
+        if qtype != "j" or not _SPECIAL.fullmatch(item)
     }
-    target = target or max(kinds or {t for t, _ in pairs}, key=_RANK.index)
-    return target, [cast(t, x, target, item) for (t, x), item in zip(pairs, items, strict=True)]
+    target = target or max(kinds or {qtype for qtype, _ in pairs}, key=_RANK.index)
+    return target, [
+        cast(qtype, number, target, item)
+        for (qtype, number), item in zip(pairs, items, strict=True)
+    ]
 
 
 def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
     """A vector of ordinary longs or floats, which needs no look at each item."""
-    data: list[Any] = []
+    numbers: list[Any] = []
     if max(map(len, items)) > 100:  # Python refuses integers of thousands of digits
         return None
     with suppress(ValueError):
-        data = list(map(int, items))
-    if data:
-        if max(data) > LIMIT["j"] or min(data) < NULL["j"]:
+        numbers = list(map(int, items))
+    if numbers:
+        if max(numbers) > LIMIT["j"] or min(numbers) < NULL["j"]:
             raise QError("limit")
-        return "j", data
-    last = items[-1]
+        return "j", numbers
+    final = items[-1]
     try:
-        return "f", list(map(float, [*items[:-1], last[:-1] if last[-1] == "f" else last]))
+        return "f", list(map(float, [*items[:-1], final[:-1] if final[-1] == "f" else final]))
     except ValueError:
         return None
 
 
 def _joined(items: list[str]) -> tuple[str, Any]:
     """`1b 0b`, `0x01 02`: one after the other."""
-    out: list[Any] = []
+    values: list[Any] = []
     kind = ""
     for item in items:
-        t, data = _scalar(item)
-        if t not in "bx" or kind not in ("", t):
+        qtype, value = _scalar(item)
+        if qtype not in "bx" or kind not in ("", qtype):
             raise QError(item)
-        kind = t
-        out += data if isinstance(data, list) else [data]
-    return kind, out
+        kind = qtype
+        values += value if isinstance(value, list) else [value]
+    return kind, values
 
 
 def _month_item(text: str) -> tuple[str, Any]:
@@ -176,13 +179,13 @@ def item(text: str) -> tuple[str, Any]:
     body = text[1:] if negative else text
     suffix = body[-1] if body[-1] in _SUFFIXES else ""
     if ":" in body or "D" in body or "T" in body or body.count(".") > 1 or suffix == "m":
-        found = temporal(body)
-        if found is None and suffix and suffix != "m":
-            found = temporal(body[:-1])
-            found = None if found is None else (suffix, cast(*found, suffix, text))
-        if found is None:
+        parsed = temporal(body)
+        if parsed is None and suffix and suffix != "m":
+            parsed = temporal(body[:-1])
+            parsed = None if parsed is None else (suffix, cast(*parsed, suffix, text))
+        if parsed is None:
             raise QError(text)
-        return (found[0], -found[1]) if negative else found
+        return (parsed[0], -parsed[1]) if negative else parsed
     return _numeric(text, suffix)
 
 
@@ -216,20 +219,20 @@ def _ranged(n: int, t: str) -> int:
 
 def _special(text: str, m: re.Match[str]) -> tuple[str, Any]:
     """`0N` and its kin. The small letter by itself is the float, the capital the long."""
-    sign, letter, t = m[1], m[2], m[3]
-    t = t or ("f" if letter in "nw" else "j")
+    sign, letter, qtype = m[1], m[2], m[3]
+    qtype = qtype or ("f" if letter in "nw" else "j")
     if letter in "Nn":
-        if t == "g":
-            return t, bytes(16)
-        if t == "c":
-            return t, " "
-        if t not in _SUFFIXES:
+        if qtype == "g":
+            return qtype, bytes(16)
+        if qtype == "c":
+            return qtype, " "
+        if qtype not in _SUFFIXES:
             raise QError(text)
-        return t, NULL.get(t, NAN)
-    if t not in _SUFFIXES:
+        return qtype, NULL.get(qtype, NAN)
+    if qtype not in _SUFFIXES:
         raise QError(text)
-    value = LIMIT.get(t, INF)
-    return t, -value if sign else value
+    value = LIMIT.get(qtype, INF)
+    return qtype, -value if sign else value
 
 
 def cast(t: str, x: Any, to: str, text: str) -> Any:
@@ -240,8 +243,8 @@ def cast(t: str, x: Any, to: str, text: str) -> Any:
         raise QError(text)
     if t in NULL and x in (NULL[t], LIMIT[t], -LIMIT[t]):
         special = NULL if x == NULL[t] else LIMIT
-        known = special.get(to, NAN if x == NULL[t] else INF)
-        return -known if x == -LIMIT[t] else known
+        converted = special.get(to, NAN if x == NULL[t] else INF)
+        return -converted if x == -LIMIT[t] else converted
     if isinstance(x, float) and (x != x or abs(x) == INF) and to in NULL:
         return NULL[to] if x != x else LIMIT[to] if x > 0 else -LIMIT[to]
     if to in "efz" and t in "hijef":
@@ -275,8 +278,17 @@ def days(year: int, month: int, day: int) -> int | None:
     )
     if month < 12 and day > lengths[month - 1]:
         return None
-    y = year - 1
-    return y * 365 + y // 4 - y // 100 + y // 400 + sum(lengths[: month - 1]) + day - 1 - EPOCH_DAYS
+    completed = year - 1
+    return (
+        completed * 365
+        + completed // 4
+        - completed // 100
+        + completed // 400
+        + sum(lengths[: month - 1])
+        + day
+        - 1
+        - EPOCH_DAYS
+    )
 
 
 def _nanos(h: str | None, m: str | None, s: str | None, fraction: str | None) -> int | None:
@@ -289,10 +301,10 @@ def _nanos(h: str | None, m: str | None, s: str | None, fraction: str | None) ->
 
 def temporal(text: str) -> tuple[str, Any] | None:
     """Type and raw value of a temporal of any form, None if it is none."""
-    for read in (parse_date, parse_month, _clock, parse_timespan, _stamp):
-        found = read(text)
-        if found is not None:
-            return found if isinstance(found, tuple) else (_TYPES[read], found)
+    for reader in (parse_date, parse_month, _clock, parse_timespan, _stamp):
+        parsed = reader(text)
+        if parsed is not None:
+            return parsed if isinstance(parsed, tuple) else (_TYPES[reader], parsed)
     return None
 
 
@@ -318,9 +330,11 @@ def _clock(text: str) -> tuple[str, int] | None:
     nanos = _nanos(*match.groups()) if match else None
     if match is None or nanos is None:
         return None
-    t = "u" if match[3] is None else "v" if match[4] is None else "t" if len(match[4]) <= 3 else "n"
-    raw = nanos // _NANOS[t]
-    return (t, raw) if t not in LIMIT or raw <= LIMIT[t] else None
+    qtype = (
+        "u" if match[3] is None else "v" if match[4] is None else "t" if len(match[4]) <= 3 else "n"
+    )
+    amount = nanos // _NANOS[qtype]
+    return (qtype, amount) if qtype not in LIMIT or amount <= LIMIT[qtype] else None
 
 
 def parse_timespan(text: str) -> int | None:
@@ -342,10 +356,10 @@ def _stamp(text: str) -> tuple[str, Any] | None:
     nanos = _nanos(*match.groups()[4:])
     if day is None or nanos is None:
         return None
-    total = day * DAY + nanos
+    timestamp = day * DAY + nanos
     if match[4] == "T":
         return "z", day + nanos / DAY
-    return ("p", total) if -LIMIT["p"] < total < LIMIT["p"] else None
+    return ("p", timestamp) if -LIMIT["p"] < timestamp < LIMIT["p"] else None
 
 
 _TYPES: dict[Any, str] = {parse_date: "d", parse_month: "m", parse_timespan: "n"}

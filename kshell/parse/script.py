@@ -18,29 +18,29 @@ def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Ite
         yield 0, len(text)
         return
     start = end = -1
-    at = within = 0
+    following = within = 0
     skipping = False
     for line in text.split("\n"):
-        bare = line.rstrip()
-        here, at = at, at + len(line) + 1
-        if typed and start >= 0 and not skipping and line[:1] not in " \t" and within <= here:
-            within = _string_end(text, start, here)
-        if here < within:
-            end = here + len(bare)
+        stripped = line.rstrip()
+        offset, following = following, following + len(line) + 1
+        if typed and start >= 0 and not skipping and line[:1] not in " \t" and within <= offset:
+            within = _string_end(text, start, offset)
+        if offset < within:
+            end = offset + len(stripped)
         elif skipping:
-            skipping = bare != "\\"
-        elif bare == "/":
+            skipping = stripped != "\\"
+        elif stripped == "/":
             skipping = True
-        elif not bare or (line[0] == "/" and not comments):
+        elif not stripped or (line[0] == "/" and not comments):
             continue
-        elif bare == "\\":
+        elif stripped == "\\":
             break
         elif start >= 0 and line[0] in " \t)]}" and text[start] != "\\":
-            end = here + len(bare)
+            end = offset + len(stripped)
         else:
             if start >= 0:
                 yield start, end
-            start, end = here, here + len(bare)
+            start, end = offset, offset + len(stripped)
     if start >= 0:
         yield start, end
 
@@ -60,11 +60,11 @@ def split_script(text: str, comments: bool = False, typed: bool = False) -> list
         text = text[1:]  # a mark that some editors write before UTF-8
     if text.startswith("#!"):
         text = "/" + text[1:]  # the line that names the interpreter is a comment
-    out = []
+    statements = []
     line = 1
-    at = 0
+    counted = 0
     for start, end in logical_lines(text, comments, typed):
-        line += text.count("\n", at, start)
-        at = start
-        out.append((line, text[start:end]))
-    return out
+        line += text.count("\n", counted, start)
+        counted = start
+        statements.append((line, text[start:end]))
+    return statements

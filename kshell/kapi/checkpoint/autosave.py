@@ -138,10 +138,10 @@ class Autosave:
     def _work(self) -> None:
         """The thread: wait, then write what a line has copied, or copy what is due between lines."""
         while not self._closed:
-            left = (
+            remaining = (
                 self.due - clock()
             )  # past its time: a line runs, which copies what is due when it ends
-            self._wake.wait(None if self.steps else left if left > 0 else LEAST)
+            self._wake.wait(None if self.steps else remaining if remaining > 0 else LEAST)
             self._wake.clear()
             with self._gate:
                 job, self._job = self._job, None
@@ -209,27 +209,27 @@ def autosave(x: Value) -> Value:
     `:docs.ks
     """
     session: Any = running()
-    args = items(x)
-    if not args or x is NIL:
+    arguments = items(x)
+    if not arguments or x is NIL:
         return NIL if session.autosave is None else session.autosave.shown()
-    if len(args) == 1 and flag_of(args[0]) is False:
+    if len(arguments) == 1 and flag_of(arguments[0]) is False:
         _stop(session)
         return NIL
-    if not 2 <= len(args) <= 3:
+    if not 2 <= len(arguments) <= 3:
         raise CallError("autosave", expecting="(file;seconds) or (file;n;`steps)", given=kname(x))
-    path = path_of(args[0], "autosave")
-    unit = name_of(args[2]) if len(args) == 3 else "seconds"
+    path = path_of(arguments[0], "autosave")
+    unit = name_of(arguments[2]) if len(arguments) == 3 else "seconds"
     if unit not in ("seconds", "steps"):
         raise QError(
-            f"autosave: unit is seconds or steps, given {kname(args[2]) if unit is None else unit}"
+            f"autosave: unit is seconds or steps, given {kname(arguments[2]) if unit is None else unit}"
         )
-    every = long_of(args[1]) if unit == "steps" else number_of(args[1])
+    every = long_of(arguments[1]) if unit == "steps" else number_of(arguments[1])
     if every is None:
-        raise CallError("autosave", expecting=f"a number of {unit}", given=kname(args[1]))
+        raise CallError("autosave", expecting=f"a number of {unit}", given=kname(arguments[1]))
     if not (1 if unit == "steps" else LEAST) <= every < 1e9:
         raise QError(f"autosave: number of {unit} out of range, given {every:g}")
     if session.rank:
-        return args[0]
+        return arguments[0]
     captured = capture(None, "autosave")
     if session.autosave is not None:
         session.autosave.rest()
@@ -239,4 +239,4 @@ def autosave(x: Value) -> Value:
     _stop(session)
     session.autosave = Autosave(session, path, every, unit == "steps")
     session.autosave.start()
-    return args[0]
+    return arguments[0]

@@ -70,8 +70,8 @@ def _write_pt(path: str, value: object) -> None:
         torch.save(value, f)
         if f.seekable():
             f.flush()
-            with open(os.dup(f.fileno()), "r+b") as again:
-                _pad(path, again, _values_in(value))
+            with open(os.dup(f.fileno()), "r+b") as reopened:
+                _pad(path, reopened, _values_in(value))
 
     atomic.write(path, fill)
 
@@ -142,24 +142,24 @@ def ckpt(x: Value) -> Value:
     q)hdel`:docs.pt
     `:docs.pt
     """
-    args = items(x)
-    if not 1 <= len(args) <= 3:
-        raise QError(f"ckpt: expecting 1-3 args, given {len(args)}")
-    path = path_of(args[0], "ckpt")
-    if len(args) == 1:
+    arguments = items(x)
+    if not 1 <= len(arguments) <= 3:
+        raise QError(f"ckpt: expecting 1-3 args, given {len(arguments)}")
+    path = path_of(arguments[0], "ckpt")
+    if len(arguments) == 1:
         return read(path)
-    value = from_q(args[1])
-    _tell_name(args)
-    if len(args) == 3:
-        most = long_of(args[2])
-        if most is None or most < 1:
+    value = from_q(arguments[1])
+    _tell_name(arguments)
+    if len(arguments) == 3:
+        limit = long_of(arguments[2])
+        if limit is None or limit < 1:
             raise CallError("ckpt", "expected the most bytes of a file, a number above zero")
-        write_folder(path, value, most)
+        write_folder(path, value, limit)
     elif path.endswith(".safetensors"):
         write_safetensors(path, value)
     else:
         _write_pt(path, value)
-    return args[0]
+    return arguments[0]
 
 
 def _tell_name(given: list[Value]) -> None:
@@ -186,23 +186,24 @@ def ckpttable(x: Value) -> Value:
     q)cols ckpttable(d;0b)
     `name`dtype`size`bytes
     """
-    args = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
-    flag = flag_of(args[1]) if len(args) == 2 else True
-    if not 1 <= len(args) <= 2 or flag is None:
+    arguments = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
+    flag = flag_of(arguments[1]) if len(arguments) == 2 else True
+    if not 1 <= len(arguments) <= 2 or flag is None:
         raise CallError(
             "ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag"
         )
-    rows = tensors_in(args[0])
-    tensors = [t for _, t in rows]
+    rows = tensors_in(arguments[0])
+    tensors = [tensor for _, tensor in rows]
     columns: list[ListValue] = [
-        sym_vec([k for k, _ in rows]),
+        sym_vec([name for name, _ in rows]),
         sym_vec([dtype_name(tensor.dtype) for tensor in tensors]),
         List([longs(list(tensor.shape)) for tensor in tensors]),
         longs([tensor.numel() * tensor.element_size() for tensor in tensors]),
     ]
-    more = norm_and_bad(tensors) if flag else []
+    statistics = norm_and_bad(tensors) if flag else []
     return table(
-        ["name", "dtype", "size", "bytes", *("norm", "bad")[: len(more)]], [*columns, *more]
+        ["name", "dtype", "size", "bytes", *("norm", "bad")[: len(statistics)]],
+        [*columns, *statistics],
     )
 
 
@@ -244,31 +245,31 @@ def putstate(x: Value) -> Value:
     missing   | weight
     unexpected| scale
     """
-    args = items(x)
-    h = handle(args[0]) if len(args) > 1 else None
-    strict = flag_of(args[2]) if len(args) == 3 else True
+    arguments = items(x)
+    target = handle(arguments[0]) if len(arguments) > 1 else None
+    strict = flag_of(arguments[2]) if len(arguments) == 3 else True
     if (
-        not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle)
-        or len(args) > 3
+        not isinstance(target, ModuleHandle | OptimizerHandle | ModelHandle)
+        or len(arguments) > 3
         or strict is None
     ):
         raise CallError(
             "putstate",
             "expecting a module or an optimizer, a dictionary, and for a module a strict flag",
         )
-    if len(args) == 3 and isinstance(h, OptimizerHandle):
+    if len(arguments) == 3 and isinstance(target, OptimizerHandle):
         raise CallError("putstate", "a strict flag is for modules")
-    given = args[1]
-    if isinstance(h, OptimizerHandle) and is_opt_state(given):
-        _put_state_of(h.obj, given)
+    given = arguments[1]
+    if isinstance(target, OptimizerHandle) and is_opt_state(given):
+        _put_state_of(target.obj, given)
         return NIL
-    if isinstance(h, OptimizerHandle):
-        _put_optimizer(h.obj, _dictionary(from_q(given), given))
+    if isinstance(target, OptimizerHandle):
+        _put_optimizer(target.obj, _dictionary(from_q(given), given))
         return NIL
-    parts = _parts_of(given) if isinstance(h, ModelHandle) else None
+    parts = _parts_of(given) if isinstance(target, ModelHandle) else None
     if parts is not None:
-        return _put_model(h.obj, parts, strict)
-    return _put_tensors(module_of(h), given, strict)()
+        return _put_model(target.obj, parts, strict)
+    return _put_tensors(module_of(target), given, strict)()
 
 
 def _dictionary(value: object, x: Value) -> dict[Any, Any]:
@@ -290,12 +291,14 @@ def _parts_of(x: Value) -> dict[str, Value] | None:
         return None
     fields = named_values(x)
     parts = {
-        ("module" if key in _MODULE else key): value
-        for key, value in fields.items()
-        if key in (*_MODULE, "loss", "optimizer")
+        ("module" if name in _MODULE else name): value
+        for name, value in fields.items()
+        if name in (*_MODULE, "loss", "optimizer")
     }
-    held = [value for key, value in parts.items() if key != "loss"]
-    return parts if any(v.__class__ in (Dict, Table, ModuleHandle) for v in held) else None
+    states = [value for name, value in parts.items() if name != "loss"]
+    return (
+        parts if any(state.__class__ in (Dict, Table, ModuleHandle) for state in states) else None
+    )
 
 
 def _put_model(m: Model, parts: dict[str, Value], strict: bool) -> Value:
@@ -309,8 +312,8 @@ def _put_model(m: Model, parts: dict[str, Value], strict: bool) -> Value:
         _put_state_of(m.optimizer, state)
     elif state is not None:
         _put_optimizer(m.optimizer, _dictionary(from_q(state), state))
-    done = [apply() for apply in put]
-    return done[0] if done else NIL
+    results = [job() for job in put]
+    return results[0] if results else NIL
 
 
 def _put_tensors(m: Module, x: Value, strict: bool) -> Callable[[], Value]:
@@ -320,21 +323,21 @@ def _put_tensors(m: Module, x: Value, strict: bool) -> Callable[[], Value]:
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
     if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
         value |= {
-            k: to_tensor(item)
-            for k, item in zip(value, seq_items(x.v), strict=True)
+            name: to_tensor(item)
+            for name, item in zip(value, seq_items(x.v), strict=True)
             if is_array(item)
         }
-    own = m.state_dict(keep_vars=True)
+    present = m.state_dict(keep_vars=True)
     value = {
-        key: torch.as_tensor(value) if isinstance(value, bool | int | float) else value
-        for key, value in value.items()
+        name: torch.as_tensor(value) if isinstance(value, bool | int | float) else value
+        for name, value in value.items()
     }
-    missing, more = _fits(own, value, strict)
+    missing, more = _fits(present, value, strict)
 
     def apply() -> Value:
-        for key, t in own.items():
-            if key in value:
-                put(t, value[key])
+        for name, tensor in present.items():
+            if name in value:
+                put(tensor, value[name])
         return (
             NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
         )
@@ -348,8 +351,8 @@ def _groups_by_name(o: Opt, groups: list[Any]) -> list[list[Any]]:
         raise CallError("putstate", "expecting state and param_groups")
     names = [group.pop(NAMES, None) for group in groups]
     if all(
-        isinstance(own, list) and len(own) == len(group.get("params", ()))
-        for own, group in zip(names, groups, strict=True)
+        isinstance(group_names, list) and len(group_names) == len(group.get("params", ()))
+        for group_names, group in zip(names, groups, strict=True)
     ):
         by_name = restored_groups(o, names)
         if by_name is not None:
@@ -368,11 +371,11 @@ def _put_state_of(o: Opt, state: Dict) -> None:
         raise CallError(
             "putstate", "expecting an optimizer of the parameters of one module", given=SAID
         )
-    whole = ModuleHandle(o.container)
+    container = ModuleHandle(o.container)
     try:
-        restored = restore(state, whole)
+        restored = restore(state, container)
     finally:
-        whole.free()
+        container.free()
     if restored.entry is not o.entry:
         raise QError(
             f"putstate: expecting a state of {o.entry.name}, given one of {restored.entry.name}"
@@ -394,32 +397,34 @@ _KINDS: dict[type, str] = {
 
 def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[list[str], list[str]]:
     """The names that are missing and those that are unexpected, errors if `strict`; sizes must fit."""
-    missing = [k for k in own if k not in given]
-    more = [k for k in given if k not in own]
-    if strict and (missing or more):
-        inside = next(
-            (k for k, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None
+    missing = [name for name in own if name not in given]
+    unexpected = [name for name in given if name not in own]
+    if strict and (missing or unexpected):
+        parent = next(
+            (name for name, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None
         )
-        if inside is not None:
-            raise QError(f"putstate: no {missing[0]} given, it is in `{inside} of the dictionary")
+        if parent is not None:
+            raise QError(f"putstate: no {missing[0]} given, it is in `{parent} of the dictionary")
         raise CallError(
-            "putstate", f"no {missing[0]} given" if missing else f"unable to find {more[0]}"
+            "putstate", f"no {missing[0]} given" if missing else f"unable to find {unexpected[0]}"
         )
-    for k, value in own.items():
-        if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != value.shape):
-            if not isinstance(given[k], torch.Tensor):
+    for name, tensor in own.items():
+        if name in given and (
+            not isinstance(given[name], torch.Tensor) or given[name].shape != tensor.shape
+        ):
+            if not isinstance(given[name], torch.Tensor):
                 raise QError(
-                    f"putstate: expecting a tensor of size {list(value.shape)} for {k}, given "
+                    f"putstate: expecting a tensor of size {list(tensor.shape)} for {name}, given "
                     + (
                         "null, as a dictionary gives for a key that it lacks"
-                        if given[k] is None
-                        else _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")
+                        if given[name] is None
+                        else _KINDS.get(type(given[name]), f"a {type(given[name]).__name__}")
                     )
                 )
             raise QError(
-                f"putstate: size mismatch, {k} is {list(value.shape)}, given {list(given[k].shape)}"
+                f"putstate: size mismatch, {name} is {list(tensor.shape)}, given {list(given[name].shape)}"
             )
-    return missing, more
+    return missing, unexpected
 
 
 def _put_optimizer(o: Opt, value: dict[str, Any]) -> None:
@@ -429,26 +434,26 @@ def _put_optimizer(o: Opt, value: dict[str, Any]) -> None:
     params = _groups_by_name(o, groups)
     places = dict(
         zip(
-            [i for group in groups for i in group["params"]],
-            [p for own in params for p in own],
+            [index for group in groups for index in group["params"]],
+            [param for members in params for param in members],
             strict=True,
         )
     )
-    for i, state in value["state"].items():
-        for key, t in state.items():
-            p = places.get(i)
-            if p is None or (
-                isinstance(t, torch.Tensor)
-                and t.dim()
-                and t.numel() not in (1, p.numel())
+    for index, state in value["state"].items():
+        for key, buffer in state.items():
+            param = places.get(index)
+            if param is None or (
+                isinstance(buffer, torch.Tensor)
+                and buffer.dim()
+                and buffer.numel() not in (1, param.numel())
                 and key.startswith(("exp_", "max_exp", "momentum", "square", "sum"))
             ):
-                raise QError(f"putstate: {key} of parameter {i} has a wrong size")
+                raise QError(f"putstate: {key} of parameter {index} has a wrong size")
     regroup(o, params)
-    before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
+    backup = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
     try:
         load_state(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
     except BaseException:
-        if before is not None:  # the extra state is checked after the state of parameters was set
-            o.torch.load_state_dict(before)
+        if backup is not None:  # the extra state is checked after the state of parameters was set
+            o.torch.load_state_dict(backup)
         raise

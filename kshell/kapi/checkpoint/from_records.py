@@ -66,12 +66,12 @@ def _unfilled() -> Any:
             args: Sequence[Any] = (),
             kwargs: dict[str, Any] | None = None,
         ) -> Any:
-            given = kwargs or {}
+            keywords = kwargs or {}
             if getattr(fn, "__name__", "") in _FILLS:
-                t = args[0] if args else given.get("tensor")
-                if isinstance(t, torch.nn.Parameter):
-                    return t
-            return fn(*args, **given)
+                tensor = args[0] if args else keywords.get("tensor")
+                if isinstance(tensor, torch.nn.Parameter):
+                    return tensor
+            return fn(*args, **keywords)
 
     return Unfilled()
 
@@ -118,22 +118,22 @@ class Loader:
 
     def get(self, kind: str, i: Any) -> Any:
         """Object i of a kind."""
-        at = (kind, i)
-        made = self._made.get(at)
-        if made is None:
-            rec = self.record(kind, i)
-            if at in self._opening:
+        key = (kind, i)
+        result = self._made.get(key)
+        if result is None:
+            record = self.record(kind, i)
+            if key in self._opening:
                 raise ValueError(f"{kind} {i} is part of itself")
-            self._opening.add(at)
+            self._opening.add(key)
             try:
                 if kind in BESIDE:
-                    made = getattr(self, "_" + kind)(i, rec)
+                    result = getattr(self, "_" + kind)(i, record)
                 else:
-                    made = KINDS[kind].from_record(self, i, rec)
+                    result = KINDS[kind].from_record(self, i, record)
             finally:
-                self._opening.discard(at)
-            self._made[at] = made
-        return made
+                self._opening.discard(key)
+            self._made[key] = result
+        return result
 
     def handle(self, i: int) -> Value:
         """Handle i."""
@@ -141,28 +141,30 @@ class Loader:
 
     def finish(self) -> None:
         """Put on what goes around optimizers, then the values of their groups as they were."""
-        for o, rec in self._optimizers:
-            for k, form in rec["wraps"]:
-                if k not in o.wraps:
-                    wraps.KINDS[k].restore(o, pairs(self.decoder.value(form)))
-            if "extra" in rec:  # of what is around it, if that is an optimizer itself
-                o.abilities.set_extra(self.python(rec["extra"]))
-            for k, form in rec.get("pending", ()):
-                o.wraps[k].set_pending(self.python(form))
-        for o, rec in self._optimizers:
-            if "waiting" in rec:
-                o.waiting = scheduler_api.restored(self._state(rec["waiting"]), o)
-            for group, (_, own) in zip(o.groups, rec["groups"], strict=True):
+        for optimizer, record in self._optimizers:
+            for kind, form in record["wraps"]:
+                if kind not in optimizer.wraps:
+                    wraps.KINDS[kind].restore(optimizer, pairs(self.decoder.value(form)))
+            if "extra" in record:  # of what is around it, if that is an optimizer itself
+                optimizer.abilities.set_extra(self.python(record["extra"]))
+            for kind, form in record.get("pending", ()):
+                optimizer.wraps[kind].set_pending(self.python(form))
+        for optimizer, record in self._optimizers:
+            if "waiting" in record:
+                optimizer.waiting = scheduler_api.restored(
+                    self._state(record["waiting"]), optimizer
+                )
+            for group, (_, settings) in zip(optimizer.groups, record["groups"], strict=True):
                 params = group["params"]
                 group.clear()
-                group.update({"params": params, **self.python(own)})
-        for t, whole, dim, start in self._parts:
-            _parts()[t] = _Part(whole, dim, start)
-        for h, rec in self._lent:  # which grows, if a whole is a part itself
-            shared = h.obj is not GONE
+                group.update({"params": params, **self.python(settings)})
+        for tensor, whole, dimension, start in self._parts:
+            _parts()[tensor] = _Part(whole, dimension, start)
+        for handle, record in self._lent:  # which grows, if a whole is a part itself
+            shared = handle.obj is not GONE
             if not shared:
-                h.obj = h.from_form(self, rec["obj"])
-            lend([h], self.get("handle", rec["whole"]), shared)
+                handle.obj = handle.from_form(self, record["obj"])
+            lend([handle], self.get("handle", record["whole"]), shared)
 
     def close(self) -> None:
         """Refer to nothing that was made any more."""
@@ -176,7 +178,7 @@ class Loader:
         """While objects are made: a module may have no more memory than the file, and no more parts than it lists."""
         from torch.nn.modules import module as hooks
 
-        parts = sum(map(len, self.tables.values())) + 1000
+        limit = sum(map(len, self.tables.values())) + 1000
         room = self.archive.size + _ROOM
 
         def tensor(_m: Module, name: str, t: Tensor | None) -> None:
@@ -188,7 +190,7 @@ class Loader:
             if self._room < 0 or self._left < 0:
                 raise ValueError(f"{name} of a module is larger than the file")
 
-        self._left, self._room, self._limits = parts, room, (parts, room)
+        self._left, self._room, self._limits = limit, room, (limit, room)
         handles = [
             hooks.register_module_parameter_registration_hook(tensor),
             hooks.register_module_buffer_registration_hook(tensor),
@@ -203,24 +205,26 @@ class Loader:
     def _built(self, entry: Entry, options: Value | None) -> Any:
         """A new module of a type."""
         self._left, self._room = self._limits
-        for k, v in pairs(options) if options.__class__ is Dict else ():
-            if k.endswith("layers") and v.__class__ is int and v > self._left:
-                raise ValueError(f"{k} of a module are more than the file has")
+        for name, value in pairs(options) if options.__class__ is Dict else ():
+            if name.endswith("layers") and value.__class__ is int and value > self._left:
+                raise ValueError(f"{name} of a module are more than the file has")
         with _unfilled():
             return build(entry, [] if options is None or not length_of(options) else [options], 0)
 
     # ------------------------------------------------------------ handles
 
     def _handle(self, i: int, rec: Record) -> KHandle:
-        cls = KINDS.get(rec["kind"])
-        if cls is None and "class" in rec:
+        handle_class = KINDS.get(rec["kind"])
+        if handle_class is None and "class" in rec:
             raise _unknown("kind of handle", rec["kind"], rec["class"])
-        if cls is None:
+        if handle_class is None:
             raise ValueError("a wrong kind")
-        h: KHandle = cls(GONE if rec.get("freed") else cls.from_form(self, rec["obj"]))
+        handle: KHandle = handle_class(
+            GONE if rec.get("freed") else handle_class.from_form(self, rec["obj"])
+        )
         if "whole" in rec:
-            self._lent.append((h, rec))
-        return h
+            self._lent.append((handle, rec))
+        return handle
 
     # ------------------------------------------------------------ tensors
 
@@ -238,49 +242,52 @@ class Loader:
 
     @behaviour("from_record", TensorHandle)
     def _tensor(self, i: int, rec: Record) -> Any:
-        t = self._content(rec)
+        tensor = self._content(rec)
         if rec.get("parameter"):
-            t = torch.nn.Parameter(t, requires_grad=bool(rec.get("grad")))
+            tensor = torch.nn.Parameter(tensor, requires_grad=bool(rec.get("grad")))
         elif rec.get("grad"):
-            t.requires_grad_(True)
+            tensor.requires_grad_(True)
         if "gradient" in rec:
-            t.grad = self.tensor(rec["gradient"])
+            tensor.grad = self.tensor(rec["gradient"])
         if "part" in rec:
-            whole, dim, start = rec["part"]
-            self._parts.append((t, self.tensor(whole), int(dim), int(start)))
-        return t
+            whole, dimension, start = rec["part"]
+            self._parts.append((tensor, self.tensor(whole), int(dimension), int(start)))
+        return tensor
 
     def _content(self, rec: Record) -> Any:
         dtype, shape = dtype_named(rec["dtype"]), rec["shape"]
         layout = rec.get("layout")
         if layout is not None:
-            parts = [self.tensor(part) for part in rec["parts"]]
-            make = {
+            tensors = [self.tensor(number) for number in rec["parts"]]
+            makers = {
                 "coo": torch.sparse_coo_tensor,
                 "csr": torch.sparse_csr_tensor,
                 "csc": torch.sparse_csc_tensor,
             }
-            t = make[layout](*parts, shape, dtype=dtype, check_invariants=True)
-            return t._coalesced_(True) if rec.get("coalesced") else t
+            tensor = makers[layout](*tensors, shape, dtype=dtype, check_invariants=True)
+            return tensor._coalesced_(True) if rec.get("coalesced") else tensor
         return view(self.get("storage", rec["storage"]), dtype, shape, rec["stride"], rec["offset"])
 
     def _storage(self, i: int, rec: Record) -> Any:
-        n = self.archive.entry(rec["array"])[2]
-        held, into = fresh(n)
-        self.archive.pour(rec["array"], into)
+        size = self.archive.entry(rec["array"])[2]
+        storage, buffer = fresh(size)
+        self.archive.pour(rec["array"], buffer)
         device = self._device(rec["device"])
         if device.type == "cpu":
-            return held
+            return storage
         return (
-            torch.empty(0, dtype=torch.uint8).set_(held, 0, (n,), (1,)).to(device).untyped_storage()
+            torch.empty(0, dtype=torch.uint8)
+            .set_(storage, 0, (size,), (1,))
+            .to(device)
+            .untyped_storage()
         )
 
     def _generator(self, i: int, rec: Record) -> Any:
-        g = torch.Generator(self._device(rec["device"]))
+        generator = torch.Generator(self._device(rec["device"]))
         state = base64.b64decode(rec["state"], validate=True)
-        if str(g.device) == rec["device"]:
-            g.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
-        return g
+        if str(generator.device) == rec["device"]:
+            generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+        return generator
 
     def python(self, v: Any) -> Any:
         """A plain Python value from JSON."""
@@ -307,42 +314,42 @@ class Loader:
             return self._made["module", i]
         entry = _known("module", rec, entry_of)
         options = self.decoder.value(rec["options"]) if "options" in rec else None
-        m = self._built(entry, options)
-        self._fill(i, m)
-        return m
+        module = self._built(entry, options)
+        self._fill(i, module)
+        return module
 
     def _fill(self, i: int, m: Module) -> None:
         """Give a module that was just made its name, parameters, buffers and children."""
-        rec = self.record("module", i)
-        if rec["type"] is not None and type_name(m) != rec["type"]:
-            raise ValueError(f"module {i} is no {rec['type']}")
+        record = self.record("module", i)
+        if record["type"] is not None and type_name(m) != record["type"]:
+            raise ValueError(f"module {i} is no {record['type']}")
         self._made["module", i] = m
         self._filling.add(i)
         m.__dict__.pop("kshell_name", None)
-        set_name(m, str(rec["name"]))
-        for field, own in (("parms", m._parameters), ("buffers", m._buffers)):
-            tensors = {str(k): self.tensor(t) for k, t in rec[field]}
-            if set(own) - set(tensors):
+        set_name(m, str(record["name"]))
+        for field, present in (("parms", m._parameters), ("buffers", m._buffers)):
+            tensors = {str(name): self.tensor(tensor) for name, tensor in record[field]}
+            if set(present) - set(tensors):
                 raise ValueError(f"module {i} lacks {field}")
-            for k, t in tensors.items():
-                self._put(m, own, k, t)
+            for name, tensor in tensors.items():
+                self._put(m, present, name, tensor)
         relist: Any = getattr(m, "_init_flat_weights", None)
         if relist is not None:  # a recurrent layer lists its weights once more
             relist()
-        if set(m._modules) - {k for k, _ in rec["children"]}:
+        if set(m._modules) - {name for name, _ in record["children"]}:
             raise ValueError(f"module {i} lacks children")
-        for key in rec.get("replaced", ()):
+        for key in record.get("replaced", ()):
             m._modules[key] = None
-        for key, n in rec["children"]:
-            self._child(m, str(key), n)
-        if "replaced" in rec:
-            m.__dict__[REPLACED] = tuple(map(str, rec["replaced"]))
-        m.training = bool(rec["training"])
-        nn.recompute.set_recompute(m, bool(rec["recompute"]))
+        for key, number in record["children"]:
+            self._child(m, str(key), number)
+        if "replaced" in record:
+            m.__dict__[REPLACED] = tuple(map(str, record["replaced"]))
+        m.training = bool(record["training"])
+        nn.recompute.set_recompute(m, bool(record["recompute"]))
         self._filling.discard(i)
 
     def _put(self, m: Module, own: dict[str, Any], k: str, t: Tensor | None) -> None:
-        was = own.get(k)
+        previous = own.get(k)
         if isinstance(m, torch.nn.ParameterDict) and own is m._parameters and t is not None:
             m._keys[k] = (
                 None  # the tensor itself, which may be no parameter, as an optimizer of tensors has them
@@ -351,7 +358,7 @@ class Loader:
             return
         if t is not None and not isinstance(t, torch.nn.Parameter) and own is m._parameters:
             raise ValueError(f"{k} is no parameter")
-        if was is not None and (t is None or was.shape != t.shape):
+        if previous is not None and (t is None or previous.shape != t.shape):
             raise ValueError(f"{k} has a wrong size")
         if k in own:
             own[k] = t
@@ -384,25 +391,26 @@ class Loader:
 
     def _alike(self, i: int, m: Module) -> bool:
         """Is a module such as a record's: of its type, its own parameters of the same sizes?"""
-        rec = self.record("module", i)
+        record = self.record("module", i)
         sizes = {
-            k: None if n is None else self.record("tensor", n)["shape"] for k, n in rec["parms"]
+            name: None if number is None else self.record("tensor", number)["shape"]
+            for name, number in record["parms"]
         }
-        return rec["type"] in (None, type_name(m)) and all(
-            value is None or sizes.get(key) == list(value.shape)
-            for key, value in m._parameters.items()
+        return record["type"] in (None, type_name(m)) and all(
+            param is None or sizes.get(name) == list(param.shape)
+            for name, param in m._parameters.items()
         )
 
     @behaviour("from_record", LossHandle)
     def _loss(self, i: int, rec: Record) -> Any:
-        m = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
-        set_name(m, str(rec["name"]))
-        for k, t in rec["buffers"]:
-            if k not in m._buffers:
-                raise ValueError(f"a loss has no {k}")
-            m._buffers[k] = self.tensor(t)
-        m.training = bool(rec["training"])
-        return m
+        loss = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
+        set_name(loss, str(rec["name"]))
+        for name, number in rec["buffers"]:
+            if name not in loss._buffers:
+                raise ValueError(f"a loss has no {name}")
+            loss._buffers[name] = self.tensor(number)
+        loss.training = bool(rec["training"])
+        return loss
 
     # ------------------------------------------------------------ optimizers, schedulers, rules
 
@@ -410,23 +418,27 @@ class Loader:
     def _optimizer(self, i: int, rec: Record) -> Any:
         entry = _known("optimizer", rec, optimizer_of)
         groups = [
-            ([self.tensor(param) for param in params], self.python(own))
-            for params, own in rec["groups"]
+            ([self.tensor(param) for param in params], self.python(settings))
+            for params, settings in rec["groups"]
         ]
         if not groups or any(
             not isinstance(param, torch.Tensor) for params, _ in groups for param in params
         ):
             raise ValueError("a wrong optimizer")
-        o = create(entry, group_values(entry, groups[0][1]))
-        o.container = None if rec["container"] is None else self.get("module", rec["container"])
-        o.own = bool(rec["own"])
-        for n, (params, own) in enumerate(groups):
-            edit_group(o, n, group_values(entry, own) if n else {}, params)
-        o.torch.defaults.update(self.python(rec["defaults"]))
-        for p, kept in rec["state"]:
-            o.state.put(self.tensor(p), self.python(kept))
-        self._optimizers.append((o, rec))
-        return o
+        optimizer = create(entry, group_values(entry, groups[0][1]))
+        optimizer.container = (
+            None if rec["container"] is None else self.get("module", rec["container"])
+        )
+        optimizer.own = bool(rec["own"])
+        for position, (params, settings) in enumerate(groups):
+            edit_group(
+                optimizer, position, group_values(entry, settings) if position else {}, params
+            )
+        optimizer.torch.defaults.update(self.python(rec["defaults"]))
+        for number, buffers in rec["state"]:
+            optimizer.state.put(self.tensor(number), self.python(buffers))
+        self._optimizers.append((optimizer, rec))
+        return optimizer
 
     def _state(self, form: Form) -> Dict:
         state = self.decoder.value(form)
@@ -450,23 +462,25 @@ class Loader:
 
     @behaviour("from_record", ModelHandle)
     def _model(self, i: int, rec: Record) -> Any:
-        m = Model(*(self.get(k, rec[k]) for k in ("module", "loss", "optimizer")))
-        options = cast("tuple[dict[str, Value], ...]", (m.train, m.test))
+        model = Model(*(self.get(field, rec[field]) for field in ("module", "loss", "optimizer")))
+        options = cast("tuple[dict[str, Value], ...]", (model.train, model.test))
         for own, saved in zip(options, rec["options"], strict=True):
-            for k, form in saved:
-                if k not in own:
-                    raise CallError(UNSAID, f"unrecognized setting: {k}", given=SAID)
-                own[k] = self.decoder.value(form)
-        m.data, m.testdata = (self._data(d) for d in rec["data"])
-        return m
+            for field, form in saved:
+                if field not in own:
+                    raise CallError(UNSAID, f"unrecognized setting: {field}", given=SAID)
+                own[field] = self.decoder.value(form)
+        model.data, model.testdata = (self._data(record) for record in rec["data"])
+        return model
 
     def _data(self, rec: Record) -> Data:
-        d = Data(self.python(rec["x"]), self.python(rec["y"]), int(rec["n"]))
-        d.batch, d.order = int(rec["batch"]), self.tensor(rec["order"])
-        d.generator = None if rec["generator"] is None else self.get("generator", rec["generator"])
+        data = Data(self.python(rec["x"]), self.python(rec["y"]), int(rec["n"]))
+        data.batch, data.order = int(rec["batch"]), self.tensor(rec["order"])
+        data.generator = (
+            None if rec["generator"] is None else self.get("generator", rec["generator"])
+        )
         if "hidden" in rec:  # files of before have none
-            d.hidden = self.python(rec["hidden"])
-        return d
+            data.hidden = self.python(rec["hidden"])
+        return data
 
 
 behaviour("from_form", TensorHandle)(Loader.tensor)

@@ -119,11 +119,11 @@ def _seen(
     grad: object,
     more: Any,
 ) -> Any:
-    t = storages.view(held, dtype, shape, stride, offset)
+    tensor = storages.view(held, dtype, shape, stride, offset)
     for key, value in (more or {}).items():
         if value and key in ("conj", "neg"):
-            t = t.conj() if key == "conj" else torch._neg_view(t)
-    return t.requires_grad_(True) if grad else t
+            tensor = tensor.conj() if key == "conj" else torch._neg_view(tensor)
+    return tensor.requires_grad_(True) if grad else tensor
 
 
 def _parameter(data: object, grad: object, _hooks: object = None, state: Any = None) -> Any:
@@ -148,26 +148,26 @@ def _of_class(fn: object, cls: object, args: Sequence[Any], state: Any) -> Any:
         or fn.make not in (_strided, _strided_as)
     ):
         raise Refused("a tensor of another class")
-    t = fn.make(*args)
+    tensor = fn.make(*args)
     if cls.name.endswith("Parameter"):
-        t = torch.nn.Parameter(t, requires_grad=t.requires_grad)
-    return _with(t, state)
+        tensor = torch.nn.Parameter(tensor, requires_grad=tensor.requires_grad)
+    return _with(tensor, state)
 
 
 def _sparse(layout: object, data: Sequence[Any]) -> Any:
-    first, *rest = data
+    primary, *remaining = data
     if layout is torch.sparse_coo:
-        values, size, *coalesced = rest
-        t = torch.sparse_coo_tensor(first, values, _size(size), check_invariants=True)
-        return t._coalesced_(True) if coalesced and coalesced[0] else t
-    other, values, size = rest
+        values, size, *coalesced = remaining
+        tensor = torch.sparse_coo_tensor(primary, values, _size(size), check_invariants=True)
+        return tensor._coalesced_(True) if coalesced and coalesced[0] else tensor
+    secondary, values, size = remaining
     return torch.sparse_compressed_tensor(
-        first, other, values, _size(size), layout=layout, check_invariants=True
+        primary, secondary, values, _size(size), layout=layout, check_invariants=True
     )
 
 
 def _size(x: object) -> tuple[int, ...]:
-    if x.__class__ is not tuple or any(n.__class__ is not int or n < 0 for n in x):
+    if x.__class__ is not tuple or any(length.__class__ is not int or length < 0 for length in x):
         raise ValueError("a wrong size")
     return x
 
@@ -182,11 +182,11 @@ def _bytes(x: object = b"", _encoding: object = "latin-1") -> bytes:
 
 def _dict(x: Any = ()) -> dict[Any, Any]:
     pairs = list(x.items() if x.__class__ is dict else x)
-    return {plain_key(k): v for k, v in pairs}
+    return {plain_key(key): value for key, value in pairs}
 
 
 def _set(x: Any = ()) -> set[Any]:
-    return {plain_key(i) for i in x}
+    return {plain_key(item) for item in x}
 
 
 def _complex(x: Any, y: Any = 0.0) -> complex:
@@ -200,7 +200,7 @@ def _layout(name: object) -> Any:
 
 
 def _device(*args: Any) -> Any:
-    if any(arg.__class__ not in (str, int) for arg in args):
+    if any(argument.__class__ not in (str, int) for argument in args):
         raise ValueError("a wrong device")
     return torch.device(*args)
 
@@ -228,13 +228,18 @@ def _named(name: str) -> Any:
         return maker
     if name in _CLASSES:
         return _Class(name)
-    last = name.removeprefix("torch.storage.").removeprefix("torch.")
-    if last.endswith("Storage") and name in (f"torch.{last}", f"torch.storage.{last}"):
-        if last == "UntypedStorage":
+    short_name = name.removeprefix("torch.storage.").removeprefix("torch.")
+    if short_name.endswith("Storage") and name in (
+        f"torch.{short_name}",
+        f"torch.storage.{short_name}",
+    ):
+        if short_name == "UntypedStorage":
             return _StorageType(torch.uint8)
-        if (kind := _STORAGES.get(last.removesuffix("Storage"))) is not None:
+        if (kind := _STORAGES.get(short_name.removesuffix("Storage"))) is not None:
             return _StorageType(getattr(torch, kind))
-    if name == f"torch.{last}" and isinstance(dtype := vars(load()).get(last), torch.dtype):
+    if name == f"torch.{short_name}" and isinstance(
+        dtype := vars(load()).get(short_name), torch.dtype
+    ):
         return dtype
     raise Refused(name)
 
@@ -262,18 +267,22 @@ class _File:
 
     def read(self) -> tuple[Any, int, Callable[[int], None]]:
         """The value, how many values its pickle has, and what asks for more memory."""
-        pickles = [n for n in self.left if n.endswith("/data.pkl")]
+        pickles = [name for name in self.left if name.endswith("/data.pkl")]
         if len(pickles) != 1:
-            kind, way = ("", "") if pickles else kind_of_archive(self.file.name, self.left)
+            kind, advice = ("", "") if pickles else kind_of_archive(self.file.name, self.left)
             raise QError(
                 f"it is {kind}" if kind else f"it has {'two of' if pickles else 'no'} data.pkl",
-                hint=way,
+                hint=advice,
             )
         self.root = pickles[0].removesuffix("data.pkl")
         if f"{self.root}constants.pkl" in self.left:
             raise QError(f"it is {_SCRIPTED}")
-        order = self.root + "byteorder"
-        if order in self.left and self.left[order].length < 9 and self.member(order) != b"little":
+        byte_order = self.root + "byteorder"
+        if (
+            byte_order in self.left
+            and self.left[byte_order].length < 9
+            and self.member(byte_order) != b"little"
+        ):
             raise ValueError("its numbers are those of another kind of machine")
         self.room.need(2 * self.left[pickles[0]].length)
         reader = Reader(self.member(pickles[0]), _named, self.storage, self.room.need)
@@ -286,22 +295,22 @@ class _File:
         """The memory that a pickle refers to: ('storage', class, name, device, number of items)."""
         if asked.__class__ is not tuple or len(asked) != 5 or asked[0] != "storage":
             raise Refused("an object that is kept elsewhere")
-        _, kind, key, _, n = asked
+        _, kind, key, _, count = asked
         if (
             kind.__class__ is not _StorageType
             or key.__class__ is not str
-            or n.__class__ is not int
-            or n < 0
+            or count.__class__ is not int
+            or count < 0
         ):
             raise Refused("memory of an unknown kind")
-        length = n * kind.dtype.itemsize
+        length = count * kind.dtype.itemsize
         if key not in self.held:
             name = f"{self.root}data/{key}"
             if name not in self.left or self.left[name].length != length:
                 raise ValueError(f"memory {key} has a wrong length")
             self.room.need(_STORAGE + length - _GRANTED)
-            self.held[key], into = storages.fresh(length)
-            self.pour(name, into)
+            self.held[key], memory = storages.fresh(length)
+            self.pour(name, memory)
         if self.held[key].nbytes() != length:
             raise ValueError(f"memory {key} has a wrong length")
         return _Typed(self.held[key], kind.dtype)
@@ -313,13 +322,13 @@ def read(
     """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
     verified. Errors of what is no such file, and of one that asks for more memory than `room` has, or one of its
     size may."""
-    begin = f.read(len(_LEGACY))
-    if begin[:4] != b"PK\3\4":
-        kind, way = kind_of(path, begin)
+    magic = f.read(len(_LEGACY))
+    if magic[:4] != b"PK\3\4":
+        kind, advice = kind_of(path, magic)
         raise QError(
             f"ckpt: {path} is not a checkpoint: "
             + (f"it is {kind}" if kind else "those of PyTorch 1.6 and later are zip files"),
-            hint=_REWRITE if begin == _LEGACY else way,
+            hint=_REWRITE if magic == _LEGACY else advice,
         )
     problem = hint = ""
     try:
@@ -344,10 +353,10 @@ def read(
 
 def add_zeros(f: BinaryIO, n: int) -> None:
     """Add a member of n zeros to a .pt file."""
-    with zipfile.ZipFile(f, "a", zipfile.ZIP_STORED) as z:
-        root = next(name for name in z.namelist() if name.endswith("/data.pkl")).removesuffix(
+    with zipfile.ZipFile(f, "a", zipfile.ZIP_STORED) as archive:
+        root = next(name for name in archive.namelist() if name.endswith("/data.pkl")).removesuffix(
             "data.pkl"
         )
-        with z.open(f"{root}.data/zeros", "w", force_zip64=True) as member:
-            for at in range(0, n, _ZEROS):
-                member.write(bytes(min(_ZEROS, n - at)))
+        with archive.open(f"{root}.data/zeros", "w", force_zip64=True) as member:
+            for position in range(0, n, _ZEROS):
+                member.write(bytes(min(_ZEROS, n - position)))

@@ -52,10 +52,10 @@ def opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
     """work(file, size) of a file that is there, with its errors as q errors that name the file."""
     problem: QError | None = None
     try:
-        where = unfinished.look(path)[0]
-        if not stat.S_ISREG(os.stat(where).st_mode):
+        location = unfinished.look(path)[0]
+        if not stat.S_ISREG(os.stat(location).st_mode):
             raise ValueError("it is no file")
-        with open(where, "rb") as file:
+        with open(location, "rb") as file:
             return work(file, os.fstat(file.fileno()).st_size)
     except OSError as e:
         problem = refused(e, path)
@@ -74,39 +74,39 @@ def read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | N
 
     def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], str | None]:
         room = Room(size)
-        places, meta, first = safetensors.read_header(f, size, room)
+        places, meta, origin = safetensors.read_header(f, size, room)
         room.need(sum(place.end - place.start for place in places))
         reserve([size], 1)
         tensors: dict[str, Any] = {}
-        want = meta.pop(safetensors.DIGEST, None)
-        if meta.pop(safetensors.OWN, None) is not None and want is None:
+        expected = meta.pop(safetensors.DIGEST, None)
+        if meta.pop(safetensors.OWN, None) is not None and expected is None:
             raise ValueError("it has no digest")
         digest = hashlib.sha256(safetensors.described(places, meta))
         for place in sorted(places, key=lambda p: (p.start, p.end)):
             if len(place.shape) > DIMS:
                 raise ValueError(f"{place.name} has {len(place.shape)} dimensions")
-            t = tensors[place.name] = torch.empty(
+            tensor = tensors[place.name] = torch.empty(
                 place.shape, dtype=getattr(torch, _DTYPES[place.dtype])
             )
-            into = _memory(t)
-            f.seek(first + place.start)
-            for at in range(0, len(into), _CHUNK):
+            memory = _memory(tensor)
+            f.seek(origin + place.start)
+            for offset in range(0, len(memory), _CHUNK):
                 if PENDING:
                     give_up()
-                part = into[at : at + _CHUNK]
-                if f.readinto(part) != len(part):  # type: ignore[attr-defined]
+                chunk = memory[offset : offset + _CHUNK]
+                if f.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]
                     raise ValueError(f"{place.name} is cut off")
-                if want is not None:
-                    digest.update(part)
+                if expected is not None:
+                    digest.update(chunk)
             if (
                 place.dtype == "BOOL"
                 and place.end > place.start
-                and int(t.view(torch.uint8).max()) > 1
+                and int(tensor.view(torch.uint8).max()) > 1
             ):
                 raise ValueError(f"{place.name} has wrong booleans")
-        if want is not None and digest.hexdigest() != want:
+        if expected is not None and digest.hexdigest() != expected:
             raise ValueError("the digest is another")
-        return {place.name: tensors[place.name] for place in places}, meta, want
+        return {place.name: tensors[place.name] for place in places}, meta, expected
 
     return opened(path, work)
 
@@ -121,14 +121,14 @@ def _named_tensors(value: object) -> tuple[dict[str, Any], dict[str, str]]:
         not isinstance(value, str) for value in (*meta, *meta.values())
     ):
         raise QError(f"ckpt: {META} holds texts by name")
-    known = {getattr(torch, value) for value in _DTYPES.values()}
-    for key, t in value.items():
-        if not isinstance(key, str) or not isinstance(t, torch.Tensor):
+    dtypes = {getattr(torch, value) for value in _DTYPES.values()}
+    for name, tensor in value.items():
+        if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
             raise CallError(
-                "ckpt", f"a .safetensors file holds tensors by name, {key} is not a tensor"
+                "ckpt", f"a .safetensors file holds tensors by name, {name} is not a tensor"
             )
-        if t.layout is not torch.strided or t.dtype not in known:
-            raise QError(f"ckpt: {key}: a .safetensors file cannot hold this kind of tensor")
+        if tensor.layout is not torch.strided or tensor.dtype not in dtypes:
+            raise QError(f"ckpt: {name}: a .safetensors file cannot hold this kind of tensor")
     return value, {"format": "pt", **meta}
 
 
@@ -146,16 +146,16 @@ def _filling(
     )
     order = [plain[place.name] for place in sorted(places, key=lambda p: (p.start, p.end))]
     digest = hashlib.sha256(safetensors.described(places, meta))
-    for t in order:
-        digest.update(_memory(t))
-    head = safetensors.header(
+    for tensor in order:
+        digest.update(_memory(tensor))
+    header = safetensors.header(
         places, {**meta, safetensors.OWN: "1", safetensors.DIGEST: digest.hexdigest()}
     )
 
     def fill(f: BinaryIO) -> None:
-        f.write(head)
-        for t in order:
-            f.write(_memory(t))
+        f.write(header)
+        for tensor in order:
+            f.write(_memory(tensor))
 
     return fill, sum(place.end - place.start for place in places), digest.hexdigest()
 
@@ -171,43 +171,43 @@ def write_safetensors(path: str, value: object) -> None:
 
 def read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The tensors of a folder of .safetensors files with an index, or of the only such file in it."""
-    there = [os.path.join(path, n) for n in unfinished.names_in(path)]
-    indexes = [n for n in there if n.endswith(_INDEX)]
+    paths = [os.path.join(path, name) for name in unfinished.names_in(path)]
+    indexes = [name for name in paths if name.endswith(_INDEX)]
     if len(indexes) != 1:
-        alone = [n for n in there if n.endswith(".safetensors")]
-        if not indexes and len(alone) == 1:
-            return read_safetensors(alone[0])[:2]
+        single = [name for name in paths if name.endswith(".safetensors")]
+        if not indexes and len(single) == 1:
+            return read_safetensors(single[0])[:2]
         raise QError(f"ckpt: {path} has {len(indexes) or 'no'} index of .safetensors files")
 
     def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
         index = bounded(f.read(safetensors.MOST), Room(size))
-        known = index["weight_map"]
-        for name, file in known.items():
+        locations = index["weight_map"]
+        for name, file in locations.items():
             if (
                 file.__class__ is not str
                 or file != os.path.basename(file)
                 or not file.endswith(".safetensors")
             ):
                 raise ValueError(f"{name} is in a file outside the folder")
-        return dict(known), index.get("metadata")
+        return dict(locations), index.get("metadata")
 
-    where: dict[str, str]
-    where, about = opened(indexes[0], work)
-    held: dict[str, dict[str, Any]] = {}
+    locations: dict[str, str]
+    locations, index_meta = opened(indexes[0], work)
+    contents: dict[str, dict[str, Any]] = {}
     meta: dict[str, str] = {}
     digests: dict[str, str | None] = {}
-    for file in dict.fromkeys(where.values()):
-        held[file], more, digests[file] = read_safetensors(os.path.join(path, file))
-        meta |= more
-    missing = next((key for key, file in where.items() if key not in held[file]), None)
+    for file in dict.fromkeys(locations.values()):
+        contents[file], file_meta, digests[file] = read_safetensors(os.path.join(path, file))
+        meta |= file_meta
+    missing = next((name for name, file in locations.items() if name not in contents[file]), None)
     if missing is not None:
-        raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
-    own = about if isinstance(about, dict) else {}
-    if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(
-        where, digests
-    ) or (None not in digests.values() and safetensors.DIGEST not in own):
+        raise QError(f"ckpt: {os.path.join(path, locations[missing])} has no {missing}")
+    metadata = index_meta if isinstance(index_meta, dict) else {}
+    if metadata.get(safetensors.DIGEST, _index_digest(locations, digests)) != _index_digest(
+        locations, digests
+    ) or (None not in digests.values() and safetensors.DIGEST not in metadata):
         raise QError(f"ckpt: {indexes[0]} is damaged: its digest is another")
-    return {key: held[file][key] for key, file in where.items()}, meta
+    return {name: contents[file][name] for name, file in locations.items()}, meta
 
 
 def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
@@ -220,22 +220,24 @@ def write_folder(path: str, value: object, most: int) -> None:
     if os.path.exists(path) and (not os.path.isdir(path) or unfinished.names_in(path)):
         raise QError(f"ckpt: {path} is there already, and not an empty folder")
     tensors, meta = _named_tensors(value)
-    parts: list[dict[str, Any]] = []
+    shards: list[dict[str, Any]] = []
     room = 0
-    for k, t in tensors.items():
-        n = t.numel() * t.element_size()
-        if not parts or n > room:
-            parts.append({})
+    for key, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        if not shards or size > room:
+            shards.append({})
             room = most
-        parts[-1][k] = t
-        room -= n
-    names = [f"model-{i + 1:05}-of-{len(parts):05}.safetensors" for i in range(len(parts))]
-    files = [_filling(part, meta) for part in parts]
-    where = {k: name for name, part in zip(names, parts, strict=True) for k in part}
-    digest = _index_digest(where, {name: d for name, (_, _, d) in zip(names, files, strict=True)})
+        shards[-1][key] = tensor
+        room -= size
+    names = [f"model-{i + 1:05}-of-{len(shards):05}.safetensors" for i in range(len(shards))]
+    files = [_filling(shard, meta) for shard in shards]
+    locations = {key: name for name, shard in zip(names, shards, strict=True) for key in shard}
+    digest = _index_digest(
+        locations, {name: digest for name, (_, _, digest) in zip(names, files, strict=True)}
+    )
     index = {
-        "metadata": {"total_size": sum(n for _, n, _ in files), safetensors.DIGEST: digest},
-        "weight_map": where,
+        "metadata": {"total_size": sum(size for _, size, _ in files), safetensors.DIGEST: digest},
+        "weight_map": locations,
     }
     text = json.dumps(index, indent=1).encode()
     atomic.write_all(

@@ -105,31 +105,33 @@ class _Parts:
         elif isinstance(h, TensorHandle):
             self.add(name, h.get())
         elif isinstance(h, VectorHandle | DictHandle):
-            held = h.get()
-            for key, value in held.items() if isinstance(held, dict) else enumerate(held):
-                self.add(f"{name}/{key}", value)
+            tensors = h.get()
+            for key, tensor in tensors.items() if isinstance(tensors, dict) else enumerate(tensors):
+                self.add(f"{name}/{key}", tensor)
         else:
             raise QError(f"{self.call}: not implemented for {h.plural}")
 
     def _module(self, name: str, m: Module) -> None:
-        for key, value in m.state_dict(keep_vars=True).items():
-            self.add(f"{name}/{key}", value)
+        for key, tensor in m.state_dict(keep_vars=True).items():
+            self.add(f"{name}/{key}", tensor)
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
         rows = parameters_of(o)
         numbers = {}
-        for key, _, p, _ in rows:
-            form = self._form(o, f"{name}/{key}", o.state.of(p))
+        for key, _, param, _ in rows:
+            form = self._form(o, f"{name}/{key}", o.state.of(param))
             numbers[key] = {
-                k: value for k, value in form.items() if value != named(f"{name}/{key}/{k}")
+                buffer: value
+                for buffer, value in form.items()
+                if value != named(f"{name}/{key}/{buffer}")
             }
         groups = [
             {
-                "params": [row.name for row in rows if row.group == at],
+                "params": [row.name for row in rows if row.group == number],
                 **leaves.mapped(_number, settings_of(group)),
             }
-            for at, group in enumerate(o.groups)
+            for number, group in enumerate(o.groups)
         ]
         about = {"type": o.entry.name, "numbers": numbers, "groups": groups}
         extra = self._form(o, f"{name}/{_EXTRA}", o.state.extra())
@@ -147,12 +149,12 @@ def check_optimizer(o: Opt, call: str) -> None:
             f"{o.entry.name} has a state by process; save `state` of it on each",
             says=(o.entry.name,),
         )
-    for key, value in o.wraps.items():
-        if value.kept():
+    for kind, wrapper in o.wraps.items():
+        if wrapper.kept():
             raise CallError(
                 call,
-                f"the state of `{key} around {o.entry.name} is not one of parameters; save its `state`",
-                says=(f"`{key}", o.entry.name),
+                f"the state of `{kind} around {o.entry.name} is not one of parameters; save its `state`",
+                says=(f"`{kind}", o.entry.name),
             )
 
 
@@ -171,9 +173,9 @@ def _holds_handle(x: Value) -> bool:
 
 def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
     """The objects to save or fill, and the other values, both by name."""
-    h = handle(x)
-    if h is not None:
-        return {"": h}, {}
+    subject = handle(x)
+    if subject is not None:
+        return {"": subject}, {}
     keys = seq_items(x.k) if x.__class__ is Dict else []
     names = [key.s for key in keys if key.__class__ is Sym]
     if x.__class__ is not Dict or len(names) < len(keys):
@@ -184,20 +186,20 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
         )
     handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
-    for name, v in zip(names, seq_items(x.v), strict=True):
-        h = handle(v)
+    for name, value in zip(names, seq_items(x.v), strict=True):
+        subject = handle(value)
         if name in handles or name in values:
             raise CallError(call, f"{name} is there twice", says=(name,))
-        if h is None:
-            if _holds_handle(v):
+        if subject is None:
+            if _holds_handle(value):
                 raise CallError(
                     call,
                     f"{name} holds objects, which are to be given by names of their own",
                     says=(name,),
                 )
-            values[name] = v
+            values[name] = value
         else:
-            handles[name] = h
+            handles[name] = subject
     return handles, values
 
 
@@ -214,12 +216,12 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
     if not os.path.isdir(folder):
         raise QError(f"{call}: {folder} is not a folder")
     if not os.path.exists(path):
-        begun = any(map(_ours, os.listdir(folder)))
+        interrupted = any(map(_ours, os.listdir(folder)))
         raise QError(
             f"{call}: {folder} is not a checkpoint of several processes: it has no {INDEX}"
             + (
                 ", only files of a save that has not ended; the next ckptsave to it removes them"
-                if begun
+                if interrupted
                 else ""
             )
         )
@@ -257,15 +259,15 @@ def _agree(call: str, parts: _Parts) -> None:
     """Have all processes the same names, sizes and types?"""
     text = json.dumps(
         [
-            [[key, list(value.shape), str(value.dtype)] for key, value in parts.tensors.items()],
+            [[key, list(tensor.shape), str(tensor.dtype)] for key, tensor in parts.tensors.items()],
             parts.about,
         ],
         sort_keys=True,
     )
     digests = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
-    for r, other in enumerate(digests):
-        if other != digests[0]:
-            raise QError(f"{call}: what is given differs between processes (0 and {r})")
+    for rank, digest in enumerate(digests):
+        if digest != digests[0]:
+            raise QError(f"{call}: what is given differs between processes (0 and {rank})")
 
 
 # ------------------------------------------------------------------ saving
@@ -276,8 +278,8 @@ def _fit_to_write(folder: str) -> str:
     if os.path.exists(folder):
         if not os.path.isdir(folder):
             raise QError(f"ckptsave: {folder} is not a folder")
-        there = unfinished.names_in(folder)
-        if INDEX not in there and any(not _ours(n) for n in there):
+        names = unfinished.names_in(folder)
+        if INDEX not in names and any(not _ours(name) for name in names):
             raise QError(
                 f"ckptsave: {folder} has other files, expecting a new or empty folder, or an earlier save"
             )
@@ -314,33 +316,33 @@ def ckptsave(x: Value) -> Value:
     `:docs.run
     """
     call = "ckptsave"
-    args = items(x)
+    arguments = items(x)
     parts = _Parts(call)
 
     def prepare() -> tuple[str, dict[str, bytes]]:
-        if len(args) != 2:
+        if len(arguments) != 2:
             raise QError(
-                f"ckptsave: expecting (folder;objects), given {len(args)} arg{'s' * (len(args) != 1)}"
+                f"ckptsave: expecting (folder;objects), given {len(arguments)} arg{'s' * (len(arguments) != 1)}"
             )
-        handles, values = _given(args[1], call)
+        handles, values = _given(arguments[1], call)
         for name, value in handles.items():
             parts.take(name, value)
-        return path_of(args[0], call), {key: encode(value) for key, value in values.items()}
+        return path_of(arguments[0], call), {name: encode(value) for name, value in values.items()}
 
     folder, values = _together(call, prepare)
     _agree(call, parts)
     tag = _from_first(call, lambda: _fit_to_write(folder))
-    mine = os.path.join(folder, parallel.shards.file_name(tag, parallel.group.rank()))
+    file_path = os.path.join(folder, parallel.shards.file_name(tag, parallel.group.rank()))
     try:
         written, stored = _together(
             call,
             lambda: parallel.shards.save(
-                folder, tag, {key: value.detach() for key, value in parts.tensors.items()}
+                folder, tag, {name: value.detach() for name, value in parts.tensors.items()}
             ),
         )
         files = [
-            json.loads(byte)
-            for byte in parallel.collect.gather_bytes(json.dumps(written).encode(), call)
+            json.loads(packed)
+            for packed in parallel.collect.gather_bytes(json.dumps(written).encode(), call)
         ]
 
         def index() -> None:
@@ -350,22 +352,24 @@ def ckptsave(x: Value) -> Value:
                 "files": files,
                 "tensors": stored,
                 "about": parts.about,
-                "values": {key: base64.b64encode(value).decode() for key, value in values.items()},
+                "values": {
+                    name: base64.b64encode(value).decode() for name, value in values.items()
+                },
             }
             text = json.dumps({"digest": _digest(body), "body": body})
             atomic.write_bytes(os.path.join(folder, INDEX), text.encode())
 
         _together(call, lambda: index() if parallel.group.rank() == 0 else None)
     except BaseException:
-        if os.path.exists(mine):
-            os.unlink(mine)
+        if os.path.exists(file_path):
+            os.unlink(file_path)
         raise
     if parallel.group.rank() == 0:  # files of earlier saves, whole or not
         for name in os.listdir(folder):
             if name.endswith(parallel.shards.SUFFIX) and not name.startswith(tag):
                 os.unlink(os.path.join(folder, name))
     parallel.collect.barrier(call)
-    return args[0]
+    return arguments[0]
 
 
 # ------------------------------------------------------------------ loading
@@ -429,52 +433,57 @@ class _Wanted(_Parts):
             )
         super().take(name, h)
         prefix = f"{name}/"
-        for tensor in self.index["tensors"]:
+        for tensor_name in self.index["tensors"]:
             if (
-                tensor not in self.tensors
-                and (tensor == name or tensor.startswith(prefix))
-                and not self._deeper(tensor, name)
+                tensor_name not in self.tensors
+                and (tensor_name == name or tensor_name.startswith(prefix))
+                and not self._deeper(tensor_name, name)
             ):
-                raise CallError(self.call, f"{tensor.lstrip('/')} of the checkpoint is not there")
+                raise CallError(
+                    self.call, f"{tensor_name.lstrip('/')} of the checkpoint is not there"
+                )
 
     def _deeper(self, key: str, name: str) -> bool:
         """Is a tensor one of another object, whose name begins with this one's?"""
         return any(
-            len(k) > len(name) and (key == k or key.startswith(f"{k}/"))
-            for k in self.index["about"]
+            len(object_name) > len(name)
+            and (key == object_name or key.startswith(f"{object_name}/"))
+            for object_name in self.index["about"]
         )
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
-        at = name.removesuffix("/optimizer") if name not in self.index["about"] else name
-        saved = self.index["about"][at]["optimizer"]
+        object_name = name.removesuffix("/optimizer") if name not in self.index["about"] else name
+        saved = self.index["about"][object_name]["optimizer"]
         if saved["type"] != o.entry.name:
             raise CallError(
                 self.call,
                 f"the optimizer is {o.entry.name}, in the checkpoint {saved['type']}",
                 says=("optimizer", o.entry.name),
             )
-        places = {row.name: row.p for row in parameters_of(o)}
+        parameters = {row.name: row.p for row in parameters_of(o)}
         names = [key for group in saved["groups"] for key in group["params"]]
-        if not set(names) <= places.keys():
+        if not set(names) <= parameters.keys():
             raise CallError(
                 self.call,
                 f"the parameter groups of {o.entry.name} are others than in the checkpoint",
                 says=(o.entry.name,),
             )
-        params = [[places[key] for key in group["params"]] for group in saved["groups"]]
+        params = [[parameters[key] for key in group["params"]] for group in saved["groups"]]
         check_groups(o, params)
-        flat: dict[str, dict[str, Any]] = {}
-        for k in self.index["tensors"]:
-            owner, _, buffer = k.rpartition("/")
-            flat.setdefault(owner, {})[buffer] = named(k)
-        kept = {
-            i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
-            for i, key in enumerate(names)
+        loose: dict[str, dict[str, Any]] = {}
+        for path in self.index["tensors"]:
+            owner, _, buffer = path.rpartition("/")
+            loose.setdefault(owner, {})[buffer] = named(path)
+        states = {
+            index: self._kept(
+                parameters[key], saved["numbers"][key] | loose.get(f"{name}/{key}", {})
+            )
+            for index, key in enumerate(names)
         }
-        args = {"state": {i: value for i, value in kept.items() if value}}
+        arguments = {"state": {index: value for index, value in states.items() if value}}
         if "extra" in saved:
-            args["extra"] = self._kept(None, saved["extra"])
+            arguments["extra"] = self._kept(None, saved["extra"])
         numbers = iter(range(len(names)))
         groups = [
             {
@@ -486,7 +495,7 @@ class _Wanted(_Parts):
         ]
 
         self.jobs.append(lambda: regroup(o, params))
-        self.jobs.append(lambda: load_state(o, {**args, "param_groups": groups}))
+        self.jobs.append(lambda: load_state(o, {**arguments, "param_groups": groups}))
         return {}
 
     def _kept(self, p: Tensor | None, form: Any) -> Any:
@@ -534,32 +543,32 @@ def ckptload(x: Value) -> Value:
     `:docs.run
     """
     call = "ckptload"
-    args = items(x)
+    arguments = items(x)
 
     def folder_of() -> str:
-        if not 1 <= len(args) <= 2:
-            raise QError(f"ckptload: expecting 1-2 args, given {len(args)}")
-        return path_of(args[0], call)
+        if not 1 <= len(arguments) <= 2:
+            raise QError(f"ckptload: expecting 1-2 args, given {len(arguments)}")
+        return path_of(arguments[0], call)
 
     folder = _together(call, folder_of)
     index = _from_first(call, lambda: read_index(folder, call))
     wanted = _Wanted(call, index)
 
     def prepare() -> None:
-        if len(args) == 2:
-            handles, values = _given(args[1], call)
+        if len(arguments) == 2:
+            handles, values = _given(arguments[1], call)
             if values:
                 raise CallError(call, f"{next(iter(values))} cannot be filled")
             for name, value in handles.items():
                 wanted.take(name, value)
-        mine = [
+        assigned = [
             file
-            for i, file in enumerate(index["files"])
-            if i % parallel.group.world() == parallel.group.rank()
+            for number, file in enumerate(index["files"])
+            if number % parallel.group.world() == parallel.group.rank()
         ]
         problem = ""
         try:
-            parallel.shards.verify(folder, mine)
+            parallel.shards.verify(folder, assigned)
         except ValueError as e:
             problem = str(e)
         if problem:
@@ -572,7 +581,7 @@ def ckptload(x: Value) -> Value:
         _together(
             call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors)
         )
-    values = {key: decode(base64.b64decode(value)) for key, value in index["values"].items()}
+    values = {name: decode(base64.b64decode(value)) for name, value in index["values"].items()}
     for job in wanted.jobs:
         job()
     return symdict(list(values), list(values.values()))

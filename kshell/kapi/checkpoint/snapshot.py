@@ -48,19 +48,19 @@ _BUILTINS = "__builtins__"
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
     """The path, and the names if some are given."""
-    args = items(x)
-    if not args or len(args) > 2:
+    arguments = items(x)
+    if not arguments or len(arguments) > 2:
         raise CallError(call, expecting="a file symbol, or (file;names)", given=kname(x))
-    name = name_of(args[1]) if x.__class__ is Vec and len(args) == 2 else None
-    if len(args) == 1:
+    name = name_of(arguments[1]) if x.__class__ is Vec and len(arguments) == 2 else None
+    if len(arguments) == 1:
         names = None
     elif name is not None and name[:1] != ":":
         names = [name]
     else:
-        names = names_of(args[1])
+        names = names_of(arguments[1])
         if names is None:
-            raise CallError(call, expected="names", given=kname(args[1]))
-    return path_of(args[0], call), names
+            raise CallError(call, expected="names", given=kname(arguments[1]))
+    return path_of(arguments[0], call), names
 
 
 # ------------------------------------------------------------------ saving
@@ -73,28 +73,28 @@ def _full(space: str, name: str) -> str:
 def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
     """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
     it."""
-    known = running().names
-    every = {
-        s: {key: value for key, value in d.items() if key != _BUILTINS}
-        for s, d in known.spaces.items()
+    namespaces = running().names
+    by_space = {
+        namespace: {key: value for key, value in variables.items() if key != _BUILTINS}
+        for namespace, variables in namespaces.spaces.items()
     }
     if names is None:
-        return every
+        return by_space
     chosen: dict[str, dict[str, Value]] = {}
     for name in names:
-        space, last = known.split(name)
-        if known.view(name) is not None:
+        space, variable = namespaces.split(name)
+        if namespaces.view(name) is not None:
             continue
-        if last in every.get(space, {}):
-            chosen.setdefault(space, {})[last] = every[space][last]
-        elif name in every and name != ".":
-            inside = {
+        if variable in by_space.get(space, {}):
+            chosen.setdefault(space, {})[variable] = by_space[space][variable]
+        elif name in by_space and name != ".":
+            nested = {
                 key: value
-                for key, value in every.items()
+                for key, value in by_space.items()
                 if key == name or key.startswith(name + ".")
             }
-            for s, d in inside.items():
-                chosen.setdefault(s, {}).update(d)
+            for namespace, variables in nested.items():
+                chosen.setdefault(namespace, {}).update(variables)
         else:
             raise QError(f"snapshot: there is no {name}")
     return chosen
@@ -151,8 +151,8 @@ def snapshot(x: Value) -> Value:
     for note in captured.notes:
         session.warn(f"snapshot: not kept: {note}\n")
     write(path, captured.manifest, captured.members, captured.needs)
-    args = items(x)[0]
-    return args
+    target = items(x)[0]
+    return target
 
 
 class Captured(NamedTuple):
@@ -171,25 +171,25 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []
-    at = [""]  # the variable
+    current = [""]  # the variable
 
     def handle(h: Handle) -> int:
         if not saver:
             saver.append(Saver(encoder))
-        saver[0].variable = at[0]
+        saver[0].variable = current[0]
         return saver[0].handle(h)
 
     encoder = Encoder(handle, copy)
     encoded: dict[str, Any] = {}
-    for space, held in spaces.items():
+    for space, variables in spaces.items():
         encoded[space] = {}
-        for k, v in held.items():
-            at[0] = _full(space, k)
-            encoded[space][k] = _encoded(encoder, call, at[0], v)
+        for name, value in variables.items():
+            current[0] = _full(space, name)
+            encoded[space][name] = _encoded(encoder, call, current[0], value)
     views = {
-        k: v.text
-        for k in list(session.names.views)
-        if (names is None or k in names) and (v := session.names.view(k)) is not None
+        name: value.text
+        for name in list(session.names.views)
+        if (names is None or name in names) and (value := session.names.view(name)) is not None
     }
     manifest: dict[str, Any] = {"kshell": __version__, "spaces": encoded, "views": views}
     if names is None:
@@ -227,9 +227,9 @@ def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
         error = mapped(call, e)
     if error.text.startswith(("wsfull", "limit", "stop", "stack")):
         raise error
-    of = Foreign if isinstance(error, Foreign) else CallError
-    given = error.given if isinstance(error, CallError) else SAID
-    raise of(call, f"{name}: {error.text.removeprefix(f'{call}: ')}", given=given)
+    error_class = Foreign if isinstance(error, Foreign) else CallError
+    said = error.given if isinstance(error, CallError) else SAID
+    raise error_class(call, f"{name}: {error.text.removeprefix(f'{call}: ')}", given=said)
 
 
 # ------------------------------------------------------------------ bringing back
@@ -260,11 +260,11 @@ class _Plan:
 
     def make(self) -> None:
         """Make all of it. ValueError and the like for what is wrong."""
-        m = self.manifest
-        if "objects" not in m:
+        manifest = self.manifest
+        if "objects" not in manifest:
             self._make(Decoder(self.archive))
             return
-        self.loader = Loader(m["objects"], self.archive)
+        self.loader = Loader(manifest["objects"], self.archive)
         with self.loader.bounds():
             self._make(self.loader.decoder)
 
@@ -276,22 +276,24 @@ class _Plan:
             self.loader.close()
 
     def _make(self, decoder: Decoder) -> None:
-        m, names = self.manifest, self.wanted
+        manifest, names = self.manifest, self.wanted
         self.spaces = {
-            s: {key: self._value(decoder, value) for key, value in held.items()}
-            for s, held in self._chosen(m["spaces"]).items()
+            space: {name: self._value(decoder, value) for name, value in variables.items()}
+            for space, variables in self._chosen(manifest["spaces"]).items()
         }
-        self.archive.room.need(sum(function_cost(value) for value in m["views"].values()))
+        self.archive.room.need(sum(function_cost(value) for value in manifest["views"].values()))
         self.views = [
-            VIEW.fn(str(key), text)
-            for key, text in m["views"].items()
-            if names is None or key in names
+            VIEW.fn(str(name), text)
+            for name, text in manifest["views"].items()
+            if names is None or name in names
         ]
         if self.loader:
             self.loader.finish()
-        self.session = m.get("session") if names is None else None
+        self.session = manifest.get("session") if names is None else None
         self.random = (
-            checked(decoder.value(m["random"])) if names is None and "random" in m else None
+            checked(decoder.value(manifest["random"]))
+            if names is None and "random" in manifest
+            else None
         )
         if self.session is not None:
             self._check_session(self.session)
@@ -304,21 +306,21 @@ class _Plan:
 
     def _chosen(self, spaces: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """The variables asked for, by namespace."""
-        for space, held in spaces.items():
+        for space, variables in spaces.items():
             self._check_space(space)
-            if any(not k or k == _BUILTINS for k in held):
+            if any(not name or name == _BUILTINS for name in variables):
                 raise ValueError("a wrong name")
         if self.wanted is None:
             return spaces
         chosen: dict[str, dict[str, Any]] = {}
         for name in self.wanted:
-            space, last = self.names.split(name)
-            if last in spaces.get(space, {}):
-                chosen.setdefault(space, {})[last] = spaces[space][last]
+            space, variable = self.names.split(name)
+            if variable in spaces.get(space, {}):
+                chosen.setdefault(space, {})[variable] = spaces[space][variable]
             elif name != "." and name in spaces:
-                for key, held in spaces.items():
-                    if key == name or key.startswith(name + "."):
-                        chosen.setdefault(key, {}).update(held)
+                for namespace, variables in spaces.items():
+                    if namespace == name or namespace.startswith(name + "."):
+                        chosen.setdefault(namespace, {}).update(variables)
             elif name not in self.manifest["views"]:
                 raise QError(f"resume: the file has no {name}")
         return chosen
@@ -331,19 +333,20 @@ class _Plan:
         if set(s["settings"]) != set(_SETTINGS):
             raise ValueError("settings are missing")
         for key, (least, most) in _SETTINGS.items():
-            v = s["settings"][key]
-            wide = getattr(running().settings, key).__class__ is tuple
-            if wide and (v.__class__ is not list or len(v) != 2):
+            setting = s["settings"][key]
+            is_pair = getattr(running().settings, key).__class__ is tuple
+            if is_pair and (setting.__class__ is not list or len(setting) != 2):
                 raise ValueError(f"setting {key} is wrong")
             if any(
-                i.__class__ is not int or not least <= i <= most for i in (v if wide else [v])
-            ) and not (key == "o" and v is None):
+                number.__class__ is not int or not least <= number <= most
+                for number in (setting if is_pair else [setting])
+            ) and not (key == "o" and setting is None):
                 raise ValueError(f"setting {key} is wrong")
         self._check_space(s["current"])
         if (
             s["timer"].__class__ is not int
             or not 0 <= s["timer"] < 1 << 31
-            or any(b.__class__ is not str for b in s["bare"])
+            or any(name.__class__ is not str for name in s["bare"])
             or any(
                 value.__class__ not in _STATE or key.__class__ is not str
                 for key, value in s["kapi"].items()
@@ -362,33 +365,33 @@ class _Plan:
         names = self.names
         for space in self.spaces:
             names.allow(space, "")
-        before = {key: dict(value) for key, value in names.spaces.items()}
+        backup = {space: dict(variables) for space, variables in names.spaces.items()}
         views, bare, current = dict(names.views), set(names.bare), names.current
         try:
             return self._apply()
         except BaseException:
-            for k in list(names.spaces):
-                if k not in before:
-                    del names.spaces[k]
+            for namespace in list(names.spaces):
+                if namespace not in backup:
+                    del names.spaces[namespace]
                 else:
-                    names.spaces[k].clear()
-                    names.spaces[k].update(before[k])
-            for own, was in ((names.views, views), (names.bare, bare)):
-                own.clear()
-                own.update(was)
+                    names.spaces[namespace].clear()
+                    names.spaces[namespace].update(backup[namespace])
+            for collection, previous in ((names.views, views), (names.bare, bare)):
+                collection.clear()
+                collection.update(previous)
             names.current = current
             raise
 
     def _apply(self) -> list[str]:
         names = self.names
-        done = []
-        for space, held in self.spaces.items():
-            own = names.space(space)
-            for k, x in held.items():
-                own[k] = x
-                full = _full(space, k)
-                done.append(full)
-                listener = names.listeners.get(f".{full}" if space == "." else full)
+        assigned = []
+        for space, variables in self.spaces.items():
+            namespace = names.space(space)
+            for name, x in variables.items():
+                namespace[name] = x
+                full_name = _full(space, name)
+                assigned.append(full_name)
+                listener = names.listeners.get(f".{full_name}" if space == "." else full_name)
                 if listener is not None:
                     listener(x)
         for define in self.views:
@@ -399,7 +402,7 @@ class _Plan:
             self.random()
         return sorted(
             [
-                *done,
+                *assigned,
                 *(
                     view
                     for view in self.manifest["views"]
@@ -413,7 +416,7 @@ class _Plan:
         for key, value in s["settings"].items():
             setattr(session.settings, key, tuple(value) if isinstance(value, list) else value)
         names = self.names
-        names.bare.update(b for b in s["bare"] if b in names.spaces)
+        names.bare.update(name for name in s["bare"] if name in names.spaces)
         names.space(s["current"])
         names.current = s["current"]
         session.timer.set(s["timer"])
@@ -433,12 +436,12 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
         try:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()
-            done = plan.apply()
+            assigned = plan.apply()
             if plan.loader is not None and plan.loader.moved:
                 running().warn(
                     f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n"
                 )
-            return done
+            return assigned
         except QError as e:
             problem = (
                 e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e)

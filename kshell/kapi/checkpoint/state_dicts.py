@@ -93,8 +93,8 @@ class _Reader(ToQ):
     def sequence(self, v: list[Any] | tuple[Any, ...]) -> Value:
         if (
             v
-            and all(isinstance(d, dict) and d.keys() == v[0].keys() and d for d in v)
-            and all(isinstance(k, str) for k in v[0])
+            and all(isinstance(row, dict) and row.keys() == v[0].keys() and row for row in v)
+            and all(isinstance(name, str) for name in v[0])
         ):
             return self._table(v, list(v[0]))
         return collapse(self.inside(v))
@@ -108,14 +108,15 @@ class _Reader(ToQ):
         if not is_optimizer(v):
             return self._dict(v)
         values = [
-            self._states(i) if key == "state" else self.inside([i])[0] for key, i in v.items()
+            self._states(item) if key == "state" else self.inside([item])[0]
+            for key, item in v.items()
         ]
         return symdict(list(v), values)
 
     def _dict(self, v: dict[Any, Any]) -> Value:
         self.need(_COSTS[str] * len(v))
         values = self.inside(v.values())
-        if all(isinstance(k, str) for k in v):
+        if all(isinstance(key, str) for key in v):
             return symdict(list(v), values)
         return Dict(collapse(self.inside(v)), collapse(values))
 
@@ -126,7 +127,7 @@ class _Reader(ToQ):
         if (
             names
             and all(isinstance(row, dict) and list(row) == names for row in rows)
-            and all(k.__class__ is int for k in state)
+            and all(number.__class__ is int for number in state)
             and all(isinstance(name, str) for name in names)
         ):
             return Dict(Table(["parm"], [longs(list(state))]), self._table(rows, names))
@@ -158,7 +159,7 @@ def is_optimizer(v: dict[Any, Any]) -> bool:
     return (
         isinstance(v.get("state"), dict)
         and isinstance(v.get("param_groups"), list)
-        and all(isinstance(k, str) for k in v)
+        and all(isinstance(key, str) for key in v)
     )
 
 
@@ -175,8 +176,8 @@ class _Writer(FromQ):
     """Reals are tensors, other arrays lists, bytes and strings what they are in Python."""
 
     def value(self, x: Value, where: str = "") -> Any:
-        h = handle(x)
-        return super().value(x, where) if h is None else _of_handle(h, where)
+        subject = handle(x)
+        return super().value(x, where) if subject is None else _of_handle(subject, where)
 
     def atom(self, x: Value, where: str) -> Any:
         if x is NULL_J:
@@ -251,8 +252,8 @@ def from_q(x: Value) -> Any:
 @TENSORS_IN.set
 def tensors_in(x: Value) -> list[tuple[str, Any]]:
     """The tensors in a value that a checkpoint can hold, under dotted names that say where they are."""
-    leaves = [(reduce(within, path, ""), v) for path, v in leaves_of(from_q(x))]
-    return [(name, v) for name, v in leaves if isinstance(v, torch.Tensor)]
+    leaves = [(reduce(within, path, ""), value) for path, value in leaves_of(from_q(x))]
+    return [(name, value) for name, value in leaves if isinstance(value, torch.Tensor)]
 
 
 def _of_handle(h: Any, where: str) -> Any:
@@ -312,10 +313,10 @@ def _whole(v: object) -> Any:
     if isinstance(v, torch.Tensor):
         return whole(v)
     if isinstance(v, dict | list):
-        parts = [_whole(i) for i in (v.values() if isinstance(v, dict) else v)]
+        entries = [_whole(item) for item in (v.values() if isinstance(v, dict) else v)]
         if any(
-            part is not value
-            for part, value in zip(parts, v.values() if isinstance(v, dict) else v, strict=True)
+            entry is not value
+            for entry, value in zip(entries, v.values() if isinstance(v, dict) else v, strict=True)
         ):
-            return dict(zip(v, parts, strict=True)) if isinstance(v, dict) else parts
+            return dict(zip(v, entries, strict=True)) if isinstance(v, dict) else entries
     return v

@@ -66,7 +66,7 @@ def costs() -> dict[str, int]:
 def needs(tables: Mapping[str, Sized]) -> int:
     """The bytes of memory that the objects of records need beside arrays, about."""
     known = costs()
-    return sum(known.get(key, HandleKind.cost) * len(table) for key, table in tables.items())
+    return sum(known.get(kind, HandleKind.cost) * len(table) for kind, table in tables.items())
 
 
 def item_cost(n: int) -> int:
@@ -92,18 +92,18 @@ class Saver:
 
     def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
         """The number of an object's record, made if it is new."""
-        at = (kind, id(obj) if key is None else key)
-        n = self._numbers.get(at)
-        if n is None:
+        identity = (kind, id(obj) if key is None else key)
+        number = self._numbers.get(identity)
+        if number is None:
             table = self.tables[kind]
-            n = self._numbers[at] = len(table)
+            number = self._numbers[identity] = len(table)
             table.append(None)
             self._kept.append(obj)
             if kind in BESIDE:
-                table[n] = getattr(self, "_" + kind)(obj)
+                table[number] = getattr(self, "_" + kind)(obj)
             else:
-                table[n] = KINDS[kind].record(self, obj)
-        return n
+                table[number] = KINDS[kind].record(self, obj)
+        return number
 
     def handle(self, h: Handle) -> int:
         """The number of a handle's record."""
@@ -111,37 +111,37 @@ class Saver:
 
     def finish(self) -> dict[str, Any]:
         """All records; every module must be one that can be made again."""
-        alone: set[int] = set()  # modules that no other one makes when it is made
-        for m, n, variable in self._modules:
-            parent, at, key = self._places.get(n, (None, -1, ""))
+        roots: set[int] = set()  # modules that no other one makes when it is made
+        for module, number, variable in self._modules:
+            parent, parent_number, key = self._places.get(number, (None, -1, ""))
             if (
                 parent is None
                 or key in parent.__dict__.get(REPLACED, ())
-                or (at in alone and is_container(parent))
+                or (parent_number in roots and is_container(parent))
             ):
-                alone.add(n)
-                _check_makeable(m, variable)
-        for h, record in self._handles:
-            self._part(h, record)
+                roots.add(number)
+                _check_makeable(module, variable)
+        for handle, record in self._handles:
+            self._part(handle, record)
         self.encoder.needs += needs(self.tables)
         return dict(self.tables)
 
     # ------------------------------------------------------------ handles
 
     def _handle(self, h: KHandle) -> Record:
-        rec: Record = {"kind": h.kind}
+        record: Record = {"kind": h.kind}
         if not h.__class__.__module__.startswith("kshell."):  # it is in a file of the user's
-            rec["class"] = h.__class__.__name__
-        rec |= {"freed": True} if h.obj is GONE else {"obj": h.form(self, h.obj)}
-        self._handles.append((h, rec))
-        return rec
+            record["class"] = h.__class__.__name__
+        record |= {"freed": True} if h.obj is GONE else {"obj": h.form(self, h.obj)}
+        self._handles.append((h, record))
+        return record
 
     def _part(self, h: KHandle, rec: Record) -> None:
         """That the object of a handle is lent to another one, if that one is saved too."""
         whole = whole_of(h)
-        at = None if whole is None else self._numbers.get(("handle", id(whole)))
-        if at is not None and h.lent is not None:
-            rec["whole"] = at
+        number = None if whole is None else self._numbers.get(("handle", id(whole)))
+        if number is not None and h.lent is not None:
+            rec["whole"] = number
             if h.obj is GONE:
                 rec["obj"] = h.form(self, h.lent.kept)
 
@@ -155,23 +155,23 @@ class Saver:
     def _tensor(self, t: Tensor) -> Record:
         if type(t) not in (torch.Tensor, torch.nn.Parameter) or t.is_quantized or t.is_meta:
             raise QError(f"a tensor of class {type(t).__name__} cannot be saved")
-        rec: Record = {
+        record: Record = {
             "dtype": dtype_name(t.dtype),
             "shape": list(t.shape),
             "device": str(t.device),
         }
         if isinstance(t, torch.nn.Parameter):
-            rec["parameter"] = True
+            record["parameter"] = True
         if t.grad_fn is not None:
             self.notes.append("the graph of a tensor that was calculated from others")
         elif t.requires_grad:
-            rec["grad"] = True
+            record["grad"] = True
         if t.is_leaf and t.grad is not None:
-            rec["gradient"] = self.tensor(t.grad)
-        part = part_of(t)
-        if part is not None:
-            rec["part"] = [self.tensor(part.whole), part.dim, part.start]
-        return rec | self._content(t.detach())
+            record["gradient"] = self.tensor(t.grad)
+        view = part_of(t)
+        if view is not None:
+            record["part"] = [self.tensor(view.whole), view.dim, view.start]
+        return record | self._content(t.detach())
 
     def _content(self, t: Tensor) -> Record:
         if t.layout is torch.sparse_coo:
@@ -182,17 +182,17 @@ class Saver:
             }
         if t.layout in (torch.sparse_csr, torch.sparse_csc):
             rows = t.layout is torch.sparse_csr
-            parts = (
+            indices = (
                 [t.crow_indices(), t.col_indices()] if rows else [t.ccol_indices(), t.row_indices()]
             )
-            return {"layout": "csr" if rows else "csc", "parts": self._own([*parts, t.values()])}
+            return {"layout": "csr" if rows else "csc", "parts": self._own([*indices, t.values()])}
         if t.layout is not torch.strided:
             raise QError(f"a tensor of layout {t.layout} cannot be saved")
         if t.is_conj() or t.is_neg():
             t = t.resolve_conj().resolve_neg().clone()
-        held = t.untyped_storage()
+        storage = t.untyped_storage()
         return {
-            "storage": self.ref("storage", held, held._cdata),
+            "storage": self.ref("storage", storage, storage._cdata),
             "offset": t.storage_offset(),
             "stride": list(t.stride()),
         }
@@ -201,12 +201,12 @@ class Saver:
         return [self.ref("tensor", tensor) for tensor in tensors]
 
     def _storage(self, held: UntypedStorage) -> Record:
-        n, device = held.nbytes(), str(held.device)
+        size, device = held.nbytes(), str(held.device)
         if held.device.type != "cpu":
             held = held.cpu()
             self._kept.append(held)
         return {
-            "array": self.encoder.add(Member("|u1", (n,), memory_of(held, n))),
+            "array": self.encoder.add(Member("|u1", (size,), memory_of(held, size))),
             "device": device,
         }
 
@@ -232,7 +232,7 @@ class Saver:
     @behaviour("record", ModuleHandle)
     def _module(self, m: Module) -> Record:
         entry = type_of(m)
-        rec: Record = {
+        record: Record = {
             "type": None if entry is None else entry.name,
             "name": name_of_module(m),
             "owner": None,
@@ -240,28 +240,28 @@ class Saver:
             "recompute": nn.recompute.recomputes(m),
         }
         if entry is not None and entry.name != "parmdict":
-            rec["options"] = self.encoder.value(options_of(m, True, True))
+            record["options"] = self.encoder.value(options_of(m, True, True))
         if entry is not None and module_record(entry).cls is not None:
-            rec["class"] = entry.target
+            record["class"] = entry.target
         replaced = m.__dict__.get(REPLACED, ())
         if replaced:
-            rec["replaced"] = list(replaced)
-        rec["parms"] = [[key, self.tensor(value)] for key, value in m._parameters.items()]
-        rec["buffers"] = [[key, self.tensor(value)] for key, value in m._buffers.items()]
-        rec["children"] = []
-        own = self._numbers["module", id(m)]
-        self._modules.append((m, own, self.variable))
-        for key, child in m._modules.items():
-            n = None if child is None else self.ref("module", child)
-            rec["children"].append([key, n])
+            record["replaced"] = list(replaced)
+        record["parms"] = [[name, self.tensor(tensor)] for name, tensor in m._parameters.items()]
+        record["buffers"] = [[name, self.tensor(tensor)] for name, tensor in m._buffers.items()]
+        record["children"] = []
+        number = self._numbers["module", id(m)]
+        self._modules.append((m, number, self.variable))
+        for name, child in m._modules.items():
+            child_number = None if child is None else self.ref("module", child)
+            record["children"].append([name, child_number])
             if (
-                n is not None
-                and (kept := self.tables["module"][n]) is not None
-                and kept["owner"] is None
+                child_number is not None
+                and (child_record := self.tables["module"][child_number]) is not None
+                and child_record["owner"] is None
             ):
-                kept["owner"] = own
-                self._places[n] = m, own, key
-        return rec
+                child_record["owner"] = number
+                self._places[child_number] = m, number, name
+        return record
 
     @behaviour("record", LossHandle)
     def _loss(self, m: Module) -> Record:
@@ -273,7 +273,7 @@ class Saver:
             "name": name_of_module(m),
             "training": m.training,
             "options": self.encoder.value(as_dict(entry, live_values(entry, m), False)),
-            "buffers": [[key, self.tensor(value)] for key, value in m._buffers.items()],
+            "buffers": [[name, self.tensor(tensor)] for name, tensor in m._buffers.items()],
         }
 
     # ------------------------------------------------------------ optimizers, schedulers, rules
@@ -281,15 +281,15 @@ class Saver:
     @behaviour("record", OptimizerHandle)
     def _optimizer(self, o: Opt) -> Record:
         entry = find("optimizer", o.entry.name)
-        plain = (
+        inner = (
             o.torch.inner if "fp16" in o.wraps else o.torch
         )  # fp16 is around it, and put there again
-        if entry is None or entry is not o.entry or type(plain) is not optimizer_class(entry):
-            raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
+        if entry is None or entry is not o.entry or type(inner) is not optimizer_class(entry):
+            raise QError(f"an optimizer of class {type(inner).__name__} cannot be saved")
         if o.outer is not None:
             self.notes.append(f"the {type(o.outer).__name__} around an optimizer")
         state = o.state
-        rec: Record = {
+        record: Record = {
             "type": entry.name,
             "own": o.own,
             "class": entry.target,
@@ -298,24 +298,26 @@ class Saver:
                 [[self.tensor(param) for param in group["params"]], self.python(settings_of(group))]
                 for group in o.groups
             ],
-            "defaults": self.python(dict(plain.defaults)),
+            "defaults": self.python(dict(inner.defaults)),
             "state": [
                 [self.tensor(owner), self.python(state.of(owner))] for owner in state.owners()
             ],
-            "wraps": [[key, self.encoder.value(value.state())] for key, value in o.wraps.items()],
+            "wraps": [
+                [kind, self.encoder.value(wrapper.state())] for kind, wrapper in o.wraps.items()
+            ],
         }
         if o.abilities.keeps_extra:
-            rec["extra"] = self.python(state.extra())
+            record["extra"] = self.python(state.extra())
         pending = [
-            [key, self.python(found)]
-            for key, value in o.wraps.items()
-            if (found := value.pending()) is not None
+            [kind, self.python(progress)]
+            for kind, wrapper in o.wraps.items()
+            if (progress := wrapper.pending()) is not None
         ]
         if pending:
-            rec["pending"] = pending
+            record["pending"] = pending
         if o.waiting is not None:
-            rec["waiting"] = self.encoder.value(scheduler_api.state_of(o.waiting))
-        return rec
+            record["waiting"] = self.encoder.value(scheduler_api.state_of(o.waiting))
+        return record
 
     @behaviour("record", SchedulerHandle)
     def _scheduler(self, s: Any) -> Record:
@@ -345,10 +347,10 @@ class Saver:
             "loss": self.ref("loss", m.loss),
             "optimizer": self.ref("optimizer", m.optimizer),
             "options": [
-                [[key, self.encoder.value(value)] for key, value in s.items()]
-                for s in cast("tuple[dict[str, Value], ...]", (m.train, m.test))
+                [[name, self.encoder.value(value)] for name, value in settings.items()]
+                for settings in cast("tuple[dict[str, Value], ...]", (m.train, m.test))
             ],
-            "data": [self._data(d) for d in (m.data, m.testdata)],
+            "data": [self._data(data) for data in (m.data, m.testdata)],
         }
 
     def _data(self, d: Data) -> Record:
@@ -378,23 +380,23 @@ def _dict(saver: Saver, tensors: dict[str, Tensor | None]) -> list[list[Any]]:
 
 def _check_makeable(m: Module, variable: str) -> None:
     """An error that names the variable for a module that could not be made again."""
-    where = f"{variable}: " if variable else ""
+    prefix = f"{variable}: " if variable else ""
     if not _makeable(m):
         raise QError(
-            f"{where}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
+            f"{prefix}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
             "of kshell.kapi.module.types registers its class, and ckpt saves its tensors"
         )
     entry = type_of(m)
     if entry is None or module_record(entry).cls is None:
         return
-    lost = [
+    missing = [
         option.name
         for option in entry.options
         if option.default is REQUIRED and option.name not in live_values(entry, m)
     ]
-    if lost:
+    if missing:
         raise QError(
-            f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is no "
+            f"{prefix}a module of class {type(m).__name__} cannot be saved: its option {missing[0]} is no "
             "attribute of it"
         )
 
@@ -402,8 +404,8 @@ def _check_makeable(m: Module, variable: str) -> None:
 def _makeable(m: Module) -> bool:
     """Is a module of just the class that its type makes?"""
     entry = type_of(m)
-    cls = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)
+    module_class = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)
     return entry is not None and (
-        class_of(entry) is cls
-        or module_record(entry).made == f"{cls.__module__}.{cls.__qualname__}"
+        class_of(entry) is module_class
+        or module_record(entry).made == f"{module_class.__module__}.{module_class.__qualname__}"
     )

@@ -55,8 +55,8 @@ def _make() -> type:
             kwargs = kwargs or {}
             schema = func._schema
             if schema.is_mutable and restricted():
-                for x in tree_leaves(_written(schema, args, kwargs)):
-                    if isinstance(x, torch.Tensor) and _storage(x) not in self.made:
+                for leaf in tree_leaves(_written(schema, args, kwargs)):
+                    if isinstance(leaf, torch.Tensor) and _storage(leaf) not in self.made:
                         raise Agreed(
                             f"noupdate: {func.overloadpacket.__name__} would write a tensor that was "
                             "there before"
@@ -65,12 +65,18 @@ def _make() -> type:
             if func is torch.ops.aten.lift_fresh.default:  # of values given in Python
                 self.made.add(_storage(args[0]))
             elif not schema.is_mutable:
-                before = {
-                    _storage(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)
+                inputs = {
+                    _storage(leaf)
+                    for leaf in tree_leaves((args, kwargs))
+                    if isinstance(leaf, torch.Tensor)
                 }
                 self.made |= (
-                    {_storage(x) for x in tree_leaves(result) if isinstance(x, torch.Tensor)}
-                    - before
+                    {
+                        _storage(leaf)
+                        for leaf in tree_leaves(result)
+                        if isinstance(leaf, torch.Tensor)
+                    }
+                    - inputs
                     - {0}
                 )
             return result
@@ -81,8 +87,8 @@ def _make() -> type:
 def _written(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that an operation writes."""
     return [
-        args[i] if i < len(args) else kwargs.get(argument.name)
-        for i, argument in enumerate(schema.arguments)
+        args[position] if position < len(args) else kwargs.get(argument.name)
+        for position, argument in enumerate(schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     ]
 
@@ -113,16 +119,16 @@ def _apart() -> Iterator[None]:
             if loaded():  # it was imported inside: nothing was drawn before
                 torch.default_generator.manual_seed(torch.default_generator.initial_seed())
         return
-    kept = table().state.setdefault("readers", {})
-    ours = [(generator, generator.get_state()) for generator in _generators()]
-    for i, (g, _) in enumerate(ours):
-        g.set_state(kept[i]) if i in kept else g.manual_seed(i + 1)
+    states = table().state.setdefault("readers", {})
+    originals = [(generator, generator.get_state()) for generator in _generators()]
+    for index, (rng, _) in enumerate(originals):
+        rng.set_state(states[index]) if index in states else rng.manual_seed(index + 1)
     try:
         yield
     finally:
-        for i, (g, state) in enumerate(ours):
-            kept[i] = g.get_state()
-            g.set_state(state)
+        for index, (rng, state) in enumerate(originals):
+            states[index] = rng.get_state()
+            rng.set_state(state)
 
 
 @contextmanager

@@ -104,24 +104,24 @@ def opt(x: Value) -> Value:
     if x.__class__ is Sym:
         return _define(x.s, [x])
     if isinstance(x, KHandle):
-        args: Sequence[Value] = [x]
+        arguments: Sequence[Value] = [x]
         handle(x)
     else:
-        args = items(x) if x.__class__ is List else []
-    first = args[0] if args else NIL
+        arguments = items(x) if x.__class__ is List else []
+    first = arguments[0] if arguments else NIL
     if first.__class__ is Sym:
-        return _define(first.s, args)
+        return _define(first.s, arguments)
     if isinstance(first, OptimizerHandle):
-        o = first.get()
-        if len(args) > 1 and flag_of(args[1]) is None and o.abilities.meets:
+        optimizer = first.get()
+        if len(arguments) > 1 and flag_of(arguments[1]) is None and optimizer.abilities.meets:
             with with_all("opt", x):
-                return _get_or_edit(o, args)
-        return _get_or_edit(o, args)
-    if isinstance(first, ModelHandle) and len(args) == 1:
+                return _get_or_edit(optimizer, arguments)
+        return _get_or_edit(optimizer, arguments)
+    if isinstance(first, ModelHandle) and len(arguments) == 1:
         return optimizer_handle(first.obj.optimizer)
-    if first.__class__ is Dict and len(args) == 2 and isinstance(args[1], RESTORABLE):
+    if first.__class__ is Dict and len(arguments) == 2 and isinstance(arguments[1], RESTORABLE):
         with with_all("opt", x) if _meets(first) else nullcontext():
-            return optimizer_handle(restore(first, args[1]))
+            return optimizer_handle(restore(first, arguments[1]))
     raise CallError("opt", "unrecognized arg(s)", expected=UNSAID)
 
 
@@ -139,22 +139,22 @@ def _reached(h: OptimizerHandle, name: str) -> str:
 def _meets(state: Dict) -> bool:
     """Is a state that of an optimizer of all processes?"""
     fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
-    name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
+    name, wrappers = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None
-    around = (
-        [KINDS[name].meets for name in named_values(wrap) if name in KINDS]
-        if isinstance(wrap, Dict)
+    meeting = (
+        [KINDS[name].meets for name in named_values(wrappers) if name in KINDS]
+        if isinstance(wrappers, Dict)
         else []
     )
-    return entry is not None and (optimizer_record(entry).meets or any(around))
+    return entry is not None and (optimizer_record(entry).meets or any(meeting))
 
 
 def _offset(found: Sequence[Value], numbered: bool) -> int:
     """Where the options start; a group number must be followed by something."""
-    at = 2 + numbered
-    if numbered and at > len(found):
+    start = 2 + numbered
+    if numbered and start > len(found):
         raise QError(f"opt: only group {_number(found)} given, expecting parameters or () after it")
-    return at
+    return start
 
 
 def _number(found: Sequence[Value]) -> int | None:
@@ -171,37 +171,41 @@ def _define(name: str, found: Sequence[Value]) -> Value:
 
 
 def _made(entry: Entry, found: Sequence[Value]) -> Value:
-    n = _number(found)
-    if n:
+    number = _number(found)
+    if number:
         raise CallError(
             "opt",
-            f"cannot define group {long(n)} until optimizer is created with initial parameter group",
-            says=(long(n), "optimizer"),
+            f"cannot define group {long(number)} until optimizer is created with initial parameter group",
+            says=(long(number), "optimizer"),
         )
-    at = _offset(found, n is not None)
-    o = create(entry, parse(entry, *split(found, at), before=at))
-    if len(found) >= at:
-        parts = o.record.parts
-        for i, part in enumerate([found[at - 1]] if parts is None else parts(found[at - 1])):
-            put_parameters(o, i, {}, part)
-    return optimizer_handle(o)
+    start = _offset(found, number is not None)
+    optimizer = create(entry, parse(entry, *split(found, start), before=start))
+    if len(found) >= start:
+        parts = optimizer.record.parts
+        for index, selection in enumerate(
+            [found[start - 1]] if parts is None else parts(found[start - 1])
+        ):
+            put_parameters(optimizer, index, {}, selection)
+    return optimizer_handle(optimizer)
 
 
 def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
     flag = flag_of(found[1]) if len(found) == 2 else None
     if len(found) == 1 or flag is not None:
         return definition(o, every_option() if flag is None else flag)
-    n = _number(found)
-    at, count = _offset(found, n is not None), len(o.groups)
-    n = n or 0
-    if n < 0:
-        raise CallError("opt", f"group {long(n)} invalid, cannot be negative", says=(long(n),))
-    if n > count:
-        raise QError(
-            f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})"
+    number = _number(found)
+    start, count = _offset(found, number is not None), len(o.groups)
+    number = number or 0
+    if number < 0:
+        raise CallError(
+            "opt", f"group {long(number)} invalid, cannot be negative", says=(long(number),)
         )
-    options = parse(o.entry, *split(found, at), before=at)
-    if n == count:
+    if number > count:
+        raise QError(
+            f"opt: group {long(number)} invalid, cannot be greater than number of groups({count})"
+        )
+    options = parse(o.entry, *split(found, start), before=start)
+    if number == count:
         if o.record.groups is not None and count >= o.record.groups:
             raise CallError(
                 "opt",
@@ -210,11 +214,11 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
             )
         options = group_values(o.entry, o.torch.defaults) | options
     elif options:
-        options = group_values(o.entry, o.groups[n]) | options
+        options = group_values(o.entry, o.groups[number]) | options
     if options:
         complete(o.entry, options)
         build(o.entry, options)  # refuses what torch refuses when an optimizer is made
-    put_parameters(o, n, options, found[at - 1])
+    put_parameters(o, number, options, found[start - 1])
     return NIL
 
 
@@ -247,24 +251,24 @@ def lr(x: Value) -> Value:
     q)lr o
     0.05 0.005
     """
-    args = [x] if isinstance(x, KHandle) else items(x) if x.__class__ is List else []
-    first = handle(args[0]) if args else None
-    if first is None:
+    arguments = [x] if isinstance(x, KHandle) else items(x) if x.__class__ is List else []
+    target = handle(arguments[0]) if arguments else None
+    if target is None:
         raise QError(f"lr: not implemented for {kname(x)}")
-    if not isinstance(first, OptimizerHandle | ModelHandle):
-        own = behaves("lr", first)
-        if own is None:
-            raise QError(f"lr: not implemented for {first.kind}")
-        return own(first, *args[1:])
-    if len(args) > 3:
-        raise QError(f"lr: expecting 1-3 args, given {len(args)}")
-    optimizer = optimizer_of(first)
-    if len(args) == 1:
+    if not isinstance(target, OptimizerHandle | ModelHandle):
+        method = behaves("lr", target)
+        if method is None:
+            raise QError(f"lr: not implemented for {target.kind}")
+        return method(target, *arguments[1:])
+    if len(arguments) > 3:
+        raise QError(f"lr: expecting 1-3 args, given {len(arguments)}")
+    optimizer = optimizer_of(target)
+    if len(arguments) == 1:
         return floats([float(group["lr"]) for group in optimizer.groups])
-    flag = flag_of(args[2]) if len(args) == 3 else False
+    flag = flag_of(arguments[2]) if len(arguments) == 3 else False
     if flag is None:
-        raise CallError("lr", expecting="optimizer, rates and a flag", given=kname(args[2]))
-    rates = _rates(args[1], len(optimizer.groups))
+        raise CallError("lr", expecting="optimizer, rates and a flag", given=kname(arguments[2]))
+    rates = _rates(arguments[1], len(optimizer.groups))
     with edited(optimizer, "lr", flag):
         if flag:
             move_base(optimizer, rates)
@@ -325,21 +329,21 @@ def step(x: Value) -> Value:
     """
     if x.__class__ is OptimizerHandle:
         return _stepped(x.get().step())
-    args: Sequence[Value] = items(x) if x.__class__ is List else []
-    h = handle(args[0]) if args else handle(x)
-    own = None if h is None else behaves("step", h)
-    if own is not None:
-        return own(h, *args[1:])
-    if args and isinstance(h, OptimizerHandle | ModelHandle):
-        optimizer = optimizer_of(h)
+    arguments: Sequence[Value] = items(x) if x.__class__ is List else []
+    subject = handle(arguments[0]) if arguments else handle(x)
+    method = None if subject is None else behaves("step", subject)
+    if method is not None:
+        return method(subject, *arguments[1:])
+    if arguments and isinstance(subject, OptimizerHandle | ModelHandle):
+        optimizer = optimizer_of(subject)
         if joined() and optimizer.meets():
             with with_all("step", x):
-                return step_with(optimizer, args[1:])
-        return step_with(optimizer, args[1:])
-    if isinstance(h, OptimizerHandle | ModelHandle):
-        return _stepped(optimizer_of(h).step())
-    elif isinstance(h, ModuleHandle):
-        _stepped(_optimizer_for(h.obj).step())
+                return step_with(optimizer, arguments[1:])
+        return step_with(optimizer, arguments[1:])
+    if isinstance(subject, OptimizerHandle | ModelHandle):
+        return _stepped(optimizer_of(subject).step())
+    elif isinstance(subject, ModuleHandle):
+        _stepped(_optimizer_for(subject.obj).step())
     else:
         raise QError(f"step: expects model or optimizer, given {kname(x)}")
     return NIL
@@ -354,26 +358,27 @@ def _stepped(found: Tensor | bool | None) -> Value:
 
 def step_with(o: Opt, given: Sequence[Value]) -> Value:
     """A step with a denominator and a multiplier, or with a function that gives the loss."""
-    call = None
+    function = None
     if given and is_function(given[0]):
-        call, given = given[0], given[1:]
-    numbers = [None if n is NIL else number_of(n) for n in given]
+        function, given = given[0], given[1:]
+    numbers = [None if argument is NIL else number_of(argument) for argument in given]
     if len(given) > 2 or any(
-        number is None and v is not NIL for number, v in zip(numbers, given, strict=True)
+        number is None and argument is not NIL
+        for number, argument in zip(numbers, given, strict=True)
     ):
         raise CallError(
             "step", "expecting an optimizer, and a function or numbers: denominator and multiplier"
         )
-    args = {
-        k: float(number)
-        for k, number in zip(("denom", "multiplier"), numbers, strict=False)
+    keywords = {
+        name: float(number)
+        for name, number in zip(("denom", "multiplier"), numbers, strict=False)
         if number is not None
     }
 
     def closure() -> Any:
-        return as_tensor(stoppable(apply1, call, NIL))
+        return as_tensor(stoppable(apply1, function, NIL))
 
-    return _stepped(o.step(None if call is None else closure, **args))
+    return _stepped(o.step(None if function is None else closure, **keywords))
 
 
 def _optimizer_for(m: Module) -> Opt:
@@ -451,9 +456,9 @@ def _parameters(h: OptimizerHandle) -> list[tuple[str, Any]]:
 @behaviour("holds", OptimizerHandle)
 def _holds(h: OptimizerHandle) -> list[Any]:
     """Itself, the modules it was given with all their parts, and its parameters."""
-    o = h.obj
-    parts = [] if o.container is None else list(o.container.modules())
-    return [o, *parts, *o.parameters()]
+    optimizer = h.obj
+    modules = [] if optimizer.container is None else list(optimizer.container.modules())
+    return [optimizer, *modules, *optimizer.parameters()]
 
 
 @answers("values", "optimizer")

@@ -28,23 +28,30 @@ class Group(NamedTuple):
 def commit(o: Opt, groups: Sequence[Group]) -> None:
     """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
     check_movable(o, groups)
-    stay = {id(param) for group in groups for param in group.params}
+    retained = {id(param) for group in groups for param in group.params}
     for param in o.parameters():
-        if id(param) not in stay:
+        if id(param) not in retained:
             o.state.drop(param)
     count = len(o.groups)
     moved = any(
-        [*map(id, group["params"])] != [*map(id, new.params)]
-        for group, new in zip(o.groups, groups, strict=False)
+        [*map(id, group["params"])] != [*map(id, target.params)]
+        for group, target in zip(o.groups, groups, strict=False)
     )
     o.placed = None
     with with_names(o):
-        for group, new in zip(o.groups, groups[:count], strict=True):
-            group["params"][:] = new.params  # the list stays: lbfgs has it too
-        for i, new in enumerate(groups):
-            edit_group(o, i, new.values, new.params if i >= count else [], new.source, last=False)
-    for value in o.wraps.values():
-        value.attached(o)
+        for group, target in zip(o.groups, groups[:count], strict=True):
+            group["params"][:] = target.params  # the list stays: lbfgs has it too
+        for index, target in enumerate(groups):
+            edit_group(
+                o,
+                index,
+                target.values,
+                target.params if index >= count else [],
+                target.source,
+                last=False,
+            )
+    for wrapper in o.wraps.values():
+        wrapper.attached(o)
     if moved and o.record.added is not None:
         o.record.added(o.torch)
 
@@ -63,40 +70,44 @@ def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
 
 def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
     """Can the optimizer have groups of these parameters, which are some of those that it has now?"""
-    count, most = len(params), o.record.groups or len(params)
+    count, limit = len(params), o.record.groups or len(params)
     if (
-        count > most
+        count > limit
         or (count != len(o.groups) and o.record.parts is not None)
         or count < len(o.groups)
     ):
         raise QError(
             f"{o.entry.name}: {count} parameter group(s) are given, the optimizer has {len(o.groups)}"
         )
-    check_movable(o, [Group({}, list(own)) for own in params])
+    check_movable(o, [Group({}, list(members)) for members in params])
 
 
 def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
     """Make groups of these parameters, which are some of those that the optimizer has now. The options of new groups
     are those of the groups that they come from."""
-    if [[*map(id, group["params"])] for group in o.groups] == [[*map(id, own)] for own in params]:
+    if [[*map(id, group["params"])] for group in o.groups] == [
+        [*map(id, members)] for members in params
+    ]:
         return
     check_groups(o, params)
-    at = {id(param): i for i, group in enumerate(o.groups) for param in group["params"]}
+    indices = {
+        id(param): index for index, group in enumerate(o.groups) for param in group["params"]
+    }
     count = len(o.groups)
     groups = []
-    for i, own in enumerate(params):
-        source = i if i < count else at[id(own[0])] if own else count - 1
-        groups.append(Group(group_values(o.entry, o.groups[source]), list(own), source))
+    for index, members in enumerate(params):
+        source = index if index < count else indices[id(members[0])] if members else count - 1
+        groups.append(Group(group_values(o.entry, o.groups[source]), list(members), source))
     commit(o, groups)
 
 
 def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] | None:
     """The parameters with these names by group; None if they are not all the optimizer's, or names are not known."""
-    known = {row.name: row.p for row in parameters_of(o)} if o.container is not None else {}
-    names = [n for own in given for n in own]
-    if not names or len(set(names)) < len(names) or any(name not in known for name in names):
+    by_name = {row.name: row.p for row in parameters_of(o)} if o.container is not None else {}
+    names = [name for members in given for name in members]
+    if not names or len(set(names)) < len(names) or any(name not in by_name for name in names):
         return None
-    return [[known[n] for n in own] for own in given]
+    return [[by_name[name] for name in members] for members in given]
 
 
 @contextmanager
@@ -106,7 +117,7 @@ def with_names(o: Opt) -> Iterator[None]:
     if "param_names" not in o.groups[0]:
         yield
         return
-    own_names = {
+    program_names = {
         id(param): name
         for group in o.groups
         for param, name in zip(group["params"], group["param_names"], strict=True)
@@ -116,11 +127,11 @@ def with_names(o: Opt) -> Iterator[None]:
     try:
         yield
     finally:
-        known = owners(o.container)
+        named = owners(o.container)
         for group in o.groups:
             group["param_names"] = [
-                own_names.get(id(param)) or known.get(id(param), ("", f"param{i}"))[1]
-                for i, param in enumerate(group["params"])
+                program_names.get(id(param)) or named.get(id(param), ("", f"param{index}"))[1]
+                for index, param in enumerate(group["params"])
             ]
 
 
@@ -133,13 +144,17 @@ def _of_program(o: Opt) -> list[Any]:
 
 
 def _scan(o: Opt) -> list[Any]:
-    held = [x for x in (o.torch, o.outer, o.inner) if x is not None]
+    optimizers = [optimizer for optimizer in (o.torch, o.outer, o.inner) if optimizer is not None]
     if not o.crossed:
         return []
     if o.outer is not None:
-        held += [x for x in chain(o.outer) if all(x is not y for y in held)]
-    own = {id(part.torch) for s in _of_session(o) for part in s.parts}
-    return [s for s in optim.schedules.attached(held) if id(s) not in own]
+        optimizers += [
+            optimizer
+            for optimizer in chain(o.outer)
+            if all(optimizer is not earlier for earlier in optimizers)
+        ]
+    session_ids = {id(child.torch) for sched in _of_session(o) for child in sched.parts}
+    return [sched for sched in optim.schedules.attached(optimizers) if id(sched) not in session_ids]
 
 
 def _of_session(o: Opt) -> list[Sched]:
@@ -150,18 +165,18 @@ def _of_session(o: Opt) -> list[Sched]:
 def _follow(o: Opt, source: int | None) -> None:
     """A group was added to an optimizer: schedulers that know its groups know that one too. Their rates for it are
     those of the group it came from, times the ratio of the rates of the two."""
-    own, program = _of_session(o), _of_program(o)
-    if len(o.groups) < 2 or not (own or program or source is not None):
+    schedulers, program = _of_session(o), _of_program(o)
+    if len(o.groups) < 2 or not (schedulers or program or source is not None):
         return
-    at = len(o.groups) - 2 if source is None else source
-    was, rate = float(o.groups[at]["lr"]), float(o.groups[-1]["lr"])
-    ratio = rate / was if was > 0 and rate != was else 1.0
-    if source is not None or program or any(not s.computes for s in own):
-        optim.schedules.inherit(o.groups, at, ratio)
-    for s in own:
-        extended(s, at, ratio, source is not None)
-    for p in program:
-        optim.schedules.extend(p, o.groups, at, ratio)
+    index = len(o.groups) - 2 if source is None else source
+    source_rate, new_rate = float(o.groups[index]["lr"]), float(o.groups[-1]["lr"])
+    ratio = new_rate / source_rate if source_rate > 0 and new_rate != source_rate else 1.0
+    if source is not None or program or any(not sched.computes for sched in schedulers):
+        optim.schedules.inherit(o.groups, index, ratio)
+    for sched in schedulers:
+        extended(sched, index, ratio, source is not None)
+    for torch_scheduler in program:
+        optim.schedules.extend(torch_scheduler, o.groups, index, ratio)
 
 
 NEW_GROUP.append(_follow)
@@ -174,31 +189,31 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
     if not (o.crossed or o.scheduled or o.waiting is not None):
         yield
         return
-    before = [float(group["lr"]) for group in o.groups]
+    former_rates = [float(group["lr"]) for group in o.groups]
     o.program = program = _scan(o)
     try:
         yield
     finally:
         o.program = None
-    own, count = _of_session(o), len(before)
+    schedulers, count = _of_session(o), len(former_rates)
     lines = []
     if len(o.groups) > count and program:
         lines.append(
-            f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups"
+            f"{_list([type(sched).__name__ for sched in program])} of the program now has {len(o.groups)} groups"
         )
-    if not moved and [float(group["lr"]) for group in o.groups[:count]] != before:
+    if not moved and [float(group["lr"]) for group in o.groups[:count]] != former_rates:
         by_manner: dict[str, list[str]] = {}
-        for s in own:
+        for sched in schedulers:
             by_manner.setdefault(
-                "computed" if s.computes else optim.schedules.manner(s.torch), []
-            ).append(s.entry.name)
-        for p in program:
-            by_manner.setdefault(optim.schedules.manner(p), []).append(
-                f"{type(p).__name__} of the program"
+                "computed" if sched.computes else optim.schedules.manner(sched.torch), []
+            ).append(sched.entry.name)
+        for torch_scheduler in program:
+            by_manner.setdefault(optim.schedules.manner(torch_scheduler), []).append(
+                f"{type(torch_scheduler).__name__} of the program"
             )
-        lines += [_SAID[k].format(_list(by_manner[k])) for k in _SAID if k in by_manner]
-    for text in lines:
-        running().warn(f"{call}: {text}\n")
+        lines += [_SAID[way].format(_list(by_manner[way])) for way in _SAID if way in by_manner]
+    for line in lines:
+        running().warn(f"{call}: {line}\n")
 
 
 _SAID = {
@@ -214,19 +229,22 @@ def _list(names: Sequence[str]) -> str:
 
 def move_base(o: Opt, rates: Sequence[float]) -> None:
     """Set the rates, and in proportion the rates from which schedulers compute. An error if a rate is 0 now."""
-    own, program = _of_session(o), _of_program(o)
-    now = [float(group["lr"]) for group in o.groups]
-    if 0.0 in now and (own or program):
+    schedulers, program = _of_session(o), _of_program(o)
+    current_rates = [float(group["lr"]) for group in o.groups]
+    if 0.0 in current_rates and (schedulers or program):
         raise QError(
-            f"lr: the rate of group {now.index(0.0)} is 0 now, so there is no ratio for its schedulers"
+            f"lr: the rate of group {current_rates.index(0.0)} is 0 now, so there is no ratio for its schedulers"
         )
-    ratios = [new / was if was else 1.0 for new, was in zip(rates, now, strict=True)]
+    ratios = [
+        rate / current if current else 1.0
+        for rate, current in zip(rates, current_rates, strict=True)
+    ]
     for group, rate, ratio in zip(o.groups, rates, ratios, strict=True):
         set_rate(group, rate)
-        for k in optim.schedules.GROUP_RATES if own or program else ():
-            if k in group:
-                group[k] = optim.schedules.scaled(group[k], ratio)
-    for s in own:
-        rebased(s, ratios)
-    for p in program:
-        optim.schedules.rebase(p, o.groups, ratios)
+        for key in optim.schedules.GROUP_RATES if schedulers or program else ():
+            if key in group:
+                group[key] = optim.schedules.scaled(group[key], ratio)
+    for sched in schedulers:
+        rebased(sched, ratios)
+    for torch_scheduler in program:
+        optim.schedules.rebase(torch_scheduler, o.groups, ratios)

@@ -59,7 +59,7 @@ class LiveSched(Sched):
             o,
             x,
             rates,
-            [k for k in _WRITTEN if any(k in group for group in o.groups)],
+            [name for name in _WRITTEN if any(name in group for group in o.groups)],
         )
         self.given = given
 
@@ -69,11 +69,11 @@ class LiveSched(Sched):
         return (
             registry.find("scheduler", self.entry.name) is self.entry
             and all(
-                part.values[o.name] is not None or o.name in _MAYBE
-                for part in self.parts
-                for o in options_of(part.entry)
+                scheduler.values[option.name] is not None or option.name in _MAYBE
+                for scheduler in self.parts
+                for option in options_of(scheduler.entry)
             )
-            and all(type(part.torch) is class_of(part.entry) for part in self.parts)
+            and all(type(scheduler.torch) is class_of(scheduler.entry) for scheduler in self.parts)
         )
 
     def advance(self, *measured: float) -> None:
@@ -82,26 +82,26 @@ class LiveSched(Sched):
 
     def ahead(self, steps: np.ndarray) -> Any:
         """The rates after each number of steps, none below the present one: of a copy that goes on from here."""
-        now, last = self.count, int(steps.max(initial=0))
-        if int(steps.min(initial=now)) < now:
+        current, last_step = self.count, int(steps.max(initial=0))
+        if int(steps.min(initial=current)) < current:
             raise CallError(
                 "lrs",
-                f"the rates before step {now} cannot be told of a {type(self.torch).__name__} that "
+                f"the rates before step {current} cannot be told of a {type(self.torch).__name__} that "
                 "the Python program made",
             )
-        if last - now > MOST_STEPS:
+        if last_step - current > MOST_STEPS:
             raise QError("limit")
         groups = [
             {**settings_of(group), "params": [torch.nn.Parameter(torch.zeros(1))]}
             for group in self.opt.groups
         ]
-        o = torch.optim.Optimizer(groups, dict(self.opt.torch.defaults))
-        twin, rates = _twin(self.torch, o), []
-        for k in range(now, last + 1):
-            if k > now:
+        optimizer = torch.optim.Optimizer(groups, dict(self.opt.torch.defaults))
+        twin, rates = _twin(self.torch, optimizer), []
+        for count in range(current, last_step + 1):
+            if count > current:
                 _quiet(twin.step)
-            rates.append([float(group["lr"]) for group in o.param_groups])
-        return np.array(rates)[steps - now]
+            rates.append([float(group["lr"]) for group in optimizer.param_groups])
+        return np.array(rates)[steps - current]
 
 
 def _twin(x: Any, o: Optimizer) -> Any:
@@ -109,8 +109,8 @@ def _twin(x: Any, o: Optimizer) -> Any:
     twin = object.__new__(type(x))
     vars(twin).update(
         {
-            key: value.copy() if isinstance(value, list | dict) else value
-            for key, value in vars(x).items()
+            name: value.copy() if isinstance(value, list | dict) else value
+            for name, value in vars(x).items()
         },
         optimizer=o,
     )
@@ -140,15 +140,19 @@ def taken(x: object, opt_of: Callable[[Any], Opt]) -> Sched | None:
     inner = proper(x)
     if inner is None or getattr(inner, "optimizer", None) is None:
         return None
-    for h in table():
-        if isinstance(h, SchedulerHandle) and h.obj.torch is inner:
-            return h.obj
+    for handle in table():
+        if isinstance(handle, SchedulerHandle) and handle.obj.torch is inner:
+            return handle.obj
     return _made(inner, x, opt_of(inner.optimizer))
 
 
 def _made(x: Any, given: object, o: Opt) -> LiveSched:
     entry = _entry(type(x))
-    values = {p.name: _value(p, x, o) for p in options_of(entry)} if entry is not None else {}
+    values = (
+        {option.name: _value(option, x, o) for option in options_of(entry)}
+        if entry is not None
+        else {}
+    )
     if entry is None:
         entry, values = _plain(x)
     if "_schedulers" in vars(x):
@@ -170,20 +174,25 @@ def _plain(x: LRScheduler) -> tuple[Entry, dict[str, Any]]:
     """An entry for a class that is not registered, its options the plain attributes."""
     options, values = (
         [Option("baselrs", "doubles", None, "base_lrs")],
-        {"baselrs": [float(r) for r in getattr(x, "base_lrs", ())]},
+        {"baselrs": [float(rate) for rate in getattr(x, "base_lrs", ())]},
     )
     for name, value in vars(x).items():
-        short = name.replace("_", "").lower()
-        if name[0] != "_" and name not in _COMMON and type(value) in _TYPES and short not in values:
-            options.append(Option(short, _TYPES[type(value)], None, name))
-            values[short] = value
-    cls = type(x)
+        option_name = name.replace("_", "").lower()
+        if (
+            name[0] != "_"
+            and name not in _COMMON
+            and type(value) in _TYPES
+            and option_name not in values
+        ):
+            options.append(Option(option_name, _TYPES[type(value)], None, name))
+            values[option_name] = value
+    scheduler_class = type(x)
     return Entry(
-        cls.__name__.lower(),
+        scheduler_class.__name__.lower(),
         "scheduler",
         options=tuple(options),
-        record=SchedulerRecord(cls=cls),
-        target=f"{cls.__module__}.{cls.__qualname__}",
+        record=SchedulerRecord(cls=scheduler_class),
+        target=f"{scheduler_class.__module__}.{scheduler_class.__qualname__}",
     ), values
 
 
@@ -195,12 +204,16 @@ def _of_groups(name: str) -> Callable[[Any, Opt], Any]:
 
 
 def _list(name: str) -> Callable[[Any, Opt], Any]:
-    return lambda x, o: [float(v) for v in getattr(x, name)]
+    return lambda x, o: [float(number) for number in getattr(x, name)]
 
 
 def _milestones(x: LRScheduler, o: Opt) -> list[int]:
-    own = vars(x)
-    return sorted(own["milestones"].elements()) if "milestones" in own else list(own["_milestones"])
+    attributes = vars(x)
+    return (
+        sorted(attributes["milestones"].elements())
+        if "milestones" in attributes
+        else list(attributes["_milestones"])
+    )
 
 
 def _rises(x: Any, o: Opt) -> float:
@@ -233,17 +246,17 @@ _MAYBE = ("epochs", "stepsperepoch", "scalefn", "basemomentum", "maxmomentum")
 def _value(p: Option, x: LRScheduler, o: Opt) -> Any:
     """The value of an option, None where it cannot be told: a function of Python's is no q value."""
     name = p.torch or p.name
-    ways = (
+    getters = (
         (lambda x, o: vars(x)[name], *_FOUND.get(name, ()))
         if name not in ("milestones",)
         else _FOUND[name]
     )
-    for way in ways:
+    for getter in getters:
         try:
-            v = way(x, o)
+            raw_value = getter(x, o)
         except (KeyError, AttributeError, TypeError, ValueError, IndexError, ZeroDivisionError):
             continue
-        value = _as(p.type, v)
+        value = _as(p.type, raw_value)
         if value is not None:
             return value
     return None
@@ -257,5 +270,5 @@ def _as(kind: str, v: Any) -> Any:
         numbers = list(v) if isinstance(v, list | tuple) else [v]
         return [float(number) if kind == "doubles" else int(number) for number in numbers]
     if isinstance(v, list):  # a number for each parameter group, where the option is one for all
-        return _as(kind, v[0]) if v and all(n == v[0] for n in v) else None
+        return _as(kind, v[0]) if v and all(number == v[0] for number in v) else None
     return {"long": int, "double": float, "boolean": bool, "symbol": str}[kind](v)

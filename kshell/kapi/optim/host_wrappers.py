@@ -43,8 +43,8 @@ def _held(x: object) -> Any:
     return next(
         (
             y
-            for n in _INSIDE
-            if (y := attributes.get(n)) is not None and y is not x and is_optimizer(y)
+            for name in _INSIDE
+            if (y := attributes.get(name)) is not None and y is not x and is_optimizer(y)
         ),
         None,
     )
@@ -67,7 +67,7 @@ def chain(x: object) -> list[Any]:
     wrappers = [x]
     while _entry(type(x)) is None:
         x = _held(x)
-        if x is None or any(x is y for y in wrappers):
+        if x is None or any(x is wrapper for wrapper in wrappers):
             break
         wrappers.append(x)
     return wrappers
@@ -79,24 +79,25 @@ def adopt(x: Any, container: Module | None = None) -> Opt:
     if isinstance(x, Opt):
         return x
     inner = chain(x)[-1]
-    cls = type(inner)
-    entry = _entry(cls) or Entry(
-        cls.__name__.lower(),
+    inner_class = type(inner)
+    entry = _entry(inner_class) or Entry(
+        inner_class.__name__.lower(),
         "optimizer",
-        options=signature_options(cls),
-        record=OptimizerRecord(cls=cls),
-        target=f"{cls.__module__}.{cls.__qualname__}",
+        options=signature_options(inner_class),
+        record=OptimizerRecord(cls=inner_class),
+        target=f"{inner_class.__module__}.{inner_class.__qualname__}",
     )
     if x is inner:
         return Opt(entry, x, container)
     if len(x.param_groups) == len(inner.param_groups) and all(
-        group is b for group, b in zip(x.param_groups, inner.param_groups, strict=True)
+        group is inner_group
+        for group, inner_group in zip(x.param_groups, inner.param_groups, strict=True)
     ):
-        o = Opt(entry, inner, container)
-        o.outer = x
-        return o
-    o = Opt(
+        optimizer = Opt(entry, inner, container)
+        optimizer.outer = x
+        return optimizer
+    optimizer = Opt(
         entry, x, container
     )  # ZeroRedundancyOptimizer: the optimizer inside has only the parameters of a process
-    o.inner = inner
-    return o
+    optimizer.inner = inner
+    return optimizer

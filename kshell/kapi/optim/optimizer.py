@@ -196,8 +196,8 @@ def signature_options(cls: type) -> tuple[Option, ...]:
             )
         elif name == "betas":
             options += [
-                Option(f"beta{i + 1}", "double", b, f"betas.{i}")
-                for i, b in enumerate(value.default)
+                Option(f"beta{index + 1}", "double", beta, f"betas.{index}")
+                for index, beta in enumerate(value.default)
             ]
         elif type(value.default) in _TYPES:
             options.append(
@@ -210,12 +210,12 @@ def how_of(entry: Entry) -> tuple[Option, ...]:
     """The options of how to compute that the optimizer's class has; they are given by name only."""
     record = optimizer_record(entry)
     if record.how is None:
-        taken = {o.torch or o.name for o in options_of(entry)}
+        taken = {option.torch or option.name for option in options_of(entry)}
         parameters = inspect.signature(class_of(entry)).parameters
         record.how = tuple(
-            Option(n, "boolean", parameters[n].default)
-            for n in _HOW
-            if n in parameters and n not in taken
+            Option(name, "boolean", parameters[name].default)
+            for name in _HOW
+            if name in parameters and name not in taken
         )
     return record.how
 
@@ -260,28 +260,30 @@ def _is_null(value: object) -> bool:
 
 def default_values(entry: Entry) -> Values:
     """The options of an optimizer as its row has them; without those of how to compute."""
-    return {o.name: o.default for o in options_of(entry)}
+    return {option.name: option.default for option in options_of(entry)}
 
 
 def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
     """Option values under torch's names, items of a tuple put together."""
-    kwargs: dict[str, Any] = {}
-    for o in (*options_of(entry), *how_of(entry)):
-        if o.name in values:
-            name, _, item = (o.torch or o.name).partition(".")
-            kwargs[name] = (*kwargs.get(name, ()), values[o.name]) if item else values[o.name]
-    return kwargs
+    keywords: dict[str, Any] = {}
+    for option in (*options_of(entry), *how_of(entry)):
+        if option.name in values:
+            name, _, item = (option.torch or option.name).partition(".")
+            keywords[name] = (
+                (*keywords.get(name, ()), values[option.name]) if item else values[option.name]
+            )
+    return keywords
 
 
 def group_values(entry: Entry, group: dict[str, Any]) -> Values:
     """The option values of a torch parameter group."""
     values = {}
-    for o in (*options_of(entry), *how_of(entry)):
-        name, _, item = (o.torch or o.name).partition(".")
-        value = group.get(name, o.default)
+    for option in (*options_of(entry), *how_of(entry)):
+        name, _, item = (option.torch or option.name).partition(".")
+        value = group.get(name, option.default)
         if item and isinstance(value, tuple | list):
             value = value[int(item)]
-        values[o.name] = value.item() if isinstance(value, torch.Tensor) else value
+        values[option.name] = value.item() if isinstance(value, torch.Tensor) else value
     return values
 
 
@@ -349,9 +351,9 @@ class Opt:
     @property
     def state(self) -> optim.state_tree.StateTree:
         """All that the optimizer keeps."""
-        keeps = self.torch if self.inner is None else self.inner
-        if self.tree is None or self.tree.optimizer is not keeps:
-            self.tree = optim.state_tree.StateTree(keeps, self.record.state, self.record.drop)
+        holder = self.torch if self.inner is None else self.inner
+        if self.tree is None or self.tree.optimizer is not holder:
+            self.tree = optim.state_tree.StateTree(holder, self.record.state, self.record.drop)
         return self.tree
 
     @property
@@ -375,18 +377,18 @@ class Opt:
         """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
         self.placed = self.contents = None
         optim.state_tree.follow(self.torch, was)
-        for value in self.wraps.values():
-            value.moved()
+        for wrapper in self.wraps.values():
+            wrapper.moved()
 
     def meets(self) -> bool:
         """Does a step of several processes begin with all of them?"""
-        return self.abilities.meets or any(value.meets for value in self.wraps.values())
+        return self.abilities.meets or any(wrapper.meets for wrapper in self.wraps.values())
 
     def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         if (
             given
             or self.timings is not None
-            or (self.wraps and not all(value.idle() for value in self.wraps.values()))
+            or (self.wraps and not all(wrapper.idle() for wrapper in self.wraps.values()))
         ):
             return wraps.step(self, closure, given)
         return self.bare_step(closure)
@@ -395,11 +397,11 @@ class Opt:
         """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
         buffers one by one, and could not go on from half of them."""
         state = self.state
-        known = len(state)
+        count = len(state)
         try:
             return self._update(closure, given)
         except BaseException:
-            state.forget_from(known)
+            state.forget_from(count)
             raise
 
     def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
@@ -440,29 +442,29 @@ def build(entry: Entry, values: Values) -> Any:
 
     Some classes of torch, SGD for one, take a nan for a rate, and the parameters are nulls after a step.
     """
-    cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
+    torch_class, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
     _without_compiler()
     try:
         with optim.comm.alone():
-            o = cls([dummy], **torch_args(entry, values))
+            torch_optimizer = torch_class([dummy], **torch_args(entry, values))
     except ValueError as exc:
         error = _refused(exc)
     else:
-        lost = next(
+        invalid = next(
             (
-                key
-                for key, value in values.items()
+                name
+                for name, value in values.items()
                 if isinstance(value, float) and math.isnan(value)
             ),
             None,
         )
-        if lost is None:
-            o.param_groups[0]["params"].clear()
-            optim.state_tree.StateTree(o).clear()
-            return o
+        if invalid is None:
+            torch_optimizer.param_groups[0]["params"].clear()
+            optim.state_tree.StateTree(torch_optimizer).clear()
+            return torch_optimizer
         error = CallError(
             UNSAID,
-            f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan",
+            f"Invalid {'learning rate' if invalid == 'lr' else invalid + ' value'}: nan",
             given=SAID,
         )
     raise error
@@ -478,7 +480,7 @@ def complete(entry: Entry, values: Values) -> None:
 def create(entry: Entry, given: Values) -> Opt:
     """A new optimizer with no parameters: the options given, defaults for the others."""
     values = default_values(entry) | given
-    missing = next((key for key, value in values.items() if value is REQUIRED), None)
+    missing = next((name for name, value in values.items() if value is REQUIRED), None)
     if missing is not None:
         raise QError(f"{entry.name}: {missing} not defined")
     complete(entry, values)
@@ -487,11 +489,11 @@ def create(entry: Entry, given: Values) -> Opt:
 
 def set_rate(group: dict[str, Any], rate: float) -> None:
     """Set a group's learning rate; one that torch holds as a tensor keeps its place."""
-    held = group["lr"]
-    if isinstance(held, float | int):
+    current = group["lr"]
+    if isinstance(current, float | int):
         group["lr"] = rate
     else:
-        held.fill_(rate)
+        current.fill_(rate)
 
 
 # called when a group was added: with the optimizer, and the number of the group that it came from, if there is one
@@ -510,19 +512,21 @@ def edit_group(
     `last` is false while other groups follow in the same edit. Nothing here can fail that was checked before (`build`
     on the same values, selection of the parameters), save `attached` of an optimizer of kshell among several processes:
     then all is as it was."""
-    args = torch_args(o.entry, values)
-    own = o.abilities
-    before = (
-        [dict(group, params=list(group["params"])) for group in o.groups] if own is o.torch else []
+    arguments = torch_args(o.entry, values)
+    traits = o.abilities
+    backup = (
+        [dict(group, params=list(group["params"])) for group in o.groups]
+        if traits is o.torch
+        else []
     )
-    new = at == len(o.groups)
-    if new:
-        _append(o.torch, {"params": list(params), **args})
+    is_new = at == len(o.groups)
+    if is_new:
+        _append(o.torch, {"params": list(params), **arguments})
     else:
         group = o.groups[at]
-        if (rate := args.pop("lr", None)) is not None:
+        if (rate := arguments.pop("lr", None)) is not None:
             set_rate(group, rate)
-        group.update(args)
+        group.update(arguments)
         group["params"].extend(params)
     add_buffers(o, o.groups[at])
     if o.placed is not None:
@@ -530,23 +534,23 @@ def edit_group(
     if params and o.record.added is not None:
         o.record.added(o.torch)
     try:
-        own.attached()
+        traits.attached()
     except BaseException:
-        del o.groups[len(before) :]
-        for group, old in zip(o.groups, before, strict=True):
-            group.update(old)
+        del o.groups[len(backup) :]
+        for group, previous in zip(o.groups, backup, strict=True):
+            group.update(previous)
         raise
-    if last and (new or params):
-        for value in o.wraps.values():
-            value.attached(o, at, params)
-    for follow in NEW_GROUP if new else ():
-        follow(o, source)
+    if last and (is_new or params):
+        for wrapper in o.wraps.values():
+            wrapper.attached(o, at, params)
+    for listener in NEW_GROUP if is_new else ():
+        listener(o, source)
 
 
 def _append(t: Optimizer, group: dict[str, Any]) -> None:
     """Add a group whose parameters are known to be in no other. (torch would look through all groups for them.)"""
-    plain = torch.optim.Optimizer.add_param_group
-    if type(t).add_param_group is not plain:
+    inherited = torch.optim.Optimizer.add_param_group
+    if type(t).add_param_group is not inherited:
         t.add_param_group(group)
         return
     groups = t.param_groups
@@ -554,8 +558,8 @@ def _append(t: Optimizer, group: dict[str, Any]) -> None:
     try:
         t.add_param_group(group)
     finally:
-        own_groups, t.param_groups = t.param_groups, groups
-    groups.extend(own_groups)
+        added, t.param_groups = t.param_groups, groups
+    groups.extend(added)
 
 
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:
@@ -563,5 +567,5 @@ def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     state = o.state
     for option, name in o.record.later.items():
         for param in group["params"] if group.get(option) else ():
-            if (kept := state.of(param)) and name not in kept:
+            if (buffers := state.of(param)) and name not in buffers:
                 state.add(param, name, torch.zeros_like(param))

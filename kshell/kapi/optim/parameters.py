@@ -49,24 +49,26 @@ def select(x: Value, o: Opt | None = None) -> Selection | None:
     """The parameters of `object` or `(object;selector)`; None for `()` and `::`. They are for the optimizer o."""
     if is_empty(x):
         return None
-    h, rest = handle(x), []
-    if h is None and x.__class__ is List:
-        h, rest = handle(x.items[0]), x.items[1:]
-    if h is None:
+    source, selectors = handle(x), []
+    if source is None and x.__class__ is List:
+        source, selectors = handle(x.items[0]), x.items[1:]
+    if source is None:
         raise QError(
             "opt: expecting module, model or tensors after optimizer & optional group number, "
             f"given {kname(x)}"
         )
-    if not isinstance(h, TensorHandle | VectorHandle | DictHandle | ModuleHandle | ModelHandle):
-        raise CallError("opt", f"cannot derive parameters from {h.kind}", says=(h.kind,))
-    if len(rest) > 1:
+    if not isinstance(
+        source, TensorHandle | VectorHandle | DictHandle | ModuleHandle | ModelHandle
+    ):
+        raise CallError("opt", f"cannot derive parameters from {source.kind}", says=(source.kind,))
+    if len(selectors) > 1:
         raise QError(
-            f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args"
+            f"opt: expecting one arg to select parameters from {source.kind} but given {len(selectors)} args"
         )
-    selector = rest[0] if rest else None
-    if isinstance(h, ModuleHandle | ModelHandle):
-        return _from_module(module_of(h), selector, o)
-    return _from_tensors(h, selector)
+    selector = selectors[0] if selectors else None
+    if isinstance(source, ModuleHandle | ModelHandle):
+        return _from_module(module_of(source), selector, o)
+    return _from_tensors(source, selector)
 
 
 def _unrecognized(what: str, selector: Value) -> QError:
@@ -83,15 +85,15 @@ def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
         )
     else:
         tensors = h.obj if isinstance(h, VectorHandle) else [h.obj]
-        at = range(len(tensors)) if selector is None else _indices(tensors, selector)
-        named = [(str(i), tensors[i]) for i in at]
-    for i, (_, t) in enumerate(named):
-        if t is None:
-            raise QError(f"opt: parameter[{i}] is undefined")
+        indices = range(len(tensors)) if selector is None else _indices(tensors, selector)
+        named = [(str(index), tensors[index]) for index in indices]
+    for index, (_, tensor) in enumerate(named):
+        if tensor is None:
+            raise QError(f"opt: parameter[{index}] is undefined")
     holder = torch.nn.ParameterDict()
-    for key, t in named:
-        _put_tensor(holder, key, t)
-    return Selection([t for _, t in named], holder, True, isinstance(h, DictHandle))
+    for key, tensor in named:
+        _put_tensor(holder, key, tensor)
+    return Selection([tensor for _, tensor in named], holder, True, isinstance(h, DictHandle))
 
 
 def _put_tensor(holder: ParameterDict, key: str, t: Tensor) -> None:
@@ -101,31 +103,31 @@ def _put_tensor(holder: ParameterDict, key: str, t: Tensor) -> None:
 
 
 def _indices(v: Sequence[Any], selector: Value) -> list[int]:
-    at = longs_of(selector)
-    if at is None:
+    indices = longs_of(selector)
+    if indices is None:
         raise _unrecognized("tensor vector", selector)
-    for k, i in enumerate(at):
-        if i < 0:
+    for position, index in enumerate(indices):
+        if index < 0:
             raise CallError(
                 "opt",
-                f"vector[{NULL_J if i == NULL_J.v else i}] invalid",
-                says=(NULL_J if i == NULL_J.v else i,),
+                f"vector[{NULL_J if index == NULL_J.v else index}] invalid",
+                says=(NULL_J if index == NULL_J.v else index,),
             )
-        if i >= len(v):
-            raise QError(f"opt: vector[{i}] out of bounds, index must be less than {len(v)}")
-        if i in at[:k]:
-            raise QError(f"opt: duplicate parameter from vector[{i}]")
-    return at
+        if index >= len(v):
+            raise QError(f"opt: vector[{index}] out of bounds, index must be less than {len(v)}")
+        if index in indices[:position]:
+            raise QError(f"opt: duplicate parameter from vector[{index}]")
+    return indices
 
 
 def _keys(d: dict[str, Any], selector: Value) -> list[str]:
     keys = names_of(selector)
     if keys is None:
         raise _unrecognized("tensor dictionary", selector)
-    for n, key in enumerate(keys):
+    for position, key in enumerate(keys):
         if key not in d:
             raise QError(f"opt: no dictionary parameter named `{key}")
-        if key in keys[:n]:
+        if key in keys[:position]:
             raise CallError("opt", f"duplicate parameter dict[`{key}]", says=(f"`{key}",))
     return keys
 
@@ -133,16 +135,16 @@ def _keys(d: dict[str, Any], selector: Value) -> list[str]:
 def _from_module(m: Module, selector: Value | None, o: Opt | None) -> Selection:
     if selector is None:
         return Selection(list(m.parameters()), m)
-    at = longs_of(selector)
-    if at is not None:
-        parts = _submodules(m, at, o)
+    numbers = longs_of(selector)
+    if numbers is not None:
+        submodules = _submodules(m, numbers, o)
     else:
         names = names_of(selector)
         if names is None:
             raise _unrecognized(f"{type_name(m)} module", selector)
-        parts = _named(m, names)
+        submodules = _named(m, names)
     params: dict[int, Any] = {}
-    for place, parameters in parts:
+    for place, parameters in submodules:
         if any(id(parameter) in params for parameter in parameters):
             raise CallError(
                 "opt",
@@ -157,16 +159,16 @@ def _from_module(m: Module, selector: Value | None, o: Opt | None) -> Selection:
 def _submodules(m: Module, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules with these numbers."""
     layers = _layers(m, o) or list(_parts(m, set()))
-    for i in at:
-        if i < 0:
+    for index in at:
+        if index < 0:
             raise CallError(
                 "opt",
-                f"module[{NULL_J if i == NULL_J.v else i}] invalid",
-                says=(NULL_J if i == NULL_J.v else i,),
+                f"module[{NULL_J if index == NULL_J.v else index}] invalid",
+                says=(NULL_J if index == NULL_J.v else index,),
             )
-        if i >= len(layers):
-            raise QError(f"opt: module[{i}] out of bounds, {len(layers)} submodule(s)")
-        yield str(i), list(layers[i].parameters())
+        if index >= len(layers):
+            raise QError(f"opt: module[{index}] out of bounds, {len(layers)} submodule(s)")
+        yield str(index), list(layers[index].parameters())
 
 
 class Layers(NamedTuple):
@@ -181,14 +183,14 @@ class Layers(NamedTuple):
 def _layers(m: Module, o: Opt | None) -> Sequence[Any]:
     """The submodules of a plain list of layers, none of another module. An optimizer keeps them, so that groups that
     are added layer by layer only compare them with those that are there."""
-    known, now = None if o is None else o.layers, tuple(m._modules.values())
-    if known is None or known.module is not m or known.children != now or any(known.below):
-        below = [c._modules for c in now if c is not None]
-        plain = len(set(map(id, below))) == len(now) and not any(below)
-        known = Layers(m, now, below) if plain else None
+    cached, children = None if o is None else o.layers, tuple(m._modules.values())
+    if cached is None or cached.module is not m or cached.children != children or any(cached.below):
+        below = [child._modules for child in children if child is not None]
+        plain = len(set(map(id, below))) == len(children) and not any(below)
+        cached = Layers(m, children, below) if plain else None
         if o is not None:
-            o.layers = known
-    return () if known is None else known.children
+            o.layers = cached
+    return () if cached is None else cached.children
 
 
 def _parts(m: Module, seen: set[int]) -> Iterator[Any]:
@@ -197,24 +199,24 @@ def _parts(m: Module, seen: set[int]) -> Iterator[Any]:
     if not seen and not any([child._modules for child in children]):
         yield from children  # a plain list of layers
         return
-    for part in children:
-        if id(part) not in seen:
-            seen.add(id(part))
-            yield part
-            if part._modules:
-                yield from _parts(part, seen)
+    for submodule in children:
+        if id(submodule) not in seen:
+            seen.add(id(submodule))
+            yield submodule
+            if submodule._modules:
+                yield from _parts(submodule, seen)
 
 
 def _named(m: Module, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules and parameters with these names."""
     for name in names:
-        above, _, last = name.rpartition(".")
-        part = _at(m, above)
-        child = None if part is None else part._modules.get(last)
+        parent_path, _, child_name = name.rpartition(".")
+        parent = _at(m, parent_path)
+        child = None if parent is None else parent._modules.get(child_name)
         if child is not None:
             yield f"`{name}", list(child.parameters())
-        elif part is not None and part._parameters.get(last) is not None:
-            yield f"`{name}", [part._parameters[last]]
+        elif parent is not None and parent._parameters.get(child_name) is not None:
+            yield f"`{name}", [parent._parameters[child_name]]
         else:
             raise unknown(
                 "no module or parameter named `",
@@ -242,33 +244,35 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
     dims = o.record.dims
     if o.placed is None:
         o.placed = {id(param) for group in o.groups for param in group["params"]}
-    known = o.crossed or any(id(param) in o.placed for param in params)
+    may_overlap = o.crossed or any(id(param) in o.placed for param in params)
     groups = (
-        {id(param): i for i, group in enumerate(o.groups) for param in group["params"]}
-        if known
+        {id(param): index for index, group in enumerate(o.groups) for param in group["params"]}
+        if may_overlap
         else {}
     )
     if o.crossed:
         o.placed = None
-    seen: dict[int, int] = {}
-    for i, param in enumerate(params):
+    positions: dict[int, int] = {}
+    for index, param in enumerate(params):
         if not param.is_leaf:
-            raise QError(f"opt: parameter[{i}] is a not a leaf tensor")
+            raise QError(f"opt: parameter[{index}] is a not a leaf tensor")
         if id(param) in groups:
-            where = owners(o.container).get(id(param))
-            note = f" ({where[0]} module parameter `{where[1]})" if where else ""
-            raise QError(f"opt: parameter[{i}] already in group {groups[id(param)]}{note}")
-        if id(param) in seen:
-            raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(param)]}]")
+            owner = owners(o.container).get(id(param))
+            note = f" ({owner[0]} module parameter `{owner[1]})" if owner else ""
+            raise QError(f"opt: parameter[{index}] already in group {groups[id(param)]}{note}")
+        if id(param) in positions:
+            raise QError(
+                f"opt: parameter[{index}] is duplicate of parameter[{positions[id(param)]}]"
+            )
         if dims is not None and param.dim() != dims:
             raise QError(
-                f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {param.dim()}"
+                f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{index}] has {param.dim()}"
             )
         if hasattr(param, "full_tensor") and not o.record.sharded:
             raise CallError(
                 "opt", f"{o.entry.name} does not take sharded parameters", says=(o.entry.name,)
             )
-        seen[id(param)] = i
+        positions[id(param)] = index
 
 
 # ------------------------------------------------------------------ the container
@@ -278,8 +282,8 @@ def owners(container: Module | None) -> dict[int, tuple[str, str]]:
     """By parameter (its id): the type of the module that owns it and its dotted name in the container."""
     names: dict[int, tuple[str, str]] = {}
     if container is not None:
-        for p, kind, name in named_parameters(container):
-            names.setdefault(id(p), (kind, name))
+        for param, module_type, name in named_parameters(container):
+            names.setdefault(id(param), (module_type, name))
     return names
 
 
@@ -294,10 +298,15 @@ class Row(NamedTuple):
 
 def parameters_of(o: Opt) -> list[Row]:
     """The parameters of an optimizer; those that are not in its container have their numbers for names."""
-    known = owners(o.container)
-    placed = [(g, param) for g, group in enumerate(o.groups) for param in group["params"]]
-    placed_names = [(known.get(id(p), ("", str(i))), p, g) for i, (g, p) in enumerate(placed)]
-    return [Row(name, kind, p, g) for (kind, name), p, g in placed_names]
+    named = owners(o.container)
+    placed = [(number, param) for number, group in enumerate(o.groups) for param in group["params"]]
+    placed_names = [
+        (named.get(id(param), ("", str(index))), param, number)
+        for index, (number, param) in enumerate(placed)
+    ]
+    return [
+        Row(name, module_type, param, number) for (module_type, name), param, number in placed_names
+    ]
 
 
 class Plan(NamedTuple):
@@ -312,80 +321,84 @@ class Plan(NamedTuple):
 
     def commit(self, o: Opt) -> None:
         """Make it the optimizer's container."""
-        for key, m in self.add:
-            self.container._modules[key] = m
-        for key, t in self.tensors:
-            _put_tensor(self.among, key, t)
+        for key, module in self.add:
+            self.container._modules[key] = module
+        for key, tensor in self.tensors:
+            _put_tensor(self.among, key, tensor)
         if o.contents is not None and o.contents.container is self.container:
-            for key, m in self.add:
-                o.contents.add(key, m)
-            o.contents.ids.update(id(t) for _, t in self.tensors)
+            for key, module in self.add:
+                o.contents.add(key, module)
+            o.contents.ids.update(id(tensor) for _, tensor in self.tensors)
         o.container, o.own = self.container, self.own
 
 
 def plan(o: Opt, chosen: Selection) -> Plan:
     """How an optimizer's container changes when it gets the chosen parameters: one module is its own container, tensors
     are together in a ParameterDict, of several of these a ModuleDict is made, with names or numbers as keys."""
-    now, new = o.container, chosen.holder
-    if now is None:
-        return Plan(new, chosen.made)
-    if now is new or _within(o, new) or _held(o, chosen):
-        return Plan(now, o.own)
+    container, holder = o.container, chosen.holder
+    if container is None:
+        return Plan(holder, chosen.made)
+    if container is holder or _within(o, holder) or _held(o, chosen):
+        return Plan(container, o.own)
     among = _made_dict(o) if chosen.made else None
     if among is not None:
-        keys = list(new._parameters)
+        keys = list(holder._parameters)
         if not chosen.keyed:
-            keys = [str(len(among._parameters) + i) for i in range(len(keys))]
+            keys = [str(len(among._parameters) + index) for index in range(len(keys))]
         if not any(key in among._parameters for key in keys):
-            return Plan(now, True, (), among, list(zip(keys, chosen.params, strict=True)))
-    if not o.own and any(submodule is now for submodule in new.modules()):
-        return Plan(new, False)
-    if o.own and isinstance(now, torch.nn.ModuleDict):
-        return Plan(now, True, [(_key(new, now._modules, chosen.made), new)])
-    first = _key(now, [], o.own)
-    return Plan(torch.nn.ModuleDict(), True, [(first, now), (_key(new, [first], chosen.made), new)])
+            return Plan(container, True, (), among, list(zip(keys, chosen.params, strict=True)))
+    if not o.own and any(submodule is container for submodule in holder.modules()):
+        return Plan(holder, False)
+    if o.own and isinstance(container, torch.nn.ModuleDict):
+        return Plan(container, True, [(_key(holder, container._modules, chosen.made), holder)])
+    first_key = _key(container, [], o.own)
+    return Plan(
+        torch.nn.ModuleDict(),
+        True,
+        [(first_key, container), (_key(holder, [first_key], chosen.made), holder)],
+    )
 
 
 def kept(o: Opt) -> Callable[[], None]:
     """A function that restores the present content of an optimizer's container."""
-    container, own = o.container, o.own
-    parts = (
+    container, owned = o.container, o.own
+    containers = (
         []
         if container is None
         else [container]
         if _made_dict(o) is None
         else [container, _made_dict(o)]
     )
-    held = [(part, dict(part._modules), dict(part._parameters)) for part in parts]
+    contents = [(module, dict(module._modules), dict(module._parameters)) for module in containers]
 
     def back() -> None:
-        o.container, o.own, o.contents = container, own, None
-        for m, modules, tensors in held:
-            m._modules.clear()
-            m._modules.update(modules)
-            m._parameters.clear()
-            m._parameters.update(tensors)
-            if isinstance(m, torch.nn.ParameterDict):
-                m._keys = dict.fromkeys(tensors)
+        o.container, o.own, o.contents = container, owned, None
+        for module, modules, tensors in contents:
+            module._modules.clear()
+            module._modules.update(modules)
+            module._parameters.clear()
+            module._parameters.update(tensors)
+            if isinstance(module, torch.nn.ParameterDict):
+                module._keys = dict.fromkeys(tensors)
 
     return back
 
 
 def _made_dict(o: Opt) -> Any:
     """The last ParameterDict that was made for tensors of an optimizer; None without one."""
-    parts = (
+    children = (
         {_TENSORS: o.container}.items()
         if not isinstance(o.container, torch.nn.ModuleDict)
         else reversed(o.container._modules.items())
     )
     return next(
         (
-            m
-            for key, m in parts
+            child
+            for key, child in children
             if o.own
-            and isinstance(m, torch.nn.ParameterDict)
+            and isinstance(child, torch.nn.ParameterDict)
             and key.startswith(_TENSORS)
-            and not name_of_module(m)
+            and not name_of_module(child)
         ),
         None,
     )
@@ -402,9 +415,9 @@ class Contents:
         self.deep: list[Any] = []
         if isinstance(container, torch.nn.ParameterDict):
             self.ids.update(map(id, container._parameters.values()))
-        for key, value in container._modules.items():
-            if value is not None:
-                self.add(key, value)
+        for key, child in container._modules.items():
+            if child is not None:
+                self.add(key, child)
 
     def add(self, key: str, m: Module) -> None:
         self.ids.add(id(m))
@@ -430,11 +443,11 @@ def _held(o: Opt, chosen: Selection) -> bool:
     if not isinstance(chosen.holder, torch.nn.ParameterDict):
         return False
     contents = _contents(o)
-    left = {id(param) for param in chosen.params} - contents.ids
-    if left and not o.own:
-        left -= {id(param) for param in o.container.parameters()}
-    return not left or not left - {
-        id(param) for part in contents.modules for param in part.parameters()
+    missing = {id(param) for param in chosen.params} - contents.ids
+    if missing and not o.own:
+        missing -= {id(param) for param in o.container.parameters()}
+    return not missing or not missing - {
+        id(param) for module in contents.modules for param in module.parameters()
     }
 
 
@@ -442,7 +455,7 @@ def _within(o: Opt, new: Module) -> bool:
     """Is a module the container, or a part of it?"""
     contents = _contents(o)
     return id(new) in contents.ids or any(
-        new is submodule for part in contents.deep for submodule in part.modules()
+        new is submodule for module in contents.deep for submodule in module.modules()
     )
 
 
@@ -460,14 +473,14 @@ def _key(m: Module, used: Collection[str], made: bool) -> str:
             )
         return name
     if made:
-        n = 0
-        while (key := f"{_TENSORS}{n or ''}") in used:
-            n += 1
+        number = 0
+        while (key := f"{_TENSORS}{number or ''}") in used:
+            number += 1
         return key
-    n = len(used)
-    while str(n) in used:
-        n += 1
-    return str(n)
+    number = len(used)
+    while str(number) in used:
+        number += 1
+    return str(number)
 
 
 def group_number(x: Value) -> int | None:

@@ -60,50 +60,50 @@ def child(x: Value) -> Value:
     0         head.weight 3 4
     0         head.bias   ,3
     """
-    args = items(x)
-    if not 2 <= len(args) <= 3:
+    arguments = items(x)
+    if not 2 <= len(arguments) <= 3:
         raise QError(
-            f"child: expects 2 args, (module/model/optimizer; name/index), {len(args)} arg(s) given"
+            f"child: expects 2 args, (module/model/optimizer; name/index), {len(arguments)} arg(s) given"
         )
-    if args[1].__class__ not in (int, Special, Sym):
-        raise QError(f"child: expects 2nd arg of name or index, given {kname(args[1])}")
-    module = module_behind(args[0], "child")
-    if len(args) == 2:
-        return module_handle(child_of(module, args[1], "child"))
-    if args[1].__class__ is not Sym:
-        raise QError(f"child: a child is replaced by its name, given {kname(args[1])}")
-    h = handle(args[0])
-    if h is not None:
-        _replace(h, module, args[1].s, args[2])
+    if arguments[1].__class__ not in (int, Special, Sym):
+        raise QError(f"child: expects 2nd arg of name or index, given {kname(arguments[1])}")
+    module = module_behind(arguments[0], "child")
+    if len(arguments) == 2:
+        return module_handle(child_of(module, arguments[1], "child"))
+    if arguments[1].__class__ is not Sym:
+        raise QError(f"child: a child is replaced by its name, given {kname(arguments[1])}")
+    owner = handle(arguments[0])
+    if owner is not None:
+        _replace(owner, module, arguments[1].s, arguments[2])
     return NIL
 
 
 def _replace(h: KHandle, m: Module, name: str, x: Value) -> None:
     """Replace the child of a dotted name in m, which a handle has, by a module or by one of a specification, as
     torch's setattr does: at this place, wherever else the old one is. With an error nothing changes."""
-    path, _, key = name.rpartition(".")
-    old = child_of(m, sym(name), "child")
+    path, _, child_name = name.rpartition(".")
+    replaced = child_of(m, sym(name), "child")
     parent = child_of(m, sym(path), "child") if path else m
     if isinstance(x, ModuleHandle):
-        new = x.get()
-        if any(submodule is m for submodule in new.modules()) or any(
-            submodule is new for submodule in m.modules()
+        replacement = x.get()
+        if any(submodule is m for submodule in replacement.modules()) or any(
+            submodule is replacement for submodule in m.modules()
         ):
             raise CallError("child", "the module is part of it already", says=("module",))
     else:
-        new = define(x).to(device_of_module(m)).train(old.training)
-    put = _placing(parent, key, new)
-    place = _Place(parent, key, new)
-    changes = list(_changes(m, old, place))
+        replacement = define(x).to(device_of_module(m)).train(replaced.training)
+    install = _placing(parent, child_name, replacement)
+    place = _Place(parent, child_name, replacement)
+    changes = list(_changes(m, replaced, place))
     for change in changes:
         check_new(change.o, change.added)
     if not changes:
         _say_if_unknown(name, place)
     for change in changes:
         commit(change.o, change.groups)
-    set_name(new, key)
-    new.__dict__.pop(ALONE, None)
-    put()
+    set_name(replacement, child_name)
+    replacement.__dict__.pop(ALONE, None)
+    install()
     lend([x], h, True)
 
 
@@ -156,12 +156,16 @@ class _Place(NamedTuple):
         """The modules inside of another one as they are once the new child is there."""
         seen, waiting = set(), [root]
         while waiting:
-            m = waiting.pop()
-            if id(m) not in seen:
-                seen.add(id(m))
-                yield m
-                children = {**m._modules, self.key: self.new} if m is self.parent else m._modules
-                waiting += [value for value in children.values() if value is not None]
+            module = waiting.pop()
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield module
+                children = (
+                    {**module._modules, self.key: self.new}
+                    if module is self.parent
+                    else module._modules
+                )
+                waiting += [child for child in children.values() if child is not None]
 
 
 class Change(NamedTuple):
@@ -176,50 +180,54 @@ def _changes(m: Module, old: Module, place: _Place) -> Iterator[Change]:
     """The optimizers that have parameters of the old child, and their groups afterwards: those of the same names take
     the places of the old ones, others follow in the last group that had one, and what has no successor goes. What is
     still used elsewhere, in m or in the module that the optimizer was made of, stays."""
-    coming = dict(place.new.named_parameters())
+    incoming = dict(place.new.named_parameters())
     for optimizer in live_optimizers():
         roots = [m] if optimizer.container is None else [m, optimizer.container]
         staying = {
-            id(value)
+            id(param)
             for root in roots
             for submodule in place.modules(root)
-            for value in submodule._parameters.values()
+            for param in submodule._parameters.values()
         }
-        own = {id(param): name for name, param in old.named_parameters()}
-        names = {key: value for key, value in own.items() if key not in staying}
-        has = {id(param) for param in optimizer.parameters()}
-        last = max(
+        former_names = {id(param): name for name, param in old.named_parameters()}
+        names = {key: param for key, param in former_names.items() if key not in staying}
+        present = {id(param) for param in optimizer.parameters()}
+        last_group = max(
             (
-                i
-                for i, group in enumerate(optimizer.groups)
-                if any(id(p) in own for p in group["params"])
+                number
+                for number, group in enumerate(optimizer.groups)
+                if any(id(param) in former_names for param in group["params"])
             ),
             default=None,
         )
-        if last is None:
+        if last_group is None:
             continue
-        added = {key: p for key, p in coming.items() if id(p) not in has}
-        rest = dict(added)
+        added = {key: param for key, param in incoming.items() if id(param) not in present}
+        remaining = dict(added)
         groups = []
         for group in optimizer.groups:
             replaced = [
-                rest.pop(names[id(p)], None) if id(p) in names else p for p in group["params"]
+                remaining.pop(names[id(param)], None) if id(param) in names else param
+                for param in group["params"]
             ]
             groups.append(
-                Group(group_values(optimizer.entry, group), [p for p in replaced if p is not None])
+                Group(
+                    group_values(optimizer.entry, group),
+                    [param for param in replaced if param is not None],
+                )
             )
-        groups[last].params.extend(rest.values())
+        groups[last_group].params.extend(remaining.values())
         yield Change(optimizer, groups, list(added.values()))
 
 
 def _say_if_unknown(name: str, place: _Place) -> None:
     """Say so if there is an optimizer of the module, and it does not have the parameters that come into it."""
-    coming = {id(param) for param in place.new.parameters() if param.requires_grad}
+    incoming = {id(param) for param in place.new.parameters() if param.requires_grad}
     for optimizer in live_optimizers():
         if (
             optimizer.container is not None
             and any(submodule is place.parent for submodule in optimizer.container.modules())
-            and not coming <= {id(param) for param in optimizer.parameters()}
+            and not incoming <= {id(param) for param in optimizer.parameters()}
         ):
             running().warn(
                 f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n"

@@ -133,8 +133,8 @@ class Sched:
     def put(self, state: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
         """Set the scheduler, which is at step 0, and the parameter groups to those of a state."""
         _fill(self, state)
-        for group, own in zip(self.opt.groups, groups, strict=True):
-            for key, value in own.items():
+        for group, saved in zip(self.opt.groups, groups, strict=True):
+            for key, value in saved.items():
                 if key == "lr":
                     set_rate(group, float(value))
                 else:
@@ -146,11 +146,11 @@ class Sched:
 
     def check(self) -> None:
         """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
-        for part in self.parts:
-            count = len(getattr(part.torch, "base_lrs", self.opt.groups))
+        for scheduler in self.parts:
+            count = len(getattr(scheduler.torch, "base_lrs", self.opt.groups))
             if count != len(self.opt.groups):
                 raise CallError(
-                    part.entry.name,
+                    scheduler.entry.name,
                     f"made for {count} parameter group(s), the optimizer has "
                     f"{len(self.opt.groups)}",
                 )
@@ -159,7 +159,7 @@ class Sched:
 def is_numbers(value: object) -> bool:
     """Is an entry of a parameter group a number, or a tuple of them, as schedulers write these?"""
     return isinstance(value, int | float) or (
-        isinstance(value, tuple) and all(isinstance(v, float) for v in value)
+        isinstance(value, tuple) and all(isinstance(number, float) for number in value)
     )
 
 
@@ -172,7 +172,11 @@ def schedulers_of(o: Opt) -> list[Sched]:
     """The schedulers of the live handles that are of an optimizer."""
     if not o.scheduled:
         return []
-    return [h.obj for h in table() if isinstance(h, SchedulerHandle) and h.obj.opt is o]
+    return [
+        handle.obj
+        for handle in table()
+        if isinstance(handle, SchedulerHandle) and handle.obj.opt is o
+    ]
 
 
 class _Undo:
@@ -182,14 +186,14 @@ class _Undo:
         self.groups = [(group, settings_of(group), float(group["lr"])) for group in o.groups]
         self.objects = [
             (
-                part.torch,
+                scheduler.torch,
                 {
-                    key: list(value) if isinstance(value, list) else value
-                    for key, value in vars(part.torch).items()
+                    name: list(value) if isinstance(value, list) else value
+                    for name, value in vars(scheduler.torch).items()
                 },
             )
-            for top in found
-            for part in top.parts
+            for parent in found
+            for scheduler in parent.parts
         ]
 
     def __enter__(self) -> None:
@@ -198,26 +202,30 @@ class _Undo:
     def __exit__(self, kind: type[BaseException] | None, exc: object, trace: object) -> None:
         if kind is None:
             return
-        for group, was, rate in self.groups:
-            for key in settings_of(group).keys() - was.keys():
+        for group, previous, rate in self.groups:
+            for key in settings_of(group).keys() - previous.keys():
                 del group[key]
-            group.update(was)
+            group.update(previous)
             set_rate(group, rate)
-        for o, own in self.objects:
-            vars(o).clear()
-            vars(o).update(own)
+        for torch_scheduler, attributes in self.objects:
+            vars(torch_scheduler).clear()
+            vars(torch_scheduler).update(attributes)
 
 
 def _fill(s: Sched, state: dict[str, Any]) -> None:
     """Put the plain values of a state into a torch scheduler; what its options say stays as they made it."""
-    own = vars(s.torch)
-    for child, part in zip(s.children, state.get("_schedulers") or [], strict=False):
-        _fill(child, part)
-    for key, value in state.items():
-        was = own.get(key)
-        numbers = isinstance(was, list) and all(isinstance(n, int | float) for n in was)
-        if key in own and (numbers or isinstance(was, int | float | str | None)):
-            own[key] = float(value) if isinstance(was, float) and isinstance(value, int) else value
+    attributes = vars(s.torch)
+    for child, child_state in zip(s.children, state.get("_schedulers") or [], strict=False):
+        _fill(child, child_state)
+    for name, value in state.items():
+        current = attributes.get(name)
+        numbers = isinstance(current, list) and all(
+            isinstance(number, int | float) for number in current
+        )
+        if name in attributes and (numbers or isinstance(current, int | float | str | None)):
+            attributes[name] = (
+                float(value) if isinstance(current, float) and isinstance(value, int) else value
+            )
 
 
 # ------------------------------------------------------------------ making one
@@ -226,12 +234,12 @@ def _fill(s: Sched, state: dict[str, Any]) -> None:
 def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     """A scheduler of an optimizer, whose parameter groups get the values of step 0. On an error nothing changes. What
     torch calls the initial rates are those of now, or with `beside` those that another scheduler has found."""
-    own = values.get("schedulers") or []
-    if any(s.computes or s.opt is not o for s in own):
+    children = values.get("schedulers") or []
+    if any(child.computes or child.opt is not o for child in children):
         raise CallError(entry.name, "expecting schedulers of torch, of the same optimizer")
-    alive = [*schedulers_of(o), *own]
-    rates = [float(group["initial_lr"]) for group in o.groups] if own else rates_of(o)
-    before = [dict(group) for group in o.groups]
+    alive = [*schedulers_of(o), *children]
+    rates = [float(group["initial_lr"]) for group in o.groups] if children else rates_of(o)
+    backup = [dict(group) for group in o.groups]
     with _Undo(o, alive):
         proper = kind_of(entry).proper(entry, values, o, beside or bool(alive))
     for group in o.groups:
@@ -239,9 +247,9 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     written = sorted(
         {
             key
-            for group, was in zip(o.groups, before, strict=True)
+            for group, previous in zip(o.groups, backup, strict=True)
             for key, value in settings_of(group).items()
-            if key not in was or key == "lr" or value is not was[key]
+            if key not in previous or key == "lr" or value is not previous[key]
         }
     )
     o.scheduled = True
@@ -263,7 +271,7 @@ def valued(entry: Entry, fn: Callable[[], Any], names: Mapping[str, str] | None 
 
 
 def _names(entry: Entry) -> dict[str, str]:
-    return {o.torch: o.name for o in options_of(entry) if o.torch}
+    return {option.torch: option.name for option in options_of(entry) if option.torch}
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
@@ -272,19 +280,19 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
-    cls, args = class_of(entry), {}
+    torch_class, arguments = class_of(entry), {}
     for option in options_of(entry):
-        args[option.torch or option.name] = _argument(entry, option, values[option.name])
+        arguments[option.torch or option.name] = _argument(entry, option, values[option.name])
     if not shared:
         for group in o.groups:  # left there by an earlier scheduler
             group.pop("initial_lr", None)
-    bare = torch.optim.lr_scheduler.LRScheduler.get_lr
+    base_method = torch.optim.lr_scheduler.LRScheduler.get_lr
     for scheduler in values["schedulers"] if entry.name == "sequentiallr" else ():
-        if type(scheduler.torch).get_lr is bare:
+        if type(scheduler.torch).get_lr is base_method:
             raise QError(f"sequentiallr: {scheduler.entry.name} cannot be part of it")
-    if "optimizer" in inspect.signature(cls).parameters:
-        args["optimizer"] = o.torch
-    return valued(entry, lambda: _quiet(lambda: cls(**args)))
+    if "optimizer" in inspect.signature(torch_class).parameters:
+        arguments["optimizer"] = o.torch
+    return valued(entry, lambda: _quiet(lambda: torch_class(**arguments)))
 
 
 def _quiet(fn: Callable[[], Any]) -> Any:
@@ -298,7 +306,7 @@ def _argument(entry: Entry, option: Option, value: Any) -> Any:
     if option.type != "any" or value is None:
         return value
     if option.name == "schedulers":
-        return [s.torch for s in value]
+        return [scheduler.torch for scheduler in value]
     if value.__class__ is List:
         return [_function(entry, item) for item in value.items]
     return _function(entry, value)
@@ -327,31 +335,35 @@ _RATE_OPTIONS = ("baselr", "maxlr", "swalr")
 def extended(s: Sched, source: int, ratio: float, split: bool = True) -> None:
     """Tell a scheduler of a group that was added last, which came from the group `source` and has `ratio` times its
     rate: it gets that group's part in everything; `split` says whether it came from there or is new."""
-    n = len(s.opt.groups) - 1
+    count = len(s.opt.groups) - 1
     s.extend(source, ratio, split)
-    for part in s.parts:
-        if len(part.rates) == n:
-            part.rates = [*part.rates, part.rates[source] * ratio]
-        for k in _BY_GROUP:
-            value, scale = part.values.get(k), ratio if k in _RATE_OPTIONS else 1.0
-            if value.__class__ is List and len(value.items) == n:
-                part.values[k] = List([*value.items, value.items[source]])
-            elif isinstance(value, list) and len(value) == n:
-                part.values[k] = [*value, value[source] * scale]
+    for scheduler in s.parts:
+        if len(scheduler.rates) == count:
+            scheduler.rates = [*scheduler.rates, scheduler.rates[source] * ratio]
+        for option in _BY_GROUP:
+            value, scale = scheduler.values.get(option), ratio if option in _RATE_OPTIONS else 1.0
+            if value.__class__ is List and len(value.items) == count:
+                scheduler.values[option] = List([*value.items, value.items[source]])
+            elif isinstance(value, list) and len(value) == count:
+                scheduler.values[option] = [*value, value[source] * scale]
             elif isinstance(value, float) and scale != 1.0:
-                part.values[k] = [*[value] * n, value * scale]
+                scheduler.values[option] = [*[value] * count, value * scale]
 
 
 def rebased(s: Sched, ratios: Sequence[float]) -> None:
     """Multiply the rates from which a scheduler computes, a ratio for each group."""
     s.rebase(ratios)
-    for part in s.parts:
-        part.rates = [rate * ratio for rate, ratio in zip(part.rates, ratios, strict=False)]
+    for scheduler in s.parts:
+        scheduler.rates = [
+            rate * ratio for rate, ratio in zip(scheduler.rates, ratios, strict=False)
+        ]
         for option in _RATE_OPTIONS:
-            value = part.values.get(option)
+            value = scheduler.values.get(option)
             if isinstance(value, float) or (isinstance(value, list) and len(value) == len(ratios)):
-                each = value if isinstance(value, list) else [value] * len(ratios)
-                part.values[option] = [v * ratio for v, ratio in zip(each, ratios, strict=True)]
+                rates = value if isinstance(value, list) else [value] * len(ratios)
+                scheduler.values[option] = [
+                    rate * ratio for rate, ratio in zip(rates, ratios, strict=True)
+                ]
 
 
 # ------------------------------------------------------------------ tabulating
@@ -364,30 +376,32 @@ def tabulated(s: Sched, steps: np.ndarray) -> tuple[Any, Any]:
     that does not set them. Neither the scheduler nor the optimizer changes."""
     if s.computes:
         return s.computed(steps)
-    if any(part.entry.name == MEASURED for part in s.parts):
+    if any(scheduler.entry.name == MEASURED for scheduler in s.parts):
         raise CallError("lrs", f"the rates of {MEASURED} depend on what is measured")
     s.check()
     if s.live and (not s.known or int(steps.min(initial=s.count)) >= s.count):  # type: ignore[attr-defined]
         return s.ahead(steps), None  # type: ignore[attr-defined]
-    last = int(steps.max(initial=0))
-    if last > MOST_STEPS:
+    last_step = int(steps.max(initial=0))
+    if last_step > MOST_STEPS:
         raise QError("limit")
     params = [
         {
-            **{key: value for key, value in group.items() if key not in ("params", "initial_lr")},
+            **{
+                name: value for name, value in group.items() if name not in ("params", "initial_lr")
+            },
             "lr": rate,
             "params": [torch.nn.Parameter(torch.zeros(1))],
         }
         for group, rate in zip(s.opt.groups, s.rates, strict=True)
     ]
-    o = Opt(s.opt.entry, torch.optim.Optimizer(params, dict(s.opt.torch.defaults)))
-    twin, rates = again(s, o), []
-    for _ in range(last):
-        rates.append(rates_of(o))
+    optimizer = Opt(s.opt.entry, torch.optim.Optimizer(params, dict(s.opt.torch.defaults)))
+    twin, rates = again(s, optimizer), []
+    for _ in range(last_step):
+        rates.append(rates_of(optimizer))
         _quiet(twin.torch.step)
         if PENDING:
             stop_here()
-    rates.append(rates_of(o))
+    rates.append(rates_of(optimizer))
     return np.array(rates)[steps], None
 
 
@@ -396,7 +410,7 @@ def again(s: Sched, o: Opt, beside: bool = False) -> Sched:
     values = dict(s.values)
     if s.children:
         values["schedulers"] = [
-            again(child, o, beside or k > 0) for k, child in enumerate(s.children)
+            again(child, o, beside or index > 0) for index, child in enumerate(s.children)
         ]
     return make(s.entry, values, o, beside)
 

@@ -97,48 +97,50 @@ def sched(x: Value) -> Value:
     2    0.1
     3    0.08535534
     """
-    args = items(x)
-    first = handle(args[0]) if args else None
-    if isinstance(first, SchedulerHandle):
-        if len(args) == 1:
-            return definition(first.obj)
-        if len(args) == 2 and args[1].__class__ is Dict:
-            load(first.obj, args[1])
+    arguments = items(x)
+    target = handle(arguments[0]) if arguments else None
+    if isinstance(target, SchedulerHandle):
+        if len(arguments) == 1:
+            return definition(target.obj)
+        if len(arguments) == 2 and arguments[1].__class__ is Dict:
+            load(target.obj, arguments[1])
             return NIL
         raise CallError("sched", "expecting scheduler and optional state")
-    if len(args) == 1 and isinstance(first, OptimizerHandle | ModelHandle):
-        return _waiting(optimizer_of(first))
-    o, name = head(args, "sched", "scheduler")
-    if name.__class__ is Dict and len(args) == 2:
-        return scheduler_handle(restored(name, o))
+    if len(arguments) == 1 and isinstance(target, OptimizerHandle | ModelHandle):
+        return _waiting(optimizer_of(target))
+    optimizer, name = head(arguments, "sched", "scheduler")
+    if name.__class__ is Dict and len(arguments) == 2:
+        return scheduler_handle(restored(name, optimizer))
     if name.__class__ is not Sym:
         raise CallError("sched", expecting="a scheduler's name", given=kname(name))
     entry = entry_of(name.s)
-    values, taken = _with_handles(entry, parse(entry, *_arguments(entry, args[2:]), before=2), o)
-    scheduler = scheduler_handle(make(entry, values, o))
-    lend(taken, scheduler)
+    values, handles = _with_handles(
+        entry, parse(entry, *_arguments(entry, arguments[2:]), before=2), optimizer
+    )
+    scheduler = scheduler_handle(make(entry, values, optimizer))
+    lend(handles, scheduler)
     return scheduler
 
 
 def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
     """The optimizer and what stands beside it, of the first two arguments in any order."""
     for x, name in (given[:2], given[1::-1]) if len(given) > 1 else ():
-        h = handle(x)
-        if isinstance(h, OptimizerHandle | ModelHandle):
-            return optimizer_of(h), name
+        subject = handle(x)
+        if isinstance(subject, OptimizerHandle | ModelHandle):
+            return optimizer_of(subject), name
     raise CallError(call, f"expecting optimizer or model, and the name of a {what}")
 
 
 def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[tuple[str, Value]]]:
     """Positional options and named ones; a second dictionary at the end is that of the weight decay."""
-    known = kind_of(entry).decay
-    if len(given) > 1 and given[-1].__class__ is Dict and is_pairs(given[-2]) and known:
+    allowed = kind_of(entry).decay
+    if len(given) > 1 and given[-1].__class__ is Dict and is_pairs(given[-2]) and allowed:
         ramp = pairs(given[-1])
-        for key, _ in ramp:
-            if key not in known:
-                raise QError(f"{entry.name}: unrecognized setting of the weight decay: {key}")
+        for name, _ in ramp:
+            if name not in allowed:
+                raise QError(f"{entry.name}: unrecognized setting of the weight decay: {name}")
         positional, named = split(given[:-1])
-        return positional, [*named, *((known[k], v) for k, v in ramp)]
+        return positional, [*named, *((allowed[name], value) for name, value in ramp)]
     return split(given)
 
 
@@ -147,16 +149,18 @@ def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KH
     schedulers = values.get("schedulers")
     if schedulers is None:
         return values, []
-    taken: list[KHandle] = []
-    for h in schedulers:
-        if not isinstance(handle(h), SchedulerHandle) or any(h.obj is t.obj for t in taken):
+    handles: list[KHandle] = []
+    for scheduler in schedulers:
+        if not isinstance(handle(scheduler), SchedulerHandle) or any(
+            scheduler.obj is earlier.obj for earlier in handles
+        ):
             raise CallError(
-                entry.name, at="schedulers", expected="different schedulers", given=kname(h)
+                entry.name, at="schedulers", expected="different schedulers", given=kname(scheduler)
             )
-        taken.append(h)
-    if not taken:
+        handles.append(scheduler)
+    if not handles:
         raise QError(f"{entry.name} schedulers: expected schedulers, given none")
-    return {**values, "schedulers": [h.obj for h in taken]}, taken
+    return {**values, "schedulers": [scheduler.obj for scheduler in handles]}, handles
 
 
 # ------------------------------------------------------------------ steps and rates
@@ -164,21 +168,21 @@ def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KH
 
 @behaviour("step", SchedulerHandle)
 def _step(h: SchedulerHandle, *args: Value) -> Value:
-    s: Sched = h.obj
+    scheduler: Sched = h.obj
     if len(args) > 1:
         raise QError(f"step: expecting 1-2 args, given {1 + len(args)}")
-    if s.entry.name == MEASURED or (
-        s.children and any(child.entry.name == MEASURED for child in s.children)
+    if scheduler.entry.name == MEASURED or (
+        scheduler.children and any(child.entry.name == MEASURED for child in scheduler.children)
     ):
         number = number_of(args[0]) if args else None
         if number is None or math.isnan(number):
-            raise CallError("step", f"{s.entry.name} expects the measured number")
-        s.step(1, float(number))
+            raise CallError("step", f"{scheduler.entry.name} expects the measured number")
+        scheduler.step(1, float(number))
         return NIL
     count = long_of(args[0]) if args else 1
     if count is None or not 0 <= count <= 1 << 53:
         raise CallError("step", expecting="the number of steps", given=kname(args[0]))
-    s.step(count)
+    scheduler.step(count)
     return NIL
 
 
@@ -207,26 +211,28 @@ def lrs(x: Value) -> Value:
     2    0.5 0.1
     4    0   0.1
     """
-    args = items(x)
-    h = handle(args[0]) if args else None
-    if not isinstance(h, SchedulerHandle):
+    arguments = items(x)
+    subject = handle(arguments[0]) if arguments else None
+    if not isinstance(subject, SchedulerHandle):
         raise CallError(
-            "lrs", expecting="scheduler and numbers of steps", given=kname(args[0] if args else x)
+            "lrs",
+            expecting="scheduler and numbers of steps",
+            given=kname(arguments[0] if arguments else x),
         )
-    steps = longs_of(args[1]) if len(args) == 2 else None
+    steps = longs_of(arguments[1]) if len(arguments) == 2 else None
     if steps is None or min(steps, default=0) < 0:
         raise CallError("lrs", "expecting scheduler and numbers of steps from 0 on")
-    lr, wd = tabulated(h.obj, np.array(steps, dtype=np.int64))
+    rates, decays = tabulated(subject.obj, np.array(steps, dtype=np.int64))
     names = ["step", "lr"]
-    cols: list[ListValue] = [longs(steps), _column(lr)]
-    if wd is not None:
+    contents: list[ListValue] = [longs(steps), _column(rates)]
+    if decays is not None:
         names.append("wd")
-        cols.append(_column(wd))
-    return Table(names, cols)
+        contents.append(_column(decays))
+    return Table(names, contents)
 
 
 def _column(a: np.ndarray) -> ListValue:
-    return floats(a[:, 0]) if a.shape[1] == 1 else collapse([floats(r) for r in a])
+    return floats(a[:, 0]) if a.shape[1] == 1 else collapse([floats(row) for row in a])
 
 
 # ------------------------------------------------------------------ definition and state
@@ -266,8 +272,10 @@ _TO_Q, _FROM_Q = SchedulerToQ(), SchedulerFromQ()
 
 def state_of(s: Sched) -> Dict:
     """Everything that makes the scheduler again: name, options, and what it keeps."""
-    kept = {key: _TO_Q.value(value) for key, value in s.kept().items()}
-    return symdict(["scheduler", "options", *kept], [sym(s.entry.name), shown(s), *kept.values()])
+    fields = {name: _TO_Q.value(value) for name, value in s.kept().items()}
+    return symdict(
+        ["scheduler", "options", *fields], [sym(s.entry.name), shown(s), *fields.values()]
+    )
 
 
 def _field(d: Dict, key: str) -> Value:
@@ -294,9 +302,10 @@ def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
         if is_atom(x) and x.__class__ is not Table
         else [_FROM_Q.value(item) for item in seq_items(x)]
     )
-    for own in groups:
-        if not isinstance(own, dict) or not all(
-            is_numbers(tuple(value) if isinstance(value, list) else value) for value in own.values()
+    for entries in groups:
+        if not isinstance(entries, dict) or not all(
+            is_numbers(tuple(value) if isinstance(value, list) else value)
+            for value in entries.values()
         ):
             raise QError("sched: unrecognized state, expecting numbers for each parameter group")
     if len(groups) != len(o.groups):
@@ -320,35 +329,37 @@ def restored(d: Dict, o: Opt) -> Sched:
     with _Undo(o, schedulers_of(o)):
         for group, rate in zip(o.groups, rates, strict=False):
             set_rate(group, float(rate))
-        for group, own in zip(o.groups, groups, strict=True):
+        for group, entries in zip(o.groups, groups, strict=True):
             group.pop("initial_lr", None)
-            kind.prepare(group, own)
+            kind.prepare(group, entries)
         later = (
             [] if kind.computes else o.groups[len(rates) :]
         )  # which were made after the scheduler, are not in it
         del o.groups[len(o.groups) - len(later) :]
         try:
-            s = _from_state(name, _field(d, "options"), o)
+            scheduler = _from_state(name, _field(d, "options"), o)
         finally:
             o.groups.extend(later)
-        _put(s, _field(d, "state"), groups)
-        s.rates = [float(rate) for rate in rates]
-    return s
+        _put(scheduler, _field(d, "state"), groups)
+        scheduler.rates = [float(rate) for rate in rates]
+    return scheduler
 
 
 def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sched:
     """The scheduler of a name and options as a state has them, at step 0."""
     entry = entry_of(name)
     named = pairs(options)
-    parts = [
-        _from_state(_name(mapping), _field(mapping, "options"), o, beside or i > 0)
-        for k, v in named
-        if k == "schedulers"
-        for i, mapping in enumerate(_dicts(v))
+    children = [
+        _from_state(_name(mapping), _field(mapping, "options"), o, beside or index > 0)
+        for option, value in named
+        if option == "schedulers"
+        for index, mapping in enumerate(_dicts(value))
     ]
-    values = parse(entry, [], [(k, v) for k, v in named if v is not NIL], before=2)
-    if parts:
-        values["schedulers"] = parts
+    values = parse(
+        entry, [], [(option, value) for option, value in named if value is not NIL], before=2
+    )
+    if children:
+        values["schedulers"] = children
     return make(entry, values, o, beside)
 
 

@@ -80,8 +80,8 @@ def options_table(o: Opt, every: bool = True) -> Table:
     groups = [group_values(o.entry, group) for group in o.groups]
     shown = shown_options(o, every)
     return Table(
-        [p.name for p in shown],
-        [collapse([option_q(p, group[p.name]) for group in groups]) for p in shown],
+        [option.name for option in shown],
+        [collapse([option_q(option, group[option.name]) for group in groups]) for option in shown],
     )
 
 
@@ -89,12 +89,14 @@ def shown_options(o: Opt, every: bool = True) -> list[Option]:
     """The options that are columns of `options_table`."""
     groups = [group_values(o.entry, group) for group in o.groups]
     shown = [
-        p
-        for p in options_of(o.entry)
-        if every or p.name == "lr" or any(_differs(o.entry, p, group) for group in groups)
+        option
+        for option in options_of(o.entry)
+        if every or option.name == "lr" or any(_differs(o.entry, option, group) for group in groups)
     ]
     return shown + [
-        p for p in how_of(o.entry) if any(group[p.name] != p.default for group in groups)
+        option
+        for option in how_of(o.entry)
+        if any(group[option.name] != option.default for group in groups)
     ]
 
 
@@ -115,9 +117,9 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
         "options": options_table(o, every),
         "parms": parms_table(o, state),
     }
-    around = wraps.shown(o, state)
-    if len(around):
-        fields["wrap"] = around
+    wrappers = wraps.shown(o, state)
+    if len(wrappers):
+        fields["wrap"] = wrappers
     if state and o.abilities.keeps_extra:
         fields["extra"] = StateToQ().value(o.state.extra())
     return Dict(sym_vec(list(fields)), List(list(fields.values())))
@@ -126,7 +128,7 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
 def parms_table(o: Opt, state: bool = False) -> Table:
     """A row a parameter: group, address, type of the module that owns it, name in the container, size, buffers."""
     rows = parameters_of(o)
-    cols: list[ListValue] = [
+    contents: list[ListValue] = [
         longs([row.group for row in rows]),
         longs([address(row.p) for row in rows]),
         sym_vec([row.module for row in rows]),
@@ -136,15 +138,15 @@ def parms_table(o: Opt, state: bool = False) -> Table:
     columns = ["parmgroup", "pointer", "module", "name", "size"]
     if state:
         columns.append("buffers")
-        cols.append(collapse([buffers(o, row.p) for row in rows]) if rows else empty())
-    return table(columns, cols)
+        contents.append(collapse([buffers(o, row.p) for row in rows]) if rows else empty())
+    return table(columns, contents)
 
 
 def buffers(o: Opt, p: Tensor) -> Dict:
     """The buffers of an optimizer for a parameter: the documented ones in order (:: for one it does not need), then any
     others; empty before the first step."""
-    kept = o.state.named(p)
-    return symdict(list(kept), [StateToQ().value(value, key) for key, value in kept.items()])
+    named = o.state.named(p)
+    return symdict(list(named), [StateToQ().value(value, key) for key, value in named.items()])
 
 
 # ------------------------------------------------------------------ counts
@@ -153,16 +155,16 @@ def buffers(o: Opt, p: Tensor) -> Dict:
 def _held(o: Opt) -> Iterator[tuple[bool, Any]]:
     """Every tensor and number in the buffers of an optimizer; is it a number? A count of steps is one, and so is a
     tensor without dimensions for a parameter that has some."""
-    for path, value, p in o.state.buffers():
+    for path, value, param in o.state.buffers():
         if isinstance(value, torch.Tensor):
-            yield path[-1] == "step" or (value.dim() == 0 and p.dim() > 0), value  # type: ignore[union-attr]
+            yield path[-1] == "step" or (value.dim() == 0 and param.dim() > 0), value  # type: ignore[union-attr]
         elif value is not None and not isinstance(value, str):
             yield True, value
 
 
 def state_tensors(o: Opt) -> Iterator[Any]:
     """The tensors of the state, without those that are numbers."""
-    return (v for number, v in _held(o) if not number)
+    return (value for number, value in _held(o) if not number)
 
 
 def counts(o: Opt) -> tuple[int, int, int]:
@@ -192,34 +194,34 @@ def is_opt_state(x: Value) -> TypeGuard[Dict]:
 def restore(state: Dict, h: KHandle) -> Opt:
     """The optimizer of a state, over the parameters of a module (or of tensors) found by their names."""
     fields = _fields(state)
-    name, settings, rows = (_field(fields, k) for k in ("optimizer", "options", "parms"))
+    name, settings, rows = (_field(fields, field) for field in ("optimizer", "options", "parms"))
     if name.__class__ is not Sym:
         raise CallError("opt", expected="symbol for optimizer", given=kname(name))
     entry = entry_of(name.s)
-    o = _with_groups(entry, _rows(settings, entry))
+    optimizer = _with_groups(entry, _rows(settings, entry))
     chosen = select(h)
     if chosen is not None:
-        o.container, o.own = chosen.holder, chosen.made
-    groups: list[list[Any]] = [[] for _ in o.groups]
+        optimizer.container, optimizer.own = chosen.holder, chosen.made
+    groups: list[list[Any]] = [[] for _ in optimizer.groups]
     taken: set[int] = set()
-    held: list[tuple[int, Any, Value]] = []
-    known = {n: p for p, _, n in named_parameters(o.container)}
-    for d in _table_rows(rows):
-        row = _fields(d)
-        at, p = _find(row, known, len(groups), taken)
-        taken.add(id(p))
-        groups[at].append(p)
-        held.append((at, p, row.get("buffers", NIL)))
-    for i, params in enumerate(groups):
-        edit_group(o, i, {}, params)
-    samples = Samples(o)
-    for at, p, kept in held:
-        put_buffers(samples, at, p, kept)
+    pending: list[tuple[int, Any, Value]] = []
+    by_name = {name: param for param, _, name in named_parameters(optimizer.container)}
+    for record in _table_rows(rows):
+        row = _fields(record)
+        number, param = _find(row, by_name, len(groups), taken)
+        taken.add(id(param))
+        groups[number].append(param)
+        pending.append((number, param, row.get("buffers", NIL)))
+    for index, params in enumerate(groups):
+        edit_group(optimizer, index, {}, params)
+    samples = Samples(optimizer)
+    for number, param, saved in pending:
+        put_buffers(samples, number, param, saved)
     if "wrap" in fields:
-        wraps.restore(o, fields["wrap"])
+        wraps.restore(optimizer, fields["wrap"])
     if "extra" in fields:
-        o.abilities.set_extra(_with_inner(samples, StateFromQ().value(fields["extra"])))
-    return o
+        optimizer.abilities.set_extra(_with_inner(samples, StateFromQ().value(fields["extra"])))
+    return optimizer
 
 
 def _with_inner(samples: Samples, extra: object) -> Any:
@@ -228,18 +230,18 @@ def _with_inner(samples: Samples, extra: object) -> Any:
     if not isinstance(extra, dict):
         return extra
     return {
-        key: _inner(samples, val) if key == "inner" else _with_inner(samples, val)
-        for key, val in extra.items()
+        key: _inner(samples, value) if key == "inner" else _with_inner(samples, value)
+        for key, value in extra.items()
     }
 
 
 def _inner(samples: Samples, buffers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     fitted = []
-    for at, (kept, group) in enumerate(zip(buffers, samples.o.groups, strict=True)):
-        p = torch.zeros(
+    for number, (saved, group) in enumerate(zip(buffers, samples.o.groups, strict=True)):
+        vector = torch.zeros(
             1, dtype=torch.float32, device=next((param.device for param in group["params"]), "cpu")
         )
-        fitted.append(samples.fitted(kept, at, p))
+        fitted.append(samples.fitted(saved, number, vector))
     return fitted
 
 
@@ -284,41 +286,43 @@ def _rows(x: Value, entry: Entry) -> list[Dict]:
 
 
 def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
-    first, *others = [parse(entry, [], pairs(row)) for row in rows]
-    o = create(entry, first)
-    if others and len(rows) > (o.record.groups or len(rows)):
+    first, *following = [parse(entry, [], pairs(row)) for row in rows]
+    optimizer = create(entry, first)
+    if following and len(rows) > (optimizer.record.groups or len(rows)):
         raise QError(f"opt: {entry.name} optimizer has a single parameter group, {len(rows)} given")
-    for i, options in enumerate(others, 1):
-        values = group_values(entry, o.torch.defaults) | options
+    for number, options in enumerate(following, 1):
+        values = group_values(entry, optimizer.torch.defaults) | options
         build(entry, values)
-        edit_group(o, i, values, [])
-    return o
+        edit_group(optimizer, number, values, [])
+    return optimizer
 
 
 def _find(
     row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[int]
 ) -> tuple[int, Any]:
     """The number of the group, one of so many, and the parameter that a row of a state names, none of those taken."""
-    name, kind, at, size = (_field(row, k) for k in ("name", "module", "parmgroup", "size"))
-    if name.__class__ is not Sym or at.__class__ is not int:
+    name, module_type, group, size = (
+        _field(row, field) for field in ("name", "module", "parmgroup", "size")
+    )
+    if name.__class__ is not Sym or group.__class__ is not int:
         raise QError(
             "opt: unrecognized state, expecting name and group of a parameter, "
-            f"given {kname(name)}, {kname(at)}"
+            f"given {kname(name)}, {kname(group)}"
         )
-    wanted = f"{kind.s if kind.__class__ is Sym and kind.s else 'tensor'} parameter `{name.s}"
-    if not 0 <= at < groups:
-        raise QError(f"opt: group[{at}] for {wanted} is invalid, {groups} group(s) defined")
-    p = known.get(name.s)
-    if p is None:
-        raise CallError("opt", f"unable to find {wanted}", says=(name.s, f"`{name.s}"))
-    if id(p) in taken:
-        raise CallError("opt", f"{wanted} is repeated", says=(name.s, f"`{name.s}"))
+    label = f"{module_type.s if module_type.__class__ is Sym and module_type.s else 'tensor'} parameter `{name.s}"
+    if not 0 <= group < groups:
+        raise QError(f"opt: group[{group}] for {label} is invalid, {groups} group(s) defined")
+    param = known.get(name.s)
+    if param is None:
+        raise CallError("opt", f"unable to find {label}", says=(name.s, f"`{name.s}"))
+    if id(param) in taken:
+        raise CallError("opt", f"{label} is repeated", says=(name.s, f"`{name.s}"))
     sizes = [item for item in seq_items(size)] if not is_atom(size) else [size]
-    if sizes != list(p.shape):
+    if sizes != list(param.shape):
         raise QError(
-            f"opt: size mismatch for {wanted}, expected {size_text(list(p.shape))}, given {size_text(sizes)}"
+            f"opt: size mismatch for {label}, expected {size_text(list(param.shape))}, given {size_text(sizes)}"
         )
-    return at, p
+    return group, param
 
 
 # ------------------------------------------------------------------ buffers back into torch
@@ -329,12 +333,12 @@ def put_buffers(samples: Samples, at: int, p: Tensor, found: Value) -> None:
     if found.__class__ is not Dict:
         return
     state = samples.o.state
-    kept = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
-    kept = {
-        key: value for key, value in kept.items() if value is not None or key in samples.of(at, p)
+    saved = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
+    saved = {
+        key: value for key, value in saved.items() if value is not None or key in samples.of(at, p)
     }  # those in use
-    if kept:
-        state.put(p, samples.fitted(kept, at, p))
+    if saved:
+        state.put(p, samples.fitted(saved, at, p))
 
 
 class Samples:
@@ -362,32 +366,32 @@ class Samples:
 
     def _stepped(self, values: Values, p: Tensor) -> dict[str, Any]:
         with torch.random.fork_rng(devices=[]), torch.enable_grad(), optim.comm.alone():
-            like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
-            o = class_of(self.o.entry)([like], **torch_args(self.o.entry, values))
-            like.grad = torch.ones_like(like)
-            own = abilities(o)
-            if own.gathers:  # gradients of several steps: a step may not use them yet
-                own.update()
+            sample = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
+            optimizer = class_of(self.o.entry)([sample], **torch_args(self.o.entry, values))
+            sample.grad = torch.ones_like(sample)
+            traits = abilities(optimizer)
+            if traits.gathers:  # gradients of several steps: a step may not use them yet
+                traits.update()
             elif self.o.record.closure:
-                o.step(lambda: torch.ones((), device=p.device))
-            elif not optim.fused.step(o):
-                optim.fused.plain(o)
-            return optim.state_tree.StateTree(o).of(like)
+                optimizer.step(lambda: torch.ones((), device=p.device))
+            elif not optim.fused.step(optimizer):
+                optim.fused.plain(optimizer)
+            return optim.state_tree.StateTree(optimizer).of(sample)
 
 
 def load_state(o: Opt, value: dict[str, Any]) -> None:
     """torch's `load_state_dict`. But groups keep what the value lacks, as schedulers put things there, and a buffer has
     the type that the optimizer gives it: torch gives all floats that of the parameter."""
-    before = [dict(group) for group in o.groups]
+    backup = [dict(group) for group in o.groups]
     o.torch.load_state_dict(value)
-    for group, was in zip(o.groups, before, strict=True):
-        group.update({key: val for key, val in was.items() if key not in group})
+    for group, previous in zip(o.groups, backup, strict=True):
+        group.update({key: setting for key, setting in previous.items() if key not in group})
     samples, state = Samples(o), o.state
-    for at, (saved, group) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
-        for i, param in zip(saved["params"], group["params"], strict=True):
-            kept = value["state"].get(i)
-            if kept and state.of(param) and samples.of(at, param):
-                state.put(param, samples.fitted(kept, at, param))
+    for number, (saved, group) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
+        for index, param in zip(saved["params"], group["params"], strict=True):
+            buffers = value["state"].get(index)
+            if buffers and state.of(param) and samples.of(number, param):
+                state.put(param, samples.fitted(buffers, number, param))
 
 
 # which handles a state can be restored over

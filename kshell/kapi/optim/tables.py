@@ -67,27 +67,29 @@ _TENSORS = (Dict, DictHandle, VectorHandle)  # containers of tensors that need n
 
 def _object(x: Value, call: str) -> tuple[Dict | KHandle, Sequence[Value]]:
     """The module, model, optimizer or dictionary of tensors that a call is about, and the arguments after it."""
-    args = items(x)
-    h = handle(args[0]) if args else None
-    first = args[0] if args else NIL
+    arguments = items(x)
+    subject = handle(arguments[0]) if arguments else None
+    first = arguments[0] if arguments else NIL
     if isinstance(first, _TENSORS):
-        return first, args[1:]
-    if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
+        return first, arguments[1:]
+    if not isinstance(subject, ModuleHandle | ModelHandle | OptimizerHandle):
         raise CallError(
-            call, expecting="module, model or optimizer", given=kname(args[0] if args else x)
+            call,
+            expecting="module, model or optimizer",
+            given=kname(arguments[0] if arguments else x),
         )
-    return h, args[1:]
+    return subject, arguments[1:]
 
 
 def _rows(h: Dict | KHandle) -> list[Row]:
     """The parameters of a module or model, or those that an optimizer has, each once; the tensors of a dictionary."""
     if isinstance(h, _TENSORS):
-        return [Row(name, "", t) for name, t in TENSORS_IN.fn(h)]
+        return [Row(name, "", tensor) for name, tensor in TENSORS_IN.fn(h)]
     if isinstance(h, OptimizerHandle):
         return parameters_of(h.obj)
     rows: dict[int, Row] = {}
-    for p, kind, name in named_parameters(module_of(h)):
-        rows.setdefault(id(p), Row(name, kind, p))
+    for param, module_type, name in named_parameters(module_of(h)):
+        rows.setdefault(id(param), Row(name, module_type, param))
     return list(rows.values())
 
 
@@ -102,10 +104,10 @@ def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
     """By parameter (its id): the number of its group, and the group's options."""
     places: dict[int, tuple[int, Values]] = {}
     for optimizer in optimizers:
-        for i, group in enumerate(optimizer.groups):
+        for number, group in enumerate(optimizer.groups):
             values = group_values(optimizer.entry, group)
             for param in group["params"]:
-                places.setdefault(id(param), (i, values))
+                places.setdefault(id(param), (number, values))
     return places
 
 
@@ -122,18 +124,24 @@ def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
         options = [
             option for optimizer in optimizers for option in shown_options(optimizer) if flag
         ]
-        return list({p.name: p for p in options if p.name not in _SHOWN}.values())
-    held = [optimizer.entry for optimizer in optimizers] or entries("optimizer")
-    known = {p.name: p for e in reversed(list(held)) for p in (*how_of(e), *options_of(e))}
+        return list(
+            {option.name: option for option in options if option.name not in _SHOWN}.values()
+        )
+    searched = [optimizer.entry for optimizer in optimizers] or entries("optimizer")
+    by_name = {
+        option.name: option
+        for entry in reversed(list(searched))
+        for option in (*how_of(entry), *options_of(entry))
+    }
     for name in names:
-        if name not in known and name not in _SHOWN:
-            of = (
+        if name not in by_name and name not in _SHOWN:
+            suffix = (
                 f" of {', '.join(dict.fromkeys(optimizer.entry.name for optimizer in optimizers))}"
                 if optimizers
                 else ""
             )
-            raise unknown(f"no option{of} named `", name, known, call="parmtable")
-    return [known[fromkey] for fromkey in dict.fromkeys(names) if fromkey not in _SHOWN]
+            raise unknown(f"no option{suffix} named `", name, by_name, call="parmtable")
+    return [by_name[name] for name in dict.fromkeys(names) if name not in _SHOWN]
 
 
 def _about(tensors: Sequence[Any]) -> list[ListValue]:
@@ -205,21 +213,23 @@ def parmtable(x: Value) -> Value:
     y.w           1
     y.b  2.828427 0
     """
-    h, rest = _object(x, "parmtable")
-    if len(rest) > 1:
-        raise QError(f"parmtable: expecting 1-2 args, given {len(rest) + 1}")
-    rows = _rows(h)
-    optimizers = _optimizers(h, rows)
-    options = _asked(rest[0], optimizers) if rest else []
+    subject, arguments = _object(x, "parmtable")
+    if len(arguments) > 1:
+        raise QError(f"parmtable: expecting 1-2 args, given {len(arguments) + 1}")
+    rows = _rows(subject)
+    optimizers = _optimizers(subject, rows)
+    options = _asked(arguments[0], optimizers) if arguments else []
     if options is None:
-        if isinstance(h, _TENSORS):
+        if isinstance(subject, _TENSORS):
             raise CallError(
-                "parmtable", expecting="the module, model or optimizer to edit", given=kname(h)
+                "parmtable",
+                expecting="the module, model or optimizer to edit",
+                given=kname(subject),
             )
-        _edit(h, rows, optimizers, _table(rest[0]))
+        _edit(subject, rows, optimizers, _table(arguments[0]))
         return NIL
     tensors, places = [row.p for row in rows], _places(optimizers)
-    at = [places.get(id(tensor), (NULL_J.v, {})) for tensor in tensors]
+    placements = [places.get(id(tensor), (NULL_J.v, {})) for tensor in tensors]
     before = _SHOWN.index("lr") + 1
     return table(
         (*_SHOWN[:before], *(option.name for option in options), *_SHOWN[before:]),
@@ -228,9 +238,12 @@ def parmtable(x: Value) -> Value:
             sym_vec([row.module for row in rows]),
             *_about(tensors),
             bools([tensor.requires_grad for tensor in tensors]),
-            longs([g for g, _ in at]),
-            floats([float(values.get("lr", math.nan)) for _, values in at]),
-            *(collapse([option_q(p, values.get(p.name)) for _, values in at]) for p in options),
+            longs([number for number, _ in placements]),
+            floats([float(values.get("lr", math.nan)) for _, values in placements]),
+            *(
+                collapse([option_q(p, values.get(p.name)) for _, values in placements])
+                for p in options
+            ),
             *columns(tensors),
             floats(norms([p.grad for p in tensors])),
         ],
@@ -251,10 +264,10 @@ def gradtable(x: Value) -> Value:
     a.weight 1 2  5    4
     a.bias   ,1   1    1
     """
-    h, rest = _object(x, "gradtable")
-    if rest:
-        raise QError(f"gradtable: expecting one arg, given {len(rest) + 1}")
-    rows = [row for row in _rows(h) if row.p.grad is not None]
+    subject, arguments = _object(x, "gradtable")
+    if arguments:
+        raise QError(f"gradtable: expecting one arg, given {len(arguments) + 1}")
+    rows = [row for row in _rows(subject) if row.p.grad is not None]
     gradients = [row.p.grad for row in rows]
     return table(
         ("name", "module", *_ABOUT, *NAMES),
@@ -284,16 +297,16 @@ def statetable(x: Value) -> Value:
     0    exp_avg    0.35   0.4
     0    exp_avg_sq 0.0125 0.016
     """
-    h, rest = _object(x, "statetable")
-    if rest:
-        raise QError(f"statetable: expecting one arg, given {len(rest) + 1}")
-    if not isinstance(h, OptimizerHandle | ModelHandle):
-        raise CallError("statetable", expecting="optimizer or model", given=kname(h))
-    optimizer = optimizer_of(h)
+    subject, arguments = _object(x, "statetable")
+    if arguments:
+        raise QError(f"statetable: expecting one arg, given {len(arguments) + 1}")
+    if not isinstance(subject, OptimizerHandle | ModelHandle):
+        raise CallError("statetable", expecting="optimizer or model", given=kname(subject))
+    optimizer = optimizer_of(subject)
     buffers = [
-        (row.group, row.name, key, t)
+        (row.group, row.name, key, tensor)
         for row in parameters_of(optimizer)
-        for key, t in _buffers(optimizer, row.p)
+        for key, tensor in _buffers(optimizer, row.p)
     ]
     groups, names, keys, tensors = zip(*buffers, strict=True) if buffers else [()] * 4
     return table(
@@ -317,25 +330,27 @@ def _buffers(o: Opt, p: Tensor) -> Iterator[tuple[str, Any]]:
 
 def _table(x: Value) -> dict[str, Value]:
     """The columns of a table, keyed or not."""
-    parts: tuple[Table, ...] = ()
+    tables: tuple[Table, ...] = ()
     if x.__class__ is Dict and x.keyed:
-        parts = x.tables
+        tables = x.tables
     elif x.__class__ is Table:
-        parts = (x,)
+        tables = (x,)
     else:
         raise QError(
             "parmtable: expecting a table, names of options or a flag, given "
             + ("dictionary" if x.__class__ is Dict else kname(x))
         )
     return {
-        name: column for part in parts for name, column in zip(part.names, part.cols, strict=True)
+        name: column
+        for table in tables
+        for name, column in zip(table.names, table.cols, strict=True)
     }
 
 
 def _chosen(rows: Sequence[Row], column: Value | None) -> list[Row]:
     """The parameters that the column of names names."""
     found = [] if column is None else seq_items(column)
-    names = [item.s for item in found if item.__class__ is Sym]
+    names = [symbol.s for symbol in found if symbol.__class__ is Sym]
     if column is None or len(names) < len(found):
         raise CallError(
             "parmtable", "expecting a table with the names of parameters in a column `name"
@@ -354,20 +369,20 @@ def _chosen(rows: Sequence[Row], column: Value | None) -> list[Row]:
 def _flags(chosen: Sequence[Row], column: Value | None) -> list[bool]:
     """The flags in the column gradflag, those that the parameters have without one."""
     if column is None:
-        return [r.p.requires_grad for r in chosen]
+        return [row.p.requires_grad for row in chosen]
     if column.__class__ is not Vec or column.t != T.B:
         raise QError(f"parmtable: gradflag: expected boolean list, given {kname(column)}")
     flags: list[bool] = column.a.tolist()
-    for r, flag in zip(chosen, flags, strict=True):
-        if flag and not (r.p.is_floating_point() or r.p.is_complex()):
+    for row, flag in zip(chosen, flags, strict=True):
+        if flag and not (row.p.is_floating_point() or row.p.is_complex()):
             raise CallError(
                 "parmtable",
-                f"parameter `{r.name} of type {dtype_name(r.p.dtype)} cannot have a gradient",
-                says=(f"`{r.name}",),
+                f"parameter `{row.name} of type {dtype_name(row.p.dtype)} cannot have a gradient",
+                says=(f"`{row.name}",),
             )
-        if flag != r.p.requires_grad and not r.p.is_leaf:
+        if flag != row.p.requires_grad and not row.p.is_leaf:
             raise CallError(
-                "parmtable", f"parameter `{r.name} is not a leaf tensor", says=(f"`{r.name}",)
+                "parmtable", f"parameter `{row.name} is not a leaf tensor", says=(f"`{row.name}",)
             )
     return flags
 
@@ -382,8 +397,12 @@ def _edit(
             "parmtable",
             f"the parameters are in {len(optimizers)} optimizers, edit them through one of these",
         )
-    o = optimizers[0] if optimizers else None
-    settable = {} if o is None else {p.name for p in (*options_of(o.entry), *how_of(o.entry))}
+    optimizer = optimizers[0] if optimizers else None
+    settable = (
+        {}
+        if optimizer is None
+        else {option.name for option in (*options_of(optimizer.entry), *how_of(optimizer.entry))}
+    )
     for name in given:
         if name not in _SHOWN and name not in settable:
             raise unknown(
@@ -393,28 +412,28 @@ def _edit(
                 " is neither a column of parmtable nor "
                 + (
                     "an option, as there is no optimizer"
-                    if o is None
-                    else f"an option of {o.entry.name}"
+                    if optimizer is None
+                    else f"an option of {optimizer.entry.name}"
                 ),
                 call="parmtable",
                 given=UNSAID,
             )
     groups: list[Group] = []
-    if o is None:
+    if optimizer is None:
         _check_without(given)
-    elif "parmgroup" in given or any(n in given for n in settable):
-        groups = _planned(o, chosen, given, [n for n in given if n in settable])
-        before = {id(param) for param in o.parameters()}
-        added = [param for group in groups for param in group.params if id(param) not in before]
-        check_new(o, added)
-        container = plan(o, Selection(added, module_of(h))) if added else None
-        check_movable(o, groups, "parmtable")
-        with edited(o, "parmtable"):
-            commit(o, groups)
+    elif "parmgroup" in given or any(name in given for name in settable):
+        groups = _planned(optimizer, chosen, given, [name for name in given if name in settable])
+        present = {id(param) for param in optimizer.parameters()}
+        added = [param for group in groups for param in group.params if id(param) not in present]
+        check_new(optimizer, added)
+        container = plan(optimizer, Selection(added, module_of(h))) if added else None
+        check_movable(optimizer, groups, "parmtable")
+        with edited(optimizer, "parmtable"):
+            commit(optimizer, groups)
         if container is not None:
-            container.commit(o)
-    for r, flag in zip(chosen, flags, strict=True):
-        r.p.requires_grad_(flag)
+            container.commit(optimizer)
+    for row, flag in zip(chosen, flags, strict=True):
+        row.p.requires_grad_(flag)
 
 
 def _check_without(given: dict[str, Value]) -> None:
@@ -445,17 +464,19 @@ def _planned(
     bases = [group_values(o.entry, group) for group in o.groups] + [
         group_values(o.entry, o.torch.defaults)
     ]
-    now = {id(param): i for i, group in enumerate(o.groups) for param in group["params"]}
+    current = {
+        id(param): index for index, group in enumerate(o.groups) for param in group["params"]
+    }
     wanted: dict[int, tuple[int, Values]] = {}
     numbers = (
         seq_items(given["parmgroup"])
         if "parmgroup" in given
-        else [now.get(id(r.p), NULL_J) for r in chosen]
+        else [current.get(id(row.p), NULL_J) for row in chosen]
     )
     values = [seq_items(given[name]) for name in options]
-    for k, (r, number) in enumerate(zip(chosen, numbers, strict=True)):
+    for position, (row, number) in enumerate(zip(chosen, numbers, strict=True)):
         if number is NULL_J:
-            wanted[id(r.p)] = (-1, {})
+            wanted[id(row.p)] = (-1, {})
             continue
         if number.__class__ is not int:
             raise QError(f"parmtable: parmgroup: expected long scalar, given {kname(number)}")
@@ -471,25 +492,25 @@ def _planned(
                 given=SAID if number > 0 else UNSAID,
                 says=(number,),
             )
-        new = parse(
+        settings = parse(
             o.entry,
             [],
             [
-                (name, column[k])
+                (name, column[position])
                 for name, column in zip(options, values, strict=True)
-                if not _is_null(column[k])
+                if not _is_null(column[position])
             ],
         )
-        wanted[id(r.p)] = (number, bases[number] | new)
+        wanted[id(row.p)] = (number, bases[number] | settings)
     members: list[list[tuple[Any, Values]]] = [[] for _ in bases]
-    for i, group in enumerate(o.groups):
+    for index, group in enumerate(o.groups):
         for param in group["params"]:
-            if wanted.get(id(param), (i, bases[i]))[0] == i:
-                members[i].append((param, wanted.get(id(param), (i, bases[i]))[1]))
-    for r in chosen:
-        number, new = wanted[id(r.p)]
-        if number >= 0 and now.get(id(r.p)) != number:
-            members[number].append((r.p, new))
+            if wanted.get(id(param), (index, bases[index]))[0] == index:
+                members[index].append((param, wanted.get(id(param), (index, bases[index]))[1]))
+    for row in chosen:
+        number, settings = wanted[id(row.p)]
+        if number >= 0 and current.get(id(row.p)) != number:
+            members[number].append((row.p, settings))
     return _split(o, bases, members)
 
 
@@ -498,53 +519,54 @@ def _split(
 ) -> list[Group]:
     """Groups of parameters with the same options: of each group of now, those with its options keep its place, or, if
     none has them, those that come first; the others follow after all."""
-    n = len(bases) - 1
-    kept: list[Group] = []
-    more: list[Group] = []
-    for i, base in enumerate(bases):
+    count = len(bases) - 1
+    placed: list[Group] = []
+    appended: list[Group] = []
+    for index, base in enumerate(bases):
         groups: dict[Any, Group] = {}
-        for p, values in members[i]:
+        for param, values in members[index]:
             key = _key(values)
             if key not in groups:
-                groups[key] = Group(values, [], i if i < n else None)
-            groups[key].params.append(p)
-        kinds = list(groups.values())
-        if len(kinds) > 1 and o.record.parts is not None:
+                groups[key] = Group(values, [], index if index < count else None)
+            groups[key].params.append(param)
+        variants = list(groups.values())
+        if len(variants) > 1 and o.record.parts is not None:
             raise CallError(
                 "parmtable", f"parameters in a group of {o.entry.name} have the same options"
             )
-        first = next(
-            (kind for kind in kinds if kind.values == base), kinds[0] if kinds else Group(base, [])
+        successor = next(
+            (variant for variant in variants if variant.values == base),
+            variants[0] if variants else Group(base, []),
         )
-        if i < n:
-            kept.append(first)
-        elif kinds:
-            more.insert(0, first)
-        more += [kind for kind in kinds if kind is not first]
-    most = o.record.groups
-    if most is not None and n + len(more) > most:
+        if index < count:
+            placed.append(successor)
+        elif variants:
+            appended.insert(0, successor)
+        appended += [variant for variant in variants if variant is not successor]
+    limit = o.record.groups
+    if limit is not None and count + len(appended) > limit:
         raise CallError(
             "parmtable",
             f"{o.entry.name} optimizer has a single parameter group",
             says=(o.entry.name, "optimizer"),
         )
     for name in o.record.same:
-        used = {g.values[name] for g in (*kept, *more) if g.params}
-        if len(used) > 1:
+        distinct = {group.values[name] for group in (*placed, *appended) if group.params}
+        if len(distinct) > 1:
             raise CallError(
                 "parmtable", f"{o.entry.name} has one {name} for all groups", says=(o.entry.name,)
             )
-        for g in (*kept, *more) if used else ():
-            g.values[name] = next(iter(used))
-    for g in (*kept, *more):
-        complete(o.entry, g.values)
-        build(o.entry, g.values)
-    return kept + more
+        for group in (*placed, *appended) if distinct else ():
+            group.values[name] = next(iter(distinct))
+    for group in (*placed, *appended):
+        complete(o.entry, group.values)
+        build(o.entry, group.values)
+    return placed + appended
 
 
 def _key(values: Values) -> Any:
     """A key that is the same for equal values of options."""
     return tuple(
-        (key, tuple(value) if isinstance(value, list) else value)
-        for key, value in sorted(values.items())
+        (name, tuple(value) if isinstance(value, list) else value)
+        for name, value in sorted(values.items())
     )

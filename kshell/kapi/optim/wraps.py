@@ -50,8 +50,8 @@ class Wrap:
 
     def state(self) -> Dict:
         """Its options, and what it keeps."""
-        kept = self.kept()
-        fields = dict(pairs(self.options())) | ({"state": ToQ().value(kept)} if kept else {})
+        tree = self.kept()
+        fields = dict(pairs(self.options())) | ({"state": ToQ().value(tree)} if tree else {})
         return symdict(list(fields), list(fields.values()))
 
     @classmethod
@@ -138,13 +138,13 @@ def restore(o: Opt, found: Value) -> None:
 
 def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
     """A step with all that is around it. The result is the closure's loss, or what the optimizer itself gives."""
-    known = {name for value in o.wraps.values() for name in value.given}
+    accepted = {name for wrapper in o.wraps.values() for name in wrapper.given}
     for name in given:
-        if name not in known:
+        if name not in accepted:
             raise CallError("step", f"{o.entry.name} takes no {name}", says=(o.entry.name, name))
     start, before = time.perf_counter(), optim.comm.METER.seconds
-    own = o.abilities
-    if "fp16" in o.wraps or not (o.wraps or own.gathers):
+    abilities = o.abilities
+    if "fp16" in o.wraps or not (o.wraps or abilities.gathers):
         result = o.bare_step(closure, **given)
         _count(o, start, before)
         return result
@@ -156,42 +156,42 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
             says=(o.entry.name,),
         )
     loss = optim.comm.loss_of(closure)
-    due = own.gather(bool(o.wraps))
+    due = abilities.gather(bool(o.wraps))
     _clock(o, "backward", time.perf_counter() - start)
     start, before = time.perf_counter(), optim.comm.METER.seconds
     result = _around(o, given) if due else False
-    own.settle()
+    abilities.settle()
     _count(o, start, before)
-    return result if loss is None or own.gathers else loss
+    return result if loss is None or abilities.gathers else loss
 
 
 def _around(o: Opt, given: dict[str, Any]) -> Any:
     """The phases of all wraps, and the optimizer's own update between them. (One that gathers gradients over steps, and
     of which an update is due, has them again as they were if none could be made.)"""
-    own, stepping = o.abilities, True
+    abilities, stepping = o.abilities, True
     try:
         for phase in PHASES:
-            for value in o.wraps.values():
-                stepping = stepping and getattr(value, phase)(o, given) is not False
+            for wrapper in o.wraps.values():
+                stepping = stepping and getattr(wrapper, phase)(o, given) is not False
     except BaseException:
-        own.undo()
+        abilities.undo()
         raise
     result: Any = False
     try:
         if not stepping:
-            own.undo()
-        elif own.gathers:
-            own.update()
+            abilities.undo()
+        elif abilities.gathers:
+            abilities.update()
             result = True
         else:
             result = o.bare_step()
     except BaseException:
-        own.undo()
-        for value in o.wraps.values():
-            value.failed(o)
+        abilities.undo()
+        for wrapper in o.wraps.values():
+            wrapper.failed(o)
         raise
-    for value in o.wraps.values():
-        value.done(o)
+    for wrapper in o.wraps.values():
+        wrapper.done(o)
     return result
 
 

@@ -28,7 +28,7 @@ def aggregate_of(node: N.Node) -> tuple[str, list[N.Node]] | None:
         return None
     if len(node.args) + 1 != AGGREGATES[node.f.name].__code__.co_argcount:
         return None
-    if all(_is_rowwise(arg) and not isinstance(arg, N.Lit) for arg in node.args):
+    if all(_is_rowwise(argument) and not isinstance(argument, N.Lit) for argument in node.args):
         return node.f.name, node.args
     return None
 

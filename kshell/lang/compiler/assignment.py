@@ -46,18 +46,18 @@ class AssignmentMixin:
         def assign_pattern(self, node: N.Node, target: N.Node, value: E) -> E: ...
 
     def _Assign(self, node: N.Assign) -> E:
-        t = node.target
-        if isinstance(t, N.Name):
-            return self.assign_name(node, t.name)
+        target = node.target
+        if isinstance(target, N.Name):
+            return self.assign_name(node, target.name)
         if (
-            isinstance(t, N.Apply)
-            and isinstance(t.f, N.Name)
-            and not (t.f.name == "flip" and self.is_word("flip"))
+            isinstance(target, N.Apply)
+            and isinstance(target.f, N.Name)
+            and not (target.f.name == "flip" and self.is_word("flip"))
         ):
-            return self.assign_indexed(node, t, t.f)
-        if isinstance(t, N.Elided) or not (node.op is None or node.op == "::"):
+            return self.assign_indexed(node, target, target.f)
+        if isinstance(target, N.Elided) or not (node.op is None or node.op == "::"):
             raise self.error("assign", node)
-        return self.assign_pattern(node, t, self.simple(self.expr(node.value)))
+        return self.assign_pattern(node, target, self.simple(self.expr(node.value)))
 
     def check_target(self, node: N.Node, name: str) -> None:
         if registry.find("verb", name) is not None and name not in self.locals:
@@ -70,30 +70,32 @@ class AssignmentMixin:
         self.check_target(node, name)
         if not isinstance(node.op, N.Verb):
             if isinstance(node.value, N.Lambda):
-                e = self.const(self.lambda_value(node.value, name))
+                expression = self.const(self.lambda_value(node.value, name))
             else:
-                e = self.expr(node.value)
+                expression = self.expr(node.value)
         elif not self.is_local(name):
             return self.op_global(node, name, node.op.glyph)
         elif node.op.glyph == ",":
-            old, v = self.eval_many([node.target, node.value])
-            e = E(f"_append({self.mark(node)}{old.s},{v.s})", None, impure=True)
+            variable, value = self.eval_many([node.target, node.value])
+            expression = E(f"_append({self.mark(node)}{variable.s},{value.s})", None, impure=True)
         else:
-            e = self.expr(
+            expression = self.expr(
                 N.Apply(node.op, [node.target, node.value], node.start, node.end, node.at)
             )
-        return self.put(name, e, node)
+        return self.put(name, expression, node)
 
     def op_global(self, node: N.Assign, name: str, glyph: str) -> E:
         """`g+:v` of a global, which need not exist."""
         entry = registry.find("verb", glyph)
         if entry is None or 2 not in entry.fns:
             raise self.error("assign", node)
-        v = self.expr(node.value)
-        fn = "_append" if entry.name == "," else self.verb_name(entry, 2)
+        value = self.expr(node.value)
+        function = "_append" if entry.name == "," else self.verb_name(entry, 2)
         self.stores = True
         # not kept in a temporary: that would be a second owner, and the next append could not be made in place
-        return E(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})", None, impure=True)
+        return E(
+            f"_opg({self.mark(node)}{name!r},{self.ctx!r},{function},{value.s})", None, impure=True
+        )
 
     def put(self, name: str, e: E, node: N.Node, at: str = "()") -> E:
         """Assign to a variable; the expression is then the variable (a local) or the value (a global). `at` is Python
@@ -120,33 +122,38 @@ class AssignmentMixin:
         name = variable.name
         self.check_target(node, name)
         values = self.eval_many([*t.args, node.value])
-        *path, v = values
-        v = self.simple(v)
+        *indexes, value = values
+        value = self.simple(value)
         old = self.variable(variable)
-        where = _path_text(t.args, path)
+        path_text = _path_text(t.args, indexes)
         if self.names.checked and not self.is_local(name):
             self.emit(f"_allow({self.mark(node)}{name!r},{self.ctx!r})")
         if not isinstance(node.op, N.Verb):
-            text = f"_asg({self.mark(node)}{old.s},{where},{v.s})"
-            out = v
+            text = f"_asg({self.mark(node)}{old.s},{path_text},{value.s})"
+            result = value
         else:
-            f = self.expr(node.op)
-            text = f"_amd({self.mark(node)}{old.s},{where},{f.s},{v.s})"
-            out = E("_nil", None, atomic=True, stable=True)
-        new = self.put(name, E(text, None, impure=True), node, where if t.args else "()")
-        if not new.atomic:
-            self.emit(new.s)
-            new = self.variable(variable)
-        if path and isinstance(node.op, N.Verb):
-            items = ",".join(p.s for p in path)
-            return E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True)
-        return out
+            operator = self.expr(node.op)
+            text = f"_amd({self.mark(node)}{old.s},{path_text},{operator.s},{value.s})"
+            result = E("_nil", None, atomic=True, stable=True)
+        assigned = self.put(name, E(text, None, impure=True), node, path_text if t.args else "()")
+        if not assigned.atomic:
+            self.emit(assigned.s)
+            assigned = self.variable(variable)
+        if indexes and isinstance(node.op, N.Verb):
+            index_texts = ",".join(index.s for index in indexes)
+            return E(
+                f"_amended({self.mark(node)}{assigned.s},{index_texts})",
+                None,
+                impure=True,
+                idle=True,
+            )
+        return result
 
 
 def _path_text(args: Sequence[N.Node], values: list[E]) -> str:
     """Python text of the tuple of indexes that an indexed assignment has, nulls where they are left out."""
     places = [
-        "_nil" if isinstance(arg, N.Elided) else value.s
-        for arg, value in zip(args, values, strict=True)
+        "_nil" if isinstance(argument, N.Elided) else value.s
+        for argument, value in zip(args, values, strict=True)
     ]
     return f"({','.join(places)},)" if args else "(_nil,)"

@@ -43,21 +43,21 @@ class Kept:
 
     def get(self, text: str) -> Assembled:
         """The code of a Python text."""
-        key = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
-        found = self.found.get(key)
-        if found is None:
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+        assembled = self.found.get(digest)
+        if assembled is None:
             self.new = True
-            found = self.found[key] = code_objects.assemble(text)
-        return found
+            assembled = self.found[digest] = code_objects.assemble(text)
+        return assembled
 
     def save(self) -> None:
         """Write the file, if there is something new; if that cannot be, nothing happens."""
         if not self.new:
             return
-        data = marshal.dumps(self.found)
+        payload = marshal.dumps(self.found)
         with suppress(OSError, QError):
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-            atomic.write_bytes(self.path, _HEAD, hashlib.sha256(data).digest(), data)
+            atomic.write_bytes(self.path, _HEAD, hashlib.sha256(payload).digest(), payload)
             _thin(os.path.dirname(self.path))
 
 
@@ -79,22 +79,22 @@ def folder() -> str:
 def _read(path: str) -> dict[bytes, Assembled]:
     """The content of a cache file, if it is whole and nobody else could have written it; else empty."""
     with suppress(OSError, ValueError, EOFError, TypeError):
-        with open(path, "rb") as file:
-            told, above = os.fstat(file.fileno()), os.stat(os.path.dirname(path))
-            if {told.st_uid, above.st_uid} != {os.getuid()} or above.st_mode & 0o022:
+        with open(path, "rb") as handle:
+            status, above = os.fstat(handle.fileno()), os.stat(os.path.dirname(path))
+            if {status.st_uid, above.st_uid} != {os.getuid()} or above.st_mode & 0o022:
                 return {}
-            data = file.read()
+            content = handle.read()
         start = len(_HEAD) + _DIGEST
-        body = data[start:]
-        if data[:start] == _HEAD + hashlib.sha256(body).digest():
-            found: dict[bytes, Any] = marshal.loads(body)
-            return found
+        payload = content[start:]
+        if content[:start] == _HEAD + hashlib.sha256(payload).digest():
+            codes: dict[bytes, Any] = marshal.loads(payload)
+            return codes
     return {}
 
 
 def _thin(where: str) -> None:
     """Remove the oldest files above the number that is kept."""
-    with os.scandir(where) as found:
-        files = sorted((e.stat().st_mtime, e.path) for e in found)
+    with os.scandir(where) as entries:
+        files = sorted((entry.stat().st_mtime, entry.path) for entry in entries)
     for _, path in files[:-MOST]:
         os.unlink(path)

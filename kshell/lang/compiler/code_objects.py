@@ -37,17 +37,17 @@ class CodeInfo:
 
 def render(block: Block, depth: int = 0) -> str:
     """The text of a block, a line each, nested blocks indented."""
-    out: list[str] = []
-    _render(block, " " * depth, out)
-    return "\n".join(out)
+    lines: list[str] = []
+    _render(block, " " * depth, lines)
+    return "\n".join(lines)
 
 
 def _render(block: Block, indent: str, out: list[str]) -> None:
-    for item in block:
-        if item.__class__ is list:
-            _render(item or ["pass"], indent + " ", out)
+    for entry in block:
+        if entry.__class__ is list:
+            _render(entry or ["pass"], indent + " ", out)
         else:
-            out.append(indent + item)
+            out.append(indent + entry)
 
 
 class Consts:
@@ -76,7 +76,7 @@ class Consts:
         if c.__class__ is CodeType:
             return self.swap(c, info)
         if c.__class__ is tuple:  # Python folds a tuple of constants into one constant
-            return tuple(self._real(i, info) for i in c)
+            return tuple(self._real(item, info) for item in c)
         return c
 
 
@@ -146,8 +146,8 @@ def frames(tb: TracebackType | None) -> list[Frame]:
 
 def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
     """The q frames of a traceback and the Python frames that ran them, innermost first."""
-    out: list[tuple[Frame, FrameType]] = []
-    last: CodeInfo | None = None
+    pairs: list[tuple[Frame, FrameType]] = []
+    previous: CodeInfo | None = None
     while tb is not None:
         code = tb.tb_frame.f_code
         if code.co_filename == FILE and code.co_consts and code.co_consts[-1].__class__ is CodeInfo:
@@ -155,16 +155,16 @@ def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
             frame = Frame(info.source, _position(info, tb.tb_lineno))
             if not info.source.text:
                 pass  # compiled from a parse tree: there is no text to show
-            elif info is last and code.co_name.startswith("_p"):
-                out[-1] = (
+            elif info is previous and code.co_name.startswith("_p"):
+                pairs[-1] = (
                     frame,
-                    out[-1][1],
+                    pairs[-1][1],
                 )  # a phrase of a qSQL template is part of the function it stands in
             else:
-                out.append((frame, tb.tb_frame))
-            last = info
+                pairs.append((frame, tb.tb_frame))
+            previous = info
         tb = tb.tb_next
-    return out[::-1]
+    return pairs[::-1]
 
 
 def _position(info: CodeInfo, line: int) -> int:
@@ -176,13 +176,15 @@ def _position(info: CodeInfo, line: int) -> int:
 
 def with_frames(error: QError, tb: TracebackType | None, name: str = "") -> QError:
     """The error with the q frames of the traceback added outside those it has; of a missing name the caret is on it."""
-    found = frames(tb)
-    if name and found and not error.frames:
-        text, pos = found[0].source.text, found[0].pos
-        places = [m.start() for m in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
+    added = frames(tb)
+    if name and added and not error.frames:
+        text, pos = added[0].source.text, added[0].pos
+        places = [
+            match.start() for match in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)
+        ]
         if places:  # an operand of what stands at pos
-            found[0] = Frame(
-                found[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos))
+            added[0] = Frame(
+                added[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos))
             )
-    error.frames += found
+    error.frames += added
     return error

@@ -33,10 +33,10 @@ _PRIMS: dict[int, Prim] = {}
 
 def prim(entry: registry.Entry) -> Prim:
     """The value of a registered verb, iterator keyword or api function: one Prim an entry."""
-    found = _PRIMS.get(id(entry))
-    if found is None or found.entry is not entry:
-        found = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, type_of_entry(entry))
-    return found
+    primitive = _PRIMS.get(id(entry))
+    if primitive is None or primitive.entry is not entry:
+        primitive = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, type_of_entry(entry))
+    return primitive
 
 
 def known(name: str) -> Value:
@@ -50,8 +50,8 @@ def is_infix(name: str) -> bool:
     entry = registry.find("verb", name)
     if entry is not None:
         return entry.infix
-    f = running().names.spaces.get(".q", {}).get(name)  # a keyword of the user's
-    return isinstance(f, Function) and f.rank == 2
+    keyword = running().names.spaces.get(".q", {}).get(name)  # a keyword of the user's
+    return isinstance(keyword, Function) and keyword.rank == 2
 
 
 class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
@@ -99,9 +99,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     def store(self, text: str) -> str:
         """Assign an expression to a new temporary."""
-        t = self.temp()
-        self.emit(f"{t}={text}")
-        return t
+        temporary = self.temp()
+        self.emit(f"{temporary}={text}")
+        return temporary
 
     def simple(self, e: E) -> E:
         """e as a text that may be written twice: a name, temporary or number."""
@@ -120,59 +120,61 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     # ------------------------------------------------------------ order of evaluation
     def eval_many(self, nodes: Sequence[N.Node]) -> list[E]:
         """The nodes evaluated from right to left, each as an expression that may be used in any order."""
-        out: list[Any] = [None] * len(nodes)
+        expressions: list[Any] = [None] * len(nodes)
         loose: Loose | None = None
-        for i in range(len(nodes) - 1, -1, -1):
-            mark, log = len(self.block), len(self.assigned)
-            e = self.expr(nodes[i])
-            effects = len(self.block) > mark or e.impure
-            if loose is not None and (effects or e.glob or len(self.assigned) > log):
-                late: Block = []
-                for j in loose.touched(effects, self.assigned[log:], e.glob):
-                    p = out[j]
-                    t = self.temp()
-                    late.append(f"{t}={p.s}")
-                    out[j] = E(t, p.kind, atomic=True, stable=True)
-                self.block[mark:mark] = late
-            out[i] = e
-            if i and not e.stable:
+        for index in range(len(nodes) - 1, -1, -1):
+            block_size, log_size = len(self.block), len(self.assigned)
+            expression = self.expr(nodes[index])
+            effects = len(self.block) > block_size or expression.impure
+            if loose is not None and (effects or expression.glob or len(self.assigned) > log_size):
+                assignments: Block = []
+                for position in loose.touched(effects, self.assigned[log_size:], expression.glob):
+                    pending = expressions[position]
+                    temporary = self.temp()
+                    assignments.append(f"{temporary}={pending.s}")
+                    expressions[position] = E(temporary, pending.kind, atomic=True, stable=True)
+                self.block[block_size:block_size] = assignments
+            expressions[index] = expression
+            if index and not expression.stable:
                 loose = loose or Loose()
-                loose.add(i, e)
-        return out
+                loose.add(index, expression)
+        return expressions
 
     # ------------------------------------------------------------ expressions
     def expr(self, node: N.Node) -> E:
         """The Python expression of a node; statements that it needs first go to the block."""
         if node.__class__ is N.Apply and (spine := self.spine(node)):
             return self.long_row(spine)
-        e: E = getattr(self, "_" + type(node).__name__)(node)
+        expression: E = getattr(self, "_" + type(node).__name__)(node)
         # Python's own parser stops at 200 nested brackets
         return (
-            E(self.store(e.s), e.kind, atomic=True, stable=True)
-            if len(e.s) > 300 and not e.atomic
-            else e
+            E(self.store(expression.s), expression.kind, atomic=True, stable=True)
+            if len(expression.s) > 300 and not expression.atomic
+            else expression
         )
 
     def spine(self, node: N.Node) -> list[N.Apply]:
         """The applications of a long row `f g h ...`, outermost first; nothing if it is short."""
-        out: list[N.Apply] = []
+        applications: list[N.Apply] = []
         while node.__class__ is N.Apply and node.args:
-            out.append(node)
+            applications.append(node)
             node = node.args[-1]
-        return out if len(out) > 40 else []
+        return applications if len(applications) > 40 else []
 
     def long_row(self, spine: list[N.Apply]) -> E:
         """A long row without recursion: from its right end, each result given to the next application."""
-        e = self.expr(spine[-1].args[-1])
-        last = ""
-        for n in reversed(spine):
-            done = Ready(e, n.args[-1])
-            e = self.expr(N.Apply(n.f, [*n.args[:-1], done], n.start, n.end, n.at))
-            if e.s.startswith("_t") and e.atomic and e.s != last:
-                if last:  # what the row has used up is not kept until its end
-                    self.emit(f"{last}=None")
-                last = e.s
-        return e
+        expression = self.expr(spine[-1].args[-1])
+        previous = ""
+        for node in reversed(spine):
+            ready = Ready(expression, node.args[-1])
+            expression = self.expr(
+                N.Apply(node.f, [*node.args[:-1], ready], node.start, node.end, node.at)
+            )
+            if expression.s.startswith("_t") and expression.atomic and expression.s != previous:
+                if previous:  # what the row has used up is not kept until its end
+                    self.emit(f"{previous}=None")
+                previous = expression.s
+        return expression
 
     def _Ready(self, node: Ready) -> E:
         return node.e
@@ -204,9 +206,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     def _Name(self, node: N.Name) -> E:
         name = node.name
         if self.columns and not self.is_word(name):
-            other = self.variable(node)
-            plain = other.glob and other.s == name and self.params is not None
-            text = f"_here({name!r},{self.ctx!r})" if plain else other.s
+            variable = self.variable(node)
+            plain = variable.glob and variable.s == name and self.params is not None
+            text = f"_here({name!r},{self.ctx!r})" if plain else variable.s
             return E(
                 f"(_c[{name!r}] if {name!r} in _c else {self.mark(node)}{text})",
                 None,
@@ -226,9 +228,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         entry = registry.find("verb", name)
         if entry is not None:
             return self.const(prim(entry))
-        own = self.names.spaces.get(".q", {})
-        if name in own and name[0] != "_":
-            return self.const(own[name])  # a keyword means what it did when the code was read
+        keywords = self.names.spaces.get(".q", {})
+        if name in keywords and name[0] != "_":
+            return self.const(keywords[name])  # a keyword means what it did when the code was read
         if name == ".z.s":
             if self.params is None:
                 return self.const(NIL)
@@ -242,39 +244,41 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if name in RESERVED:
             return E(f"_get({name!r},{self.ctx!r})", None, glob=True, impure=True)
         if name != self.own and name not in self.space and name not in self.names.builtins:
-            known = name in self.names.load_builtins()
+            is_builtin = name in self.names.load_builtins()
             # of two names that are not there, q reports the right one
-            return E(name, None, atomic=True, glob=True, impure=not known)
+            return E(name, None, atomic=True, glob=True, impure=not is_builtin)
         return E(name, None, atomic=True, glob=True)
 
     def dotted(self, node: N.Name) -> E:
         name = node.name
         self.read_globals[name] = None
-        head = name.split(".")[0]
-        if head and head in self.locals:
-            text = self.local(head)
-            for part in name.split(".")[1:]:
-                text = f"_dot({text},{part!r})"
+        variable = name.split(".")[0]
+        if variable and variable in self.locals:
+            text = self.local(variable)
+            for field in name.split(".")[1:]:
+                text = f"_dot({text},{field!r})"
             full, ctx = repr(name), repr(self.ctx)  # a global of the whole name is what q means
             return E(
                 f"(_get({full},{ctx}) if _known({full},{ctx}) else {self.mark(node)}{text})",
                 None,
-                deps=frozenset((head,)),
+                deps=frozenset((variable,)),
                 glob=True,
                 impure=True,
             )
         if name[0] == ".":
-            space, last = self.names.split(name)
+            space, member = self.names.split(name)
             entry = registry.find("name", name)
             if (
                 entry is not None
                 and 0 not in entry.fns
-                and last not in self.names.spaces.get(space, ())
+                and member not in self.names.spaces.get(space, ())
             ):
                 return self.const(prim(entry))
-            if last and space != ".":
-                d = self.consts.add(self.names.space(space)) if space in self.names.spaces else "{}"
-                return E(f"_ns({self.mark(node)}{d},{last!r},{name!r})", None, glob=True)
+            if member and space != ".":
+                space_text = (
+                    self.consts.add(self.names.space(space)) if space in self.names.spaces else "{}"
+                )
+                return E(f"_ns({self.mark(node)}{space_text},{member!r},{name!r})", None, glob=True)
         return E(f"_get({self.mark(node)}{name!r},{self.ctx!r})", None, glob=True)
 
     def _Verb(self, node: N.Verb) -> E:
@@ -301,11 +305,13 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if not node.items:
             return E("_empty", None, atomic=True, stable=True)
         holes = [isinstance(item, N.Elided) for item in node.items]
-        args = [E("_hole", None, atomic=True, stable=True) if hole else None for hole in holes]
-        given = iter(
+        expressions = [
+            E("_hole", None, atomic=True, stable=True) if hole else None for hole in holes
+        ]
+        remaining = iter(
             self.eval_many([item for item, hole in zip(node.items, holes, strict=True) if not hole])
         )
-        text = ",".join((arg or next(given)).s for arg in args)
+        text = ",".join((expression or next(remaining)).s for expression in expressions)
         return E(f"_list({text})", None, impure=True)
 
     def _TableOf(self, node: N.TableOf) -> E:
@@ -318,17 +324,17 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self, node: N.Node, helper: str, keys: list[N.Column] | None, cols: list[N.Column]
     ) -> E:
         """A table or dictionary literal: names, given or inferred, with their values."""
-        both = [*(keys or ()), *cols]
-        values = self.eval_many([n for _, n in both])
-        names = tree_queries.column_names(both)
-        pairs = [f"({n!r},{value.s})" for n, value in zip(names, values, strict=True)]
+        columns = [*(keys or ()), *cols]
+        values = self.eval_many([column for _, column in columns])
+        names = tree_queries.column_names(columns)
+        pairs = [f"({column!r},{value.s})" for column, value in zip(names, values, strict=True)]
         count = len(keys or ())
-        left = "None" if keys is None else f"[{','.join(pairs[:count])}]"
-        args = f"[{','.join(pairs[count:])}]"
+        keys_text = "None" if keys is None else f"[{','.join(pairs[:count])}]"
+        columns_text = f"[{','.join(pairs[count:])}]"
         return E(
-            f"{helper}({self.mark(node)}{left},{args})"
+            f"{helper}({self.mark(node)}{keys_text},{columns_text})"
             if helper == "_table"
-            else f"{helper}({args})",
+            else f"{helper}({columns_text})",
             None,
             impure=True,
         )
@@ -349,21 +355,21 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             if self.source.file
             else 0
         )
-        made = self.const_values[node.start] = compile_lambda(
+        compiled = self.const_values[node.start] = compile_lambda(
             node, source, self.names, self.ctx, name
         )
-        return made
+        return compiled
 
     def _Compose(self, node: N.Compose) -> E:
-        fs = self.eval_many(node.fs)
-        return E(f"_compose({','.join(f.s for f in fs)})", None, impure=True)
+        functions = self.eval_many(node.fs)
+        return E(f"_compose({','.join(function.s for function in functions)})", None, impure=True)
 
     def _Block(self, node: N.Block) -> E:
-        e = E("_nil", None, atomic=True, stable=True)
-        for item in node.items:
-            self.discard(e)
-            e = self.expr(item)
-        return e
+        expression = E("_nil", None, atomic=True, stable=True)
+        for statement in node.items:
+            self.discard(expression)
+            expression = self.expr(statement)
+        return expression
 
     def discard(self, e: E) -> None:
         """Run an expression for its effects."""
@@ -371,33 +377,33 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             self.emit(e.s)
 
     def _Signal(self, node: N.Signal) -> E:
-        e = self.expr(node.value)
-        return E(f"_signal({self.mark(node)}{e.s})", None, impure=True)
+        expression = self.expr(node.value)
+        return E(f"_signal({self.mark(node)}{expression.s})", None, impure=True)
 
     def _Return(self, node: N.Return) -> E:
-        e = self.expr(node.value)
-        self.emit(f"return {e.s}")
+        expression = self.expr(node.value)
+        self.emit(f"return {expression.s}")
         return E("_nil", None, atomic=True, stable=True)
 
     # ------------------------------------------------------------ application
     def _Apply(self, node: N.Apply) -> E:
-        f, args = node.f, node.args
-        if any(isinstance(arg, N.Elided) for arg in args):
+        function, arguments = node.f, node.args
+        if any(isinstance(argument, N.Elided) for argument in arguments):
             return self.projection(node)
-        if isinstance(f, N.Verb):
-            return self.verb_call(node, f.glyph, registry.find("verb", f.glyph))
-        if isinstance(f, N.Name) and self.is_word(f.name):
-            return self.verb_call(node, f.name, registry.find("verb", f.name))
-        if isinstance(f, N.Iterator) and f.f is not None:
-            return self.derived_call(node, f.glyph, f.f)
-        callee, *values = self.eval_many([f, *args] if args else [f])
+        if isinstance(function, N.Verb):
+            return self.verb_call(node, function.glyph, registry.find("verb", function.glyph))
+        if isinstance(function, N.Name) and self.is_word(function.name):
+            return self.verb_call(node, function.name, registry.find("verb", function.name))
+        if isinstance(function, N.Iterator) and function.f is not None:
+            return self.derived_call(node, function.glyph, function.f)
+        callee, *values = self.eval_many([function, *arguments] if arguments else [function])
         return self.call(node, callee, values)
 
     def projection(self, node: N.Apply) -> E:
         """Application with arguments left out."""
         args = node.args
-        given = [arg for arg in args if not isinstance(arg, N.Elided)]
-        values = iter(self.eval_many([node.f, *given]))
+        present = [arg for arg in args if not isinstance(arg, N.Elided)]
+        values = iter(self.eval_many([node.f, *present]))
         callee = next(values)
         text = ",".join("_hole" if isinstance(arg, N.Elided) else next(values).s for arg in args)
         if args and all(isinstance(arg, N.Elided) for arg in args) and len(args) == 1:
@@ -406,22 +412,24 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     def verb_call(self, node: N.Apply, name: str, entry: registry.Entry | None) -> E:
         """A built-in with arguments: its function is called by name, or inlined for atoms."""
-        args = node.args
-        if name == "::" and len(args) == 1:
-            return self.expr(args[0])
-        if name == ":" and len(args) > 2:
+        arguments = node.args
+        if name == "::" and len(arguments) == 1:
+            return self.expr(arguments[0])
+        if name == ":" and len(arguments) > 2:
             return self.pattern_cond(node)
         if entry is None:
-            if len(args) == 1 and isinstance(node.f, N.Verb):
-                e = self.expr(args[0])
-                return self.k_unary(node, name, registry.find("verb", K_UNARY.get(name, "")), e)
+            if len(arguments) == 1 and isinstance(node.f, N.Verb):
+                expression = self.expr(arguments[0])
+                return self.k_unary(
+                    node, name, registry.find("verb", K_UNARY.get(name, "")), expression
+                )
             raise self.error("nyi", node)
-        values = self.eval_many(args)
-        if len(args) == 2:
+        values = self.eval_many(arguments)
+        if len(arguments) == 2:
             quick = inline.dyad(self, node, name, *values)
             if quick is not None:
                 return quick
-        elif len(args) == 1:
+        elif len(arguments) == 1:
             quick = inline.monad(self, node, name, values[0])
             if quick is not None:
                 return quick
@@ -430,10 +438,10 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
                 and 1 not in entry.fns
                 and (after := self.text_after(node.f)) != "["
             ):
-                known = registry.find("verb", K_UNARY.get(name + ":", ""))
+                unary = registry.find("verb", K_UNARY.get(name + ":", ""))
                 # `(#)x` is k's unary form, `#x` an error
                 allowed = name == "-" or after == ")"
-                return self.k_unary(node, name, known if allowed else None, values[0])
+                return self.k_unary(node, name, unary if allowed else None, values[0])
         return self.direct(node, entry, values)
 
     def k_unary(self, node: N.Apply, glyph: str, known: registry.Entry | None, e: E) -> E:
@@ -444,14 +452,14 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     def text_after(self, node: N.Node) -> str:
         """The character of the source text after a node."""
-        at = node.end - self.base
-        return self.source.text[at : at + 1]
+        offset = node.end - self.base
+        return self.source.text[offset : offset + 1]
 
     def direct(self, node: N.Node, entry: registry.Entry, values: list[E]) -> E:
         count = len(values) or 1
         if count not in entry.fns and -1 not in entry.fns:
-            f = self.const(prim(entry))
-            return self.call(node, f, values)
+            function = self.const(prim(entry))
+            return self.call(node, function, values)
         texts = [value.s for value in values] or ["_nil"]
         return E(
             f"{self.verb_name(entry, count)}({self.mark(node)}{','.join(texts)})", None, impure=True
@@ -459,11 +467,11 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     def verb_name(self, entry: registry.Entry, n: int) -> str:
         """A Python name, among the builtins of all namespaces, for the function of a verb with n arguments."""
-        fn = entry.fns.get(n) or entry.fns[-1]
+        function = entry.fns.get(n) or entry.fns[-1]
         name = f"_v{n}{entry.name.encode().hex()}"  # the same in every process: texts are kept with their code
-        if self.names.builtins.setdefault(name, fn) is not fn:
-            name = f"_v{id(fn):x}"  # another entry had the name
-            self.names.builtins.setdefault(name, fn)
+        if self.names.builtins.setdefault(name, function) is not function:
+            name = f"_v{id(function):x}"  # another entry had the name
+            self.names.builtins.setdefault(name, function)
         return name
 
     def derived_call(self, node: N.Apply, glyph: str, inner: N.Node) -> E:
@@ -471,8 +479,10 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         helper = ITERATE.get((glyph, len(node.args)))
         f, *values = self.eval_many([inner, *node.args])
         if helper is None:
-            d = E(f"_derive({glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)
-            return self.call(node, d, values)
+            derived = E(
+                f"_derive({glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps
+            )
+            return self.call(node, derived, values)
         return E(
             f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})",
             None,
@@ -524,8 +534,8 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 def _head(c: Compiler, unset: set[str]) -> list[str]:
     """The lines that a function begins with: its globals are declared, variables not yet set are empty."""
     stores = sorted(c.global_stores)
-    head = ["global " + ",".join(stores)] if stores else []
-    return head + [f"{c.local(name)}=_empty" for name in sorted(unset)]
+    lines = ["global " + ",".join(stores)] if stores else []
+    return lines + [f"{c.local(name)}=_empty" for name in sorted(unset)]
 
 
 def compile_lambda(
@@ -535,30 +545,30 @@ def compile_lambda(
     params = tree_queries.params_of(node)
     if len(params) > MAX_PARAMS:
         raise QError("params", 0, source)
-    local = tree_queries.locals_of(node.body, params)
-    c = Compiler(names, ctx, source, params, node.start, name)
-    c.locals |= local
+    local_names = tree_queries.locals_of(node.body, params)
+    compiler = Compiler(names, ctx, source, params, node.start, name)
+    compiler.locals |= local_names
     joined_lines.warn(node, source)
-    scope = tree_queries.late_local(node.body, local)
+    scope = tree_queries.late_local(node.body, local_names)
     if scope is not None:
-        raise c.error(scope.name, scope)
-    body = c.function_body(node, name)
-    given = params or ("_x",)
-    text = ",".join(c.local(p) for p in given)
-    head = _head(c, local - set(params) - tree_queries.set_first(node.body))
-    if c.recursive:
+        raise compiler.error(scope.name, scope)
+    body = compiler.function_body(node, name)
+    param_names = params or ("_x",)
+    text = ",".join(compiler.local(param) for param in param_names)
+    lines = _head(compiler, local_names - set(params) - tree_queries.set_first(node.body))
+    if compiler.recursive:
         text += ",_self=None,_fn=None"
-    fn = build("_f", text, head + body, c.consts, source, c.space)
+    function = build("_f", text, lines + body, compiler.consts, source, compiler.space)
     shown = "locked" if source.file.endswith(".q_") else node.text
-    made = LAMBDA.get(len(given), Lambda)(fn, shown, params, source, ctx)
-    made.locals = tuple(sorted(local - set(params)))
-    made.globals = tuple(c.read_globals)
-    made.consts = tuple(c.const_values.values())
-    made.tree, made.own, made.stores = node, name, c.stores
-    names.lambdas.add(made)
-    if c.recursive:
-        fn.__defaults__ = (made, fn)
-    return made
+    compiled = LAMBDA.get(len(param_names), Lambda)(function, shown, params, source, ctx)
+    compiled.locals = tuple(sorted(local_names - set(params)))
+    compiled.globals = tuple(compiler.read_globals)
+    compiled.consts = tuple(compiler.const_values.values())
+    compiled.tree, compiled.own, compiled.stores = node, name, compiler.stores
+    names.lambdas.add(compiled)
+    if compiler.recursive:
+        function.__defaults__ = (compiled, function)
+    return compiled
 
 
 def compile_again(f: Lambda, names: Names) -> None:
@@ -570,16 +580,16 @@ def check_stores(names: Names) -> None:
     """From now on let compiled code ask before it assigns a global variable, and tell of it."""
     if not names.checked:
         names.checked = True
-        for f in list(names.lambdas):
-            if f.stores:
-                compile_again(f, names)
+        for function in list(names.lambdas):
+            if function.stores:
+                compile_again(function, names)
 
 
 def compile_statement(node: N.Node, source: Source, names: Names) -> Callable[[], Value]:
     """The Python function of one top-level expression; call it for the value."""
-    c = Compiler(names, names.current, source, None)
-    c.function_body_top(node)
-    head: Block = []
-    if c.global_stores:
-        head.append("global " + ",".join(sorted(c.global_stores)))
-    return build("_s", "", head + c.block, c.consts, source, c.space)
+    compiler = Compiler(names, names.current, source, None)
+    compiler.function_body_top(node)
+    lines: Block = []
+    if compiler.global_stores:
+        lines.append("global " + ",".join(sorted(compiler.global_stores)))
+    return build("_s", "", lines + compiler.block, compiler.consts, source, compiler.space)

@@ -51,13 +51,13 @@ class ControlMixin:
     # ------------------------------------------------------------ blocks
     def sub(self, run: Callable[[], object]) -> tuple[Block, Kinds]:
         """The block and the kinds after `run()` emitted into a block of its own; the present ones stay."""
-        outer, kinds = self.block, dict(self.kinds)
+        block, kinds = self.block, dict(self.kinds)
         self.block = []
         try:
             run()
             return self.block, self.kinds
         finally:
-            self.block, self.kinds = outer, kinds
+            self.block, self.kinds = block, kinds
 
     def statement(self, node: N.Node) -> None:
         """A node for its effects."""
@@ -70,9 +70,9 @@ class ControlMixin:
     def _Cond(self, node: N.Cond) -> E:
         if self.columns:  # a template has no control flow
             return E(f"_fail({self.mark(node)}'rank')", None, impure=True)
-        t = self.temp()
-        self.branches(node.args, t)
-        return E(t, None, atomic=True, stable=True)
+        target = self.temp()
+        self.branches(node.args, target)
+        return E(target, None, atomic=True, stable=True)
 
     def branches(self, args: list[N.Node], target: str | None) -> None:
         """`$[c;a;c;a;...;b]` into a chain of ifs; the value goes to `target`, is returned ('return') or dropped."""
@@ -84,25 +84,25 @@ class ControlMixin:
         try:
             while len(args) > 1:
                 test, value = inline.condition(self, args[0]), args[1]  # type: ignore[arg-type]
-                then, after = self.sub(partial(self.leaf, value, target))
-                levels.append((self.block, test, then, after))
+                consequent, after = self.sub(partial(self.leaf, value, target))
+                levels.append((self.block, test, consequent, after))
                 self.block, self.kinds, args = [], dict(self.kinds), args[2:]
             self.leaf(args[0], target) if args else self.put_value(NIL_E, target)
-            other = self.block
+            inner = self.block
         finally:
             self.block = block
         chain: Block = []  # backwards, so that conditions are put before it
-        if other and other[0][:3] == "if " and all(o[:4] in ("elif", "else") for o in other[2::2]):
-            chain, other = other[::-1], []
-        for self.block, test, then, after in reversed(levels):
+        if inner and inner[0][:3] == "if " and all(o[:4] in ("elif", "else") for o in inner[2::2]):
+            chain, inner = inner[::-1], []
+        for self.block, test, consequent, after in reversed(levels):
             if chain:
                 chain[-1] = "el" + chain[-1]  # no deeper nesting for a further condition
-            elif other:
-                chain = [other, "else:"]
-            chain += [then, f"if {test}:"]
-            other = self.block
+            elif inner:
+                chain = [inner, "else:"]
+            chain += [consequent, f"if {test}:"]
+            inner = self.block
             self.kinds = join(after, self.kinds)
-            if other:
+            if inner:
                 self.block += chain[::-1]
                 chain = []
         self.block += chain[::-1]
@@ -137,8 +137,8 @@ class ControlMixin:
 
     def if_(self, args: list[N.Node]) -> None:
         test = inline.condition(self, args[0])  # type: ignore[arg-type]
-        then, kinds = self.sub(lambda: self.body(args[1:]))
-        self.block += [f"if {test}:", then]
+        consequent, kinds = self.sub(lambda: self.body(args[1:]))
+        self.block += [f"if {test}:", consequent]
         self.kinds = join(self.kinds, kinds)
 
     def while_(self, args: list[N.Node]) -> None:
@@ -155,12 +155,12 @@ class ControlMixin:
         self.loop(run)
 
     def do_(self, args: list[N.Node]) -> None:
-        n, turns = self.expr(args[0]), self.temp()
+        count, turns = self.expr(args[0]), self.temp()
 
         def run() -> None:
             self.body(args[1:])
             self.block[:] = [
-                f"{turns}=_iter(_range(_times({self.mark(args[0])}{n.s})))",
+                f"{turns}=_iter(_range(_times({self.mark(args[0])}{count.s})))",
                 f"for _ in {turns}:",
                 list(self.block) or ["_safe()"],
             ]
@@ -169,15 +169,15 @@ class ControlMixin:
 
     def loop(self, run: Callable[[], None]) -> None:
         """Emit a loop so that the kinds at its start hold again at its end."""
-        log = len(self.assigned)
+        log_size = len(self.assigned)
         while True:
             temps = self.temps
             block, after = self.sub(run)
-            kept = join(self.kinds, after)
-            if kept == self.kinds:
+            common = join(self.kinds, after)
+            if common == self.kinds:
                 break
-            self.kinds, self.temps = kept, temps
-            del self.assigned[log:]
+            self.kinds, self.temps = common, temps
+            del self.assigned[log_size:]
         self.block += block
 
     # ------------------------------------------------------------ bodies of functions
@@ -188,8 +188,8 @@ class ControlMixin:
         elif isinstance(node, N.Return):
             self.expr(node)
         else:
-            e = self.expr(node)
-            self.emit(f"return {e.s}")
+            expression = self.expr(node)
+            self.emit(f"return {expression.s}")
 
     def whole(self, nodes: Sequence[N.Node]) -> None:
         """The statements of a lambda. Of very many, those that have no loop do not get the native code that makes one
@@ -223,18 +223,20 @@ class ControlMixin:
 
     def worth(self, body: list[N.Node], params: tuple[str, ...], name: str) -> bool:
         """Would a version for long arguments save much: a loop, a condition or recursion, and arithmetic on them?"""
-        hot = (
+        repeats = (
             tree_queries.loops(body)
             or tree_queries.uses(body, ".z.s")
-            or any(isinstance(n, N.Cond) for n in tree_queries.walk(body))
+            or any(isinstance(node, N.Cond) for node in tree_queries.walk(body))
             or (bool(name) and tree_queries.uses(body, name))
         )
-        return hot and any(
-            isinstance(n, N.Apply)
-            and isinstance(n.f, N.Verb)
-            and n.f.glyph in {**inline.ARITH, **inline.COMPARE}
-            and any(isinstance(arg, N.Name) and arg.name in params for arg in n.args)
-            for n in tree_queries.walk(body)
+        return repeats and any(
+            isinstance(node, N.Apply)
+            and isinstance(node.f, N.Verb)
+            and node.f.glyph in {**inline.ARITH, **inline.COMPARE}
+            and any(
+                isinstance(argument, N.Name) and argument.name in params for argument in node.args
+            )
+            for node in tree_queries.walk(body)
         )
 
     def function_body_top(self, node: N.Node) -> None:

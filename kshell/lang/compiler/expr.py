@@ -65,16 +65,16 @@ class Loose:
     def touched(self, effects: bool, assigned: list[str], glob: bool) -> list[int]:
         """Those that must be evaluated before an expression that has effects, assigns locals or reads a global; the
         last first. They are not loose any more."""
-        found = self.impure | self.globals if effects else set(self.impure) if glob else set()
+        affected = self.impure | self.globals if effects else set(self.impure) if glob else set()
         for name in assigned:
-            found |= self.readers.pop(name, set())
-        if not found:
+            affected |= self.readers.pop(name, set())
+        if not affected:
             return []
-        self.impure -= found
-        self.globals -= found
+        self.impure -= affected
+        self.globals -= affected
         for readers in self.readers.values():
-            readers -= found
-        return sorted(found, reverse=True)
+            readers -= affected
+        return sorted(affected, reverse=True)
 
 
 # the unary form of each glyph in k, by the name of q's keyword for it

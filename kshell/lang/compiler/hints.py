@@ -62,43 +62,51 @@ def _of_function(error: QError, tb: TracebackType | None) -> str:
         return ""
     if "function " in error.text or "projection " in error.text:
         return ""  # it says so
-    for x in _given(tb):
-        if x.__class__ is Foreign:
-            return x.hint
-        if isinstance(x, Function) and not isinstance(x, Prim):
-            return f"given a {function_words(x)}, where a value is expected"
+    for argument in _given(tb):
+        if argument.__class__ is Foreign:
+            return argument.hint
+        if isinstance(argument, Function) and not isinstance(argument, Prim):
+            return f"given a {function_words(argument)}, where a value is expected"
     return ""
 
 
 def _given(tb: TracebackType | None) -> list[Value]:
     """The arguments of the verb or k-api function that failed; nothing for one that applies functions."""
-    inner: Any = None
+    innermost: Any = None
     while tb is not None:
-        file = tb.tb_frame.f_code.co_filename
-        if not file.endswith("/values/engine/apply.py"):
-            inner = None if file == code_objects.FILE else inner or tb.tb_frame
+        filename = tb.tb_frame.f_code.co_filename
+        if not filename.endswith("/values/engine/apply.py"):
+            innermost = None if filename == code_objects.FILE else innermost or tb.tb_frame
         tb = tb.tb_next
-    file = "" if inner is None else inner.f_code.co_filename
-    if not _WORKS.search(file) or file.endswith(_APPLIES):
+    filename = "" if innermost is None else innermost.f_code.co_filename
+    if not _WORKS.search(filename) or filename.endswith(_APPLIES):
         return []
-    count = inner.f_code.co_argcount
-    args = [inner.f_locals.get(name) for name in inner.f_code.co_varnames[:count]]
-    return [item for x in args for item in (x.items if x.__class__ is List else (x,))]
+    count = innermost.f_code.co_argcount
+    arguments = [innermost.f_locals.get(name) for name in innermost.f_code.co_varnames[:count]]
+    return [
+        item
+        for argument in arguments
+        for item in (argument.items if argument.__class__ is List else (argument,))
+    ]
 
 
 def _of_parameter(tb: TracebackType | None, names: Names) -> str:
     """A lambda without a list of parameters was called with nothing for its x, where a global has that name too."""
-    for frame, ran in code_objects.levels(tb):
-        text, ctx = frame.source.text, names.current
+    for frame, python_frame in code_objects.levels(tb):
+        text, context = frame.source.text, names.current
         if not implicit(text):
             continue
-        own = ran.f_locals
-        hidden = [p for p in ("x", "y", "z") if own.get(p) is NIL and names.defined(p, ctx)]
+        variables = python_frame.f_locals
+        hidden = [
+            param
+            for param in ("x", "y", "z")
+            if variables.get(param) is NIL and names.defined(param, context)
+        ]
         if hidden:
-            many = len(hidden) > 1
+            several = len(hidden) > 1
             return (
-                f"{listed(hidden)} in {{..}} {'are its parameters' if many else 'is its parameter'}, "
-                f"here given nothing, not the global{'s' * many} of {'these names' if many else 'this name'}"
+                f"{listed(hidden)} in {{..}} {'are its parameters' if several else 'is its parameter'}, "
+                f"here given nothing, not the global{'s' * several} of {'these names' if several else 'this name'}"
             )
         return ""
     return ""
@@ -130,9 +138,9 @@ def _of_tensor_type(error: QError) -> str:
         or f"`{name}$" not in error.frames[0].source.text
     ):
         return ""
-    same = synonyms.TENSOR_TYPES[name]
+    alternative = synonyms.TENSOR_TYPES[name]
     return f"`{name} is a type of tensors: `{name}$tensor x" + (
-        f", or `{same}$x of q values" if same else ""
+        f", or `{alternative}$x of q values" if alternative else ""
     )
 
 

@@ -25,16 +25,16 @@ def dyad(c: Compiler, node: N.Node, name: str, x: E, y: E) -> E | None:
     if name == "%":
         return E(call(c, node, name, x, y), "n", impure=True)
     if name in COMPARE:
-        test, fallback, kind = compare(c, node, name, x, y)
+        tests, fallback, kind = compare(c, node, name, x, y)
         if fallback is None:
             return E(
-                f"({test[1]})",
+                f"({tests[1]})",
                 "b",
                 impure=x.impure or y.impure,
                 glob=x.glob or y.glob,
                 deps=x.deps | y.deps,
             )
-        return E(f"({test[1]} if {test[0]} else {fallback})", kind, impure=True)
+        return E(f"({tests[1]} if {tests[0]} else {fallback})", kind, impure=True)
     return None
 
 
@@ -51,7 +51,8 @@ def call(c: Compiler, node: N.Node, name: str, x: E, y: E) -> str:
 def int_test(x: E, y: E) -> str:
     """The test that two operands are Python ints, '' if that is known."""
     return " and ".join(
-        f"_type({fromkey}) is _int" for fromkey in dict.fromkeys(e.s for e in (x, y) if not e.exact)
+        f"_type({fromkey}) is _int"
+        for fromkey in dict.fromkeys(operand.s for operand in (x, y) if not operand.exact)
     )
 
 
@@ -63,35 +64,40 @@ def arith(c: Compiler, node: N.Node, name: str, x: E, y: E) -> E | None:
     if kinds - {"j", None}:
         if kinds in ({"f", None}, {"f", "n"}):
             x, y = c.simple(x), c.simple(y)
-            other = y if x.kind == "f" else x
+            untested = y if x.kind == "f" else x
             return E(
-                f"({x.s}{name}{y.s} if _type({other.s}) is _float else {call(c, node, name, x, y)})",
-                other.kind,
+                f"({x.s}{name}{y.s} if _type({untested.s}) is _float else {call(c, node, name, x, y)})",
+                untested.kind,
                 impure=True,
             )
         return E(call(c, node, name, x, y), "n", impure=True) if "n" in kinds else None
     if not (longs or c.inlines):
         return None
     x, y = c.simple(x), c.simple(y)
-    t = c.temp()
-    check = in_range(t, name, x, y)
+    temporary = c.temp()
+    check = in_range(temporary, name, x, y)
     if longs:
         return E(
-            f"({t} if {check} else _wrap({t}))", "j", deps=x.deps | y.deps, glob=x.glob or y.glob
+            f"({temporary} if {check} else _wrap({temporary}))",
+            "j",
+            deps=x.deps | y.deps,
+            glob=x.glob or y.glob,
         )
     return E(
-        f"({t} if {int_test(x, y)} and {check} else {call(c, node, name, x, y)})", None, impure=True
+        f"({temporary} if {int_test(x, y)} and {check} else {call(c, node, name, x, y)})",
+        None,
+        impure=True,
     )
 
 
 def in_range(t: str, name: str, x: E, y: E) -> str:
     """The test that a native result, put into t, is an ordinary long; a constant operand can only leave on one side."""
-    done = f"({t}:={x.s}{name}{y.s})"
+    assignment = f"({t}:={x.s}{name}{y.s})"
     const = y if y.exact else x if x.exact and name == "+" else None
     if const is not None and name in "+-" and const.s.strip("()-").isdigit():
-        up = (const.s[0] != "(") == (name == "+")
-        return f"{done}<{M}" if up else f"{done}>-{M}"
-    return f"-{M}<{done}<{M}"
+        upwards = (const.s[0] != "(") == (name == "+")
+        return f"{assignment}<{M}" if upwards else f"{assignment}>-{M}"
+    return f"-{M}<{assignment}<{M}"
 
 
 def compare(
@@ -117,15 +123,15 @@ def condition(c: Compiler, node: N.Node) -> str:
     ):
         x, y = c.eval_many(node.args)
         if x.kind in ("j", None) and y.kind in ("j", None) and not x.held and not y.held:
-            test, fallback, _ = compare(c, node, node.f.glyph, x, y)
+            tests, fallback, _ = compare(c, node, node.f.glyph, x, y)
             if fallback is None:
-                return test[1]
-            return f"({test[1]} if {test[0]} else _true({fallback}))"
+                return tests[1]
+            return f"({tests[1]} if {tests[0]} else _true({fallback}))"
         return f"_true({call(c, node, node.f.glyph, x, y)})"
-    e = c.expr(node)
-    if e.kind in ("b", "j") and (e.kind == "b" or e.exact):
-        return e.s
-    return f"_true({c.mark(node)}{e.s})"
+    expression = c.expr(node)
+    if expression.kind in ("b", "j") and (expression.kind == "b" or expression.exact):
+        return expression.s
+    return f"_true({c.mark(node)}{expression.s})"
 
 
 def monad(c: Compiler, node: N.Node, name: str, x: E) -> E | None:

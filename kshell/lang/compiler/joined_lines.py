@@ -32,11 +32,11 @@ def warn(node: N.Lambda, source: Source) -> None:
     if not _may_join(node.text):
         return
     session = running()
-    for at, what in found(node, node.text):
-        key = (source.file, source.line, node.text, at)
+    for offset, reason in found(node, node.text):
+        key = (source.file, source.line, node.text, offset)
         if key not in session.warned:
             session.warned.add(key)
-            session.warn(_message(source, at, what))
+            session.warn(_message(source, offset, reason))
 
 
 def _may_join(text: str) -> bool:
@@ -61,13 +61,13 @@ def _message(source: Source, at: int, what: str) -> str:
     """The warning: where, what, and the line that lacks its end."""
     start, _ = _line(source.text, at)
     line = source.text[start:at].expandtabs()
-    where = (
+    location = (
         f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: "
         if source.file
         else ""
     )
     shown = line if len(line) <= _SHOWN else ".." + line[2 - _SHOWN :]
-    return f"warning: {where}no ; at the end of this line, so {what}\n  {shown}\n  {' ' * len(shown)}^\n"
+    return f"warning: {location}no ; at the end of this line, so {what}\n  {shown}\n  {' ' * len(shown)}^\n"
 
 
 def _line(text: str, at: int) -> tuple[int, int]:
@@ -82,12 +82,12 @@ def found(node: N.Lambda, text: str) -> Iterator[tuple[int, str]]:
     before: list[N.Node] = []
     for statement in _statements(node.body):
         if "\n" in text[statement.start - base : statement.end - base]:
-            for n in _within(statement):
-                what = _joint(n, statement, text, base, lambda: _set_in(node, before)) or _numbers(
-                    n, statement, text, base
-                )
-                if what:
-                    yield what
+            for descendant in _within(statement):
+                joint = _joint(
+                    descendant, statement, text, base, lambda: _set_in(node, before)
+                ) or _numbers(descendant, statement, text, base)
+                if joint:
+                    yield joint
         before.append(statement)
 
 
@@ -106,24 +106,24 @@ def _set_in(node: N.Lambda, statements: list[N.Node]) -> set[str]:
 
 def _statements(body: list[N.Node]) -> Iterator[N.Node]:
     """Statements, and those inside control words and conditions."""
-    for n in body:
-        if n.__class__ is N.Control:
-            yield from _statements(n.args)
+    for statement in body:
+        if statement.__class__ is N.Control:
+            yield from _statements(statement.args)
         else:
-            yield n
+            yield statement
 
 
 def _within(node: N.Node) -> Iterator[N.Node]:
     """A node and those in it, but not those of lambdas in it, which have warnings of their own."""
-    todo: list[object] = [node]
-    while todo:
-        n = todo.pop()
-        if isinstance(n, N.Node):
-            yield n
-            if n.__class__ is not N.Lambda or n is node:
-                todo += [getattr(n, name) for name in n.fields]
-        elif isinstance(n, (list, tuple)):
-            todo += n
+    pending: list[object] = [node]
+    while pending:
+        descendant = pending.pop()
+        if isinstance(descendant, N.Node):
+            yield descendant
+            if descendant.__class__ is not N.Lambda or descendant is node:
+                pending += [getattr(descendant, field) for field in descendant.fields]
+        elif isinstance(descendant, (list, tuple)):
+            pending += descendant
 
 
 def _joint(
@@ -150,7 +150,7 @@ def _joint(
         isinstance(f, N.Name) and registry.find("verb", f.name) is not None
     ):
         return None
-    if isinstance(f, N.Apply) and any(arg.__class__ is N.Elided for arg in f.args):
+    if isinstance(f, N.Apply) and any(argument.__class__ is N.Elided for argument in f.args):
         return None
     if (
         _assigns(x, text, base, end)
@@ -187,9 +187,12 @@ def _reads_itself(statement: N.Node, x: N.Node, known: Callable[[], set[str]]) -
     ):
         return False
     name, inside = statement.target.name, list(_within(x))
-    if any(n.__class__ is N.Assign and _name(n.target) == name for n in inside):
+    if any(node.__class__ is N.Assign and _name(node.target) == name for node in inside):
         return False
-    return any(n.__class__ is N.Name and n.name == name for n in inside) and name not in known()
+    return (
+        any(node.__class__ is N.Name and node.name == name for node in inside)
+        and name not in known()
+    )
 
 
 def _name(target: N.Node) -> str:
@@ -198,9 +201,12 @@ def _name(target: N.Node) -> str:
 
 def _same_indent(statement: N.Node, x: N.Node, text: str, base: int) -> bool:
     """Is the line of x indented like the one that its statement begins?"""
-    first, second = (_line(text, n.start - base)[0] for n in (statement, x))
-    head, tail = text[first : statement.start - base], text[second : x.start - base]
-    return first > 0 and head == tail and not head.strip()
+    first_start, second_start = (_line(text, node.start - base)[0] for node in (statement, x))
+    first_indent, second_indent = (
+        text[first_start : statement.start - base],
+        text[second_start : x.start - base],
+    )
+    return first_start > 0 and first_indent == second_indent and not first_indent.strip()
 
 
 def _numbers(n: N.Node, statement: N.Node, text: str, base: int) -> tuple[int, str] | None:
@@ -208,16 +214,16 @@ def _numbers(n: N.Node, statement: N.Node, text: str, base: int) -> tuple[int, s
     if n.__class__ is not N.Lit or n.data.__class__ is not list or n.t in "sc":
         return None
     written = text[n.start - base : n.end - base]
-    one, line, two = written.partition("\n")
-    two = _COMMENT.sub("", two)
+    number, newline, following = written.partition("\n")
+    following = _COMMENT.sub("", following)
     if (
-        not line
-        or len(_COMMENT.sub("", one).split()) != 1
-        or len(two.split()) != 1
+        not newline
+        or len(_COMMENT.sub("", number).split()) != 1
+        or len(following.split()) != 1
         or n is statement
     ):
         return None
     if statement.__class__ is not N.Assign or n is statement.value:
         return None  # a list by itself: `a:1` above `2`
-    one = _COMMENT.sub("", one).strip()
-    return n.start - base + len(one), f"{one} and {two.strip()} are one list"
+    number = _COMMENT.sub("", number).strip()
+    return n.start - base + len(number), f"{number} and {following.strip()} are one list"

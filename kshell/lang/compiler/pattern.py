@@ -46,16 +46,18 @@ class PatternMixin:
         """`pattern:value`; the value of the whole is the value, as filter functions changed it."""
         value = self.part(value.s) if not value.stable else value
         pending: Pending = []
-        out = self.fit(target, value, node.at, pending)
+        result = self.fit(target, value, node.at, pending)
         self.bind(pending, node)
-        return out
+        return result
 
     def bind(self, pending: Pending, node: N.Node) -> None:
-        for target, e in pending:
+        for target, expression in pending:
             if isinstance(target, N.Name):
-                self.discard(self.put(target.name, e, node))
+                self.discard(self.put(target.name, expression, node))
             elif isinstance(target, N.Apply) and isinstance(target.f, N.Name):
-                at = N.Assign(target, None, ready(e, target), node.start, node.end, node.at)
+                at = N.Assign(
+                    target, None, ready(expression, target), node.start, node.end, node.at
+                )
                 self.assign_indexed(at, target, target.f)
 
     def part(self, text: str) -> E:
@@ -69,11 +71,11 @@ class PatternMixin:
     def fit(self, t: N.Node, v: E, at: int, pending: Pending) -> E:
         """Emit the match of v with pattern t; an error points at `at`. The result is v, with what filters changed."""
         kind = type(t).__name__
-        made = getattr(self, "fit_" + kind, None)
-        if made is None:
+        method = getattr(self, "fit_" + kind, None)
+        if method is None:
             raise self.error("assign", t)
-        found: E = made(t, v, at, pending)
-        return found
+        result: E = method(t, v, at, pending)
+        return result
 
     def fit_Elided(self, t: N.Elided, v: E, at: int, pending: Pending) -> E:
         return v
@@ -89,25 +91,27 @@ class PatternMixin:
 
     def fit_ListOf(self, t: N.ListOf, v: E, at: int, pending: Pending) -> E:
         items = self.store(self.ask("_items", t.at, v.s, str(len(t.items))))
-        new = self.fit_all(t.items, [f"{items}[{i}]" for i in range(len(t.items))], pending)
-        return v if new is None else self.part(f"_list({','.join(new)})")
+        texts = self.fit_all(
+            t.items, [f"{items}[{index}]" for index in range(len(t.items))], pending
+        )
+        return v if texts is None else self.part(f"_list({','.join(texts)})")
 
     def fit_all(
         self, nodes: Sequence[N.Node], parts: list[str], pending: Pending
     ) -> list[str] | None:
         """Match several parts; their new texts if a filter changed one, else None."""
-        out, changed = [], False
+        texts, changed = [], False
         for node, text in zip(nodes, parts, strict=True):
             if isinstance(node, N.Elided):
                 if "#" in text:  # a helper that checks that the part is there
                     self.emit(text)
-                out.append(text)
+                texts.append(text)
                 continue
-            v = self.part(text)
-            e = self.fit(node, v, node.at, pending)
-            changed = changed or e is not v
-            out.append(e.s)
-        return out if changed else None
+            value = self.part(text)
+            fitted = self.fit(node, value, node.at, pending)
+            changed = changed or fitted is not value
+            texts.append(fitted.s)
+        return texts if changed else None
 
     def fit_Return(self, t: N.Return, v: E, at: int, pending: Pending) -> E:
         return self.checked(None, t, v, pending)
@@ -126,21 +130,27 @@ class PatternMixin:
         return v if inner is None else self.fit(inner, v, inner.at, pending)
 
     def fit_Apply(self, t: N.Apply, v: E, at: int, pending: Pending) -> E:
-        f, args = t.f, t.args
-        if isinstance(f, N.Verb) and f.glyph == "!" and len(args) == 2:
+        function, arguments = t.f, t.args
+        if isinstance(function, N.Verb) and function.glyph == "!" and len(arguments) == 2:
             return self.fit_keys(t, v, pending)
-        if isinstance(f, N.Name) and f.name == "flip" and len(args) == 1:
-            d = self.part(self.ask("_columns", t.at, v.s))
-            e = self.fit(args[0], d, args[0].at, pending)
+        if isinstance(function, N.Name) and function.name == "flip" and len(arguments) == 1:
+            columns = self.part(self.ask("_columns", t.at, v.s))
+            expression = self.fit(arguments[0], columns, arguments[0].at, pending)
             flip = registry.find("verb", "flip")
             assert flip is not None
-            return v if e is d else self.part(f"_ap1({self.expr(f).s},{e.s})")
-        if isinstance(f, N.Name) and registry.find("verb", f.name) is None:
-            at_ = [
-                arg if isinstance(arg, N.Elided) else ready(e, arg)
-                for arg, e in zip(args, map(self.simple, self.eval_many(args)), strict=True)
+            return (
+                v
+                if expression is columns
+                else self.part(f"_ap1({self.expr(function).s},{expression.s})")
+            )
+        if isinstance(function, N.Name) and registry.find("verb", function.name) is None:
+            indexes = [
+                argument if isinstance(argument, N.Elided) else ready(expression, argument)
+                for argument, expression in zip(
+                    arguments, map(self.simple, self.eval_many(arguments)), strict=True
+                )
             ]
-            pending.append((N.Apply(f, at_, t.start, t.end, t.at), v))
+            pending.append((N.Apply(function, indexes, t.start, t.end, t.at), v))
             return v
         raise self.error("assign", t)
 
@@ -150,26 +160,28 @@ class PatternMixin:
         if any(
             isinstance(n, (N.Name, N.Elided, N.Assign, N.Return)) for n in tree_queries.walk([keys])
         ):
-            both = self.store(self.ask("_parts", t.at, v.s))
-            new = self.fit_all([keys, values], [f"{both}[0]", f"{both}[1]"], pending)
-            return v if new is None else self.part(f"_dict({','.join(new)})")
-        k = self.part(self.expr(keys).s)
+            halves = self.store(self.ask("_parts", t.at, v.s))
+            texts = self.fit_all([keys, values], [f"{halves}[0]", f"{halves}[1]"], pending)
+            return v if texts is None else self.part(f"_dict({','.join(texts)})")
+        key_list = self.part(self.expr(keys).s)
         if not isinstance(values, N.ListOf):
-            found = self.part(self.ask("_at_keys", values.at, v.s, k.s))
-            e = self.fit(values, found, values.at, pending)
+            selected = self.part(self.ask("_at_keys", values.at, v.s, key_list.s))
+            fitted = self.fit(values, selected, values.at, pending)
             return (
                 v
-                if e is found
-                else self.part(f"_with({v.s},_items({k.s},_len({k.s})),_items({e.s},_len({k.s})))")
+                if fitted is selected
+                else self.part(
+                    f"_with({v.s},_items({key_list.s},_len({key_list.s})),_items({fitted.s},_len({key_list.s})))"
+                )
             )
         n = len(values.items)
-        items = self.store(self.ask("_items", values.at, k.s, str(n)))
+        key_items = self.store(self.ask("_items", values.at, key_list.s, str(n)))
         parts = [
-            self.ask("_at_key", item.at, v.s, f"{items}[{i}]")
-            for i, item in enumerate(values.items)
+            self.ask("_at_key", pattern.at, v.s, f"{key_items}[{index}]")
+            for index, pattern in enumerate(values.items)
         ]
-        new = self.fit_all(values.items, parts, pending)
-        return v if new is None else self.part(f"_with({v.s},{items},[{','.join(new)}])")
+        texts = self.fit_all(values.items, parts, pending)
+        return v if texts is None else self.part(f"_with({v.s},{key_items},[{','.join(texts)}])")
 
     def fit_DictOf(self, t: N.DictOf, v: E, at: int, pending: Pending) -> E:
         return self.fit_named(t.items, v, "_at_key", pending)
@@ -177,60 +189,70 @@ class PatternMixin:
     def fit_TableOf(self, t: N.TableOf, v: E, at: int, pending: Pending) -> E:
         if not t.keys:
             return self.fit_named(t.cols, v, "_column", pending)
-        both = self.store(self.ask("_tables", t.at, v.s))
-        k, d = self.part(f"{both}[0]"), self.part(f"{both}[1]")
-        k2 = self.fit_named(t.keys, k, "_column", pending)
-        d2 = self.fit_named(t.cols, d, "_column", pending)
-        return v if k2 is k and d2 is d else self.part(f"_dict({k2.s},{d2.s})")
+        tables = self.store(self.ask("_tables", t.at, v.s))
+        keys, values = self.part(f"{tables}[0]"), self.part(f"{tables}[1]")
+        fitted_keys = self.fit_named(t.keys, keys, "_column", pending)
+        fitted_values = self.fit_named(t.cols, values, "_column", pending)
+        return (
+            v
+            if fitted_keys is keys and fitted_values is values
+            else self.part(f"_dict({fitted_keys.s},{fitted_values.s})")
+        )
 
     def fit_named(self, pairs: list[N.Column], v: E, helper: str, pending: Pending) -> E:
         """The items of a dictionary, or the columns of a table, by name."""
-        names = tree_queries.column_names([(n, _named(p)) for n, p in pairs])
+        names = tree_queries.column_names([(name, _named(pattern)) for name, pattern in pairs])
         keys = [self.const(sym(name)).s for name in names]
-        what = keys if helper == "_at_key" else [repr(name) for name in names]
-        nodes = [p for _, p in pairs]
+        arguments = keys if helper == "_at_key" else [repr(name) for name in names]
+        nodes = [pattern for _, pattern in pairs]
         parts = [
-            self.ask(helper, node.at - isinstance(node, N.Elided), v.s, k)
-            for node, k in zip(nodes, what, strict=True)
+            self.ask(helper, node.at - isinstance(node, N.Elided), v.s, argument)
+            for node, argument in zip(nodes, arguments, strict=True)
         ]
-        new = self.fit_all(nodes, parts, pending)
-        return v if new is None else self.part(f"_with({v.s},[{','.join(keys)}],[{','.join(new)}])")
+        texts = self.fit_all(nodes, parts, pending)
+        return (
+            v
+            if texts is None
+            else self.part(f"_with({v.s},[{','.join(keys)}],[{','.join(texts)}])")
+        )
 
     # ------------------------------------------------------------ `:[v;p;r;...;d]`
     def pattern_cond(self, node: N.Apply) -> E:
         """The result beside the first pattern that the value matches, else the last."""
-        args = node.args
-        v = self.part(self.expr(args[0]).s)
-        t = self.temp()
-        self.pattern_branches(args[1:], v, t)
-        return E(t, None, atomic=True, stable=True)
+        arguments = node.args
+        value = self.part(self.expr(arguments[0]).s)
+        target = self.temp()
+        self.pattern_branches(arguments[1:], value, target)
+        return E(target, None, atomic=True, stable=True)
 
     def pattern_branches(self, rest: list[N.Node], v: E, target: str) -> None:
         if len(rest) < 2:
             self.put_value(self.expr(rest[0]) if rest else E("_nil", None), target)
             return
-        p, result = rest[0], rest[1]
+        pattern, result = rest[0], rest[1]
         pending: Pending = []
-        fit, _ = self.sub(lambda: self.fit(p, v, p.at, pending))
-        ok = self.temp()
+        match_block, _ = self.sub(lambda: self.fit(pattern, v, pattern.at, pending))
+        matched = self.temp()
 
         def then() -> None:
-            self.bind(pending, p)
+            self.bind(pending, pattern)
             self.put_value(self.expr(result), target)
 
-        yes, k1 = self.sub(then)
-        no, k2 = self.sub(lambda: self.pattern_branches(rest[2:], v, target))
+        consequent, match_kinds = self.sub(then)
+        otherwise, other_kinds = self.sub(lambda: self.pattern_branches(rest[2:], v, target))
         self.block += [
             "try:",
-            [*fit, f"{ok}=True"],
+            [*match_block, f"{matched}=True"],
             "except _NoMatch:",
-            [f"{ok}=False"],
-            f"if {ok}:",
-            yes,
+            [f"{matched}=False"],
+            f"if {matched}:",
+            consequent,
             "else:",
-            no,
+            otherwise,
         ]
-        self.kinds = {key: kind for key, kind in k1.items() if k2.get(key) == kind}
+        self.kinds = {
+            key: kind for key, kind in match_kinds.items() if other_kinds.get(key) == kind
+        }
 
 
 def ready(e: E, node: N.Node) -> N.Node:

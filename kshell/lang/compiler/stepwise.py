@@ -14,11 +14,11 @@ DEBUGGED = [False]
 
 def one_by_one(fn: Callable[..., Value], rows: Iterable[Sequence[Value]]) -> list[Value]:
     """fn of each row of arguments."""
-    out: list[Value] = []
-    left = iter(rows)
-    for row in left:
-        out.append(fn(*row))
-    return out
+    results: list[Value] = []
+    remaining = iter(rows)
+    for arguments in remaining:
+        results.append(fn(*arguments))
+    return results
 
 
 def applied(f: Value, args: Sequence[Value]) -> Value | None:

@@ -34,38 +34,45 @@ class TemplateMixin:
 
     def phrase(self, node: N.Node, name: str | None) -> str:
         """The Python text of a Phrase: emits its function before it."""
-        t = "_p" + self.temp()[1:]
-        outer, kinds = self.block, self.kinds
+        function = "_p" + self.temp()[1:]
+        block, kinds = self.block, self.kinds
         self.block, self.kinds, self.columns = [], {}, self.columns + 1
         try:
             self.tail(node)
             body = self.block
         finally:
-            self.block, self.kinds, self.columns = outer, kinds, self.columns - 1
+            self.block, self.kinds, self.columns = block, kinds, self.columns - 1
         used = sorted(
-            {n.name.split(".")[0] for n in tree_queries.walk([node]) if isinstance(n, N.Name)}
+            {
+                descendant.name.split(".")[0]
+                for descendant in tree_queries.walk([node])
+                if isinstance(descendant, N.Name)
+            }
             & self.locals
         )
-        args = "".join(f",{self.local(v)}={self.local(v)}" for v in used)
-        self.block += [f"def {t}(_c{args}):", body]
-        return f"_Phrase({t},{self.consts.add(node)},{name!r},{self.aggregate(node)})"
+        defaults = "".join(f",{self.local(variable)}={self.local(variable)}" for variable in used)
+        self.block += [f"def {function}(_c{defaults}):", body]
+        return f"_Phrase({function},{self.consts.add(node)},{name!r},{self.aggregate(node)})"
 
     def aggregate(self, node: N.Node) -> str:
         """The Python text of (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
         once, else None."""
-        found = aggregate_of(node)
-        if found is None:
+        parsed = aggregate_of(node)
+        if parsed is None:
             return "None"
-        args = [repr(a.name) if isinstance(a, N.Name) else self.phrase(a, None) for a in found[1]]
-        return f"({found[0]!r},{','.join(args)})"
+        arguments = [
+            repr(argument.name) if isinstance(argument, N.Name) else self.phrase(argument, None)
+            for argument in parsed[1]
+        ]
+        return f"({parsed[0]!r},{','.join(arguments)})"
 
     def named(self, pairs: list[N.Column]) -> str:
         names = tree_queries.column_names(pairs)
         return (
             "["
             + ",".join(
-                f"({name!r},{self.phrase(p, name)})"
-                for name, (_, p) in zip(names, pairs, strict=True)
+                f"({name!r},{self.phrase(node, name)})"
+                for name, (_, node) in zip(names, pairs, strict=True)
             )
             + "]"
         )
@@ -77,18 +84,18 @@ class TemplateMixin:
         source = self.expr(node.source)
         table = E(self.temp(), None, atomic=True, stable=True)
         self.emit(f"{table.s}={source.s}")
-        where = "[" + ",".join(self.phrase(w, None) for w in node.where) + "]"
+        conditions = "[" + ",".join(self.phrase(condition, None) for condition in node.where) + "]"
         named = self.exec_named if node.verb == "exec" else self.named
-        by = "None" if node.by is None else named(node.by)
-        cols = named(node.cols)
+        grouping = "None" if node.by is None else named(node.by)
+        columns = named(node.cols)
         limit = "None"
         if isinstance(node.options, tuple):
             count, order, column = node.options
-            n = "None" if count is None else self.expr(count).s
-            limit = f"({n},{order!r},{'None' if column is None else self.phrase(column, None)})"
+            count_text = "None" if count is None else self.expr(count).s
+            limit = f"({count_text},{order!r},{'None' if column is None else self.phrase(column, None)})"
         distinct = node.options == "distinct"
         return E(
-            f"_select({self.mark(node)}{node.verb!r},{table.s},{where},{by},{cols},{distinct},{limit})",
+            f"_select({self.mark(node)}{node.verb!r},{table.s},{conditions},{grouping},{columns},{distinct},{limit})",
             None,
             impure=True,
         )

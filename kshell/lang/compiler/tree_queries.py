@@ -16,11 +16,11 @@ _LEAVES = frozenset((N.Lit, N.Name, N.Verb, N.Elided, N.Lambda, N.Command, N.Pre
 
 def children(node: N.Node) -> list[N.Node]:
     """The nodes directly under a node, lambdas' bodies left out."""
-    out: list[N.Node] = []
+    nodes: list[N.Node] = []
     if node.__class__ not in _LEAVES:
         for field in node.fields:
-            _gather(getattr(node, field), out)
-    return out
+            _gather(getattr(node, field), nodes)
+    return nodes
 
 
 def _gather(x: object, out: list[N.Node]) -> None:
@@ -58,7 +58,11 @@ def params_of(node: N.Lambda) -> tuple[str, ...]:
     """The parameters of a lambda; implicit ones are x, y, z up to the last that its body names."""
     if node.params is not None:
         return tuple(node.params)
-    used = {n.name.split(".")[0] for n in walk(node.body, templates=False) if isinstance(n, N.Name)}
+    used = {
+        descendant.name.split(".")[0]
+        for descendant in walk(node.body, templates=False)
+        if isinstance(descendant, N.Name)
+    }
     return ("x", "y", "z")[: 3 if "z" in used else 2 if "y" in used else 1]
 
 
@@ -67,19 +71,19 @@ def pattern_names(target: N.Node) -> Iterator[str]:
     if isinstance(target, N.Name):
         yield target.name
     elif isinstance(target, N.ListOf):
-        for t in target.items:
-            yield from pattern_names(t)
+        for element in target.items:
+            yield from pattern_names(element)
     elif isinstance(target, N.Assign):
         yield from pattern_names(target.target)
     elif isinstance(target, N.DictOf):
-        for _, t in target.items:
-            yield from pattern_names(t)
+        for _, element in target.items:
+            yield from pattern_names(element)
     elif isinstance(target, N.TableOf):
-        for _, t in [*(target.keys or ()), *target.cols]:
-            yield from pattern_names(t)
+        for _, element in [*(target.keys or ()), *target.cols]:
+            yield from pattern_names(element)
     elif isinstance(target, N.Apply) and _is_pattern(target.f):
-        for t in target.args:
-            yield from pattern_names(t)
+        for element in target.args:
+            yield from pattern_names(element)
 
 
 def _is_pattern(f: N.Node) -> bool:
@@ -88,79 +92,83 @@ def _is_pattern(f: N.Node) -> bool:
 
 def locals_of(body: list[N.Node], params: tuple[str, ...]) -> set[str]:
     """The names that a lambda's body assigns with `:` (or indexed, or compound), other than its parameters."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in walk(body):
         if isinstance(node, N.Assign) and node.op is None:
-            found.update(pattern_names(node.target))
+            names.update(pattern_names(node.target))
         elif (
             isinstance(node, N.Apply)
             and isinstance(node.f, N.Verb)
             and node.f.glyph == ":"
             and len(node.args) > 2
         ):
-            for arg in node.args[1:-1:2]:
-                found.update(pattern_names(arg))
-    return {n for n in found if "." not in n} - set(params)
+            for pattern in node.args[1:-1:2]:
+                names.update(pattern_names(pattern))
+    return {name for name in names if "." not in name} - set(params)
 
 
 def late_local(body: list[N.Node], local: set[str]) -> N.Name | None:
     """The Name of a local that is set as a global, `a::1`, before `a:1` makes it a local; None if there is none."""
     early: set[str] = set()
-    done: set[str] = set()
+    assigned: set[str] = set()
     targets = [
-        (n.target, n.op)
-        for n in walk(body)
-        if isinstance(n, N.Assign) and isinstance(n.target, N.Name)
+        (node.target, node.op)
+        for node in walk(body)
+        if isinstance(node, N.Assign) and isinstance(node.target, N.Name)
     ]
-    for t, op in sorted(targets, key=lambda pair: pair[0].start):
-        if op == "::" and t.name not in done:
-            early.add(t.name)
-        elif op is None and t.name in early & local:
-            return t
-        elif op is None:
-            done.add(t.name)
+    for target, operator in sorted(targets, key=lambda pair: pair[0].start):
+        if operator == "::" and target.name not in assigned:
+            early.add(target.name)
+        elif operator is None and target.name in early & local:
+            return target
+        elif operator is None:
+            assigned.add(target.name)
     return None
 
 
 def set_first(body: list[N.Node]) -> set[str]:
     """The variables that statements at the start of the body assign before anything reads them."""
-    found: set[str] = set()
-    read: set[str] = set()
-    for stmt in body:
-        if isinstance(stmt, (N.Return, N.Signal)):
+    names: set[str] = set()
+    mentioned: set[str] = set()
+    for statement in body:
+        if isinstance(statement, (N.Return, N.Signal)):
             break
-        name, node = "", stmt
-        if isinstance(stmt, N.Assign) and isinstance(stmt.target, N.Name) and stmt.op is None:
-            name, node = stmt.target.name, stmt.value
-        read |= {n.name.split(".")[0] for n in walk([node]) if isinstance(n, N.Name)}
-        if name and name not in read:
-            found.add(name)
-    return found
+        name, node = "", statement
+        if (
+            isinstance(statement, N.Assign)
+            and isinstance(statement.target, N.Name)
+            and statement.op is None
+        ):
+            name, node = statement.target.name, statement.value
+        mentioned |= {node.name.split(".")[0] for node in walk([node]) if isinstance(node, N.Name)}
+        if name and name not in mentioned:
+            names.add(name)
+    return names
 
 
 def uses(nodes: Nodes, name: str) -> bool:
     """Does the code name this variable?"""
     return any(
-        isinstance(n, N.Name) and (n.name == name or n.name.startswith(name + "."))
-        for n in walk(nodes)
+        isinstance(node, N.Name) and (node.name == name or node.name.startswith(name + "."))
+        for node in walk(nodes)
     )
 
 
 def assigns(nodes: Nodes) -> set[str]:
     """The unqualified variables assigned in some code."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in walk(nodes):
         if isinstance(node, N.Assign):
-            t = node.target
-            found.update(pattern_names(t))
-            if isinstance(t, N.Apply) and isinstance(t.f, N.Name):
-                found.add(t.f.name)
-    return found
+            target = node.target
+            names.update(pattern_names(target))
+            if isinstance(target, N.Apply) and isinstance(target.f, N.Name):
+                names.add(target.f.name)
+    return names
 
 
 def loops(nodes: Nodes) -> bool:
     """Is there a `while` or `do`?"""
-    return any(isinstance(n, N.Control) and n.word in ("while", "do") for n in walk(nodes))
+    return any(isinstance(node, N.Control) and node.word in ("while", "do") for node in walk(nodes))
 
 
 # the operators after whose first argument a column is named: `a+b` is a, but `` `g#a `` and `5 xbar a` are a too
@@ -174,42 +182,44 @@ def inferred_name(node: N.Node) -> str:
     """The column name that q infers from an expression: the last part of the variable that is reached by the first
     argument of arithmetic operators and comparisons (of these the second, if the first is a constant) and the last
     one of everything else; `x` if that is none."""
-    seen = "x"
+    default = "x"
     while True:
         if isinstance(node, N.Name):
-            word = registry.find("verb", node.name) is not None
+            is_word = registry.find("verb", node.name) is not None
             return (
-                seen if word or node.name == "i" else node.name.rpartition(".")[2]
+                default if is_word or node.name == "i" else node.name.rpartition(".")[2]
             )  # i numbers the rows
         if isinstance(node, N.Apply) and node.args:
-            verb = (
+            operator = (
                 node.f.glyph
                 if isinstance(node.f, N.Verb)
                 else node.f.name
                 if isinstance(node.f, N.Name)
                 else ""
             )
-            first = verb in _FIRST and not (verb in _COMPARE and isinstance(node.args[0], N.Lit))
-            node = node.args[0 if first else -1]
+            takes_first = operator in _FIRST and not (
+                operator in _COMPARE and isinstance(node.args[0], N.Lit)
+            )
+            node = node.args[0 if takes_first else -1]
         elif isinstance(node, N.Assign):
             node = node.target
         elif isinstance(node, N.ListOf) and node.items:
             node = node.items[-1]
         else:
-            return seen
+            return default
 
 
 def column_names(pairs: list[N.Column]) -> list[str]:
     """The names of columns, given or inferred; a repeated one gets 1, 2, ... appended."""
-    out: list[str] = []
-    for given, node in pairs:
-        name = given or inferred_name(node)
-        base, n = name, 0
-        while name in out:
-            n += 1
-            name = f"{base}{n}"
-        out.append(name)
-    return out
+    names: list[str] = []
+    for explicit, node in pairs:
+        name = explicit or inferred_name(node)
+        prefix, number = name, 0
+        while name in names:
+            number += 1
+            name = f"{prefix}{number}"
+        names.append(name)
+    return names
 
 
 def group_clash(node: N.Select) -> str:
@@ -226,7 +236,9 @@ def atomic_expr(node: N.Node, params: tuple[str, ...]) -> bool:
     """Is the expression made of atomic verbs on the parameters and number atoms alone, each parameter in it?"""
     if not isinstance(node, N.Apply) or not _atomic(node, params):
         return False
-    return {n.name for n in walk([node]) if isinstance(n, N.Name)} >= set(params)
+    return {
+        descendant.name for descendant in walk([node]) if isinstance(descendant, N.Name)
+    } >= set(params)
 
 
 def _atomic(node: N.Node, params: tuple[str, ...]) -> bool:
@@ -236,8 +248,14 @@ def _atomic(node: N.Node, params: tuple[str, ...]) -> bool:
         return node.name in params
     if not isinstance(node, N.Apply):
         return False
-    f, count = node.f, len(node.args)
-    name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
-    if (f.__class__ is N.Verb and count == 1) or name in params:
+    function, count = node.f, len(node.args)
+    name = (
+        function.glyph
+        if isinstance(function, N.Verb)
+        else function.name
+        if isinstance(function, N.Name)
+        else ""
+    )
+    if (function.__class__ is N.Verb and count == 1) or name in params:
         return False
-    return (name, count) in ATOMIC and all(_atomic(arg, params) for arg in node.args)
+    return (name, count) in ATOMIC and all(_atomic(argument, params) for argument in node.args)

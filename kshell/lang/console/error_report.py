@@ -43,8 +43,8 @@ def _window(line: str, pos: int) -> tuple[str, int]:
     if len(line) <= LONGEST:
         return line, pos
     start = max(0, pos - LONGEST // 2)
-    head, tail = ".." * (start > 0), ".." * (start + LONGEST < len(line))
-    return head + line[start : start + LONGEST] + tail, pos - start + len(head)
+    before, after = ".." * (start > 0), ".." * (start + LONGEST < len(line))
+    return before + line[start : start + LONGEST] + after, pos - start + len(before)
 
 
 def _plain(line: str, blank: bool = False) -> str:
@@ -57,12 +57,12 @@ def _plain(line: str, blank: bool = False) -> str:
 def error_text(error: QError) -> list[str]:
     """The lines the console prints for an error: the text after a quote, the frames, innermost first, the note and the
     hint."""
-    first, *more = error.text.split("\n")[:DEEPEST]
+    headline, *details = error.text.split("\n")[:DEEPEST]
     note = [f"  ({_plain(error.note[:LONGEST_TEXT])})"] if error.note else []
     hint = ["hint: " + _plain(error.hint[:LONGEST_TEXT])] if error.hint else []
     return [
-        "'" + _plain(first[:LONGEST_TEXT]),
-        *(_plain(line[:LONGEST_TEXT]) for line in more),
+        "'" + _plain(headline[:LONGEST_TEXT]),
+        *(_plain(line[:LONGEST_TEXT]) for line in details),
         *stack_lines([frame for frame in error.frames if frame.source.text]),
         *note,
         *hint,
@@ -73,10 +73,10 @@ def stack_lines(frames: Sequence[Frame]) -> list[str]:
     """The lines of the levels of a call stack; of a very deep one the middle is left out, and how much that is said."""
     count = len(frames)
     lines: list[str] = []
-    for i, frame in enumerate(frames):
-        if count <= DEEPEST or i < INNER or i >= count - OUTER:
-            lines += frame_lines(frame, count - 1 - i)
-        elif i == INNER:
+    for index, frame in enumerate(frames):
+        if count <= DEEPEST or index < INNER or index >= count - OUTER:
+            lines += frame_lines(frame, count - 1 - index)
+        elif index == INNER:
             lines.append(f"  ..{count - INNER - OUTER} levels left out")
     return lines
 
@@ -90,12 +90,12 @@ def place_text(at: tuple[code_objects.CodeInfo, int], longest: int = 80) -> str:
     end = source.text.find("\n", start)
     text = _plain(source.text[start:] if end < 0 else source.text[start:end]).strip()
     text = text if len(text) <= longest else text[:longest] + ".."
-    where = (
+    location = (
         f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: "
         if source.file
         else ""
     )
-    return where + text
+    return location + text
 
 
 context.CODE[0], context.LINE[0] = code_objects.running_code, place_text
@@ -108,7 +108,7 @@ def backtrace_text(frames: list[Frame]) -> str:
 
 def live_frames() -> list[Frame]:
     """The q call stack of the code that runs now, innermost first."""
-    out: list[Frame] = []
+    frames: list[Frame] = []
     level: FrameType | None = sys._getframe(1)
     phrase: code_objects.CodeInfo | None = (
         None  # of the qSQL phrase just met: part of the function it stands in
@@ -122,7 +122,7 @@ def live_frames() -> list[Frame]:
         ):
             info: code_objects.CodeInfo = consts[-1]
             if info is not phrase and info.source.text:
-                out.append(Frame(info.source, code_objects._position(info, level.f_lineno)))
+                frames.append(Frame(info.source, code_objects._position(info, level.f_lineno)))
             phrase = info if level.f_code.co_name.startswith("_p") else None
         level = level.f_back
-    return out
+    return frames

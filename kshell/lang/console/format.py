@@ -34,14 +34,14 @@ def date_text(days: int) -> str:
     """The date that many days after 2000.01.01."""
     if not _FIRST_DAY <= days <= _LAST_DAY:
         return "0000.00.00"
-    d = date.fromordinal(days + _EPOCH)
-    return f"{d.year:04d}.{d.month:02d}.{d.day:02d}"
+    day = date.fromordinal(days + _EPOCH)
+    return f"{day.year:04d}.{day.month:02d}.{day.day:02d}"
 
 
 def month_text(months: int) -> str:
     """The month that many months after 2000.01, without the suffix."""
-    year, m = divmod(months, 12)
-    return f"{year + 2000:04d}.{m + 1:02d}"
+    year, month = divmod(months, 12)
+    return f"{year + 2000:04d}.{month + 1:02d}"
 
 
 def clock_text(n: int, seconds: bool = True) -> str:
@@ -61,26 +61,28 @@ def time_text(ms: int) -> str:
 def span_text(ns: int) -> str:
     """Nanoseconds as dDhh:mm:ss.nnnnnnnnn."""
     sign, ns = ("-", -ns) if ns < 0 else ("", ns)
-    days, rest = divmod(ns, DAY)
-    return f"{sign}{days}D{clock_text(rest // 1_000_000_000)}.{rest % 1_000_000_000:09d}"
+    days, nanoseconds = divmod(ns, DAY)
+    return (
+        f"{sign}{days}D{clock_text(nanoseconds // 1_000_000_000)}.{nanoseconds % 1_000_000_000:09d}"
+    )
 
 
 def stamp_text(ns: int) -> str:
     """The timestamp that many nanoseconds after 2000.01.01."""
-    days, rest = divmod(ns, DAY)
-    return f"{date_text(days)}D{clock_text(rest // 1_000_000_000)}.{rest % 1_000_000_000:09d}"
+    days, nanoseconds = divmod(ns, DAY)
+    return f"{date_text(days)}D{clock_text(nanoseconds // 1_000_000_000)}.{nanoseconds % 1_000_000_000:09d}"
 
 
 def datetime_text(v: float) -> str:
     """The datetime that many days after 2000.01.01, to the millisecond."""
-    days, ms = divmod(int(np.floor(v * 86_400_000 + 0.5)), 86_400_000)
-    return f"{date_text(days)}T{time_text(ms)}"
+    days, milliseconds = divmod(int(np.floor(v * 86_400_000 + 0.5)), 86_400_000)
+    return f"{date_text(days)}T{time_text(milliseconds)}"
 
 
 def guid_text(v: bytes) -> str:
     """Sixteen bytes as a guid is written."""
-    h = bytes(v).hex()
-    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+    digits = bytes(v).hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 _PLAIN: dict[int, Callable[[Any], str]] = {
@@ -96,19 +98,19 @@ _ALWAYS: dict[int, Callable[[Any], str]] = {
 
 def raw_text(t: int, v: Any, digits: int, null: str = "") -> str:
     """The text of a raw value of type t without marks of its type; a null is the text `null`."""
-    now = _ALWAYS.get(t)
-    if now is not None:
-        return now(v)
+    writer = _ALWAYS.get(t)
+    if writer is not None:
+        return writer(v)
     if t in T.FLOATS:
         if v != v:
             return null
         if v in (T.INF, -T.INF):
             return "0w" if v > 0 else "-0w"
         return datetime_text(v) if t == T.Z else float_text(v, digits)
-    row = T.TYPE[t]
-    if v == row.null:
+    type_row = T.TYPE[t]
+    if v == type_row.null:
         return null
-    if t != T.H and (v == row.inf or v == -row.inf):  # short infinity has no word
+    if t != T.H and (v == type_row.inf or v == -type_row.inf):  # short infinity has no word
         return "0W" if v > 0 else "-0W"
     return _PLAIN[t](v)
 
@@ -122,16 +124,16 @@ def _extreme(a: np.ndarray, t: int) -> bool:
         return False
     if t in T.FLOATS:
         return not bool(np.isfinite(a).all())
-    row = T.TYPE[t]
-    return bool(a.min() <= -row.inf or a.max() == row.inf)
+    type_row = T.TYPE[t]
+    return bool(a.min() <= -type_row.inf or a.max() == type_row.inf)
 
 
 def extremes(t: int, a: np.ndarray) -> np.ndarray:
     """Which items are nulls or infinities."""
     if t in T.FLOATS:
         return ~np.isfinite(a)
-    top = T.TYPE[t].inf
-    return (a <= -top) | (a == top)
+    infinity = T.TYPE[t].inf
+    return (a <= -infinity) | (a == infinity)
 
 
 def enum_values(v: Vec) -> Vec | None:
@@ -155,21 +157,21 @@ def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
     they have no such layout."""
     if t not in (T.D, T.T, T.P) or len(a) < _FEW or _extreme(a, t):
         return None
-    day, rest = (a, None) if t == T.D else (None, a) if t == T.T else np.divmod(a, DAY)
-    if day is not None and not _FIRST_DAY <= int(day.min()) <= int(day.max()) <= _LAST_DAY:
+    days, times = (a, None) if t == T.D else (None, a) if t == T.T else np.divmod(a, DAY)
+    if days is not None and not _FIRST_DAY <= int(days.min()) <= int(days.max()) <= _LAST_DAY:
         return None
-    if rest is not None and not 0 <= int(rest.min()) <= int(rest.max()) < (
+    if times is not None and not 0 <= int(times.min()) <= int(times.max()) < (
         DAY if t == T.P else DAY // 1_000_000
     ):
         return None
-    out = np.empty((len(a), {T.D: 10, T.T: 12, T.P: 29}[t]), np.uint8)
-    if day is not None:
-        _put_dates(out, day)
-    if rest is not None:
-        _put_times(out, rest, *((11, 9) if t == T.P else (0, 3)))
+    characters = np.empty((len(a), {T.D: 10, T.T: 12, T.P: 29}[t]), np.uint8)
+    if days is not None:
+        _put_dates(characters, days)
+    if times is not None:
+        _put_times(characters, times, *((11, 9) if t == T.P else (0, 3)))
         if t == T.P:
-            out[:, 10] = 68
-    return out
+            characters[:, 10] = 68
+    return characters
 
 
 def _put_dates(out: np.ndarray, day: np.ndarray) -> None:
@@ -177,24 +179,24 @@ def _put_dates(out: np.ndarray, day: np.ndarray) -> None:
     date = day.astype(np.int64).astype("M8[D]") + np.timedelta64(10957, "D")
     month = date.astype("M8[M]")
     months = month.astype(np.int64)
-    for at, width, value in (
+    for column, width, value in (
         (0, 4, months // 12 + 1970),
         (5, 2, months % 12 + 1),
         (8, 2, (date - month).astype(np.int64) + 1),
     ):
-        _digits(out, at, width, value)
+        _digits(out, column, width, value)
     out[:, 4] = out[:, 7] = 46
 
 
 def _put_times(out: np.ndarray, rest: np.ndarray, at: int, places: int) -> None:
     """Write times of day into rows of characters from a column on, as 00:00:00.000, with so many places."""
-    second, part = np.divmod(rest.astype(np.int64), 10**places)
+    second, fraction = np.divmod(rest.astype(np.int64), 10**places)
     minute = second // 60
     for start, width, value in (
         (at, 2, minute // 60),
         (at + 3, 2, minute % 60),
         (at + 6, 2, second % 60),
-        (at + 9, places, part),
+        (at + 9, places, fraction),
     ):
         _digits(out, start, width, value)
     out[:, at + 2] = out[:, at + 5] = 58
@@ -204,27 +206,27 @@ def _put_times(out: np.ndarray, rest: np.ndarray, at: int, places: int) -> None:
 def _digits(out: np.ndarray, at: int, width: int, value: np.ndarray) -> None:
     """Write numbers into columns of characters."""
     value = value.astype(np.int32)
-    for k in range(at + width - 1, at - 1, -1):
+    for column in range(at + width - 1, at - 1, -1):
         value, digit = np.divmod(value, 10)
-        out[:, k] = digit + 48
+        out[:, column] = digit + 48
 
 
 def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
     """`raw_text` of every item of a one-dimensional array of type t."""
     if t == T.G:
-        return [guid_text(v) for v in a]
-    m = text_matrix(t, a)
-    if m is not None:
-        return m.view(f"S{m.shape[1]}").ravel().astype(str).tolist()
+        return [guid_text(guid) for guid in a]
+    matrix = text_matrix(t, a)
+    if matrix is not None:
+        return matrix.view(f"S{matrix.shape[1]}").ravel().astype(str).tolist()
     raws = a.tolist()
-    now = _ALWAYS.get(t)
-    if now is not None:
-        return list(map(now, raws))
+    writer = _ALWAYS.get(t)
+    if writer is not None:
+        return list(map(writer, raws))
     if _extreme(a, t):
-        odd = extremes(t, a)
-        texts = raw_texts(t, np.where(odd, a.dtype.type(0), a), digits, null)
-        for k in np.flatnonzero(odd).tolist():
-            texts[k] = raw_text(t, raws[k], digits, null)
+        special = extremes(t, a)
+        texts = raw_texts(t, np.where(special, a.dtype.type(0), a), digits, null)
+        for index in np.flatnonzero(special).tolist():
+            texts[index] = raw_text(t, raws[index], digits, null)
         return texts
     if t == T.F or t == T.E:
         form = f"%.{digits or 17}g"
@@ -238,22 +240,24 @@ def integer_flat(t: int, a: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     if t not in (T.H, T.I, T.J) or len(a) < _FEW or _extreme(a, t):
         return None
     below = a < 0
-    rest = np.abs(a)
-    if t == T.J and int(rest.max()) < 1 << 31:
-        rest = rest.astype(np.int32)  # quicker to divide
-    sizes = np.searchsorted(_TENS[: 10 if rest.dtype != np.int64 else None], rest, "right") + 1
-    ends = np.cumsum(sizes + below)
-    out = np.full(int(ends[-1]), 45, np.uint8)
-    at = ends - 1
+    quotient = np.abs(a)
+    if t == T.J and int(quotient.max()) < 1 << 31:
+        quotient = quotient.astype(np.int32)  # quicker to divide
+    sizes = (
+        np.searchsorted(_TENS[: 10 if quotient.dtype != np.int64 else None], quotient, "right") + 1
+    )
+    bounds = np.cumsum(sizes + below)
+    characters = np.full(int(bounds[-1]), 45, np.uint8)
+    positions = bounds - 1
     while True:
-        above = rest // 10
-        out[at] = rest - above * 10 + 48
-        more = np.flatnonzero(above)
-        if not len(more):
-            return out, sizes + below
-        rest, at = above, at - 1
-        if len(more) < len(rest):
-            rest, at = rest[more], at[more]
+        above = quotient // 10
+        characters[positions] = quotient - above * 10 + 48
+        unfinished = np.flatnonzero(above)
+        if not len(unfinished):
+            return characters, sizes + below
+        quotient, positions = above, positions - 1
+        if len(unfinished) < len(quotient):
+            quotient, positions = quotient[unfinished], positions[unfinished]
 
 
 _TENS = 10 ** np.arange(1, 19)
@@ -263,8 +267,12 @@ def vec_texts(v: Vec, digits: int, null: str = "") -> list[str]:
     """The bare texts of a vector's items; of an enumeration, those of the items it stands for."""
     if v.t != T.ENUM:
         return raw_texts(v.t, v.a, digits, null)
-    items = enum_values(v)
-    return [str(n) for n in v.a.tolist()] if items is None else vec_texts(items, digits, null)
+    targets = enum_values(v)
+    return (
+        [str(number) for number in v.a.tolist()]
+        if targets is None
+        else vec_texts(targets, digits, null)
+    )
 
 
 # ------------------------------------------------------------------ q source
@@ -279,7 +287,7 @@ def quoted(data: bytes) -> str:
     """A q string between quotes: control characters and bytes above ASCII as octal escapes."""
     if _PRINTABLE.fullmatch(data):
         return f'"{data.decode("ascii")}"'
-    return '"' + "".join([_ESCAPED[c] for c in data]) + '"'
+    return '"' + "".join([_ESCAPED[byte] for byte in data]) + '"'
 
 
 def null_word(t: int) -> str:
@@ -292,7 +300,7 @@ def suffix_for(t: int, texts: list[str]) -> str:
     if t == T.J:
         return ""
     if t == T.F:
-        return "" if any(c in text for text in texts for c in ".enw") else "f"
+        return "" if any(character in text for text in texts for character in ".enw") else "f"
     if t == T.E and len(texts) == 1 and "e" in texts[0]:
         return ""  # q's console: 6.777422e-05, with no further letter after the exponent
     if t in SUFFIX:
@@ -325,12 +333,12 @@ def atom_text(t: int, v: Any, digits: int) -> str:
 
 def atom_string(x: Value, digits: int) -> str | None:
     """`string` of an atom; None if x is none (or a function)."""
-    cls = x.__class__
-    if cls is int:
+    kind = x.__class__
+    if kind is int:
         return str(x)
-    if cls is float:
+    if kind is float:
         return raw_text(T.F, x, digits)
-    if cls is bool:
+    if kind is bool:
         return "1" if x else "0"
     if x.__class__ is Sym:
         return x.s

@@ -53,8 +53,8 @@ class Writer:
         if not qtype:
             return quote(s1_text(x, self.digits))
         if x.__class__ is EnumAtom:
-            at = np.array([x.v], np.int64)
-            items = enum_values(Vec(T.ENUM, at, "", x.dom)) or Vec(T.J, at)
+            index = np.array([x.v], np.int64)
+            items = enum_values(Vec(T.ENUM, index, "", x.dom)) or Vec(T.J, index)
             return self.words(items.t, items.a)[0]
         one = np.frombuffer(raw(x), "V16") if qtype == T.G else np.array([raw(x)], T.DTYPE[qtype])
         return self.words(qtype, one)[0]
@@ -69,11 +69,13 @@ class Writer:
     def words(self, t: int, a: np.ndarray) -> list[str]:
         """The JSON of each item of an array of type t."""
         if t == T.B:
-            return ["true" if b else "false" for b in a.tolist()]
+            return ["true" if flag else "false" for flag in a.tolist()]
         if t in (T.H, T.I, T.J, T.X):
-            return [str(n) if n != T.NULL[t] or t == T.X else "null" for n in a.tolist()]
+            return [
+                str(number) if number != T.NULL[t] or t == T.X else "null" for number in a.tolist()
+            ]
         if t in (T.E, T.F):
-            return [self.number(t, n) for n in a.tolist()]
+            return [self.number(t, number) for number in a.tolist()]
         texts = raw_texts(t, a, self.digits)
         if t in (T.P, T.D, T.M, T.Z):
             texts = [text.replace(".", "-", 1 if t == T.M else 2) for text in texts]
@@ -148,17 +150,17 @@ def _word(found: re.Match[str]) -> str:
 
 def read(text: str) -> Value:
     """The q value of JSON text: numbers are floats, strings strings, objects dictionaries with symbol keys."""
-    data: Any = None
+    parsed: Any = None
     problem = ""
     try:
-        data = json.loads(
+        parsed = json.loads(
             _WORDS.sub(_word, text) if "inf" in text or "nan" in text else text, parse_int=float
         )
     except ValueError as e:
         problem = str(e).split(":")[0]
     if problem:
         raise QError(f"json: {problem.lower()}")
-    return from_json(data)
+    return from_json(parsed)
 
 
 def from_json(x: Any) -> Value:
@@ -168,18 +170,18 @@ def from_json(x: Any) -> Value:
 
 def _value(x: Any, known: dict[tuple[str, ...], Vec]) -> Value:
     """The same; objects with the same names share one vector of them."""
-    cls = x.__class__
-    if cls is str:
+    kind = x.__class__
+    if kind is str:
         return string(x)
-    if cls is float or cls is bool:
+    if kind is float or kind is bool:
         return x
-    if cls is dict:
+    if kind is dict:
         names = tuple(x)
         keys = known.get(names)
         if keys is None:
             keys = known[names] = sym_vec(names)
         return Dict(keys, collapse([_value(value, known) for value in x.values()]))
-    if cls is list:
+    if kind is list:
         return _list(x, known)
     return T.NAN if x is None else x
 

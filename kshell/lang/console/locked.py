@@ -14,7 +14,7 @@ _KEY = bytes(
 
 
 def _mix(data: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(data, cycle(_KEY)))
+    return bytes(byte ^ key_byte for byte, key_byte in zip(data, cycle(_KEY)))
 
 
 def lock(text: bytes) -> bytes:

@@ -51,9 +51,9 @@ class _Writer:
         qtype = atom_t(x)
         if qtype:
             return self.enum(x) if qtype == T.ENUM else atom_text(qtype, raw(x), self.digits)
-        found = _BY_CLASS.get(x.__class__)
-        if found is not None:
-            return found(self, x, room)
+        method = _BY_CLASS.get(x.__class__)
+        if method is not None:
+            return method(self, x, room)
         if isinstance(x, Lambda):
             return x.text
         if isinstance(x, Handle):
@@ -72,53 +72,53 @@ class _Writer:
         return f"`{x.dom}$`{name}"
 
     def vec(self, v: Vec, room: int) -> str:
-        mark = f"`{v.attr}#" if v.attr else ""
+        attribute = f"`{v.attr}#" if v.attr else ""
         if v.t == T.ENUM:
-            return mark + self.enum_vec(v, room)
+            return attribute + self.enum_vec(v, room)
         if v.t == T.C:
             body = v.a[: max(room, 0) + 1].tobytes()
-            return f"{mark}{',' if len(v.a) == 1 else ''}{quoted(body)}"
+            return f"{attribute}{',' if len(v.a) == 1 else ''}{quoted(body)}"
         count = len(v.a)
         if not count:
-            return f"{mark}`{T.TYPE[v.t].name}$()"
-        k = min(count, max(room, 0) + 2)  # an item takes a character at least
-        texts = raw_texts(v.t, v.a[:k], self.digits, null_word(v.t))
-        return f"{mark}{',' if count == 1 else ''}{marked(v.t, texts)}"
+            return f"{attribute}`{T.TYPE[v.t].name}$()"
+        needed = min(count, max(room, 0) + 2)  # an item takes a character at least
+        texts = raw_texts(v.t, v.a[:needed], self.digits, null_word(v.t))
+        return f"{attribute}{',' if count == 1 else ''}{marked(v.t, texts)}"
 
     def enum_vec(self, v: Vec, room: int) -> str:
         if not len(v.a):
             return f"`{v.dom}{'!`long' if is_link(v.dom) else ''}$()"
-        k = min(len(v.a), max(room, 0) + 2)
+        needed = min(len(v.a), max(room, 0) + 2)
         if is_link(v.dom):
-            return f"`{v.dom}!{',' if len(v.a) == 1 else ''}{' '.join(map(str, v.a[:k].tolist()))}"
-        few = Vec(T.ENUM, v.a[:k], "", v.dom)
-        items = enum_values(few)
+            return f"`{v.dom}!{',' if len(v.a) == 1 else ''}{' '.join(map(str, v.a[:needed].tolist()))}"
+        leading = Vec(T.ENUM, v.a[:needed], "", v.dom)
+        items = enum_values(leading)
         if items is not None and items.t not in _NAMES:
             return f"`{v.dom}${self.vec(Vec(items.t, items.a), room)}"
-        names = vec_texts(few, self.digits)
+        names = vec_texts(leading, self.digits)
         return f"`{v.dom}${',' if len(v.a) == 1 else ''}`{'`'.join(names)}"
 
     def list_(self, x: List, room: int) -> str:
         count = len(x)
         if count == 1:
             return "," + self.value(x.item(0), room)
-        parts: list[str] = []
-        used = 0
-        for i in range(count):
-            parts.append(self.value(x.item(i), room - used))
-            used += len(parts[-1]) + 1
-            if used > room:
+        texts: list[str] = []
+        length = 0
+        for index in range(count):
+            texts.append(self.value(x.item(index), room - length))
+            length += len(texts[-1]) + 1
+            if length > room:
                 break
-        return f"({';'.join(parts)})"
+        return f"({';'.join(texts)})"
 
     # ---------------------------------------------------------------- dictionaries and tables
     def dict_(self, d: Dict, room: int) -> str:
         keys = Vec(d.k.t, d.k.a, "", d.k.dom) if d.attr and d.k.__class__ is Vec else d.k
-        key = self.value(keys, room)
-        mark = f"`{d.attr}#" if d.attr else ""
+        keys_text = self.value(keys, room)
+        attribute = f"`{d.attr}#" if d.attr else ""
         if d.keyed:
-            return f"({mark}{key})!{self.value(d.v, room - len(key))}"
-        return f"{mark}{key if _bare(keys) else f'({key})'}!{self.value(d.v, room - len(key))}"
+            return f"({attribute}{keys_text})!{self.value(d.v, room - len(keys_text))}"
+        return f"{attribute}{keys_text if _bare(keys) else f'({keys_text})'}!{self.value(d.v, room - len(keys_text))}"
 
     def table(self, t: Table, room: int) -> str:
         names = "`" + "`".join(t.names) if t.names else "`symbol$()"
@@ -127,35 +127,35 @@ class _Writer:
             shown = t.cols.shown()  # type: ignore[attr-defined]
             names = "`" + "`".join(shown)
             return f"+{names if len(shown) > 1 else f'(,{names})'}!`{origin}"
-        head = f"+{names}!" if len(t.names) > 1 else f"+({',' if t.names else ''}{names})!"
-        return head + self.list_(List(list(t.cols)), room - len(head))
+        prefix = f"+{names}!" if len(t.names) > 1 else f"+({',' if t.names else ''}{names})!"
+        return prefix + self.list_(List(list(t.cols)), room - len(prefix))
 
     # ---------------------------------------------------------------- functions
     def prim(self, f: Prim, room: int) -> str:
         return in_k(f.name)
 
     def args(self, args: tuple[Value, ...], room: int) -> str:
-        return ";".join("" if arg is HOLE else self.value(arg, room) for arg in args)
+        return ";".join("" if argument is HOLE else self.value(argument, room) for argument in args)
 
     def proj(self, f: Proj, room: int) -> str:
-        args = f.args
+        arguments = f.args
         if (
             f.f.__class__ is Prim
         ):  # `2+`, and most projections of a primitive, were written without the last hole
-            while len(args) > 1 and args[-1] is HOLE:
-                args = args[:-1]
-        return f"{self.value(f.f, room)}[{self.args(args, room)}]"
+            while len(arguments) > 1 and arguments[-1] is HOLE:
+                arguments = arguments[:-1]
+        return f"{self.value(f.f, room)}[{self.args(arguments, room)}]"
 
     def list_proj(self, f: ListProj, room: int) -> str:
         return f"enlist[{self.args(f.args, room)}]"
 
     def comp(self, f: Comp, room: int) -> str:
-        out = ""
-        for g in f.fs:
-            text = self.value(g, room)
-            gap = " " if out and out[-1].isalnum() and text[0].isalnum() else ""
-            out += gap + text
-        return out
+        joined = ""
+        for function in f.fs:
+            text = self.value(function, room)
+            gap = " " if joined and joined[-1].isalnum() and text[0].isalnum() else ""
+            joined += gap + text
+        return joined
 
     def derived(self, f: Derived, room: int) -> str:
         return self.value(f.f, room) + f.glyph
@@ -207,8 +207,8 @@ def cut(line: str, width: int) -> str:
     """A line cut to the console's width: `..` stands for what is left out."""
     if len(line) < width and (line.isascii() or len(_bytes(line)) < width):
         return line
-    data = _bytes(line)[: width - 3]
-    return data.decode("utf-8", "surrogateescape") + ".."
+    visible = _bytes(line)[: width - 3]
+    return visible.decode("utf-8", "surrogateescape") + ".."
 
 
 def _bytes(line: str) -> bytes:

@@ -57,7 +57,9 @@ def pad(texts: Sequence[str]) -> list[str]:
     """Texts filled up with blanks to the longest of them."""
     widths = list(map(width_of, texts))
     width = max(widths, default=0)
-    return [text + " " * (width - w) for text, w in zip(texts, widths, strict=True)]
+    return [
+        text + " " * (width - text_width) for text, text_width in zip(texts, widths, strict=True)
+    ]
 
 
 class Layout:
@@ -103,10 +105,11 @@ class Layout:
             return self.matrix(x)
         items = x.items
         if items and all(
-            is_list(i) and not len(i) and not (i.__class__ is Vec and i.t in _RUNS) for i in items
+            is_list(item) and not len(item) and not (item.__class__ is Vec and item.t in _RUNS)
+            for item in items
         ):
             return [""] * len(items)
-        return [self.one(i) for i in items]
+        return [self.one(item) for item in items]
 
     def joined(self, columns: Sequence[Sequence[str]], sep: str = " ") -> list[str]:
         """Columns of texts side by side."""
@@ -115,8 +118,8 @@ class Layout:
     # ---------------------------------------------------------------- lists
     def items(self, x: List) -> list[str]:
         x = head(x, self.rows - 1)
-        if x.__class__ is List and any(isinstance(i, Handle) for i in x.items):
-            x = List([opened(i) for i in x.items])
+        if x.__class__ is List and any(isinstance(item, Handle) for item in x.items):
+            x = List([opened(item) for item in x.items])
         if self.is_matrix(x):
             return self.matrix(x)
         return [line for item in x.items for line in self.one(item).split("\n")]
@@ -160,26 +163,29 @@ class Layout:
 
     def mapping(self, d: Dict) -> list[str]:
         rows = self.rows - (3 if Table in (d.k.__class__, d.v.__class__) else 1)
-        k, v = head(d.k, rows), head(d.v, rows)
-        keys, values = self.side(k), self.side(v)
-        if v.__class__ is Table and not v.names:
+        shown_keys, shown_values = head(d.k, rows), head(d.v, rows)
+        keys, values = self.side(shown_keys), self.side(shown_values)
+        if shown_values.__class__ is Table and not shown_values.names:
             values = [""] * len(keys)  # all columns are keys
-        if k.__class__ is not v.__class__ and Table in (k.__class__, v.__class__):
-            keys, values = self.titled(keys, k), self.titled(values, v)
+        if shown_keys.__class__ is not shown_values.__class__ and Table in (
+            shown_keys.__class__,
+            shown_values.__class__,
+        ):
+            keys, values = self.titled(keys, shown_keys), self.titled(values, shown_values)
         if not keys:
             return []
-        left = pad(keys)
-        lines = [f"{a}| {value}" for a, value in zip(left, values, strict=True)]
-        if k.__class__ is Table or v.__class__ is Table:
+        padded = pad(keys)
+        lines = [f"{key}| {value}" for key, value in zip(padded, values, strict=True)]
+        if shown_keys.__class__ is Table or shown_values.__class__ is Table:
             rule = max(map(width_of, values))
-            lines[1] = f"{'-' * width_of(left[0])}| {'-' * rule}"
+            lines[1] = f"{'-' * width_of(padded[0])}| {'-' * rule}"
         return lines
 
     def side(self, x: ListValue) -> list[str]:
         """The lines of a dictionary's keys or values, one an item."""
         if x.__class__ is Table:
             return self.table(x) if x.names else []
-        return self.texts(List([opened(i) for i in x.items]) if x.__class__ is List else x)
+        return self.texts(List([opened(item) for item in x.items]) if x.__class__ is List else x)
 
     def titled(self, lines: list[str], x: ListValue) -> list[str]:
         """Lines beside a table's: two blank ones for the title and the rule, unless they are a table's."""
@@ -193,10 +199,10 @@ def lines_of(x: Value, settings: Any) -> list[str]:
 
 def lines_in(x: Value, digits: int, rows: int, columns: int) -> list[str]:
     """The lines of a value in a console of `rows` lines, two of them for the prompt, and `columns` characters."""
-    out = Layout(digits, rows, columns).lines(x)
-    if len(out) > rows - 2:
-        out = [*out[: rows - 3], ".."]
-    return [cut(line, columns) for line in out]
+    lines = Layout(digits, rows, columns).lines(x)
+    if len(lines) > rows - 2:
+        lines = [*lines[: rows - 3], ".."]
+    return [cut(line, columns) for line in lines]
 
 
 def show_text(x: Value, settings: Any) -> str:

@@ -24,29 +24,29 @@ class Input:
     def _more(self, timeout: float | None) -> bytes | None:
         """Read more input into the buffer, and return it: nothing at the end of input, None if none came in time."""
         if self.ask is not None:
-            data = self.ask()
+            received = self.ask()
         else:
-            fd = sys.stdin.fileno() if self.fd is None else self.fd
-            if timeout is not None and not select.select([fd], [], [], timeout)[0]:
+            descriptor = sys.stdin.fileno() if self.fd is None else self.fd
+            if timeout is not None and not select.select([descriptor], [], [], timeout)[0]:
                 return None
-            data = os.read(fd, CHUNK)
-        self.buffer += data
-        return data
+            received = os.read(descriptor, CHUNK)
+        self.buffer += received
+        return received
 
     def _cut(self, n: int) -> bytes:
-        out, self.buffer = self.buffer[:n], self.buffer[n:]
-        return out
+        taken, self.buffer = self.buffer[:n], self.buffer[n:]
+        return taken
 
     def line(self, timeout: float | None = None) -> bytes | None:
         """The next line with its end; at the end of input what is left, then nothing. None if none came in time."""
-        at = 0
-        while (end := self.buffer.find(b"\n", at)) < 0:
-            at = len(self.buffer)
-            data = self._more(timeout)
-            if data is None:
+        searched = 0
+        while (end := self.buffer.find(b"\n", searched)) < 0:
+            searched = len(self.buffer)
+            received = self._more(timeout)
+            if received is None:
                 return None
-            if not data:
-                return self._cut(at)
+            if not received:
+                return self._cut(searched)
         return self._cut(end + 1)
 
     def take(self, n: int) -> bytes:

@@ -79,11 +79,11 @@ def over1(f: Value, x: Value) -> Value:
     if rank > 2:
         raise QError("rank")
     function = pyfn(f, 2)
-    out = items[0]
-    left = iter(items[1:])
-    for i in left:
-        out = function(out, i)
-    return out
+    result = items[0]
+    remaining = iter(items[1:])
+    for item in remaining:
+        result = function(result, item)
+    return result
 
 
 def _identity(f: Value, x: Value) -> Value:
@@ -98,9 +98,9 @@ def scan1(f: Value, x: Value) -> Value:
     """`f\\ x`: the steps of `f/ x`."""
     rank = rank_of(f)
     if rank == 1:
-        out: list[Value] = []
-        converge(f, x, out)
-        return collapse(out)
+        results: list[Value] = []
+        converge(f, x, results)
+        return collapse(results)
     if not is_collection(x) and not getattr(x, "folded", False):
         return x
     quick = _ACCUMULATE.get(name_of(f))
@@ -116,14 +116,14 @@ def scan1(f: Value, x: Value) -> Value:
     if rank > 2:
         raise QError("rank")
     function = pyfn(f, 2)
-    acc = items[0]
-    if name_of(f) == "," and not is_collection(acc):
-        acc = collapse([acc])  # () goes before it
-    steps = [acc]
-    left = iter(items[1:])
-    for i in left:
-        acc = function(acc, i)
-        steps.append(acc)
+    result = items[0]
+    if name_of(f) == "," and not is_collection(result):
+        result = collapse([result])  # () goes before it
+    steps = [result]
+    remaining = iter(items[1:])
+    for item in remaining:
+        result = function(result, item)
+        steps.append(result)
     return collapse(steps)
 
 
@@ -149,12 +149,12 @@ def rank_of(f: Value) -> int:
 def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
     """f again and again until the result repeats, or is the first one again."""
     function = pyfn(f, 1)
-    first = x
+    start = x
     while True:
         if steps is not None:
             steps.append(x)
         y = function(x)
-        if _again(y, x) or _again(y, first):
+        if _again(y, x) or _again(y, start):
             return x
         x = y
 
@@ -177,9 +177,9 @@ def over2(f: Value, x: Value, y: Value) -> Value:
     items = gone_through(y)
     if items is None:
         return function(x, y)
-    left = iter(items)
-    for i in left:
-        x = function(x, i)
+    remaining = iter(items)
+    for item in remaining:
+        x = function(x, item)
     return x
 
 
@@ -204,14 +204,14 @@ def machine(f: Value, x: Value, y: Value) -> list[int] | None:
     if x < 0 or y.a.min() < 0 or min(row.a.min() for row in rows) < 0:
         return None
     table = [row.a.tolist() for row in rows]
-    state, out = x, []
+    state, states = x, []
     try:
-        for i in y.a.astype(np.int64).tolist():
-            state = table[state][i]
-            out.append(state)
+        for item in y.a.astype(np.int64).tolist():
+            state = table[state][item]
+            states.append(state)
     except IndexError:
         return None
-    return out
+    return states
 
 
 def is_weight(f: Value) -> bool:
@@ -226,8 +226,10 @@ def weighed(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
         return add(y, mul(x, f))
     if is_collection(f) and len(f) != len(items):
         raise QError("length")
-    for item, i in zip(seq_items(f) if is_collection(f) else [f] * len(items), items, strict=True):
-        x = add(i, mul(x, item))
+    for weight, addend in zip(
+        seq_items(f) if is_collection(f) else [f] * len(items), items, strict=True
+    ):
+        x = add(addend, mul(x, weight))
         if steps is not None:
             steps.append(x)
     return x
@@ -237,8 +239,8 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
     """`x f\\ y`: the steps of `x f/ y`; for a fold, without x itself."""
     steps: list[Value] = []
     if is_weight(f):
-        last = weighed(f, x, y, steps)
-        return last if gone_through(y) is None else collapse(steps)
+        result = weighed(f, x, y, steps)
+        return result if gone_through(y) is None else collapse(steps)
     if rank_of(f) == 1:
         repeat(f, x, y, steps)
         return collapse(steps)
@@ -249,14 +251,14 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
     items = gone_through(y)
     if items is None:
         return function(x, y)
-    out = []
-    left = iter(items)
-    for i in left:
-        x = function(x, i)
-        out.append(x)
+    results = []
+    remaining = iter(items)
+    for item in remaining:
+        x = function(x, item)
+        results.append(x)
     if y.__class__ is Dict:
-        return Dict(y.k, collapse(out))
-    return collapse(out)
+        return Dict(y.k, collapse(results))
+    return collapse(results)
 
 
 def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
@@ -283,23 +285,26 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
 
 def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
     """`f/[x;y;z;...]`: the first argument is the start, the others go item by item."""
-    x, *rest = args
-    rest = [a.v if a.__class__ is Dict else a for a in rest]
-    parts = [gone_through(a) for a in rest]
-    sizes = {len(part) for part in parts if part is not None}
+    result, *others = args
+    others = [argument.v if argument.__class__ is Dict else argument for argument in others]
+    sequences = [gone_through(argument) for argument in others]
+    sizes = {len(sequence) for sequence in sequences if sequence is not None}
     if len(sizes) > 1:
         raise QError("length")
     if not sizes:
-        x = apply(f, args)
+        result = apply(f, args)
         if steps is not None:
-            steps.append(x)
-        return x
-    n = sizes.pop()
-    cols = [[a] * n if part is None else part for a, part in zip(rest, parts, strict=True)]
+            steps.append(result)
+        return result
+    length = sizes.pop()
+    columns = [
+        [argument] * length if sequence is None else sequence
+        for argument, sequence in zip(others, sequences, strict=True)
+    ]
     function = pyfn(f, len(args))
-    left = zip(*cols, strict=True)
-    for row in left:
-        x = function(x, *row)
+    remaining = zip(*columns, strict=True)
+    for arguments in remaining:
+        result = function(result, *arguments)
         if steps is not None:
-            steps.append(x)
-    return x
+            steps.append(result)
+    return result

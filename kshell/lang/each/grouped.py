@@ -78,49 +78,56 @@ class Dicts:
     def items(self) -> list[Value]:
         ends = self.ends.tolist()
         starts = [0, *ends[:-1]]
-        qtype, array, v = self.k.t, self.k.a, self.v
-        if v.__class__ is Vec:
+        qtype, array, values = self.k.t, self.k.a, self.v
+        if values.__class__ is Vec:
             return [
-                Dict(Vec(qtype, array[i:j]), Vec(v.t, v.a[i:j]))
-                for i, j in zip(starts, ends, strict=True)
+                Dict(Vec(qtype, array[start:end]), Vec(values.t, values.a[start:end]))
+                for start, end in zip(starts, ends, strict=True)
             ]
-        items = seq_items(v)
+        items = seq_items(values)
         return [
-            Dict(Vec(qtype, array[i:j]), collapse(items[i:j]))
-            for i, j in zip(starts, ends, strict=True)
+            Dict(Vec(qtype, array[start:end]), collapse(items[start:end]))
+            for start, end in zip(starts, ends, strict=True)
         ]
 
     def taken(self, at: Array) -> Dicts:
         """Those of some items."""
         sizes = self.sizes[at]
-        here = places((self.ends - self.sizes)[at], sizes)
-        return Dicts(Vec(self.k.t, self.k.a[here]), np.cumsum(sizes), take_at(self.v, here))
+        positions = places((self.ends - self.sizes)[at], sizes)
+        return Dicts(
+            Vec(self.k.t, self.k.a[positions]), np.cumsum(sizes), take_at(self.v, positions)
+        )
 
 
 def group(x: Value) -> Dicts | None:
     """`group` of each of n vectors."""
-    p = part(x)
-    if p is None or p.m == -1 or not len(p.a) or not p.sizes.all():
+    layout = part(x)
+    if layout is None or layout.m == -1 or not len(layout.a) or not layout.sizes.all():
         return None
-    flags = p.a if p.t == T.B else _either(p.a) if p.t in _SIMPLE else None
+    flags = layout.a if layout.t == T.B else _either(layout.a) if layout.t in _SIMPLE else None
     if flags is not None:
-        return _two_groups(p, flags)
-    first, groups = group_keys(codes(p.vector()))
-    if len(first) * p.n > 1 << 40:
+        return _two_groups(layout, flags)
+    first_seen, groups = group_keys(codes(layout.vector()))
+    if len(first_seen) * layout.n > 1 << 40:
         return None
-    at, where = group_keys(p.ids * len(first) + groups)
-    order = grade_keys(where)
-    ids = p.ids[at]
-    counts = np.bincount(where, minlength=len(at))
-    inner = ragged(T.J, order - p.starts[p.ids[order]], counts)
-    return Dicts(Vec(p.t, p.a[at]), np.cumsum(np.bincount(ids, minlength=p.n)), inner, ids)
+    firsts, group_ids = group_keys(layout.ids * len(first_seen) + groups)
+    order = grade_keys(group_ids)
+    ids = layout.ids[firsts]
+    counts = np.bincount(group_ids, minlength=len(firsts))
+    positions = ragged(T.J, order - layout.starts[layout.ids[order]], counts)
+    return Dicts(
+        Vec(layout.t, layout.a[firsts]),
+        np.cumsum(np.bincount(ids, minlength=layout.n)),
+        positions,
+        ids,
+    )
 
 
 def _either(a: Array) -> Array | None:
     """Which are another than the first, if all of those are the same."""
     flags: Array = a != a[0]
-    k = int(flags.argmax())
-    return flags if flags[k] and ((a == a[k]) == flags).all() else None
+    position = int(flags.argmax())
+    return flags if flags[position] and ((a == a[position]) == flags).all() else None
 
 
 def _two_groups(p: Part, flags: Array) -> Dicts:
@@ -129,26 +136,31 @@ def _two_groups(p: Part, flags: Array) -> Dicts:
     if p.m:
         square = flags.reshape(p.n, p.m)
         square = square ^ square[:, :1]
-        more = np.count_nonzero(square, axis=1)
-        inner = np.argsort(square, axis=1, kind="stable").reshape(-1)
-        less = sizes - more
+        second_counts = np.count_nonzero(square, axis=1)
+        positions = np.argsort(square, axis=1, kind="stable").reshape(-1)
+        first_counts = sizes - second_counts
     else:
         flags = flags ^ np.repeat(flags[starts], sizes)
-        more = np.add.reduceat(flags, starts, dtype=np.int64)
-        less = sizes - more
-        inner = np.empty(len(flags), np.int64)
-        others = np.flatnonzero(flags), starts + less, more
-        for here, begin, count in ((np.flatnonzero(~flags), starts, less), others):
-            inner[np.arange(len(here)) + np.repeat(begin - (np.cumsum(count) - count), count)] = (
-                here
-            )
-        inner -= np.repeat(starts, sizes)
-    both = more > 0
-    counts, at = np.stack([less, more], 1).reshape(-1), np.stack([starts, starts], 1)
-    at[both, 1] += inner[(starts + less)[both]]
-    some = counts > 0
-    ends = np.cumsum(1 + both)
-    return Dicts(Vec(p.t, p.a[at.reshape(-1)[some]]), ends, ragged(T.J, inner, counts[some]))
+        second_counts = np.add.reduceat(flags, starts, dtype=np.int64)
+        first_counts = sizes - second_counts
+        positions = np.empty(len(flags), np.int64)
+        others = np.flatnonzero(flags), starts + first_counts, second_counts
+        for selected, begin, count in ((np.flatnonzero(~flags), starts, first_counts), others):
+            positions[
+                np.arange(len(selected)) + np.repeat(begin - (np.cumsum(count) - count), count)
+            ] = selected
+        positions -= np.repeat(starts, sizes)
+    has_second = second_counts > 0
+    counts, firsts = (
+        np.stack([first_counts, second_counts], 1).reshape(-1),
+        np.stack([starts, starts], 1),
+    )
+    firsts[has_second, 1] += positions[(starts + first_counts)[has_second]]
+    nonempty = counts > 0
+    ends = np.cumsum(1 + has_second)
+    return Dicts(
+        Vec(p.t, p.a[firsts.reshape(-1)[nonempty]]), ends, ragged(T.J, positions, counts[nonempty])
+    )
 
 
 def monad(name: str, d: Dicts) -> Any:
@@ -178,28 +190,28 @@ def dyad(name: str, x: Any, mx: bool, y: Any, my: bool) -> Any:
         return None if product is None else monad("sum", product)
     if (name, 2) not in ATOMIC:
         return None
-    d = x if x.__class__ is Dicts else y
+    shape = x if x.__class__ is Dicts else y
     sides = []
-    for v, many in ((x, mx), (y, my)):
-        if v.__class__ is Dicts:
-            if not d.alike(v):
+    for operand, is_many in ((x, mx), (y, my)):
+        if operand.__class__ is Dicts:
+            if not shape.alike(operand):
                 return None
-            sides.append((v.v, True))
-        elif not many:
-            if not atom_t(v):
+            sides.append((operand.v, True))
+        elif not is_many:
+            if not atom_t(operand):
                 return None
-            sides.append((v, False))
+            sides.append((operand, False))
         else:
-            p = part(v)
-            if p is None:
+            layout = part(operand)
+            if layout is None:
                 return None
-            if p.m == -1:
-                sides.append((Vec(p.t, p.a[d.ids]), True))
-            elif np.array_equal(p.sizes, d.sizes):
-                sides.append((p.vector(), True))
+            if layout.m == -1:
+                sides.append((Vec(layout.t, layout.a[shape.ids]), True))
+            elif np.array_equal(layout.sizes, shape.sizes):
+                sides.append((layout.vector(), True))
             else:
                 return None
-    return d.like(verb_at_once.dyad(name, *sides[0], *sides[1]))
+    return shape.like(verb_at_once.dyad(name, *sides[0], *sides[1]))
 
 
 def _at(x: Value, mx: bool, d: Dicts) -> Dicts | None:
@@ -207,44 +219,63 @@ def _at(x: Value, mx: bool, d: Dicts) -> Dicts | None:
     if not mx:
         if x.__class__ is not Vec:
             return None
-        q = part(d.v)
-        if q is None or q.t != T.J:
+        indices = part(d.v)
+        if indices is None or indices.t != T.J:
             return None
         return (
-            d.like(q.filled(take_at(x, q.a))) if not x.attr and x.t not in (T.G, T.ENUM) else None
+            d.like(indices.filled(take_at(x, indices.a)))
+            if not x.attr and x.t not in (T.G, T.ENUM)
+            else None
         )
-    p, q = part(x), part(d.v)
-    if p is None or q is None or p.m == -1 or q.t != T.J:
+    layout, indices = part(x), part(d.v)
+    if layout is None or indices is None or layout.m == -1 or indices.t != T.J:
         return None
-    begin, room, last = p.starts[d.ids], p.sizes[d.ids], q.a
-    if q.m != -1:
-        if q.m is None and q.sizes.all():
-            last = np.maximum.reduceat(q.a, q.starts)
+    starts, sizes, largest = layout.starts[d.ids], layout.sizes[d.ids], indices.a
+    if indices.m != -1:
+        if indices.m is None and indices.sizes.all():
+            largest = np.maximum.reduceat(indices.a, indices.starts)
         else:
-            room = np.repeat(room, q.sizes)
-        begin = np.repeat(begin, q.sizes)
-    if len(q.a) and (int(q.a.min()) < 0 or (last >= room).any()):
+            sizes = np.repeat(sizes, indices.sizes)
+        starts = np.repeat(starts, indices.sizes)
+    if len(indices.a) and (int(indices.a.min()) < 0 or (largest >= sizes).any()):
         return None
-    return d.like(q.filled(Vec(p.t, p.a[begin + q.a])))
+    return d.like(indices.filled(Vec(layout.t, layout.a[starts + indices.a])))
 
 
 def types(x: Value) -> Value | None:
     """`type` of each item."""
-    p = part(x)
-    return None if p is None else Vec(T.H, np.full(p.n, -p.t if p.m == -1 else p.t, np.int16))
+    layout = part(x)
+    return (
+        None
+        if layout is None
+        else Vec(T.H, np.full(layout.n, -layout.t if layout.m == -1 else layout.t, np.int16))
+    )
 
 
 def _weighed(name: str) -> None:
     @verb_at_once.two(name)
     def run(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
         """Each two vectors: products are added from first to last, as the verbs do for so many."""
-        p, q = verb_at_once.side(x, mx, n), verb_at_once.side(y, my, n)
-        if p is None or q is None or p.m == -1 or q.m == -1 or not p.alike(q) or not p.sizes.all():
+        left, right = verb_at_once.side(x, mx, n), verb_at_once.side(y, my, n)
+        if (
+            left is None
+            or right is None
+            or left.m == -1
+            or right.m == -1
+            or not left.alike(right)
+            or not left.sizes.all()
+        ):
             return None
-        if p.t not in _NUMBERS or q.t not in _NUMBERS or int(p.sizes.max()) > verb_at_once.IN_ORDER:
+        if (
+            left.t not in _NUMBERS
+            or right.t not in _NUMBERS
+            or int(left.sizes.max()) > verb_at_once.IN_ORDER
+        ):
             return None
-        found: Value | None = AGGREGATES[name](verb_at_once.Runs(p, None), p.vector(), q.vector())
-        return found
+        result: Value | None = AGGREGATES[name](
+            verb_at_once.Runs(left, None), left.vector(), right.vector()
+        )
+        return result
 
 
 _weighed("wsum")

@@ -49,10 +49,12 @@ def each(f: Value, x: ListValue | Dict) -> Value | None:
         return None
     if len(f.args) + 1 - f.holes != inner.rank:
         return None
-    args = [x if arg is HOLE else arg for arg in f.args] + [x] * (1 - f.holes)
-    if inner.__class__ is Prim and inner.name == "ssr" and args[0] is x:
-        return text_at_once.replaced(*args)
-    return together(inner, args, [arg is HOLE for arg in f.args] + [True] * (1 - f.holes))
+    arguments = [x if argument is HOLE else argument for argument in f.args] + [x] * (1 - f.holes)
+    if inner.__class__ is Prim and inner.name == "ssr" and arguments[0] is x:
+        return text_at_once.replaced(*arguments)
+    return together(
+        inner, arguments, [argument is HOLE for argument in f.args] + [True] * (1 - f.holes)
+    )
 
 
 def _is_product(f: Value) -> bool:
@@ -74,7 +76,7 @@ def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | N
     count = length(args[0] if many[0] else args[1])
     least = verb_at_once.FEW_ROWS if _is_product(f) else FEW
     if count < least or any(
-        m and arg.__class__ is Table for arg, m in zip(args, many, strict=True)
+        flag and argument.__class__ is Table for argument, flag in zip(args, many, strict=True)
     ):
         return None
     return verb_at_once.dyad(f.name, args[0], many[0], args[1], many[1])
@@ -90,11 +92,13 @@ def _spelled(f: Lambda, x: Value) -> Value | None:
         or id(f.tree) in IMPOSSIBLE
     ):
         return None
-    items = [i for i in x.items if i.__class__ is List and len(i) == f.rank]
+    items = [item for item in x.items if item.__class__ is List and len(item) == f.rank]
     if len(items) < len(x):
         return None
-    args = [collapse(list(column)) for column in zip(*[i.items for i in items], strict=True)]
-    return run(f, args, [True] * f.rank, FEW // 2)
+    arguments = [
+        collapse(list(column)) for column in zip(*[item.items for item in items], strict=True)
+    ]
+    return run(f, arguments, [True] * f.rank, FEW // 2)
 
 
 def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -> Value | None:
@@ -107,25 +111,25 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
         or id(f.tree) in IMPOSSIBLE
     ):
         return None
-    n = min(length(arg) for arg, m in zip(args, many, strict=True) if m)
-    if n < (least or FEW) or any(
-        arg.__class__ not in (Vec, List, Nd) for arg, m in zip(args, many, strict=True) if m
+    count = min(length(arg) for arg, flag in zip(args, many, strict=True) if flag)
+    if count < (least or FEW) or any(
+        arg.__class__ not in (Vec, List, Nd) for arg, flag in zip(args, many, strict=True) if flag
     ):
         return None
     trees = [f.tree]
     if not _worth(trees):
         return None
     try:
-        if n > _TRIED:  # what fails soon costs little
-            few = np.arange(FEW)
-            some = [
-                take_at(list_value(arg), few) if m else arg
-                for arg, m in zip(args, many, strict=True)
+        if count > _TRIED:  # what fails soon costs little
+            rows = np.arange(FEW)
+            sample = [
+                take_at(list_value(arg), rows) if flag else arg
+                for arg, flag in zip(args, many, strict=True)
             ]
-            _run(f, some, many, FEW)
-        found = _run(f, args, many, n)
+            _run(f, sample, many, FEW)
+        results = _run(f, args, many, count)
         _missed.pop((id(f.tree),), None)
-        return found
+        return results
     except Never:
         give_up(f.tree)
     except (No, QError, RecursionError, MemoryError):
@@ -161,15 +165,15 @@ def _failed(trees: list[Any]) -> None:
 
 def _trees(f: Comp) -> list[Any] | None:
     """The trees of the lambdas that a composition calls first of all; None if there is none, or it cannot be one."""
-    out: list[Any] = []
-    for g in f.fs:
-        while g.__class__ is Proj:
-            g = g.f
-        if isinstance(g, Lambda):
-            out.append(g.tree)
-        elif g.__class__ is not Prim:
+    trees: list[Any] = []
+    for function in f.fs:
+        while function.__class__ is Proj:
+            function = function.f
+        if isinstance(function, Lambda):
+            trees.append(function.tree)
+        elif function.__class__ is not Prim:
             return None
-    return out or None
+    return trees or None
 
 
 def _widest(f: Comp) -> int:
@@ -179,9 +183,9 @@ def _widest(f: Comp) -> int:
             1,
             *(
                 len(arg)
-                for g in f.fs
-                if g.__class__ is Proj
-                for arg in g.args
+                for function in f.fs
+                if function.__class__ is Proj
+                for arg in function.args
                 if arg.__class__ is Vec
             ),
         ]
@@ -201,18 +205,18 @@ def composed(f: Comp, x: ListValue | Dict) -> Value | None:
         return None
     try:
         step = max(FEW, _AT_ONCE // _widest(f))
-        found = []
+        lists = []
         for k in range(0, len(x), step):
-            some = x if step >= len(x) else take_at(x, np.arange(k, min(k + step, len(x))))
-            found.append(value_list(Batch(None, len(some), {}).call(f, [Many(some)]), len(some)))
+            rows = x if step >= len(x) else take_at(x, np.arange(k, min(k + step, len(x))))
+            lists.append(value_list(Batch(None, len(rows), {}).call(f, [Many(rows)]), len(rows)))
         _missed.pop(tuple(map(id, trees)), None)
         return (
-            found[0]
-            if len(found) == 1
+            lists[0]
+            if len(lists) == 1
             else merged(
                 [
-                    (np.arange(k, k + len(v)), Many(v))
-                    for k, v in zip(range(0, len(x), step), found, strict=True)
+                    (np.arange(k, k + len(values)), Many(values))
+                    for k, values in zip(range(0, len(x), step), lists, strict=True)
                 ],
                 len(x),
             )
@@ -223,9 +227,13 @@ def composed(f: Comp, x: ListValue | Dict) -> Value | None:
 
 
 def _run(f: Lambda, args: Sequence[Value], many: Sequence[bool], n: int) -> Value:
-    env = {
-        param: Many(arg) if m else arg
-        for param, arg, m in zip(f.params or ("x",), args, many, strict=True)
+    variables = {
+        param: Many(argument) if flag else argument
+        for param, argument, flag in zip(f.params or ("x",), args, many, strict=True)
     }
-    found = Batch(f, n, env).body(f.tree.body)
-    return Vec(found.t, found.a, "", found.dom) if found.__class__ is Vec and found.attr else found
+    results = Batch(f, n, variables).body(f.tree.body)
+    return (
+        Vec(results.t, results.a, "", results.dom)
+        if results.__class__ is Vec and results.attr
+        else results
+    )

@@ -66,8 +66,8 @@ def give_up(tree: Any) -> None:
 def _still_wants(f: Any, args: list[Any], full: list[Any]) -> bool:
     """Are these arguments, `full` with those it has, too few for a projection to be carried out?"""
     rank = f.f.rank if isinstance(f.f, Function) else 1
-    few = len(full) < rank if f.__class__ is Bound else len(args) < f.rank
-    return few or HOLE in full
+    too_few = len(full) < rank if f.__class__ is Bound else len(args) < f.rank
+    return too_few or HOLE in full
 
 
 def _names_all(x: Value, y: Columns) -> bool:
@@ -90,33 +90,33 @@ class Batch:
     def body(self, statements: list[Any]) -> Value:
         """The list of the results."""
         done: list[tuple[Any, Any]] = []
-        n = self.n
-        last = self.statements(statements, done)
-        if last is not None:
-            done.append((self.at, last))
-        return merged(done, n)
+        count = self.n
+        result = self.statements(statements, done)
+        if result is not None:
+            done.append((self.at, result))
+        return merged(done, count)
 
     def result(self, statements: list[Any]) -> Any:
         """The result of the statements: Many, or one value for all items."""
         done: list[tuple[Any, Any]] = []
-        n = self.n
-        last = self.statements(statements, done)
+        count = self.n
+        result = self.statements(statements, done)
         if not done:
-            return last
-        if last is not None:
-            done.append((self.at, last))
-        return Many(merged(done, n))
+            return result
+        if result is not None:
+            done.append((self.at, result))
+        return Many(merged(done, count))
 
     def statements(self, nodes: Sequence[N.Node], done: list[tuple[Any, Any]]) -> Any:
         """The value of the last of some statements for the items that get there, None if there are none; `done` takes
         what was returned before."""
         value: Any = None
-        for k, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             if isinstance(node, N.Return):
                 done.append((self.at, self.expr(node.value)))
                 return None
             if isinstance(node, N.Control):
-                if node.word != "if" or k == len(nodes) - 1:
+                if node.word != "if" or index == len(nodes) - 1:
                     raise Never
                 self.branch(node.args, done)
                 if not len(self.at):
@@ -129,51 +129,56 @@ class Batch:
 
     def branch(self, args: list[Any], done: list[tuple[Any, Any]]) -> None:
         """`if[c;...]`: the statements for the items for which c holds."""
-        yes, no = self.split(self.expr(args[0]))
-        if not len(yes):
+        holding, failing = self.split(self.expr(args[0]))
+        if not len(holding):
             return
-        inner = self.some(yes)
-        for k, node in enumerate(args[1:]):
+        consequent = self.some(holding)
+        for index, node in enumerate(args[1:]):
             if isinstance(node, N.Return):
-                done.append((inner.at, inner.expr(node.value)))
-                if k != len(args) - 2:
+                done.append((consequent.at, consequent.expr(node.value)))
+                if index != len(args) - 2:
                     raise Never
-                rest = self.some(no)
-                self.at, self.n, self.env = rest.at, rest.n, rest.env
+                otherwise = self.some(failing)
+                self.at, self.n, self.env = otherwise.at, otherwise.n, otherwise.env
                 return
             if not isinstance(node, N.Assign):
                 raise Never
-            inner.expr(node)
-        for name, value in inner.env.items():
+            consequent.expr(node)
+        for name, value in consequent.env.items():
             if name not in self.env:
-                if len(no):
+                if len(failing):
                     raise No  # it has no value for the others
                 self.env[name] = value
-            elif value is not inner.first.get(name):
-                others = taken(self.env[name], no)
+            elif value is not consequent.first.get(name):
+                others = taken(self.env[name], failing)
                 self.env[name] = Many(
-                    merged([(yes, value), (no, others)] if len(no) else [(yes, value)], self.n)
+                    merged(
+                        [(holding, value), (failing, others)]
+                        if len(failing)
+                        else [(holding, value)],
+                        self.n,
+                    )
                 )
 
     def some(self, at: Any) -> Batch:
         """The same at some of the items."""
         if len(at) == self.n:
-            out = Batch(self.f, self.n, dict(self.env))
-            out.at, out.first = self.at, dict(self.env)
-            return out
-        out = Batch(
+            batch = Batch(self.f, self.n, dict(self.env))
+            batch.at, batch.first = self.at, dict(self.env)
+            return batch
+        batch = Batch(
             self.f,
             len(at),
             {key: taken(value, at) for key, value in self.env.items()} if len(at) else {},
         )
-        out.at, out.first = self.at[at], dict(out.env)
-        return out
+        batch.at, batch.first = self.at[at], dict(batch.env)
+        return batch
 
     def split(self, c: Any) -> tuple[Any, Any]:
         """Where a condition holds, and where it does not."""
         if c.__class__ is not Many:
-            every, none = np.arange(self.n), np.arange(0)
-            return (every, none) if truth(c) else (none, every)
+            every, nowhere = np.arange(self.n), np.arange(0)
+            return (every, nowhere) if truth(c) else (nowhere, every)
         if c.v.__class__ is not Vec or c.v.t not in (T.B, T.J, T.I, T.H):
             raise No
         holds = c.v.a != 0
@@ -183,10 +188,10 @@ class Batch:
 
     def expr(self, node: N.Node) -> Any:
         """The value of an expression: Many, or one value for all items."""
-        work = _WORK.get(node.__class__)
-        if work is None:
+        method = _WORK.get(node.__class__)
+        if method is None:
             raise Never
-        return work(self, node)
+        return method(self, node)
 
     def _Lit(self, node: N.Lit) -> Any:
         return value_of(node)
@@ -199,15 +204,15 @@ class Batch:
             raise Never
         if find("verb", name) is not None:
             return _primitive(name)
-        v = running().names.get(name, self.f.ctx)
+        value = running().names.get(name, self.f.ctx)
         if (
-            not atom_t(v)
-            and not is_list(v)
-            and v.__class__ is not Dict
-            and not isinstance(v, _FUNCTIONS)
+            not atom_t(value)
+            and not is_list(value)
+            and value.__class__ is not Dict
+            and not isinstance(value, _FUNCTIONS)
         ):
             raise No
-        return v
+        return value
 
     def _Verb(self, node: N.Verb) -> Any:
         return NIL if node.glyph == "::" else _primitive(node.glyph)
@@ -222,54 +227,54 @@ class Batch:
         if not isinstance(node.target, N.Name) or node.op == "::" or "." in node.target.name:
             raise Never
         name = node.target.name
-        v = self.expr(node.value)
+        value = self.expr(node.value)
         if isinstance(node.op, N.Verb):
             if name not in self.env:
                 raise Never
-            v = self.verb(node.op.glyph, [self.env[name], v])
+            value = self.verb(node.op.glyph, [self.env[name], value])
         elif name not in self.f.locals and name not in self.env:
             raise Never
-        self.env[name] = v
-        return v
+        self.env[name] = value
+        return value
 
     def _Block(self, node: N.Block) -> Any:
-        v = None
-        for item in node.items:
-            v = self.expr(item)
-        if v is None:
+        value = None
+        for statement in node.items:
+            value = self.expr(statement)
+        if value is None:
             raise Never
-        return v
+        return value
 
     def _Cond(self, node: N.Cond) -> Any:
-        args = node.args
-        if not len(args) % 2:
+        arguments = node.args
+        if not len(arguments) % 2:
             raise Never
-        rest, done = self, []
-        back = np.arange(self.n)
-        for k in range(0, len(args) - 1, 2):
-            before = dict(rest.env)
-            yes, no = rest.split(rest.expr(args[k]))
-            if len(yes):
-                inner = rest.some(yes)
-                done.append((back[yes], inner.expr(args[k + 1])))
-                if any(value is not inner.first.get(name) for name, value in inner.env.items()):
+        remaining, results = self, []
+        positions = np.arange(self.n)
+        for index in range(0, len(arguments) - 1, 2):
+            before = dict(remaining.env)
+            holding, failing = remaining.split(remaining.expr(arguments[index]))
+            if len(holding):
+                branch = remaining.some(holding)
+                results.append((positions[holding], branch.expr(arguments[index + 1])))
+                if any(value is not branch.first.get(name) for name, value in branch.env.items()):
                     raise No  # a branch that assigns
-            if rest is not self and any(
-                value is not before.get(name) for name, value in rest.env.items()
+            if remaining is not self and any(
+                value is not before.get(name) for name, value in remaining.env.items()
             ):
                 raise No
-            if not len(no):
+            if not len(failing):
                 break
-            if len(yes):
-                rest, back = rest.some(no), back[no]
+            if len(holding):
+                remaining, positions = remaining.some(failing), positions[failing]
         else:
-            inner = rest.some(np.arange(rest.n))
-            done.append((back, inner.expr(args[-1])))
-            if any(value is not inner.first.get(name) for name, value in inner.env.items()):
+            branch = remaining.some(np.arange(remaining.n))
+            results.append((positions, branch.expr(arguments[-1])))
+            if any(value is not branch.first.get(name) for name, value in branch.env.items()):
                 raise No
-        if len(done) == 1:
-            return done[0][1]
-        return Many(merged(done, self.n))
+        if len(results) == 1:
+            return results[0][1]
+        return Many(merged(results, self.n))
 
     def many_of(self, nodes: Sequence[N.Node]) -> list[Any]:
         """Arguments, the last first."""
@@ -278,44 +283,44 @@ class Batch:
     def _ListOf(self, node: N.ListOf) -> Any:
         if not node.items:
             return List([])
-        cols = self.many_of(node.items)
-        if any(column.__class__ is Bound for column in cols):
+        columns = self.many_of(node.items)
+        if any(column.__class__ is Bound for column in columns):
             raise No
-        if not any(column.__class__ is Many for column in cols):
-            return collapse(cols)
+        if not any(column.__class__ is Many for column in columns):
+            return collapse(columns)
         types = {
             column.v.t
             if column.__class__ is Many and column.v.__class__ is Vec
             else 0
             if column.__class__ is Many
             else atom_t(column)
-            for column in cols
+            for column in columns
         }
         if len(types) == 1 and not types & {0, T.G, T.ENUM}:
-            t = types.pop()
-            array = np.empty((self.n, len(cols)), T.DTYPE[t])
-            for k, column in enumerate(cols):
-                array[:, k] = column.v.a if column.__class__ is Many else raw(column)
-            return Many(Nd(t, array))
-        return Many(Columns(cols, self.n))
+            qtype = types.pop()
+            array = np.empty((self.n, len(columns)), T.DTYPE[qtype])
+            for index, column in enumerate(columns):
+                array[:, index] = column.v.a if column.__class__ is Many else raw(column)
+            return Many(Nd(qtype, array))
+        return Many(Columns(columns, self.n))
 
     def _DictOf(self, node: N.DictOf) -> Any:
         names = column_names(node.items)
-        cols = self.many_of([v for _, v in node.items])
+        columns = self.many_of([item for _, item in node.items])
         if (
             not names
             or len(set(names)) != len(names)
-            or not any(column.__class__ is Many for column in cols)
+            or not any(column.__class__ is Many for column in columns)
         ):
             raise Never
-        return Many(self.table(names, Columns(cols, self.n)))
+        return Many(self.table(names, Columns(columns, self.n)))
 
     def table(self, names: list[str], c: Columns) -> Table:
         """The dictionaries of all items, which in a list are a table."""
-        cols = c.columns()
-        if any(isinstance(col, Columns) for col in cols):
+        columns = c.columns()
+        if any(isinstance(column, Columns) for column in columns):
             raise No
-        return Table(names, cols)
+        return Table(names, columns)
 
     def _Apply(self, node: N.Apply) -> Any:
         f, args = node.f, node.args
@@ -325,68 +330,69 @@ class Batch:
             return self.iterated(f, args)
         name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
         if N.Elided in map(type, args):
-            rest = iter(self.many_of([arg for arg in args if not isinstance(arg, N.Elided)]))
+            remaining = iter(self.many_of([arg for arg in args if not isinstance(arg, N.Elided)]))
             return self.call(
-                self.expr(f), [HOLE if isinstance(arg, N.Elided) else next(rest) for arg in args]
+                self.expr(f),
+                [HOLE if isinstance(arg, N.Elided) else next(remaining) for arg in args],
             )
         if name and name not in self.env and find("verb", name) is not None:
             if name in ("each", "peach"):
                 if len(args) != 2:
                     raise Never
-                x = self.expr(args[1])
-                return self.each(self.expr(args[0]), [x])
+                operand = self.expr(args[1])
+                return self.each(self.expr(args[0]), [operand])
             if not _has(name, len(args)) or (isinstance(f, N.Verb) and len(args) == 1):
                 raise Never
             return self.verb(name, self.many_of(args))
-        given = self.many_of(args)
-        return self.call(self.expr(f), given)
+        values = self.many_of(args)
+        return self.call(self.expr(f), values)
 
     def iterated(self, f: Any, args: list[Any]) -> Any:
         """A verb or function with an iterator: `+/`, and `f'`."""
         if f.glyph == "'" and f.f is not None:
-            given = self.many_of(args)
-            return self.each(self.expr(f.f), given)
+            values = self.many_of(args)
+            return self.each(self.expr(f.f), values)
         glyph = (
             f.f.glyph if isinstance(f.f, N.Verb) else f.f.name if isinstance(f.f, N.Name) else ""
         )
         if f.glyph != "/" or len(args) != 1 or glyph not in _OVER or glyph in self.env:
             raise Never
-        x = self.expr(args[0])
-        p = part(x.v) if x.__class__ is Many else None
-        if p is None or p.m == -1 or not p.sizes.all() or p.t not in T.NUMERIC:
+        operand = self.expr(args[0])
+        layout = part(operand.v) if operand.__class__ is Many else None
+        if layout is None or layout.m == -1 or not layout.sizes.all() or layout.t not in T.NUMERIC:
             raise No
-        return self.verb(_OVER[glyph], [x])
+        return self.verb(_OVER[glyph], [operand])
 
     # ------------------------------------------------------------------ functions
 
     def call(self, f: Any, args: list[Any]) -> Any:
         """One function, list or dictionary applied to what every item gives."""
-        cls = f.__class__
+        kind = f.__class__
         if isinstance(f, Lambda):
             if HOLE in args or len(args) < f.rank:
                 return bound(f, args)
             if f.tree is None or len(args) != f.rank or id(f.tree) in IMPOSSIBLE:
                 raise No
-            env = dict(zip(f.params or ("x",), args, strict=True))
+            variables = dict(zip(f.params or ("x",), args, strict=True))
             try:
-                return Batch(f, self.n, env).result(f.tree.body)
+                return Batch(f, self.n, variables).result(f.tree.body)
             except Never:
                 give_up(f.tree)
                 raise No from None
-        if cls is Prim:
+        if kind is Prim:
             if HOLE in args:
                 return bound(f, args)
             if getattr(f.entry, "kind", "") != "verb" or not _has(f.name, len(args)):
                 raise No
             return self.verb(f.name, args)
-        if cls is Proj or cls is Bound:
-            full = list(f.fill(args))
-            return bound(f.f, full) if _still_wants(f, args, full) else self.call(f.f, full)
-        if cls is Comp:
-            for g in reversed(f.fs):
-                args = [self.call(g, args)]
+        if kind is Proj or kind is Bound:
+            filled = list(f.fill(args))
+            return bound(f.f, filled) if _still_wants(f, args, filled) else self.call(f.f, filled)
+        if kind is Comp:
+            for function in reversed(f.fs):
+                args = [self.call(function, args)]
             return args[0]
-        if cls is Derived and f.glyph == "'":
+        if kind is Derived and f.glyph == "'":
             return self.each(f.f, args)
         if f is NIL and len(args) == 1:
             return args[0]
@@ -396,25 +402,30 @@ class Batch:
 
     def each(self, f: Any, args: list[Any]) -> Any:
         """`f'` of what every item gives: f on the items of all of them."""
-        lists = [arg for arg in args if arg.__class__ is Many]
+        lists = [argument for argument in args if argument.__class__ is Many]
         if not lists and len(args) == 1 and not isinstance(args[0], Function):
             return self.constant(f, args[0])
-        d: Any = lists[0].v if lists else None
-        if d.__class__ is Dicts:
+        first_list: Any = lists[0].v if lists else None
+        if first_list.__class__ is Dicts:
             if any(
-                inner.v.__class__ is not Dicts or not d.alike(inner.v) for inner in lists
+                operand.v.__class__ is not Dicts or not first_list.alike(operand.v)
+                for operand in lists
             ) or len(lists) != len(args):
                 raise No
-            return Many(d.like(self.inner(f, [Many(arg.v.v) for arg in args], d.ids)))
-        if len(args) != 1 or not lists or d.__class__ is Columns:
+            return Many(
+                first_list.like(
+                    self.inner(f, [Many(argument.v.v) for argument in args], first_list.ids)
+                )
+            )
+        if len(args) != 1 or not lists or first_list.__class__ is Columns:
             raise No
-        p = part(d)
-        if p is None or p.m == -1 or not len(p.a):
+        layout = part(first_list)
+        if layout is None or layout.m == -1 or not len(layout.a):
             raise No
-        found = p.filled(self.inner(f, [Many(p.vector())], p.ids))
-        if found is None or not p.sizes.all():
+        results = layout.filled(self.inner(f, [Many(layout.vector())], layout.ids))
+        if results is None or not layout.sizes.all():
             raise No
-        return Many(found)
+        return Many(results)
 
     def constant(self, f: Any, x: Value) -> Value:
         """`f'x` of what is the same for all items."""
@@ -422,10 +433,10 @@ class Batch:
             return Dict(x.k, list_value(self.constant(f, x.v)))
         if x.__class__ not in (Vec, List, Nd) or not len(x):
             raise No
-        found = [self.call(f, [i]) for i in seq_items(x)]
-        if any(v.__class__ in (Many, Bound) for v in found):
+        results = [self.call(f, [item]) for item in seq_items(x)]
+        if any(result.__class__ in (Many, Bound) for result in results):
             raise No
-        return collapse(found)
+        return collapse(results)
 
     def inner(self, f: Any, args: list[Any], ids: Any) -> Value:
         """f on the items of items: `ids` has the item of each."""
@@ -433,50 +444,50 @@ class Batch:
 
     def verb(self, name: str, args: list[Any]) -> Any:
         """A verb on arguments of which any may be many."""
-        x, mx = args[0], args[0].__class__ is Many
-        if mx:
+        x, x_many = args[0], args[0].__class__ is Many
+        if x_many:
             x = x.v
         if len(args) == 1:
-            return Many(self.monad(name, x)) if mx else _constant(name, args)
-        y, my = args[1], args[1].__class__ is Many
-        if my:
+            return Many(self.monad(name, x)) if x_many else _constant(name, args)
+        y, y_many = args[1], args[1].__class__ is Many
+        if y_many:
             y = y.v
-        if len(args) > 2 or not (mx or my):
+        if len(args) > 2 or not (x_many or y_many):
             return _constant(name, args)
-        cls, cy = x.__class__, y.__class__
-        if cls is Dicts or cy is Dicts:
-            found = (
+        x_class, y_class = x.__class__, y.__class__
+        if x_class is Dicts or y_class is Dicts:
+            results = (
                 None
                 if isinstance(x, _ODD) or isinstance(y, _ODD)
-                else grouped.dyad(name, x, mx, y, my)
+                else grouped.dyad(name, x, x_many, y, y_many)
             )
-        elif cls is Columns or cy is Columns:
-            if mx or name != "!" or not _names_all(x, y):
+        elif x_class is Columns or y_class is Columns:
+            if x_many or name != "!" or not _names_all(x, y):
                 raise No
-            return Many(self.table([item.s for item in x.items], y))
+            return Many(self.table([symbol.s for symbol in x.items], y))
         else:
-            found = (
+            results = (
                 None
                 if isinstance(x, _ODD) or isinstance(y, _ODD)
-                else verb_at_once.dyad(name, x, mx, y, my)
+                else verb_at_once.dyad(name, x, x_many, y, y_many)
             )
-        if found is None or len(found) != self.n:
+        if results is None or len(results) != self.n:
             raise No
-        return Many(found)
+        return Many(results)
 
     def monad(self, name: str, x: Any) -> Any:
         """A verb on what every item gives."""
         if x.__class__ is Dicts:
-            found = grouped.monad(name, x)
+            results = grouped.monad(name, x)
         elif x.__class__ is Columns:
             raise No
         elif name == "group":
-            found = grouped.group(x)
+            results = grouped.group(x)
         else:
-            found = grouped.types(x) if name == "type" else verb_at_once.monad(name, x)
-        if found is None or len(found) != self.n:
+            results = grouped.types(x) if name == "type" else verb_at_once.monad(name, x)
+        if results is None or len(results) != self.n:
             raise No
-        return found
+        return results
 
 
 _ODD = (Bound, Columns, Function)
@@ -489,18 +500,24 @@ _WORK: dict[type, Any] = {  # how a node of each kind is carried out
 
 def _constant(name: str, args: list[Any]) -> Value:
     """A verb on what is the same for all items."""
-    for arg in args:
-        if arg.__class__ is Bound or arg.__class__ is Many:
+    for argument in args:
+        if argument.__class__ is Bound or argument.__class__ is Many:
             raise No
-    x = args[0]
-    if name == "@" and len(args) == 2 and (is_list(x) or x.__class__ is Dict):
+    first_argument = args[0]
+    if (
+        name == "@"
+        and len(args) == 2
+        and (is_list(first_argument) or first_argument.__class__ is Dict)
+    ):
         return index1(*args)
-    fn = verb_at_once.prim(name, len(args))
-    if fn is None or name in ("?", "@"):  # which could be a deal
+    function = verb_at_once.prim(name, len(args))
+    if function is None or name in ("?", "@"):  # which could be a deal
         raise No
-    if (name == "!" and atom_t(x)) or (name in ("key", "value") and x.__class__ is not Dict):
+    if (name == "!" and atom_t(first_argument)) or (
+        name in ("key", "value") and first_argument.__class__ is not Dict
+    ):
         raise No  # which could be anything
-    return fn(*args)
+    return function(*args)
 
 
 def _has(name: str, n: int) -> bool:

@@ -68,37 +68,37 @@ def each1(f: Value, x: Value) -> Value:
         and not DEBUGGED[0]
     ):
         called = f.fn  # as what follows does it, sooner: trees are walked with lists of a few items
-        return collapse([called(i) for i in x.items])
+        return collapse([called(item) for item in x.items])
     if not is_collection(x):
         if isinstance(x, Handle) and getattr(getattr(f, "entry", None), "kind", "") != "api":
             return collapse([pyfn(f, 1)(x.number)])
         return apply1(f, x)
     if not len(x):
         return List([])
-    cls = x.__class__
-    if (cls is Vec or cls is Nd) and is_atomic(f, 1):
+    kind = x.__class__
+    if (kind is Vec or kind is Nd) and is_atomic(f, 1):
         if not DEBUGGED[0] or f.__class__ is Prim:
             return apply1(f, x)
-        whole = applied(f, (x,))
-        if whole is not None:
-            return whole
-    found = lambda_at_once.each(f, x)
-    if found is not None:
-        return found
+        vector_result = applied(f, (x,))
+        if vector_result is not None:
+            return vector_result
+    results = lambda_at_once.each(f, x)
+    if results is not None:
+        return results
     function = pyfn(f, 1)
     if DEBUGGED[0]:
         return collapse(one_by_one(function, zip(seq_items(x), strict=True)))
-    return collapse([function(i) for i in seq_items(x)])
+    return collapse([function(item) for item in seq_items(x)])
 
 
 def each_parallel(f: Value, x: Value) -> Value:
     """`f': x`, `f peach x`: as each, with the items dealt out to threads; a single item is computed here."""
     if x.__class__ is Dict:
         return Dict(x.k, list_value(each_parallel(f, x.v)))
-    n = peach.wanted(len(x)) if is_collection(x) else 0
-    if not n or ((x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1)):
+    threads = peach.wanted(len(x)) if is_collection(x) else 0
+    if not threads or ((x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1)):
         return each1(f, x)
-    return collapse(peach.share(pyfn(f, 1), seq_items(x), n))
+    return collapse(peach.share(pyfn(f, 1), seq_items(x), threads))
 
 
 def is_atomic(f: Value, n: int) -> bool:
@@ -111,16 +111,16 @@ def is_atomic(f: Value, n: int) -> bool:
         return (
             (f.f.name, len(f.args)) in ATOMIC
             and f.rank == n
-            and all(arg is HOLE or atom_t(arg) for arg in f.args)
+            and all(argument is HOLE or atom_t(argument) for argument in f.args)
         )
     if not isinstance(f, Lambda) or f.rank != n or f.tree is None or len(f.tree.body) != 1:
         return False
-    found = _ATOMIC.get(id(f.tree))
-    if found is None or found[0] is not f.tree:
+    entry = _ATOMIC.get(id(f.tree))
+    if entry is None or entry[0] is not f.tree:
         if len(_ATOMIC) > 4096:
             _ATOMIC.clear()
-        found = _ATOMIC[id(f.tree)] = (f.tree, atomic_expr(f.tree.body[0], f.params or ("x",)))
-    return found[1]
+        entry = _ATOMIC[id(f.tree)] = (f.tree, atomic_expr(f.tree.body[0], f.params or ("x",)))
+    return entry[1]
 
 
 _ATOMIC: dict[int, tuple[Any, bool]] = {}
@@ -130,31 +130,31 @@ def each2(f: Value, x: Value, y: Value) -> Value:
     """`x f' y`: f on corresponding items; an atom goes with every item."""
     xn = len(x) if is_collection(x) else -1
     yn = len(y) if is_collection(y) else -1
-    cx, cy = xn >= 0, yn >= 0
-    if not cx and not cy:
+    x_many, y_many = xn >= 0, yn >= 0
+    if not x_many and not y_many:
         return apply(f, (x, y))
     if x.__class__ is Dict or y.__class__ is Dict:
         return _each_dicts(f, (x, y))
     if is_case(f):
         return case(f, (x, y))
     count = max(xn, yn)
-    if cx and cy and xn != yn:
+    if x_many and y_many and xn != yn:
         raise QError("length")
     if not count:
         return List([])
     if (
-        (x.__class__ is Vec if cx else atom_t(x))
-        and (y.__class__ is Vec if cy else atom_t(y))
+        (x.__class__ is Vec if x_many else atom_t(x))
+        and (y.__class__ is Vec if y_many else atom_t(y))
         and is_atomic(f, 2)
     ):
         if not DEBUGGED[0] or f.__class__ is Prim:
             return apply(f, (x, y))
-        whole = applied(f, (x, y))
-        if whole is not None:
-            return whole
-    found = lambda_at_once.together(f, (x, y), (cx, cy))
-    if found is not None:
-        return found
+        vector_result = applied(f, (x, y))
+        if vector_result is not None:
+            return vector_result
+    results = lambda_at_once.together(f, (x, y), (x_many, y_many))
+    if results is not None:
+        return results
     if (
         name_of(f) == "vs"
         and x.__class__ is int
@@ -166,35 +166,37 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         return encode.digits_each(x, y)
     function = pyfn(f, 2)
     if DEBUGGED[0] and name_of(f) != ",":
-        both = [seq_items(a) if many else [a] * count for a, many in ((x, cx), (y, cy))]
-        return collapse(one_by_one(function, zip(*both, strict=True)))
-    if not cy:
+        operands = [seq_items(a) if many else [a] * count for a, many in ((x, x_many), (y, y_many))]
+        return collapse(one_by_one(function, zip(*operands, strict=True)))
+    if not y_many:
         return collapse([function(i, y) for i in seq_items(x)])
-    if not cx:
+    if not x_many:
         return collapse([function(x, i) for i in seq_items(y)])
     if x.__class__ is Table and y.__class__ is Table and name_of(f) == ",":
-        cols = {
+        columns = {
             **dict(zip(x.names, x.cols, strict=True)),
             **dict(zip(y.names, y.cols, strict=True)),
         }
-        return Table(list(cols), list(cols.values()))
+        return Table(list(columns), list(columns.values()))
     return collapse([function(i, j) for i, j in zip(seq_items(x), seq_items(y), strict=True)])
 
 
 def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
     """Each of several arguments, some of them dictionaries: the items under the same key."""
-    keys: ListValue = next(arg.k for arg in args if arg.__class__ is Dict)
-    for arg in args:
+    keys: ListValue = next(argument.k for argument in args if argument.__class__ is Dict)
+    for argument in args:
         if (
-            arg.__class__ is Dict
-            and arg.k is not keys
-            and not same_keys(arg.k, keys)
-            and not match(arg.k, keys)
+            argument.__class__ is Dict
+            and argument.k is not keys
+            and not same_keys(argument.k, keys)
+            and not match(argument.k, keys)
         ):
-            more = index1(arg.k, _not_in(keys, arg.k))
+            more = index1(argument.k, _not_in(keys, argument.k))
             keys = list_value(lists.join(keys, more))
-    cols = [_under(arg, keys) if arg.__class__ is Dict else arg for arg in args]
-    return Dict(keys, list_value(each_n(f, cols)))
+    columns = [
+        _under(argument, keys) if argument.__class__ is Dict else argument for argument in args
+    ]
+    return Dict(keys, list_value(each_n(f, columns)))
 
 
 def _under(d: Dict, keys: ListValue) -> Value:
@@ -214,22 +216,24 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
         return each2(f, args[0], args[1])
     if is_case(f):
         return case(f, args)
-    if any(arg.__class__ is Dict for arg in args):
+    if any(argument.__class__ is Dict for argument in args):
         return _each_dicts(f, args)
-    sizes = {len(arg) for arg in args if is_collection(arg)}
+    sizes = {len(argument) for argument in args if is_collection(argument)}
     if len(sizes) > 1:
         raise QError("length")
     if not sizes:
         return apply(f, args)
-    n = sizes.pop()
-    found = lambda_at_once.together(f, args, [is_collection(arg) for arg in args])
-    if found is not None:
-        return found
-    cols = [seq_items(arg) if is_collection(arg) else [arg] * n for arg in args]
+    length = sizes.pop()
+    results = lambda_at_once.together(f, args, [is_collection(argument) for argument in args])
+    if results is not None:
+        return results
+    columns = [
+        seq_items(argument) if is_collection(argument) else [argument] * length for argument in args
+    ]
     function = pyfn(f, len(args))
     if DEBUGGED[0]:
-        return collapse(one_by_one(function, zip(*cols, strict=True)))
-    return collapse([function(*row) for row in zip(*cols, strict=True)])
+        return collapse(one_by_one(function, zip(*columns, strict=True)))
+    return collapse([function(*arguments) for arguments in zip(*columns, strict=True)])
 
 
 def is_case(f: Value) -> TypeGuard[Vec]:
@@ -241,13 +245,18 @@ def case(f: Vec, args: Sequence[Value]) -> Value:
     """`i'[a;b;...]`: item n is that of the argument i[n]; an atom stands for as many items as are needed."""
     if f.a.size and not 0 <= f.a.min() <= f.a.max() < len(args):
         raise QError("index")
-    cols = [seq_items(arg) if is_collection(arg) else arg for arg in args]
+    columns = [seq_items(argument) if is_collection(argument) else argument for argument in args]
     count = len(f.a)
-    for k in set(f.a.tolist()):
-        if isinstance(cols[k], list) and len(cols[k]) != count:
+    for number in set(f.a.tolist()):
+        if isinstance(columns[number], list) and len(columns[number]) != count:
             raise QError("length")
-    picked = (cols[k] for k in f.a.tolist())
-    return collapse([c[i] if isinstance(c, list) else c for i, c in enumerate(picked)])
+    picked = (columns[number] for number in f.a.tolist())
+    return collapse(
+        [
+            column[position] if isinstance(column, list) else column
+            for position, column in enumerate(picked)
+        ]
+    )
 
 
 def each_left(f: Value, x: Value, y: Value) -> Value:
@@ -256,13 +265,13 @@ def each_left(f: Value, x: Value, y: Value) -> Value:
         return apply(f, (x, y))
     if x.__class__ is Dict:
         return Dict(x.k, list_value(each_left(f, x.v, y)))
-    found = lambda_at_once.together(f, (x, y), (True, False))
-    if found is not None:
-        return found
+    results = lambda_at_once.together(f, (x, y), (True, False))
+    if results is not None:
+        return results
     function = pyfn(f, 2)
     if DEBUGGED[0]:
-        return collapse(one_by_one(function, ((i, y) for i in seq_items(x))))
-    return collapse([function(i, y) for i in seq_items(x)])
+        return collapse(one_by_one(function, ((item, y) for item in seq_items(x))))
+    return collapse([function(item, y) for item in seq_items(x)])
 
 
 def each_right(f: Value, x: Value, y: Value) -> Value:
@@ -275,13 +284,13 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
         return apply(f, (x, y))  # which takes a list item by item
     if name_of(f) == "vs" and atom_t(x) and y.__class__ is Vec:
         return each2(f, x, y)
-    found = lambda_at_once.together(f, (x, y), (False, True))
-    if found is not None:
-        return found
+    results = lambda_at_once.together(f, (x, y), (False, True))
+    if results is not None:
+        return results
     function = pyfn(f, 2)
     if DEBUGGED[0]:
-        return collapse(one_by_one(function, ((x, i) for i in seq_items(y))))
-    return collapse([function(x, i) for i in seq_items(y)])
+        return collapse(one_by_one(function, ((x, item) for item in seq_items(y))))
+    return collapse([function(x, item) for item in seq_items(y)])
 
 
 # ------------------------------------------------------------------ each-prior
@@ -316,18 +325,18 @@ def prior1(f: Value, x: Value) -> Value:
     if not items:
         return x
     if name in (",", "&", "|", "and", "or"):
-        first = items[0]
+        result = items[0]
     else:
         before = _BEFORE.get(name)
-        first = apply(f, (items[0], null_of(x) if before is None else before))
-    return collapse([first, *_pairs(f, items)])
+        result = apply(f, (items[0], null_of(x) if before is None else before))
+    return collapse([result, *_pairs(f, items)])
 
 
 def _pairs(f: Value, items: list[Value]) -> list[Value]:
     function = pyfn(f, 2)
     if DEBUGGED[0]:
         return one_by_one(function, zip(items[1:], items, strict=False))
-    return [function(b, item) for item, b in zip(items, items[1:], strict=False)]
+    return [function(following, item) for item, following in zip(items, items[1:], strict=False)]
 
 
 def prior2(f: Value, x: Value, y: Value) -> Value:
@@ -339,8 +348,8 @@ def prior2(f: Value, x: Value, y: Value) -> Value:
     if y.__class__ is Dict:
         return Dict(y.k, list_value(prior2(f, x, y.v)))
     items = seq_items(y)
-    first = apply(f, (items[0], x))
-    return collapse([first, *_pairs(f, items)])
+    result = apply(f, (items[0], x))
+    return collapse([result, *_pairs(f, items)])
 
 
 # ------------------------------------------------------------------ derived functions
@@ -369,22 +378,22 @@ def run(d: Derived, args: Sequence[Value]) -> Value:
     """Apply a derived function."""
     if HOLE in args:
         raise QError("rank")
-    count, g = len(args), d.glyph
+    count, glyph = len(args), d.glyph
     if count == 1:
-        if g in ("/:", "\\:"):
+        if glyph in ("/:", "\\:"):
             return _text(d, args[0])
-        return _ONE[g](d.f, args[0])
+        return _ONE[glyph](d.f, args[0])
     if count == 2:
-        return _TWO[g](d.f, args[0], args[1])
-    if g == "'":
+        return _TWO[glyph](d.f, args[0], args[1])
+    if glyph == "'":
         return each_n(d.f, args)
-    if g == "/":
+    if glyph == "/":
         return fold_n(d.f, args, None)
-    if g == "\\":
+    if glyph == "\\":
         steps: list[Value] = []
         fold_n(d.f, args, steps)
-        of = next((arg for arg in args[1:] if arg.__class__ is Dict), None)
-        return collapse(steps) if of is None else Dict(of.k, collapse(steps))
+        mapping = next((argument for argument in args[1:] if argument.__class__ is Dict), None)
+        return collapse(steps) if mapping is None else Dict(mapping.k, collapse(steps))
     raise QError("rank")
 
 

@@ -35,7 +35,7 @@ class Pool:
     def __init__(self, size: int) -> None:
         self.size = size
         self.executor = ThreadPoolExecutor(size, "peach")
-        self.rngs = [np.random.default_rng(k + 1) for k in range(size)]
+        self.rngs = [np.random.default_rng(number + 1) for number in range(size)]
 
 
 class _Deal:
@@ -53,19 +53,19 @@ class _Deal:
         """The items number, number+step, ...; up to the first that fails, or comes after one that failed."""
         context.work_as(context.Worker(number, rng))
         self.idents[number] = threading.get_ident()
-        i = number
+        index = number
         try:
             with wall() if context.restricted() else nullcontext():
-                while i < len(self.items) and not (self.failed and i > min(self.failed)):
-                    self.results[i] = self.work(self.items[i])
-                    i += step
+                while index < len(self.items) and not (self.failed and index > min(self.failed)):
+                    self.results[index] = self.work(self.items[index])
+                    index += step
         except QExit as e:
-            self.failed[i] = e
+            self.failed[index] = e
         except BaseException as e:
             error = as_qerror(e)
             with_frames(error, e.__traceback__, error.text if isinstance(e, NameError) else "")
             error.__traceback__ = error.__context__ = error.__cause__ = None
-            self.failed[i] = error
+            self.failed[index] = error
         finally:
             self.idents.pop(number, None)
 
@@ -83,8 +83,8 @@ def share(work: Callable[[Value], Value], items: Sequence[Value], threads: int) 
     try:
         rngs = copy.deepcopy(pool.rngs) if context.restricted() else pool.rngs
         tasks = [
-            pool.executor.submit(copy_context().run, deal.run, k, threads, rngs[k])
-            for k in range(threads)
+            pool.executor.submit(copy_context().run, deal.run, number, threads, rngs[number])
+            for number in range(threads)
         ]
     finally:
         threading.stack_size(before)

@@ -50,7 +50,7 @@ class Columns:
 
     def rows(self) -> ListValue:
         return collapse(
-            [collapse(list(r)) for r in zip(*map(seq_items, self.columns()), strict=True)]
+            [collapse(list(fields)) for fields in zip(*map(seq_items, self.columns()), strict=True)]
         )
 
 
@@ -63,13 +63,16 @@ class Bound:
         self.f, self.args = f, args
 
     def fill(self, args: list[Any]) -> list[Any]:
-        rest = iter(args)
-        return [*(next(rest, HOLE) if arg is HOLE else arg for arg in self.args), *rest]
+        remaining = iter(args)
+        return [
+            *(next(remaining, HOLE) if argument is HOLE else argument for argument in self.args),
+            *remaining,
+        ]
 
 
 def bound(f: Any, args: list[Any]) -> Any:
     """A projection."""
-    if any(arg.__class__ in (Many, Bound) for arg in args) or f.__class__ is Bound:
+    if any(argument.__class__ in (Many, Bound) for argument in args) or f.__class__ is Bound:
         return Bound(f, args)
     return project(f, args)
 
@@ -89,7 +92,7 @@ def listed(v: Any) -> ListValue:
 def taken(v: Any, at: Any) -> Any:
     """A value at some of the items."""
     if v.__class__ is Bound:
-        return Bound(taken(v.f, at), [taken(arg, at) for arg in v.args])
+        return Bound(taken(v.f, at), [taken(argument, at) for argument in v.args])
     if v.__class__ is not Many:
         return v
     if v.v.__class__ is Dicts:
@@ -102,31 +105,33 @@ def taken(v: Any, at: Any) -> Any:
 def merged(done: list[tuple[Any, Any]], n: int) -> ListValue:
     """The list of n results of which parts were found: (which items, what they give)."""
     if len(done) == 1:
-        v = done[0][1]
-        if v.__class__ is not Many:
-            return repeated(v, n)
+        result = done[0][1]
+        if result.__class__ is not Many:
+            return repeated(result, n)
         return (
-            v.v.rows()
-            if v.v.__class__ is Columns
-            else collapse(v.v.items())
-            if v.v.__class__ is Dicts
-            else v.v
+            result.v.rows()
+            if result.v.__class__ is Columns
+            else collapse(result.v.items())
+            if result.v.__class__ is Dicts
+            else result.v
         )
-    if any(v.__class__ is Bound or isinstance(v, Function) for _, v in done):
+    if any(result.__class__ is Bound or isinstance(result, Function) for _, result in done):
         raise No
-    lists = [merged([(at, v)], len(at)) for at, v in done]
-    back = np.empty(n, np.int64)
-    back[np.concatenate([at for at, _ in done])] = np.arange(n)
-    vectors = [inner for inner in lists if inner.__class__ is Vec and inner.t != T.ENUM]
+    lists = [merged([(positions, result)], len(positions)) for positions, result in done]
+    order = np.empty(n, np.int64)
+    order[np.concatenate([positions for positions, _ in done])] = np.arange(n)
+    vectors = [column for column in lists if column.__class__ is Vec and column.t != T.ENUM]
     if len(vectors) == len(lists) and len({vector.t for vector in vectors}) == 1:
-        return Vec(vectors[0].t, np.concatenate([vector.a for vector in vectors])[back])
-    parts = [p for v in lists if (p := part(v)) is not None]
-    if len(parts) == len(lists) and all(part.m != -1 and part.t == parts[0].t for part in parts):
-        sizes = np.concatenate([part.sizes for part in parts])
-        array = np.concatenate([part.a for part in parts])
-        return take_at(rows(parts[0].t, array, n, None, np.cumsum(sizes)), back)
-    items = [i for inner in lists for i in seq_items(inner)]
-    return collapse([items[k] for k in back.tolist()])
+        return Vec(vectors[0].t, np.concatenate([vector.a for vector in vectors])[order])
+    layouts = [layout for result in lists if (layout := part(result)) is not None]
+    if len(layouts) == len(lists) and all(
+        part.m != -1 and part.t == layouts[0].t for part in layouts
+    ):
+        sizes = np.concatenate([part.sizes for part in layouts])
+        array = np.concatenate([part.a for part in layouts])
+        return take_at(rows(layouts[0].t, array, n, None, np.cumsum(sizes)), order)
+    items = [item for column in lists for item in seq_items(column)]
+    return collapse([items[position] for position in order.tolist()])
 
 
 def repeated(v: Value, n: int) -> ListValue:

@@ -18,8 +18,8 @@ def _deep(name: str) -> None:
 
     @one(name)
     def run(p: Part) -> Value | None:
-        fn = prim(name, 1)
-        return None if p.m == -1 or p.t != T.C or fn is None else fn(p.value())
+        function = prim(name, 1)
+        return None if p.m == -1 or p.t != T.C or function is None else function(p.value())
 
 
 for _name in ("trim", "ltrim", "rtrim", "lower", "upper"):
@@ -28,16 +28,16 @@ for _name in ("trim", "ltrim", "rtrim", "lower", "upper"):
 
 @two("like")
 def _like(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    fn, p = prim("like", 2), part(x) if mx else None
+    function, layout = prim("like", 2), part(x) if mx else None
     if (
         my
-        or fn is None
-        or p is None
-        or not (p.t == T.S if p.m == -1 else p.t == T.C)
+        or function is None
+        or layout is None
+        or not (layout.t == T.S if layout.m == -1 else layout.t == T.C)
         or not _is_text(y)
     ):
         return None
-    return fn(p.value(), y)
+    return function(layout.value(), y)
 
 
 def _is_text(x: Value) -> bool:
@@ -47,50 +47,55 @@ def _is_text(x: Value) -> bool:
 @two("vs")
 def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """Strings split at a character: lists whose strings are not made before they are asked for."""
-    p = part(y) if my and not mx and atom_t(x) == T.C else None
-    if p is None or p.t != T.C or p.m == -1:
+    layout = part(y) if my and not mx and atom_t(x) == T.C else None
+    if layout is None or layout.t != T.C or layout.m == -1:
         return None
-    hit = p.a == raw(x)
-    positions, ends = np.flatnonzero(hit), p.starts + p.sizes
+    is_mark = layout.a == raw(x)
+    positions, ends = np.flatnonzero(is_mark), layout.starts + layout.sizes
     before = np.searchsorted(
         positions, ends
     )  # how many marks there are up to the end of each string
-    last = before + np.arange(n)
-    inner = np.empty(
+    final = before + np.arange(n)
+    piece_ends = np.empty(
         len(positions) + n, np.int64
     )  # where each piece ends in the characters that are no marks
-    some = np.ones(len(inner), np.bool_)
-    some[last] = False
-    inner[some] = positions - np.arange(len(positions))
-    inner[last] = ends = ends - before
-    a, starts = p.a[~hit], np.concatenate([[0], ends[:-1]])
-    inner -= np.repeat(starts, np.diff(last, prepend=-1))
-    first = np.concatenate([[0], last[:-1] + 1])
-    spans = zip(starts.tolist(), ends.tolist(), first.tolist(), (last + 1).tolist(), strict=True)
+    is_inner = np.ones(len(piece_ends), np.bool_)
+    is_inner[final] = False
+    piece_ends[is_inner] = positions - np.arange(len(positions))
+    piece_ends[final] = ends = ends - before
+    characters, starts = layout.a[~is_mark], np.concatenate([[0], ends[:-1]])
+    piece_ends -= np.repeat(starts, np.diff(final, prepend=-1))
+    leading = np.concatenate([[0], final[:-1] + 1])
+    spans = zip(starts.tolist(), ends.tolist(), leading.tolist(), (final + 1).tolist(), strict=True)
     with no_collection():
-        return List([flat_list(T.C, a[i:j], inner[k:m]) for i, j, k, m in spans])
+        return List(
+            [
+                flat_list(T.C, characters[start:end], piece_ends[from_piece:to_piece])
+                for start, end, from_piece, to_piece in spans
+            ]
+        )
 
 
 def _joined(mark: bytes, flats: list[Flat]) -> Value:
     """Each row of strings as one string with a mark between them."""
-    parts = [flat.ends for flat in flats]
-    sizes, counts = np.concatenate(parts), np.array(list(map(len, parts)))
-    last = np.cumsum(counts) - 1
-    lengths = sizes[last]
+    row_ends = [flat.ends for flat in flats]
+    sizes, counts = np.concatenate(row_ends), np.array(list(map(len, row_ends)))
+    final = np.cumsum(counts) - 1
+    lengths = sizes[final]
     sizes = np.diff(sizes, prepend=0)
-    sizes[last[:-1] + 1] += lengths[:-1]  # the ends begin again in each row
+    sizes[final[:-1] + 1] += lengths[:-1]  # the ends begin again in each row
     marks = np.arange(len(sizes)) - np.repeat(
         np.arange(len(flats)), counts
     )  # how many stand before each string
     ends = np.cumsum(sizes) + marks * len(mark)
-    out = np.empty(int(ends[-1]), np.uint8)
-    out[places(ends - sizes, sizes)] = np.concatenate(
+    characters = np.empty(int(ends[-1]), np.uint8)
+    characters[places(ends - sizes, sizes)] = np.concatenate(
         [flat.a[:length] for flat, length in zip(flats, lengths.tolist(), strict=True)]
     )
-    inner = np.delete(ends, last)
-    for k, c in enumerate(mark):
-        out[inner + k] = c
-    return string_list(out, np.diff(ends[last], prepend=0))
+    mark_starts = np.delete(ends, final)
+    for offset, character in enumerate(mark):
+        characters[mark_starts + offset] = character
+    return string_list(characters, np.diff(ends[final], prepend=0))
 
 
 @two("sv")
@@ -98,40 +103,44 @@ def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """Lists of strings joined by a mark."""
     if mx or not _is_text(x) or y.__class__ is not List:
         return None
-    out: list[bytes] = []
+    texts: list[bytes] = []
     mark = strings.bytes_of(x)
-    lists = [i.flat for i in y.items if i.__class__ is List]
+    lists = [item.flat for item in y.items if item.__class__ is List]
     flats = [flat for flat in lists if flat is not None and flat.t == T.C]
     if len(flats) == len(y):
         return _joined(mark, flats)
     for item in y.items:
         if not isinstance(item, List):
             return None
-        words = [i.a.tobytes() for i in item.items if i.__class__ is Vec and i.t == T.C]
+        words = [item.a.tobytes() for item in item.items if item.__class__ is Vec and item.t == T.C]
         if len(words) < len(item):
             return None
-        out.append(mark.join(words))
-    return strings_of(out)
+        texts.append(mark.join(words))
+    return strings_of(texts)
 
 
 def replaced(x: Value, old: Value, new: Value) -> Value | None:
     """`ssr[;old;new] each x`; a text without wildcards is replaced in all strings at once, with a mark behind each."""
-    p = part(x)
-    if p is None or p.t != T.C or p.m == -1:
+    layout = part(x)
+    if layout is None or layout.t != T.C or layout.m == -1:
         return None
-    work, plain = strings.replacer(Vec(T.C, np.empty(0, np.uint8)), old, new)
-    text = p.a.tobytes()
+    replace, plain = strings.replacer(Vec(T.C, np.empty(0, np.uint8)), old, new)
+    text = layout.a.tobytes()
     mark = (
         next((mark for mark in _MARKS if mark not in text and mark not in plain), None)
         if plain
         else None
     )
     if mark is None:
-        return strings_of(list(map(work, Rows(text, p.starts, p.sizes, p.a).items())))
-    done = np.frombuffer(work(np.insert(p.a, p.starts + p.sizes, mark).tobytes()), np.uint8)
-    here = done == mark
-    ends = np.flatnonzero(here) - np.arange(p.n)
-    return string_list(done[~here], np.diff(ends, prepend=0))
+        return strings_of(
+            list(map(replace, Rows(text, layout.starts, layout.sizes, layout.a).items()))
+        )
+    characters = np.frombuffer(
+        replace(np.insert(layout.a, layout.starts + layout.sizes, mark).tobytes()), np.uint8
+    )
+    is_mark = characters == mark
+    ends = np.flatnonzero(is_mark) - np.arange(layout.n)
+    return string_list(characters[~is_mark], np.diff(ends, prepend=0))
 
 
 _MARKS = b"\n\0\1\2\xff"

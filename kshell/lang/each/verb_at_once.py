@@ -78,14 +78,14 @@ def has(name: str, n: int) -> bool:
 
 def monad(name: str, x: Value) -> Value | None:
     """The verb on each item of x, or None."""
-    p = part(x)
-    if p is None:
+    layout = part(x)
+    if layout is None:
         return None
     if (name, 1) in ATOMIC:
-        fn = prim(name, 1)
-        return None if fn is None else p.filled(fn(p.vector()))
-    lift = ONE.get(name)
-    return None if lift is None else lift(p)
+        function = prim(name, 1)
+        return None if function is None else layout.filled(function(layout.vector()))
+    method = ONE.get(name)
+    return None if method is None else method(layout)
 
 
 def dyad(name: str, x: Value, mx: bool, y: Value, my: bool) -> Value | None:
@@ -95,8 +95,8 @@ def dyad(name: str, x: Value, mx: bool, y: Value, my: bool) -> Value | None:
         return None
     if (name, 2) in ATOMIC:
         return _atomic(name, x, mx, y, my, count)
-    lift = TWO.get(name)
-    return None if lift is None else lift(x, mx, y, my, count)
+    method = TWO.get(name)
+    return None if method is None else method(x, mx, y, my, count)
 
 
 @one("count")
@@ -109,11 +109,11 @@ def _end(p: Part, last: bool) -> Value:
         return p.vector()
     if p.m:
         return Vec(p.t, np.ascontiguousarray(p.a.reshape(p.n, p.m)[:, -1 if last else 0]))
-    out = np.empty(p.n, p.a.dtype)
-    some = p.sizes > 0
-    out[some] = p.a[(p.starts + p.sizes - 1 if last else p.starts)[some]]
-    out[~some] = T.NULL[p.t]
-    return Vec(p.t, out)
+    items = np.empty(p.n, p.a.dtype)
+    nonempty = p.sizes > 0
+    items[nonempty] = p.a[(p.starts + p.sizes - 1 if last else p.starts)[nonempty]]
+    items[~nonempty] = T.NULL[p.t]
+    return Vec(p.t, items)
 
 
 one("first")(lambda p: _end(p, False))
@@ -151,8 +151,8 @@ def _til(p: Part) -> Value | None:
 
 @one("string")
 def _string(p: Part) -> Value | None:
-    fn = prim("string", 1)
-    return None if p.m != -1 or fn is None else fn(p.vector())
+    function = prim("string", 1)
+    return None if p.m != -1 or function is None else function(p.vector())
 
 
 @one("where")
@@ -160,19 +160,19 @@ def _where(p: Part) -> Value | None:
     if p.m == -1 or p.t != T.B:
         return None
     positions = np.flatnonzero(p.a)
-    ids = p.ids[positions]
-    return ragged(T.J, positions - p.starts[ids], np.bincount(ids, minlength=p.n))
+    owners = p.ids[positions]
+    return ragged(T.J, positions - p.starts[owners], np.bincount(owners, minlength=p.n))
 
 
 @one("distinct")
 def _distinct(p: Part) -> Value | None:
     if p.m == -1 or not len(p.a):
         return None
-    first, groups = group_keys(codes(p.vector()))
-    if len(first) * p.n > 1 << 62:
+    first_seen, groups = group_keys(codes(p.vector()))
+    if len(first_seen) * p.n > 1 << 62:
         return None
-    at = group_keys(p.ids * len(first) + groups)[0]
-    return ragged(p.t, p.a[at], np.bincount(p.ids[at], minlength=p.n))
+    firsts = group_keys(p.ids * len(first_seen) + groups)[0]
+    return ragged(p.t, p.a[firsts], np.bincount(p.ids[firsts], minlength=p.n))
 
 
 class Runs:
@@ -204,19 +204,19 @@ def _aggregate(name: str) -> None:
             and max(-int(p.a.min()), int(p.a.max())) > 1 << 40
         ):
             return None  # the sum of the floats may not be exact
-        some = p.sizes > 0 if p.m is None else None
-        if some is not None and some.all():
-            some = None
-        found = AGGREGATES[name](Runs(p, some), p.vector())
-        if found is None or some is None:
-            return found
-        fn = prim(name, 1)
-        none = fn(Vec(p.t, p.a[:0])) if fn is not None else None
-        if found.__class__ is not Vec or none is None or atom_t(none) != found.t:
+        nonempty = p.sizes > 0 if p.m is None else None
+        if nonempty is not None and nonempty.all():
+            nonempty = None
+        column = AGGREGATES[name](Runs(p, nonempty), p.vector())
+        if column is None or nonempty is None:
+            return column
+        function = prim(name, 1)
+        empty_result = function(Vec(p.t, p.a[:0])) if function is not None else None
+        if column.__class__ is not Vec or empty_result is None or atom_t(empty_result) != column.t:
             return None
-        out = np.empty(p.n, found.a.dtype)
-        out[some], out[~some] = found.a, raw(none)
-        return Vec(found.t, out)
+        results = np.empty(p.n, column.a.dtype)
+        results[nonempty], results[~nonempty] = column.a, raw(empty_result)
+        return Vec(column.t, results)
 
 
 for _name in ("sum", "prd", "max", "min", "avg", "all", "any"):
@@ -227,39 +227,39 @@ for _name in ("sum", "prd", "max", "min", "avg", "all", "any"):
 
 
 def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    fn = prim(name, 2)
-    shape, parts = None, []
-    for v, many in ((x, mx), (y, my)):
-        p = part(v) if many else None
-        if many and p is None:
+    function = prim(name, 2)
+    shape, layouts = None, []
+    for value, many in ((x, mx), (y, my)):
+        layout = part(value) if many else None
+        if many and layout is None:
             return None
-        parts.append(p)
-        if p is not None and (shape is None or (shape.m == -1 and p.m != -1)):
-            shape = p
-    if fn is None or shape is None:
+        layouts.append(layout)
+        if layout is not None and (shape is None or (shape.m == -1 and layout.m != -1)):
+            shape = layout
+    if function is None or shape is None:
         return None
-    for v, many in ((x, mx), (y, my)):
-        if not many and v.__class__ is Vec and shape.m == -1:  # each atom with all of a vector
-            count = len(v.a)
-            if not count or not _fits(count * n, n) or v.t in (T.G, T.ENUM):
+    for value, many in ((x, mx), (y, my)):
+        if not many and value.__class__ is Vec and shape.m == -1:  # each atom with all of a vector
+            count = len(value.a)
+            if not count or not _fits(count * n, n) or value.t in (T.G, T.ENUM):
                 return None
-            shape = Part(v.t, np.empty(count * n, np.bool_), n, count)
+            shape = Part(value.t, np.empty(count * n, np.bool_), n, count)
     sides: list[Value] = []
-    for v, p in ((x, parts[0]), (y, parts[1])):
-        if p is not None:
-            if p.m == -1 and shape.m != -1:
-                sides.append(Vec(p.t, p.spread(shape)))
-            elif p is shape or p.alike(shape):
-                sides.append(p.vector())
+    for value, layout in ((x, layouts[0]), (y, layouts[1])):
+        if layout is not None:
+            if layout.m == -1 and shape.m != -1:
+                sides.append(Vec(layout.t, layout.spread(shape)))
+            elif layout is shape or layout.alike(shape):
+                sides.append(layout.vector())
             else:
                 return None
-        elif atom_t(v):
-            sides.append(v)
-        elif v.__class__ is Vec and len(v.a) == shape.m:
-            sides.append(Vec(v.t, np.tile(v.a, n), "", v.dom))
+        elif atom_t(value):
+            sides.append(value)
+        elif value.__class__ is Vec and len(value.a) == shape.m:
+            sides.append(Vec(value.t, np.tile(value.a, n), "", value.dom))
         else:
             return None
-    return shape.filled(fn(*sides))
+    return shape.filled(function(*sides))
 
 
 def side(v: Value, many: bool, n: int) -> Part | None:
@@ -283,19 +283,19 @@ def side(v: Value, many: bool, n: int) -> Part | None:
 
 @two(",")
 def _join(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    p, q = side(x, mx, n), side(y, my, n)
-    if p is None or q is None or p.t != q.t:
+    left, right = side(x, mx, n), side(y, my, n)
+    if left is None or right is None or left.t != right.t:
         return None
-    if p.m is not None and q.m is not None:
-        return Nd(p.t, np.concatenate([p.a.reshape(n, -1), q.a.reshape(n, -1)], 1))
-    sizes, more = p.sizes, q.sizes
-    ends = np.cumsum(sizes + more)
-    out = np.empty(int(ends[-1]), p.a.dtype)
-    if len(p.a):
-        out[places(ends - sizes - more, sizes)] = p.a
-    if len(q.a):
-        out[places(ends - more, more)] = q.a
-    return rows(p.t, out, n, None, ends)
+    if left.m is not None and right.m is not None:
+        return Nd(left.t, np.concatenate([left.a.reshape(n, -1), right.a.reshape(n, -1)], 1))
+    sizes, right_sizes = left.sizes, right.sizes
+    ends = np.cumsum(sizes + right_sizes)
+    items = np.empty(int(ends[-1]), left.a.dtype)
+    if len(left.a):
+        items[places(ends - sizes - right_sizes, sizes)] = left.a
+    if len(right.a):
+        items[places(ends - right_sizes, right_sizes)] = right.a
+    return rows(left.t, items, n, None, ends)
 
 
 def _counts(x: Value, many: bool, n: int) -> Array | None:
@@ -319,33 +319,47 @@ def _take(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
             return ragged(atom_t(y), np.full(int(sizes.sum()), raw(y), T.DTYPE[atom_t(y)]), sizes)
         if y.__class__ is not Vec or not len(y.a) or y.t in (T.G, T.ENUM):
             return None
-        at = places(np.zeros(n, np.int64), sizes)
-        return ragged(y.t, y.a[at % len(y.a) if int(sizes.max()) > len(y.a) else at], sizes)
-    p = part(y)
-    if p is None:
+        positions = places(np.zeros(n, np.int64), sizes)
+        return ragged(
+            y.t, y.a[positions % len(y.a) if int(sizes.max()) > len(y.a) else positions], sizes
+        )
+    layout = part(y)
+    if layout is None:
         return None
-    if p.m == -1:
-        return ragged(p.t, np.repeat(p.a, sizes), sizes)
-    have = p.sizes
-    if (have < sizes).any():
-        if not have.all():
+    if layout.m == -1:
+        return ragged(layout.t, np.repeat(layout.a, sizes), sizes)
+    available = layout.sizes
+    if (available < sizes).any():
+        if not available.all():
             return None
-        at = places(np.zeros(n, np.int64), sizes)
-        return ragged(p.t, p.a[at % np.repeat(have, sizes) + np.repeat(p.starts, sizes)], sizes)
-    return ragged(p.t, p.a[places(p.starts, sizes)], sizes)
+        positions = places(np.zeros(n, np.int64), sizes)
+        return ragged(
+            layout.t,
+            layout.a[positions % np.repeat(available, sizes) + np.repeat(layout.starts, sizes)],
+            sizes,
+        )
+    return ragged(layout.t, layout.a[places(layout.starts, sizes)], sizes)
 
 
 @two("_")
 def _drop(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    back = False
+    backwards = False
     if not mx and x.__class__ is int and x < 0:
-        back, x = True, -x
+        backwards, x = True, -x
     sizes = _counts(x, mx, n)
-    p = part(y) if my else None
-    if sizes is None or p is None or p.m == -1:
+    layout = part(y) if my else None
+    if sizes is None or layout is None or layout.m == -1:
         return None
-    rest = np.maximum(p.sizes - sizes, 0)
-    return ragged(p.t, p.a[places(p.starts if back else p.starts + p.sizes - rest, rest)], rest)
+    remaining = np.maximum(layout.sizes - sizes, 0)
+    return ragged(
+        layout.t,
+        layout.a[
+            places(
+                layout.starts if backwards else layout.starts + layout.sizes - remaining, remaining
+            )
+        ],
+        remaining,
+    )
 
 
 @two("@")
@@ -353,8 +367,8 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """`x y` for lists and dictionaries."""
     if not mx:
         return _at_each(x, y)
-    p = part(x)
-    if p is None or p.m == -1:
+    layout = part(x)
+    if layout is None or layout.m == -1:
         return None
     if not my:
         if y.__class__ is int:
@@ -364,30 +378,34 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
             and y.t == T.J
             and len(y.a)
             and int(y.a.min()) >= 0
-            and int(y.a.max()) < p.sizes.min()
+            and int(y.a.max()) < layout.sizes.min()
         ):
-            return Nd(p.t, p.a[(p.starts[:, None] + y.a[None, :])])
+            return Nd(layout.t, layout.a[(layout.starts[:, None] + y.a[None, :])])
         else:
             return None
     else:
-        q = part(y)
-        if q is None or q.t != T.J:
+        indices = part(y)
+        if indices is None or indices.t != T.J:
             return None
-        if q.m != -1:
-            if (q.a < 0).any() or (q.a >= p.sizes[q.ids]).any():
+        if indices.m != -1:
+            if (indices.a < 0).any() or (indices.a >= layout.sizes[indices.ids]).any():
                 return None
-            return q.filled(Vec(p.t, p.a[p.starts[q.ids] + q.a]))
-        index = q.a
-    good = (index >= 0) & (index < p.sizes)
-    out = np.empty(n, p.a.dtype)
-    out[good], out[~good] = p.a[(p.starts + index)[good]], T.NULL[p.t]
-    return Vec(p.t, out)
+            return indices.filled(Vec(layout.t, layout.a[layout.starts[indices.ids] + indices.a]))
+        index = indices.a
+    inside = (index >= 0) & (index < layout.sizes)
+    items = np.empty(n, layout.a.dtype)
+    items[inside], items[~inside] = layout.a[(layout.starts + index)[inside]], T.NULL[layout.t]
+    return Vec(layout.t, items)
 
 
 def _at_each(x: Value, y: Value) -> Value | None:
     """One list or dictionary, of which each atom of y gets an item."""
-    if x.__class__ is Vec and y.__class__ is not Vec and (q := part(y)) is not None:
-        return q.filled(take_at(x, q.a)) if q.t == T.J and x.t not in (T.G, T.ENUM) else None
+    if x.__class__ is Vec and y.__class__ is not Vec and (indices := part(y)) is not None:
+        return (
+            indices.filled(take_at(x, indices.a))
+            if indices.t == T.J and x.t not in (T.G, T.ENUM)
+            else None
+        )
     if (
         y.__class__ is not Vec
         or x.__class__ not in (Vec, List, Nd, Dict)
@@ -407,57 +425,78 @@ def _same(p: Part, v: Value, many: bool) -> Array | None:
         return None
     if not many:
         return p.a == raw(v) if atom_t(v) == p.t else None
-    q = part(v)
-    return p.a == q.spread(p) if q is not None and q.m == -1 and q.t == p.t else None
+    layout = part(v)
+    return (
+        p.a == layout.spread(p)
+        if layout is not None and layout.m == -1 and layout.t == p.t
+        else None
+    )
 
 
 @two("?")
 def _find(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if not mx:
-        fn = prim("?", 2)
-        return fn(x, y) if x.__class__ is Vec and y.__class__ is Vec and fn is not None else None
-    p = part(x)
-    hits = None if p is None else _same(p, y, my)
-    if hits is None or p is None:
+        function = prim("?", 2)
+        return (
+            function(x, y)
+            if x.__class__ is Vec and y.__class__ is Vec and function is not None
+            else None
+        )
+    layout = part(x)
+    hits = None if layout is None else _same(layout, y, my)
+    if hits is None or layout is None:
         return None
-    where = np.flatnonzero(hits)
-    ids = p.ids[where]
-    out = p.sizes.copy()
-    out[ids[::-1]] = (where - p.starts[ids])[::-1]  # of several, the first is written last
-    return longs(out)
+    positions = np.flatnonzero(hits)
+    owners = layout.ids[positions]
+    indices = layout.sizes.copy()
+    indices[owners[::-1]] = (positions - layout.starts[owners])[
+        ::-1
+    ]  # of several, the first is written last
+    return longs(indices)
 
 
 @two("in")
 def _in(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if not my:
-        fn = prim("in", 2)
-        p = part(x)
-        if fn is None or p is None or y.__class__ is not Vec or p.t != y.t:
+        function = prim("in", 2)
+        layout = part(x)
+        if function is None or layout is None or y.__class__ is not Vec or layout.t != y.t:
             return None
-        return p.filled(fn(p.vector(), y))
-    p = part(y)
-    hits = None if p is None else _same(p, x, mx)
-    return None if hits is None or p is None else bools(np.bincount(p.ids[hits], minlength=n) > 0)
+        return layout.filled(function(layout.vector(), y))
+    layout = part(y)
+    hits = None if layout is None else _same(layout, x, mx)
+    return (
+        None
+        if hits is None or layout is None
+        else bools(np.bincount(layout.ids[hits], minlength=n) > 0)
+    )
 
 
 @two("within")
 def _between(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    p, fn = part(x), prim("within", 2)
-    if my or fn is None or p is None or y.__class__ is not Vec or len(y.a) != 2:
+    layout, function = part(x), prim("within", 2)
+    if my or function is None or layout is None or y.__class__ is not Vec or len(y.a) != 2:
         return None
-    return p.filled(fn(p.vector(), y))
+    return layout.filled(function(layout.vector(), y))
 
 
 def _members(keep: bool) -> Callable[..., Value | None]:
     def run(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-        fn, p = prim("in", 2), part(x) if mx else None
-        if my or fn is None or p is None or p.m == -1 or y.__class__ is not Vec or y.t != p.t:
+        function, layout = prim("in", 2), part(x) if mx else None
+        if (
+            my
+            or function is None
+            or layout is None
+            or layout.m == -1
+            or y.__class__ is not Vec
+            or y.t != layout.t
+        ):
             return None
-        found = fn(p.vector(), y)
+        found = function(layout.vector(), y)
         if found.__class__ is not Vec:
             return None
         mask = found.a == keep
-        return ragged(p.t, p.a[mask], np.bincount(p.ids[mask], minlength=n))
+        return ragged(layout.t, layout.a[mask], np.bincount(layout.ids[mask], minlength=n))
 
     return run
 
@@ -468,30 +507,40 @@ two("except")(_members(False))
 
 @two("xbar")
 def _xbar(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    fn, p = prim("xbar", 2), part(y) if my else None
-    return None if mx or fn is None or p is None or not atom_t(x) else p.filled(fn(x, p.vector()))
+    function, layout = prim("xbar", 2), part(y) if my else None
+    return (
+        None
+        if mx or function is None or layout is None or not atom_t(x)
+        else layout.filled(function(x, layout.vector()))
+    )
 
 
 @two("~")
 def _match(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    p, q = side(x, mx, n), side(y, my, n)
-    if p is None or q is None or p.t not in _PLAIN or q.t not in _PLAIN:
+    left, right = side(x, mx, n), side(y, my, n)
+    if left is None or right is None or left.t not in _PLAIN or right.t not in _PLAIN:
         return None
-    if p.t != q.t or (p.m == -1) != (q.m == -1):
+    if left.t != right.t or (left.m == -1) != (right.m == -1):
         return bools(np.zeros(n, np.bool_))
-    if p.m == -1:
-        return bools(p.a == q.a)
-    same = p.sizes == q.sizes
-    if same.all():
-        return bools(np.bincount(p.ids[p.a != q.a], minlength=n) == 0)
-    here = np.flatnonzero(same)
-    sizes = p.sizes[here]
-    if len(here) and sizes.sum():
-        differ = p.a[places(p.starts[here], sizes)] != q.a[places(q.starts[here], sizes)]
-        same[here] = (
-            np.bincount(np.repeat(np.arange(len(here)), sizes)[differ], minlength=len(here)) == 0
+    if left.m == -1:
+        return bools(left.a == right.a)
+    equal = left.sizes == right.sizes
+    if equal.all():
+        return bools(np.bincount(left.ids[left.a != right.a], minlength=n) == 0)
+    positions = np.flatnonzero(equal)
+    sizes = left.sizes[positions]
+    if len(positions) and sizes.sum():
+        differ = (
+            left.a[places(left.starts[positions], sizes)]
+            != right.a[places(right.starts[positions], sizes)]
         )
-    return bools(same)
+        equal[positions] = (
+            np.bincount(
+                np.repeat(np.arange(len(positions)), sizes)[differ], minlength=len(positions)
+            )
+            == 0
+        )
+    return bools(equal)
 
 
 @two("mmu")
@@ -503,14 +552,14 @@ def _product(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if mx or not atom_t(x):
         return _product(x, mx, y, my, n)
-    fn, p = prim("$", 2), part(y)
-    if fn is None or p is None or atom_t(x) not in (T.C, T.S, T.H):
+    function, layout = prim("$", 2), part(y)
+    if function is None or layout is None or atom_t(x) not in (T.C, T.S, T.H):
         return None
-    if p.t == T.C:  # text is read: one value a string
-        return fn(x, y) if p.m != -1 else None
+    if layout.t == T.C:  # text is read: one value a string
+        return function(x, y) if layout.m != -1 else None
     if x.__class__ is Atom and x.t == T.C and chr(x.v).isupper():
         return None
-    return p.filled(fn(x, p.vector()))
+    return layout.filled(function(x, layout.vector()))
 
 
 @two("!")
@@ -518,8 +567,8 @@ def _dict(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """A list of dictionaries with the same symbols as keys is a table."""
     if mx or x.__class__ is not Vec or x.t != T.S or len(set(x.a.tolist())) != len(x.a):
         return None
-    p = part(y)
-    if p is None or p.m != len(x.a):
+    layout = part(y)
+    if layout is None or layout.m != len(x.a):
         return None
-    cols = np.ascontiguousarray(p.a.reshape(n, p.m).T)
-    return Table(sym_names(x), [Vec(p.t, column) for column in cols])
+    columns = np.ascontiguousarray(layout.a.reshape(n, layout.m).T)
+    return Table(sym_names(x), [Vec(layout.t, column) for column in columns])

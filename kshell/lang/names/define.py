@@ -19,17 +19,21 @@ def name(
     is that of its entry."""
 
     def register(fn: F) -> F:
-        n = registry.arity_of(fn) if arity is None else arity
-        found = registry.find("name", text)
-        run: Any = registry.refusing(text, effect, fn)
-        if found is not None and found.file == fn.__code__.co_filename and n not in found.fns:
-            found.fns[n] = run
+        parameter_count = registry.arity_of(fn) if arity is None else arity
+        registered = registry.find("name", text)
+        wrapper: Any = registry.refusing(text, effect, fn)
+        if (
+            registered is not None
+            and registered.file == fn.__code__.co_filename
+            and parameter_count not in registered.fns
+        ):
+            registered.fns[parameter_count] = wrapper
             return fn
         registry.add(
             Entry(
                 text,
                 "name",
-                {n: run},
+                {parameter_count: wrapper},
                 forms,
                 fn.__doc__ or "",
                 topic=text.rpartition(".")[0],

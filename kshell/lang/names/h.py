@@ -105,13 +105,14 @@ def lines_value(lines: list[str]) -> List:
 def delimited(x: Value, sep: str, strings: bool = False) -> Value:
     """A table, or a list of columns, as lines of text; items of nested columns are joined by `.h.d`. With `strings`,
     those that are strings stay as they are."""
-    inner = text_of(running().names.get(".h.d"))
+    separator = text_of(running().names.get(".h.d"))
     if is_table(x):
-        t = unkeyed(x)
+        table = unkeyed(x)
         return verb("0:", 2)(
-            char(sep), Table(t.names, [flat(column, inner, strings) for column in t.cols])
+            char(sep),
+            Table(table.names, [flat(column, separator, strings) for column in table.cols]),
         )
-    return verb("0:", 2)(char(sep), List([flat(item, inner, strings) for item in seq_items(x)]))
+    return verb("0:", 2)(char(sep), List([flat(item, separator, strings) for item in seq_items(x)]))
 
 
 def flat(column: V, inner: str, strings: bool) -> V | List:
@@ -162,10 +163,12 @@ def xd(x: Value) -> Value:
     "<r><a>2</a></r>"
     "</R>"
     """
-    t = unkeyed(x)
-    columns = [[xml(plain(item)) for item in column.items] for column in t.cols]
+    table = unkeyed(x)
+    columns = [[xml(plain(item)) for item in column.items] for column in table.cols]
     rows = [
-        "<r>" + "".join(f"<{n}>{v}</{n}>" for n, v in zip(t.names, row, strict=True)) + "</r>"
+        "<r>"
+        + "".join(f"<{name}>{cell}</{name}>" for name, cell in zip(table.names, row, strict=True))
+        + "</r>"
         for row in zip(*columns, strict=True)
     ]
     return lines_value(["<R>", *rows, "</R>"])
@@ -173,14 +176,14 @@ def xd(x: Value) -> Value:
 
 def json_lines(x: Value) -> Value:
     """Each item of a list as JSON; of one that is a table, the rows begin lines."""
-    w = Writer(running().settings.P)
+    writer = Writer(running().settings.P)
     if is_table(x):
-        return lines_value([w.write(row) for row in unkeyed(x).items])
+        return lines_value([writer.write(row) for row in unkeyed(x).items])
     return lines_value(
         [
-            "[" + ",\n ".join(map(w.write, item.items)) + "]"
+            "[" + ",\n ".join(map(writer.write, item.items)) + "]"
             if item.__class__ is Table
-            else w.write(item)
+            else writer.write(item)
             for item in seq_items(x)
         ]
     )
@@ -201,7 +204,7 @@ def xt(kind: Value, x: Value) -> Value:
 
 
 def _converters() -> Value:
-    made: dict[str, Callable[..., Any]] = {
+    converters: dict[str, Callable[..., Any]] = {
         "raw": enlist,
         "json": json_lines,
         "csv": lambda x: delimited(x, ",", True),
@@ -209,7 +212,8 @@ def _converters() -> Value:
         "xml": xd,
     }
     return Dict(
-        sym_vec(made), List([Prim(f".h.tx.{key}", {1: value}) for key, value in made.items()])
+        sym_vec(converters),
+        List([Prim(f".h.tx.{key}", {1: value}) for key, value in converters.items()]),
     )
 
 
@@ -226,8 +230,8 @@ constant(
 
 def xml(s: str) -> str:
     """Text with what XML reserves escaped."""
-    for c, e in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot"), ("'", "apos")):
-        s = s.replace(c, f"&{e};")
+    for character, entity in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot"), ("'", "apos")):
+        s = s.replace(character, f"&{entity};")
     return s
 
 
@@ -236,7 +240,7 @@ def attributes(d: Value) -> str:
     if d.__class__ is not Dict:
         raise QError("type")
     pairs = zip(d.k.items, seq_items(d.v), strict=True)
-    return "".join(f" {plain(k)}={quote(v)}" for k, v in pairs)
+    return "".join(f" {plain(key)}={quote(value)}" for key, value in pairs)
 
 
 def quote(x: Value) -> str:
@@ -259,9 +263,10 @@ def paragraphs(x: Value) -> str:
 
 def code_of(s: str) -> str:
     """Text whose every second part between tabs is code."""
-    parts = s.split("\t")
+    sections = s.split("\t")
     return " ".join(
-        element("code", element("nobr", part)) if i % 2 else part for i, part in enumerate(parts)
+        element("code", element("nobr", section)) if index % 2 else section
+        for index, section in enumerate(sections)
     )
 
 
@@ -280,7 +285,7 @@ def _atom(x: Value) -> Value:
 
 
 def escape(s: bytes, keep: str) -> str:
-    return "".join(chr(b) if chr(b) in keep else f"%{b:02x}" for b in s)
+    return "".join(chr(byte) if chr(byte) in keep else f"%{byte:02x}" for byte in s)
 
 
 # the names that make one string of one argument: what each computes, its text, and an example with its output
@@ -369,16 +374,16 @@ _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
 
 def _strings() -> None:
     """Register the names that make one string of one argument."""
-    for short, make, doc, example, out in _STRINGS:
-        full = f".h.{short}"
-        text = f"{doc}\n\nq){full} {example}\n{out}\n"
+    for short, convert, summary, example, result in _STRINGS:
+        full_name = f".h.{short}"
+        text = f"{summary}\n\nq){full_name} {example}\n{result}\n"
 
-        def run(x: Value, make: Callable[[Value], str] = make) -> Value:
+        def run(x: Value, make: Callable[[Value], str] = convert) -> Value:
             return string(make(x))
 
         registry.add(
             registry.Entry(
-                full, "name", {1: run}, doc=text, topic=".h", file=__file__, effect="none"
+                full_name, "name", {1: run}, doc=text, topic=".h", file=__file__, effect="none"
             )
         )
 

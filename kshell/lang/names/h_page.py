@@ -57,27 +57,29 @@ constant(
 
 def cells(col: Value) -> list[str]:
     """The cells of a column of a workbook."""
-    kind = "Number" if col.__class__ is Vec and col.t in _NUMBERS else "String"
+    cell_type = "Number" if col.__class__ is Vec and col.t in _NUMBERS else "String"
     texts = [
         plain(item)
         for item in (seq_items(to_string(col)) if col.__class__ is Vec else seq_items(col))
     ]
     return [
-        f'<Cell><Data ss:Type="{kind}">{xml(text)}</Data></Cell>' if text else "<Cell/>"
+        f'<Cell><Data ss:Type="{cell_type}">{xml(text)}</Data></Cell>' if text else "<Cell/>"
         for text in texts
     ]
 
 
 def sheet(title: str, t: Table) -> str:
     """A table as a sheet of a workbook."""
-    head = "".join(f'<Cell><Data ss:Type="String">{xml(name)}</Data></Cell>' for name in t.names)
+    header = "".join(f'<Cell><Data ss:Type="String">{xml(name)}</Data></Cell>' for name in t.names)
     rows = ["".join(row) for row in zip(*map(cells, t.cols), strict=True)]
-    body = "".join(f"<Row>{row}</Row>" for row in [head, *rows])
+    body = "".join(f"<Row>{row}</Row>" for row in [header, *rows])
     return f'<Worksheet ss:Name="{xml(title)}"><Table>{body}</Table></Worksheet>'
 
 
 def workbook(sheets: list[tuple[str, Table]], book: str = _BOOK) -> Value:
-    return lines_value([_HEAD, book + "".join(sheet(n, t) for n, t in sheets) + "</Workbook>"])
+    return lines_value(
+        [_HEAD, book + "".join(sheet(title, table) for title, table in sheets) + "</Workbook>"]
+    )
 
 
 @name(".h.ed")
@@ -100,7 +102,10 @@ def edsn(x: Value) -> Value:
     if x.__class__ is not Dict or x.keyed:
         raise QError("type")
     return workbook(
-        [(plain(item), unkeyed(t)) for item, t in zip(seq_items(x.k), seq_items(x.v), strict=True)],
+        [
+            (plain(title), unkeyed(table))
+            for title, table in zip(seq_items(x.k), seq_items(x.v), strict=True)
+        ],
         _BOOKS,
     )
 
@@ -109,12 +114,12 @@ def _add_excel() -> None:
     """`.h.tx` has workbooks too."""
     entry = registry.find("name", ".h.tx")
     if entry is not None:
-        old = entry.fns[0]()
-        new = Dict(
-            sym_vec([*(item.s for item in old.k.items), "xls"]),
-            List([*old.v.items, Prim(".h.tx.xls", {1: ed})]),
+        converters = entry.fns[0]()
+        extended = Dict(
+            sym_vec([*(symbol.s for symbol in converters.k.items), "xls"]),
+            List([*converters.v.items, Prim(".h.tx.xls", {1: ed})]),
         )
-        entry.fns[0] = lambda: new
+        entry.fns[0] = lambda: extended
 
 
 _add_excel()
@@ -153,9 +158,9 @@ def hug(x: Value) -> Value:
     ,"a"
     "%2f"
     """
-    keep = text_of(x)
+    unescaped = text_of(x)
     chars = Vec(T.C, np.arange(256, dtype=np.uint8))
-    return Dict(chars, List([string(escape(bytes((b,)), keep)) for b in range(256)]))
+    return Dict(chars, List([string(escape(bytes((byte,)), unescaped)) for byte in range(256)]))
 
 
 @name(".h.jx", ".h.jx[row;table]")
@@ -165,20 +170,20 @@ def jx(n: Value, x: Value) -> Value:
     q)count .h.jx[0;([]a:1 2)]
     6
     """
-    t = running().names.get(x.s) if x.__class__ is Sym else x
-    if not is_table(t):
-        return lines_value(Layout(running().settings.P, *running().settings.C).lines(t))
-    start, rows, size = int_of(n), 32, len(t)
+    table = running().names.get(x.s) if x.__class__ is Sym else x
+    if not is_table(table):
+        return lines_value(Layout(running().settings.P, *running().settings.C).lines(table))
+    start, rows, size = int_of(n), 32, len(table)
     places = {
         "home": 0,
         "up": max(start - rows, 0),
         "down": min(start + rows, max(size - 1, 0)),
         "end": max(size - rows, 0),
     }
-    head = " ".join(element("a", key, f' href="?[{value}"') for key, value in places.items())
-    part = take_at(unkeyed(t), np.arange(start, min(start + rows, size)))
-    lines = Layout(running().settings.P, 1 << 30, 1 << 30).lines(part)
-    return lines_value([f"{head} {size}[{start}]", "", *lines])
+    links = " ".join(element("a", key, f' href="?[{value}"') for key, value in places.items())
+    shown = take_at(unkeyed(table), np.arange(start, min(start + rows, size)))
+    lines = Layout(running().settings.P, 1 << 30, 1 << 30).lines(shown)
+    return lines_value([f"{links} {size}[{start}]", "", *lines])
 
 
 @name(".h.val")
@@ -215,20 +220,22 @@ def ht(x: Value) -> Value:
     """
     if x.__class__ is not Sym:
         raise QError("type")
-    out, headings = _content(files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt"))))
+    elements, headings = _content(
+        files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt")))
+    )
     list_ = [
-        element("p", element("a", heading, f" target=v href={x.s}.htm#{i}"))
-        for i, heading in enumerate(headings, 1)
+        element("p", element("a", heading, f" target=v href={x.s}.htm#{number}"))
+        for number, heading in enumerate(headings, 1)
     ]
     pages = {
         f"{x.s}.htm": frames(x.s, headings, f"a/_{x.s}.htm", f"a/{x.s}.htm"),
         f"a/_{x.s}.htm": page("\n".join(list_)),
-        f"a/{x.s}.htm": page("\n".join(out)),
+        f"a/{x.s}.htm": page("\n".join(elements)),
     }
     atomic.write_all(
         [
-            (path, atomic.filling([text.encode("utf-8", "surrogateescape")]))
-            for path, text in pages.items()
+            (filename, atomic.filling([content.encode("utf-8", "surrogateescape")]))
+            for filename, content in pages.items()
         ]
     )
     return sym(f":{x.s}.htm")
@@ -236,21 +243,23 @@ def ht(x: Value) -> Value:
 
 def _content(read: list[bytes]) -> tuple[list[str], list[str]]:
     """The elements of a page, made of the lines of its text, and its headings."""
-    out: list[str] = []
+    elements: list[str] = []
     headings: list[str] = []
-    for kind, found in groupby((raw.decode("utf-8", "surrogateescape") for raw in read), _kind):
-        lines = list(found)
+    for kind, group in groupby(
+        (line_bytes.decode("utf-8", "surrogateescape") for line_bytes in read), _kind
+    ):
+        lines = list(group)
         if kind == ".":
             for line in lines:
                 headings.append(line[1:].strip())
-                out.append(element("h3", element("a", headings[-1], f" name={len(headings)}")))
+                elements.append(element("h3", element("a", headings[-1], f" name={len(headings)}")))
         elif kind == "\t":
-            out += [element("p", code_of(line)) for line in lines]
+            elements += [element("p", code_of(line)) for line in lines]
         elif kind == " ":
-            out.append(element("xmp", "\n".join(_columns(lines))))
+            elements.append(element("xmp", "\n".join(_columns(lines))))
         else:
-            out += [element("p", links(code_of(line))) for line in lines if line]
-    return out, headings
+            elements += [element("p", links(code_of(line))) for line in lines if line]
+    return elements, headings
 
 
 def _kind(line: str) -> str:
@@ -263,7 +272,7 @@ def _columns(lines: list[str]) -> list[str]:
     rule as long as that."""
     rows = [line[1:].split("\t ", 1) for line in lines]
     width = max((len(row[0]) for row in rows if len(row) > 1), default=0)
-    out = [f"{row[0]:{width}} {row[1]}" if len(row) > 1 else row[0] for row in rows]
-    if len(out) > 1 and out[1].startswith("-"):
-        out[1] = "-" * max(len(out[0]), len(out[1]))
-    return out
+    texts = [f"{row[0]:{width}} {row[1]}" if len(row) > 1 else row[0] for row in rows]
+    if len(texts) > 1 and texts[1].startswith("-"):
+        texts[1] = "-" * max(len(texts[0]), len(texts[1]))
+    return texts

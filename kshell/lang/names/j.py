@@ -28,11 +28,11 @@ def to_json_with(x: Value) -> Value:
     q).j.jd(1 0w;enlist[`null0w]!enlist 1b)
     "[1,null]"
     """
-    both = seq_items(x)
-    if len(both) != 2 or both[1].__class__ is not Dict:
+    arguments = seq_items(x)
+    if len(arguments) != 2 or arguments[1].__class__ is not Dict:
         raise QError("type")
-    flag = index1(both[1], sym("null0w")) if len(both[1]) else False
-    return string(Writer(running().settings.P, flag is True).write(both[0]))
+    flag = index1(arguments[1], sym("null0w")) if len(arguments[1]) else False
+    return string(Writer(running().settings.P, flag is True).write(arguments[0]))
 
 
 @name(".j.k")

@@ -158,20 +158,20 @@ def number(x: Value) -> float:
     qtype = atom_t(x)
     if qtype not in T.NUMERIC and qtype not in T.TEMPORAL:
         raise QError("type")
-    v = raw(x)
-    return T.NAN if qtype in T.SIGNED and v == T.NULL[qtype] else v
+    value = raw(x)
+    return T.NAN if qtype in T.SIGNED and value == T.NULL[qtype] else value
 
 
 def fixed(places: int, x: Value) -> str:
     """A number with so many decimals, half rounded up; in q's usual form if it is too large for that."""
-    v = number(x)
-    if v != v:
+    value = number(x)
+    if value != value:
         return ""
-    if v < 0:
-        return "-" + fixed(places, -v)
-    scaled = v * 10.0**places
+    if value < 0:
+        return "-" + fixed(places, -value)
+    scaled = value * 10.0**places
     if not scaled < 9e15:
-        return raw_text(T.F, float(v), running().settings.P)
+        return raw_text(T.F, float(value), running().settings.P)
     digits = str(math.floor(scaled + 0.5)).zfill(places + 1)
     return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}"
 
@@ -194,8 +194,8 @@ def fmt(width: Value, places: Value, x: Value) -> Value:
     "    3.14"
     """
     number = int_of(width)
-    s = fixed(int_of(places), x)
-    return q_string(s.rjust(number) if len(s) <= number else "*" * number)
+    text = fixed(int_of(places), x)
+    return q_string(text.rjust(number) if len(text) <= number else "*" * number)
 
 
 def precise(x: Value) -> Value:
@@ -205,11 +205,11 @@ def precise(x: Value) -> Value:
     "1.24"
     "2.00"
     """
-    places, y = seq_items(x)
-    n = int_of(places)
-    if not is_atom(y):
-        return List([precise(List([places, item])) for item in seq_items(y)])
-    return q_string(f"{number(y):.{n}f}")
+    places, numbers = seq_items(x)
+    decimals = int_of(places)
+    if not is_atom(numbers):
+        return List([precise(List([places, item])) for item in seq_items(numbers)])
+    return q_string(f"{number(numbers):.{decimals}f}")
 
 
 registry.add(
@@ -227,8 +227,8 @@ registry.add(
 
 def clean(text: str) -> str:
     """A text with only the characters of a name, beginning with a letter."""
-    kept = "".join(c for c in text if c in NAME)
-    return kept if kept and kept[0] not in DIGITS + "_" else "a" + kept
+    cleaned = "".join(character for character in text if character in NAME)
+    return cleaned if cleaned and cleaned[0] not in DIGITS + "_" else "a" + cleaned
 
 
 @name(".Q.dd", ".Q.dd[x;y]")
@@ -240,10 +240,10 @@ def dd(x: Value, y: Value) -> Value:
     q).Q.dd[`:dir;`file]
     `:dir/file
     """
-    first = [x] if is_atom(x) else seq_items(x)
-    more = string(y)
-    rest = [more] if is_atom(y) or more.__class__ is Vec else seq_items(more)
-    words = [text_of(w) for w in first] + [text_of(w) for w in rest]
+    symbols = [x] if is_atom(x) else seq_items(x)
+    suffix = string(y)
+    suffixes = [suffix] if is_atom(y) or suffix.__class__ is Vec else seq_items(suffix)
+    words = [text_of(word) for word in symbols] + [text_of(word) for word in suffixes]
     return sym(("/" if words[0].startswith(":") else ".").join(words))
 
 
@@ -280,15 +280,15 @@ def addmonths(x: Value, y: Value) -> Value:
     q).Q.addmonths[2007.10.16;6 7]
     2008.04.16 2008.05.16
     """
-    (t, days), (u, n) = one_array(x), one_array(y)
-    if t != T.D or u not in (T.B, T.X, T.H, T.I, T.J):
+    (date_type, days), (count_type, months) = one_array(x), one_array(y)
+    if date_type != T.D or count_type not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
-    null = is_null(days, t) | is_null(n, u)
-    day = np.where(null, 0, days.astype(np.int64))
-    month = days_to_months(day)
-    out = months_to_days(month + np.where(null, 0, n)) + day - months_to_days(month)
-    out = np.where(null, T.NULL[T.D], out).astype(np.int32)
-    return Vec(T.D, out) if Vec in (x.__class__, y.__class__) else Atom(T.D, int(out[0]))
+    missing = is_null(days, date_type) | is_null(months, count_type)
+    filled = np.where(missing, 0, days.astype(np.int64))
+    month = days_to_months(filled)
+    result = months_to_days(month + np.where(missing, 0, months)) + filled - months_to_days(month)
+    result = np.where(missing, T.NULL[T.D], result).astype(np.int32)
+    return Vec(T.D, result) if Vec in (x.__class__, y.__class__) else Atom(T.D, int(result[0]))
 
 
 # ------------------------------------------------------------------ encodings
@@ -348,38 +348,38 @@ def gz(x: Value) -> Value:
     if x is NIL:
         return True
     if x.__class__ is List and len(x) == 2:
-        level, y = x.items
-        if y.__class__ is not Vec:
+        level, content = x.items
+        if content.__class__ is not Vec:
             raise QError("type")
-        pack = zlib.compressobj(int_of(level), zlib.DEFLATED, 31)
-        done = pack.compress(data_of(y)) + pack.flush()
-        return Vec(y.t, np.frombuffer(done, np.uint8))
+        compressor = zlib.compressobj(int_of(level), zlib.DEFLATED, 31)
+        output = compressor.compress(data_of(content)) + compressor.flush()
+        return Vec(content.t, np.frombuffer(output, np.uint8))
     problem = False
-    done = b""
+    output = b""
     try:
-        done = zlib.decompress(data_of(x), 47)
+        output = zlib.decompress(data_of(x), 47)
     except zlib.error:
         problem = True
     if problem:
         raise QError("domain")
-    return Vec(x.t if x.__class__ is Vec else T.C, np.frombuffer(done, np.uint8))
+    return Vec(x.t if x.__class__ is Vec else T.C, np.frombuffer(output, np.uint8))
 
 
 def encode(n: int, alphabet: str, width: int) -> str:
     """A number in the base of an alphabet, filled up to a width."""
-    out = ""
+    text = ""
     for _ in range(width):
-        n, k = divmod(n, len(alphabet))
-        out = alphabet[k] + out
-    return out
+        n, digit = divmod(n, len(alphabet))
+        text = alphabet[digit] + text
+    return text
 
 
 def decode(text: str, alphabet: str) -> Value:
     """The long that a text of an alphabet stands for."""
-    n = 0
-    for c in text:
-        n = n * len(alphabet) + max(alphabet.find(c), 0)
-    return long(n)
+    number = 0
+    for character in text:
+        number = number * len(alphabet) + max(alphabet.find(character), 0)
+    return long(number)
 
 
 @name(".Q.x10")
@@ -429,10 +429,10 @@ def addr(x: Value) -> Value:
     q).Q.addr`localhost
     2130706433i
     """
-    found = address_of(text_of(x))
-    if found is None:
+    address = address_of(text_of(x))
+    if address is None:
         raise QError(f"{text_of(x)}: no such host")
-    return Atom(T.I, found)
+    return Atom(T.I, address)
 
 
 @name(".Q.host")
@@ -442,8 +442,8 @@ def host(x: Value) -> Value:
     q).Q.host .Q.addr`localhost
     `localhost
     """
-    data = (int_of(x) & 0xFFFFFFFF).to_bytes(4, "big")
+    packed = (int_of(x) & 0xFFFFFFFF).to_bytes(4, "big")
     try:
-        return sym(socket.gethostbyaddr(socket.inet_ntoa(data))[0])
+        return sym(socket.gethostbyaddr(socket.inet_ntoa(packed))[0])
     except OSError:
         return sym("")

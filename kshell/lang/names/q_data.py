@@ -46,11 +46,12 @@ def ft(f: Value, t: Value) -> Value:
     if not isinstance(t, Dict):
         return apply1(f, t)
     count = len(t.tables[0].names) if t.keyed else 0
-    out = apply1(f, unkeyed(t))
-    if out.__class__ is not Table:
+    result = apply1(f, unkeyed(t))
+    if result.__class__ is not Table:
         raise QError("type")
     return Dict(
-        Table(out.names[:count], out.cols[:count]), Table(out.names[count:], out.cols[count:])
+        Table(result.names[:count], result.cols[:count]),
+        Table(result.names[count:], result.cols[count:]),
     )
 
 
@@ -66,14 +67,14 @@ def ff(t: Value, u: Value) -> Value:
     """
     if t.__class__ is not Table or not is_table(u):
         raise QError("type")
-    more = unkeyed(u)
+    table = unkeyed(u)
     missing = np.full(len(t), -1, np.int64)
-    new = [
+    added = [
         (name, take_at(column, missing))
-        for name, column in zip(more.names, more.cols, strict=True)
+        for name, column in zip(table.names, table.cols, strict=True)
         if not t.has(name)
     ]
-    return Table(t.names + [n for n, _ in new], t.cols + [c for _, c in new])
+    return Table(t.names + [name for name, _ in added], t.cols + [column for _, column in added])
 
 
 @name(".Q.fu", ".Q.fu[f;x]")
@@ -85,8 +86,8 @@ def fu(f: Value, x: Value) -> Value:
     """
     if not is_list(x):
         return apply1(f, x)
-    keys = verb("distinct", 1)(x)
-    return index1(apply1(f, keys), verb("?", 2)(keys, x))
+    distinct = verb("distinct", 1)(x)
+    return index1(apply1(f, distinct), verb("?", 2)(distinct, x))
 
 
 @name(".Q.fc", ".Q.fc[f;x]")
@@ -96,12 +97,12 @@ def fc(f: Value, x: Value) -> Value:
     q).Q.fc[neg;1 2]
     -1 -2
     """
-    n = peach.wanted(len(x)) if has_items(x) else 0
-    if n < 2 or not has_items(x):
+    threads = peach.wanted(len(x)) if has_items(x) else 0
+    if threads < 2 or not has_items(x):
         return apply1(f, x)
-    ends = [len(x) * k // n for k in range(n + 1)]
-    pieces = [index1(x, longs(np.arange(a, b))) for a, b in pairwise(ends)]
-    return verb("raze", 1)(List(peach.share(lambda piece: apply1(f, piece), pieces, n)))
+    bounds = [len(x) * index // threads for index in range(threads + 1)]
+    chunks = [index1(x, longs(np.arange(start, end))) for start, end in pairwise(bounds)]
+    return verb("raze", 1)(List(peach.share(lambda piece: apply1(f, piece), chunks, threads)))
 
 
 @name(".Q.V")
@@ -111,9 +112,12 @@ def columns(x: Value) -> Value:
     q).Q.V ([]a:1 2)
     a| 1 2
     """
-    t = unkeyed(running().names.get(x.s) if x.__class__ is Sym else x)
-    cols: Any = t.cols
-    return Dict(sym_vec(t.names), collapse(list(cols if cols.__class__ is list else cols.sample())))
+    table = unkeyed(running().names.get(x.s) if x.__class__ is Sym else x)
+    columns: Any = table.cols
+    return Dict(
+        sym_vec(table.names),
+        collapse(list(columns if columns.__class__ is list else columns.sample())),
+    )
 
 
 @name(".Q.v")
@@ -154,16 +158,16 @@ def identifiers(x: Value) -> Value:
 def sane(names: list[str]) -> list[str]:
     """Names that q can read, none of them a keyword, no two the same."""
     words = set(RESERVED) | {entry.name for entry in entries("verb") if entry.name[:1].isalpha()}
-    out: list[str] = []
-    seen: dict[str, int] = {}
-    for given in names:
-        base = clean(given)
-        if base in words:
-            base += "1"
-        count = seen.get(base, 0)
-        seen[base] = count + 1
-        out.append(f"{base}{count}" if count else base)
-    return out
+    cleaned: list[str] = []
+    counts: dict[str, int] = {}
+    for original in names:
+        cleaned_name = clean(original)
+        if cleaned_name in words:
+            cleaned_name += "1"
+        count = counts.get(cleaned_name, 0)
+        counts[cleaned_name] = count + 1
+        cleaned.append(f"{cleaned_name}{count}" if count else cleaned_name)
+    return cleaned
 
 
 # the order in which kdb+ defines its first keywords; how it goes on is not documented

@@ -43,10 +43,10 @@ def database() -> Any:
 
 
 def _need(what: str) -> Any:
-    db = database()
-    if db is None:
+    loaded = database()
+    if loaded is None:
         raise QError(what)
-    return db
+    return loaded
 
 
 # ------------------------------------------------------------------ loading
@@ -100,14 +100,20 @@ def load_parts(x: Value) -> Value:
     q).Q.pv
     2024.01.01 2024.01.02 2024.01.03
     """
-    db = _need(".Q.li")
-    before = set(db.PV)
-    wanted = {int(raw(item)) for item in (seq_items(x) if is_list(x) else [x])}
-    db.scan()
-    keep = [v for v in db.PV if v in before or v in wanted]
-    db.PD = [d for v, d in zip(db.PV, db.PD, strict=True) if v in keep]
-    db.PV = keep
-    db.view(None)
+    database = _need(".Q.li")
+    before = set(database.PV)
+    requested = {int(raw(item)) for item in (seq_items(x) if is_list(x) else [x])}
+    database.scan()
+    partitions = [
+        partition for partition in database.PV if partition in before or partition in requested
+    ]
+    database.PD = [
+        folder
+        for partition, folder in zip(database.PV, database.PD, strict=True)
+        if partition in partitions
+    ]
+    database.PV = partitions
+    database.view(None)
     loading.show_tables()
     return NIL
 
@@ -120,8 +126,13 @@ def grouped_lines(x: Value) -> Value:
     1          3
     "f:{\\n x}" "f 1"
     """
-    found = split_script("\n".join(text_of(item) for item in seq_items(x)), comments=True)
-    return List([longs([n for n, _ in found]), List([string(s) for _, s in found])])
+    statements = split_script("\n".join(text_of(item) for item in seq_items(x)), comments=True)
+    return List(
+        [
+            longs([number for number, _ in statements]),
+            List([string(statement) for _, statement in statements]),
+        ]
+    )
 
 
 @name(".Q.view", ".Q.view x", effect="changes")
@@ -137,9 +148,11 @@ def view(x: Value) -> Value:
     ----------| -
     2024.01.02| 6
     """
-    db = _need(".Q.view")
-    all_ = x is NIL or (is_list(x) and not len(x))
-    db.view(None if all_ else [int(raw(item)) for item in (seq_items(x) if is_list(x) else [x])])
+    database = _need(".Q.view")
+    unrestricted = x is NIL or (is_list(x) and not len(x))
+    database.view(
+        None if unrestricted else [int(raw(item)) for item in (seq_items(x) if is_list(x) else [x])]
+    )
     loading.show_tables()
     return NIL
 
@@ -159,9 +172,9 @@ def bv(x: Value) -> Value:
     ----------| -
     2024.01.02| 2
     """
-    db = _need(".Q.bv")
-    db.prototypes = {}
-    db.fill(first=x is not NIL)
+    database = _need(".Q.bv")
+    database.prototypes = {}
+    database.fill(first=x is not NIL)
     loading.show_tables()
     return NIL
 
@@ -258,8 +271,8 @@ def fk(x: Value) -> Value:
     """
     if x.__class__ is not Vec or x.t != T.ENUM:
         return sym("")
-    found = running().names.find(x.dom)
-    return sym(x.dom if tables.is_table(found) else "")
+    target = running().names.find(x.dom)
+    return sym(x.dom if tables.is_table(target) else "")
 
 
 _SAVED = """
@@ -271,14 +284,14 @@ q)\\l db
 
 def _state(short: str, doc: str, example: str, make: Any) -> None:
     """Register a name that is known while a partitioned database is loaded."""
-    full = f".Q.{short}"
+    full_name = f".Q.{short}"
 
     def run() -> Value:
-        return make(_need(full))
+        return make(_need(full_name))
 
     registry.add(
         registry.Entry(
-            full,
+            full_name,
             "name",
             {0: run},
             doc=f"{doc}\n{_SAVED}{example}",

@@ -65,8 +65,8 @@ def ens(d: Value, t: Value, s: Value) -> Value:
     """
     if s.__class__ is not Sym or not tables.is_table(t):
         raise QError("type")
-    out = disk.enumerated(None if d is NIL else folder_of(d), tables.flat(t), s.s)
-    return tables.rekey(out, tables.key_names(t))
+    enumerated = disk.enumerated(None if d is NIL else folder_of(d), tables.flat(t), s.s)
+    return tables.rekey(enumerated, tables.key_names(t))
 
 
 def save_part(d: Value, p: Value, f: Value | None, t: Value, s: str) -> Value:
@@ -195,20 +195,26 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
     q)get`:db/2024.01.01/t/a
     0x0103
     """
-    folder, part, table = seq_items(d)
+    folder, partition, table = seq_items(d)
     source, offset, length = seq_items(s)
     types, widths = seq_items(t)
-    size = sum(int(item) for item in cast("list[int]", seq_items(widths)))
-    start, total = int(raw(offset)), os.path.getsize(path_of(source))
-    n = int(raw(length))
-    end = start + n if n > 0 else total + n
-    most = running().names.get(".Q.M")
-    rows = min(most if most.__class__ is int else 1_000_000, 1_000_000)
-    target = sym(f"{par(folder, part, table).s}/")
-    for at in range(start, end - size + 1, rows * size):
-        piece = List([source, at, min(rows * size, (end - at) // size * size)])
-        cols = verb("1:", 2)(List([types, widths]), piece)
-        given = Dict(list_value(f), list_value(cols))
+    record_size = sum(int(item) for item in cast("list[int]", seq_items(widths)))
+    start, file_size = int(raw(offset)), os.path.getsize(path_of(source))
+    byte_count = int(raw(length))
+    stop = start + byte_count if byte_count > 0 else file_size + byte_count
+    record_limit = running().names.get(".Q.M")
+    rows = min(record_limit if record_limit.__class__ is int else 1_000_000, 1_000_000)
+    target = sym(f"{par(folder, partition, table).s}/")
+    for position in range(start, stop - record_size + 1, rows * record_size):
+        portion = List(
+            [
+                source,
+                position,
+                min(rows * record_size, (stop - position) // record_size * record_size),
+            ]
+        )
+        columns = verb("1:", 2)(List([types, widths]), portion)
+        given = Dict(list_value(f), list_value(columns))
         rows_ = tables.table_from_dict(given)
         disk._appended(path_of(target), tables.flat(en(folder, apply1(g, rows_))))
     return table
@@ -229,8 +235,8 @@ def chk(d: Value) -> Value:
     """
     return List(
         [
-            sym_vec([":" + p for p in made]) if made else List([])
-            for made in store.check(folder_of(d))
+            sym_vec([":" + path for path in paths]) if paths else List([])
+            for paths in store.check(folder_of(d))
         ]
     )
 
@@ -243,10 +249,10 @@ def par(d: Value, p: Value, t: Value) -> Sym:
     `:db/2024.01.02/t
     """
     table = "" if t.__class__ is not Sym else t.s
-    kind = atom_t(p)
-    if kind in (T.D, T.M):
-        return sym(":" + store.expected(folder_of(d), int(raw(p)), kind, table))
-    if kind in (T.I, T.J, T.H):
+    qtype = atom_t(p)
+    if qtype in (T.D, T.M):
+        return sym(":" + store.expected(folder_of(d), int(raw(p)), qtype, table))
+    if qtype in (T.I, T.J, T.H):
         return sym(":" + store.expected(folder_of(d), int(raw(p)), T.I, table))
     if p.__class__ is Sym:
         return sym("/".join([f":{folder_of(d)}", p.s, table]))

@@ -52,16 +52,16 @@ def opt(x: Value) -> Value:
     "12"
     """
     plain: list[Value] = []
-    found: dict[str, list[Value]] = {}
-    now = plain
+    options: dict[str, list[Value]] = {}
+    words = plain
     for item in seq_items(x):
         text = text_of(item)
         if text.startswith("-"):
-            now = found[text[1:]] = []
+            words = options[text[1:]] = []
         else:
-            now.append(item)
+            words.append(item)
     running().names.set(".Q.x", List(plain))
-    return Dict(sym_vec(found), List([List(value) for value in found.values()]))
+    return Dict(sym_vec(options), List([List(value) for value in options.values()]))
 
 
 @name(".Q.x")
@@ -86,26 +86,26 @@ def def_(x: Value, y: Value) -> Value:
     """
     if x.__class__ is not Dict or y.__class__ is not Dict:
         raise QError("type")
-    given = dict(zip(names_of(y.k), seq_items(y.v), strict=True))
+    options = dict(zip(names_of(y.k), seq_items(y.v), strict=True))
     names = names_of(x.k)
     values = [
-        read_as(item, given[name]) if name in given else item
-        for name, item in zip(names, seq_items(x.v), strict=True)
+        read_as(default, options[name]) if name in options else default
+        for name, default in zip(names, seq_items(x.v), strict=True)
     ]
-    more = [n for n in given if n not in names]
-    return Dict(sym_vec(names + more), collapse(values + [given[n] for n in more]))
+    extra = [name for name in options if name not in names]
+    return Dict(sym_vec(names + extra), collapse(values + [options[name] for name in extra]))
 
 
 def read_as(default: Value, given: Value) -> Value:
     """The words of an option as the type of its default; the first of them if that is an atom."""
-    many = [given] if given.__class__ is Vec and given.t == T.C else seq_items(given)
+    words = [given] if given.__class__ is Vec and given.t == T.C else seq_items(given)
     qtype = atom_t(default) or (default.t if default.__class__ is Vec else 0)
     if qtype == T.C or not qtype:
-        return many[0] if many and default.__class__ is Vec else given
-    if not many:
+        return words[0] if words and default.__class__ is Vec else given
+    if not words:
         return default
-    out = verb("$", 2)(char(TYPES[qtype].upper()), List(list(many)))
-    return list_value(out).item(0) if atom_t(default) else out
+    parsed = verb("$", 2)(char(TYPES[qtype].upper()), List(list(words)))
+    return list_value(parsed).item(0) if atom_t(default) else parsed
 
 
 @name(".Q.w")
@@ -118,15 +118,15 @@ def memory(x: Value) -> Value:
     entry = registry.find("command", "w")
     numbers = entry.fns[1]("").a.tolist() if entry else [0] * 6
     names = core.SYMBOLS
-    gpu = registry.find("handler", "gpu")
-    more = {
-        k: n
-        for k, what in (("gpu", "used"), ("gpupeak", "peak"))
-        if gpu and (n := gpu.fns[1](what))
+    handler = registry.find("handler", "gpu")
+    gpu_numbers = {
+        label: quantity
+        for label, measure in (("gpu", "used"), ("gpupeak", "peak"))
+        if handler and (quantity := handler.fns[1](measure))
     }
     return Dict(
-        sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw", *more]),
-        longs([*numbers, len(names), sum(len(name.s) for name in names), *more.values()]),
+        sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw", *gpu_numbers]),
+        longs([*numbers, len(names), sum(len(name.s) for name in names), *gpu_numbers.values()]),
     )
 
 
@@ -150,8 +150,8 @@ def ts(f: Value, x: Value) -> Value:
     3
     """
     start = time.perf_counter()
-    out = apply(f, seq_items(x))
-    return List([longs([int((time.perf_counter() - start) * 1000), 0]), out])
+    result = apply(f, seq_items(x))
+    return List([longs([int((time.perf_counter() - start) * 1000), 0]), result])
 
 
 # ------------------------------------------------------------------ backtraces
@@ -159,11 +159,11 @@ def ts(f: Value, x: Value) -> Value:
 
 def pictured(frames: list[Frame]) -> Value:
     """A backtrace as a q list: for each level, innermost first, its number and its lines."""
-    out: list[Value] = []
-    for i, frame in enumerate(frames):
-        n = len(frames) - 1 - i
-        out.append(List([n, *map(string, error_report.frame_lines(frame, n))]))
-    return List(out)
+    levels: list[Value] = []
+    for index, frame in enumerate(frames):
+        level = len(frames) - 1 - index
+        levels.append(List([level, *map(string, error_report.frame_lines(frame, level))]))
+    return List(levels)
 
 
 def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
@@ -177,9 +177,9 @@ def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
         frames = error.frames + code_objects.frames(e.__traceback__)
     error.__traceback__ = error.__context__ = None
     recover()
-    here = Frame(Source("", name=name_), 0)
+    caller = Frame(Source("", name=name_), 0)
     return apply(
-        handler, [string(error.text), pictured([*frames, here, *error_report.live_frames()])]
+        handler, [string(error.text), pictured([*frames, caller, *error_report.live_frames()])]
     )
 
 
@@ -226,9 +226,11 @@ def bt(x: Value) -> Value:
            ^
     1
     """
-    held = getattr(running(), "suspended", [])
+    suspended = getattr(running(), "suspended", [])
     running().write(
-        held[-1].backtrace() if held else error_report.backtrace_text(error_report.live_frames())
+        suspended[-1].backtrace()
+        if suspended
+        else error_report.backtrace_text(error_report.live_frames())
     )
     return NIL
 
@@ -294,7 +296,7 @@ def stream(f: Value, file: Value, n: int) -> int:
     """Apply f to the whole lines in each n bytes of a file or pipe; how many bytes there were."""
     if file.__class__ is not Sym or n <= 0:
         raise QError("type")
-    total, rest = 0, b""
+    bytes_read, partial = 0, b""
     problem: QError | None = None
     try:
         opened = open(file.s.removeprefix(":").removeprefix("fifo://"), "rb")  # noqa: SIM115
@@ -303,17 +305,17 @@ def stream(f: Value, file: Value, n: int) -> int:
     if problem is not None:
         raise problem
     with opened:
-        work = Task("loading", os.fstat(opened.fileno()).st_size)
-        while data := opened.read(n):
-            total += len(data)
-            work.add(len(data))
-            lines = (rest + data).split(b"\n")
-            rest = lines.pop()
+        task = Task("loading", os.fstat(opened.fileno()).st_size)
+        while chunk := opened.read(n):
+            bytes_read += len(chunk)
+            task.add(len(chunk))
+            lines = (partial + chunk).split(b"\n")
+            partial = lines.pop()
             if lines:
                 apply1(f, List([string(line.rstrip(b"\r")) for line in lines]))
-    if rest:
-        apply1(f, List([string(rest)]))
-    return total
+    if partial:
+        apply1(f, List([string(partial)]))
+    return bytes_read
 
 
 # ------------------------------------------------------------------ requests of HTTP
@@ -329,8 +331,8 @@ def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
         raise QError("domain")
     problem = ""
     try:
-        ask = http.Request(address, body, {"Content-Type": kind} if kind else {})
-        with http.urlopen(ask) as answer:
+        http_request = http.Request(address, body, {"Content-Type": kind} if kind else {})
+        with http.urlopen(http_request) as answer:
             return string(answer.read())
     except error.HTTPError as e:
         return string(e.read())

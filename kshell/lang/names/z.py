@@ -125,7 +125,7 @@ def x() -> Value:
     q).z.x
     ()
     """
-    return List([string(w) for w in getattr(running(), "args", ())])
+    return List([string(word) for word in getattr(running(), "args", ())])
 
 
 @name(".z.ex")
@@ -135,8 +135,8 @@ def failed_verb() -> Value:
     q)(::)~.z.ex
     1b
     """
-    held = getattr(running(), "suspended", [])
-    return held[-1].failed()[0] if held else NIL
+    suspended = getattr(running(), "suspended", [])
+    return suspended[-1].failed()[0] if suspended else NIL
 
 
 @name(".z.ey")
@@ -146,8 +146,8 @@ def failed_args() -> Value:
     q).z.ey
     ()
     """
-    held = getattr(running(), "suspended", [])
-    return collapse(list(held[-1].failed()[1])) if held else List([])
+    suspended = getattr(running(), "suspended", [])
+    return collapse(list(suspended[-1].failed()[1])) if suspended else List([])
 
 
 @name(".z.X")
@@ -157,7 +157,7 @@ def raw_x() -> Value:
     q)10h=type first .z.X
     1b
     """
-    return List([string(w) for w in getattr(sys, "orig_argv", sys.argv) or [""]])
+    return List([string(word) for word in getattr(sys, "orig_argv", sys.argv) or [""]])
 
 
 @name(".z.f")
@@ -177,9 +177,9 @@ def o() -> Value:
     q).z.o in`l64`m64`w64
     1b
     """
-    kind = {"linux": "l", "darwin": "m", "win32": "w"}.get(sys.platform, "l")
+    letter = {"linux": "l", "darwin": "m", "win32": "w"}.get(sys.platform, "l")
     machine = os.uname().machine if hasattr(os, "uname") else ""
-    return sym(kind + "64" + ("arm" if kind == "l" and machine in ("aarch64", "arm64") else ""))
+    return sym(letter + "64" + ("arm" if letter == "l" and machine in ("aarch64", "arm64") else ""))
 
 
 @name(".z.K")
@@ -229,8 +229,8 @@ def address() -> Value:
     q)type .z.a
     -6h
     """
-    found = address_of(socket.gethostname())
-    return Atom(T.I, _LOCALHOST if found is None else found)
+    number = address_of(socket.gethostname())
+    return Atom(T.I, _LOCALHOST if number is None else number)
 
 
 _LOCALHOST = 0x7F000001
@@ -261,15 +261,15 @@ def user() -> Value:
     q)type .z.u
     -11h
     """
-    found = os.environ.get("USER") or os.environ.get("LOGNAME") or ""
-    if not found:
+    username = os.environ.get("USER") or os.environ.get("LOGNAME") or ""
+    if not username:
         import pwd
 
         try:
-            found = pwd.getpwuid(os.getuid()).pw_name
+            username = pwd.getpwuid(os.getuid()).pw_name
         except KeyError:
-            found = str(os.getuid())
-    return sym(found)
+            username = str(os.getuid())
+    return sym(username)
 
 
 @name(".z.c")

@@ -83,26 +83,26 @@ def _whole_sums(g: Groups, a: Array) -> Array:
 def _sum(g: Groups, x: Value) -> Vec | None:
     if not _numbers(x, _NO_SUM):
         return None
-    t = sum_type(x.t)
+    qtype = sum_type(x.t)
     array = x.a
-    null = null_mask(array, x.t)
-    if null is not None:
-        array = np.where(null, array.dtype.type(0), array)
-    sums = _total(g, array) if t in T.FLOATS else _whole_sums(g, array)
-    return Vec(t, sums.astype(T.DTYPE[t], copy=False))
+    missing = null_mask(array, x.t)
+    if missing is not None:
+        array = np.where(missing, array.dtype.type(0), array)
+    totals = _total(g, array) if qtype in T.FLOATS else _whole_sums(g, array)
+    return Vec(qtype, totals.astype(T.DTYPE[qtype], copy=False))
 
 
 @_agg("prd")
 def _prd(g: Groups, x: ListValue) -> Vec | None:
     if not _numbers(x, _NO_SUM):
         return None
-    t = sum_type(x.t)
+    qtype = sum_type(x.t)
     array = x.a
-    null = null_mask(array, x.t)
-    if null is not None:
-        array = np.where(null, array.dtype.type(1), array)
-    out = _reduce(g, np.multiply, array, dtype=np.float64 if t in T.FLOATS else np.int64)
-    return Vec(t, out.astype(T.DTYPE[t], copy=False))
+    missing = null_mask(array, x.t)
+    if missing is not None:
+        array = np.where(missing, array.dtype.type(1), array)
+    products = _reduce(g, np.multiply, array, dtype=np.float64 if qtype in T.FLOATS else np.int64)
+    return Vec(qtype, products.astype(T.DTYPE[qtype], copy=False))
 
 
 # ------------------------------------------------------------------ extremes and truth
@@ -114,12 +114,17 @@ def _max(g: Groups, x: ListValue) -> Vec | None:
         return None
     qtype = x.t
     if qtype in T.FLOATS:
-        r = _reduce(g, np.fmax, x.a)
-        null = np.isnan(r)
+        maxima = _reduce(g, np.fmax, x.a)
+        missing = np.isnan(maxima)
     else:
-        r = _reduce(g, np.maximum, x.a)
-        null = r == T.NULL[qtype] if qtype in T.SIGNED else None
-    return Vec(qtype, r if null is None else np.where(null, r.dtype.type(least_of(qtype)), r))
+        maxima = _reduce(g, np.maximum, x.a)
+        missing = maxima == T.NULL[qtype] if qtype in T.SIGNED else None
+    return Vec(
+        qtype,
+        maxima
+        if missing is None
+        else np.where(missing, maxima.dtype.type(least_of(qtype)), maxima),
+    )
 
 
 @_agg("min")
@@ -128,15 +133,17 @@ def _min(g: Groups, x: ListValue) -> Vec | None:
         return None
     qtype, array = x.t, x.a
     if qtype in T.FLOATS:
-        r = _reduce(g, np.fmin, array)
-        return Vec(qtype, np.where(np.isnan(r), r.dtype.type(greatest_of(qtype)), r))
-    null = null_mask(array, qtype) if qtype in T.SIGNED else None
+        minima = _reduce(g, np.fmin, array)
+        return Vec(qtype, np.where(np.isnan(minima), minima.dtype.type(greatest_of(qtype)), minima))
+    missing = null_mask(array, qtype) if qtype in T.SIGNED else None
     return Vec(
         qtype,
         _reduce(
             g,
             np.minimum,
-            array if null is None else np.where(null, array.dtype.type(greatest_of(qtype)), array),
+            array
+            if missing is None
+            else np.where(missing, array.dtype.type(greatest_of(qtype)), array),
         ),
     )
 
@@ -175,27 +182,27 @@ def _column(g: Groups, x: ListValue) -> _Floats | None:
 
 @_agg("avg")
 def _avg(g: Groups, x: ListValue) -> Vec | None:
-    f = _column(g, x)
-    return None if f is None else floats(_total(g, f.a) / f.n)
+    column = _column(g, x)
+    return None if column is None else floats(_total(g, column.a) / column.n)
 
 
 def _variances(g: Groups, f: _Floats) -> Array:
-    d = f.a - (_total(g, f.a) / f.n)[g.ids]
+    deviations = f.a - (_total(g, f.a) / f.n)[g.ids]
     if f.null is not None:
-        d[f.null] = 0.0
-    return _total(g, d * d) / f.n
+        deviations[f.null] = 0.0
+    return _total(g, deviations * deviations) / f.n
 
 
 def _spread(name: str, sample: bool, root: bool) -> None:
     @_agg(name)
     def run(g: Groups, x: ListValue) -> Vec | None:
-        f = _column(g, x)
-        if f is None:
+        column = _column(g, x)
+        if column is None:
             return None
-        out = _variances(g, f)
+        variances = _variances(g, column)
         if sample:
-            out = np.where(f.n > 1, out * (f.n / (f.n - 1)), np.nan)
-        return floats(np.sqrt(out) if root else out)
+            variances = np.where(column.n > 1, variances * (column.n / (column.n - 1)), np.nan)
+        return floats(np.sqrt(variances) if root else variances)
 
 
 # fmt: off  # a table
@@ -212,9 +219,9 @@ def _med(g: Groups, x: ListValue) -> Vec | None:
         return None
     by_value = grade_keys(sort_keys(x))
     order = by_value[grade_keys(g.ids[by_value])]
-    a = to_float(x.a, x.t)[order]
-    low, high = a[g.starts + (g.counts - 1) // 2], a[g.starts + g.counts // 2]
-    return floats(np.where(low == high, low, (low + high) / 2))
+    ordered = to_float(x.a, x.t)[order]
+    lower, upper = ordered[g.starts + (g.counts - 1) // 2], ordered[g.starts + g.counts // 2]
+    return floats(np.where(lower == upper, lower, (lower + upper) / 2))
 
 
 # ------------------------------------------------------------------ two columns
@@ -224,9 +231,9 @@ def _pairs(g: Groups, x: ListValue, y: ListValue) -> tuple[_Floats, _Floats] | N
     """Two columns as floats; where either is null, both are."""
     if not _numbers(x, TEXT) or not _numbers(y, TEXT) or len(x) != len(y):
         return None
-    nulls = [mask for v in (x, y) if (mask := null_mask(v.a, v.t)) is not None]
-    null = np.logical_or.reduce(nulls) if nulls else None
-    return _Floats(g, to_float(x.a, x.t), null), _Floats(g, to_float(y.a, y.t), null)
+    nulls = [mask for operand in (x, y) if (mask := null_mask(operand.a, operand.t)) is not None]
+    missing = np.logical_or.reduce(nulls) if nulls else None
+    return _Floats(g, to_float(x.a, x.t), missing), _Floats(g, to_float(y.a, y.t), missing)
 
 
 @_agg("wsum")
@@ -240,44 +247,54 @@ def _wsum(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
 
 @_agg("wavg")
 def _wavg(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
-    pair = _pairs(g, x, y)
-    return None if pair is None else floats(_total(g, pair[0].a * pair[1].a) / _total(g, pair[0].a))
+    columns = _pairs(g, x, y)
+    return (
+        None
+        if columns is None
+        else floats(_total(g, columns[0].a * columns[1].a) / _total(g, columns[0].a))
+    )
 
 
 def _comoments(g: Groups, x: _Floats, y: _Floats) -> tuple[Array, Array, Array]:
     """Means of the products of the distances from the means: xy, xx, yy."""
-    d = []
-    for f in (x, y):
-        away = f.a - (_total(g, f.a) / f.n)[g.ids]
-        if f.null is not None:
-            away[f.null] = 0.0
-        d.append(away)
-    u, v = d
-    return _total(g, u * v) / x.n, _total(g, u * u) / x.n, _total(g, v * v) / x.n
+    deviations = []
+    for column in (x, y):
+        deviation = column.a - (_total(g, column.a) / column.n)[g.ids]
+        if column.null is not None:
+            deviation[column.null] = 0.0
+        deviations.append(deviation)
+    x_deviation, y_deviation = deviations
+    return (
+        _total(g, x_deviation * y_deviation) / x.n,
+        _total(g, x_deviation * x_deviation) / x.n,
+        _total(g, y_deviation * y_deviation) / x.n,
+    )
 
 
 @_agg("cov")
 def _cov(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
-    pair = _pairs(g, x, y)
-    return None if pair is None else floats(_comoments(g, *pair)[0])
+    columns = _pairs(g, x, y)
+    return None if columns is None else floats(_comoments(g, *columns)[0])
 
 
 @_agg("scov")
 def _scov(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
-    pair = _pairs(g, x, y)
-    if pair is None:
+    columns = _pairs(g, x, y)
+    if columns is None:
         return None
-    n = pair[0].n
-    return floats(np.where(n > 1, _comoments(g, *pair)[0] * (n / (n - 1)), np.nan))
+    counts = columns[0].n
+    return floats(
+        np.where(counts > 1, _comoments(g, *columns)[0] * (counts / (counts - 1)), np.nan)
+    )
 
 
 @_agg("cor")
 def _cor(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
-    pair = _pairs(g, x, y)
-    if pair is None:
+    columns = _pairs(g, x, y)
+    if columns is None:
         return None
-    xy, xx, yy = _comoments(g, *pair)
-    return floats(xy / np.sqrt(xx * yy))
+    covariance, x_variance, y_variance = _comoments(g, *columns)
+    return floats(covariance / np.sqrt(x_variance * y_variance))
 
 
 # ------------------------------------------------------------------ which phrases can go at once

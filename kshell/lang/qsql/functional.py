@@ -32,14 +32,14 @@ def select(
 ) -> Value:
     """Run a template: verb is select, exec, update or delete; the phrases of `by` and `cols` with their names."""
     if by is not None and verb != "exec":
-        taken = {n for n, _ in by}
-        clash = next((n for n, _ in cols if n in taken), None)
+        group_names = {name for name, _ in by}
+        clash = next((name for name, _ in cols if name in group_names), None)
         if clash is not None and verb == "select":
             raise QError(f"dup names for cols/groups {clash}")
     if verb == "update":
         return update.update(table, where, by, cols)
     if verb == "delete":
-        names = [p.node.name for _, p in cols if isinstance(p.node, N.Name)]
+        names = [phrase.node.name for _, phrase in cols if isinstance(phrase.node, N.Name)]
         if len(names) < len(cols):
             raise QError("type")
         return update.delete(table, where, names)
@@ -56,18 +56,18 @@ def query(
     limit: Limit,
 ) -> Value:
     """select or exec."""
-    x = fetch(table)
-    if x.__class__ is Table and x.cols.__class__ is not list:
-        if partitioned.is_partitioned(x):
-            return partitioned.query(is_exec, x, where, by, cols, distinct, limit)
-    src = Source(x)
-    c = restricted(Columns(src.values, src.n), where)
+    fetched = fetch(table)
+    if fetched.__class__ is Table and fetched.cols.__class__ is not list:
+        if partitioned.is_partitioned(fetched):
+            return partitioned.query(is_exec, fetched, where, by, cols, distinct, limit)
+    source = Source(fetched)
+    columns = restricted(Columns(source.values, source.n), where)
     if is_exec and by is not None and len(by) == 1 and by[0][0] is None and _is_false(by[0][1]):
         is_exec, by = False, None  # `exec a,b by 0b`: a table
-        cols = [(n or "x", p) for n, p in cols]
+        cols = [(name or "x", phrase) for name, phrase in cols]
     if is_exec:
-        return run_exec(src, c, by, cols, distinct)
-    return run_select(src, c, by, cols, distinct, limit)
+        return run_exec(source, columns, by, cols, distinct)
+    return run_select(source, columns, by, cols, distinct, limit)
 
 
 def _is_false(p: Phrase) -> bool:
@@ -84,16 +84,16 @@ def tree(x: Value) -> Phrase:
 
 def constraints(c: Value) -> list[Phrase]:
     """The where phrases of a functional form: a list of parse trees."""
-    return [tree(x) for x in seq_items(c)]
+    return [tree(phrase) for phrase in seq_items(c)]
 
 
 def pairs(d: Dict) -> Named:
     """The named phrases of a functional form: a dictionary of names and parse trees."""
     names = seq_items(d.k)
-    symbols = [name.s for name in names if name.__class__ is Sym]
+    symbols = [key.s for key in names if key.__class__ is Sym]
     if len(symbols) < len(names):
         raise QError("type")
-    return [(name, tree(x)) for name, x in zip(symbols, seq_items(d.v), strict=True)]
+    return [(key, tree(phrase)) for key, phrase in zip(symbols, seq_items(d.v), strict=True)]
 
 
 def _phrases(x: Value) -> Named:
@@ -113,22 +113,22 @@ def functional_select(
     if g.__class__ is List and len(g) == 1:
         g = g.item(0)
     limit = None if n is None else (n, None, None if g is None else tree(g))
-    where, cols = constraints(c), _phrases(a)
+    conditions, columns = constraints(c), _phrases(a)
     if b.__class__ is bool:
-        if cols and cols[0][0] is None:
+        if columns and columns[0][0] is None:
             raise QError("type")
-        return query(False, t, where, None, cols, b, limit)
-    by = _phrases(b) or None
-    keyed = b.__class__ is Dict and (not cols or cols[0][0] is not None)
-    return query(not keyed, t, where, by, cols, False, limit)
+        return query(False, t, conditions, None, columns, b, limit)
+    grouping = _phrases(b) or None
+    keyed = b.__class__ is Dict and (not columns or columns[0][0] is not None)
+    return query(not keyed, t, conditions, grouping, columns, False, limit)
 
 
 @UPDATE.set
 def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
     """`![t;c;b;a]`: update, or delete if a is no dictionary."""
-    where = constraints(c)
+    conditions = constraints(c)
     if a.__class__ is Dict:
-        return update.update(t, where, pairs(b) if b.__class__ is Dict else None, pairs(a))
+        return update.update(t, conditions, pairs(b) if b.__class__ is Dict else None, pairs(a))
     if a.__class__ is Sym:
-        return update.delete(t, where, [a.s])
-    return update.delete(t, where, names_of(a))
+        return update.delete(t, conditions, [a.s])
+    return update.delete(t, conditions, names_of(a))

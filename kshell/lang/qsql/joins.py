@@ -48,28 +48,28 @@ def pick(hit: Array, new: ListValue, old: ListValue) -> ListValue:
     """The items of `new` where `hit` is true, else those of `old`."""
     if new.__class__ is Vec and old.__class__ is Vec and new.t == old.t and new.dom == old.dom:
         return Vec(new.t, np.where(hit, new.a, old.a), "", new.dom)
-    both = zip(hit.tolist(), seq_items(new), seq_items(old), strict=True)
-    return collapse([n if h else o for h, n, o in both])
+    choices = zip(hit.tolist(), seq_items(new), seq_items(old), strict=True)
+    return collapse([new_item if is_hit else old_item for is_hit, new_item, old_item in choices])
 
 
 def nulls_at(x: ListValue) -> Array:
     """Where the items of a list are null."""
     if x.__class__ is Vec:
         return is_null(x.a, x.t)
-    return np.array([match(i, nulls_like(i)) for i in seq_items(x)], np.bool_)
+    return np.array([match(item, nulls_like(item)) for item in seq_items(x)], np.bool_)
 
 
 def _merged(t: Table, found: Table, hit: Array, filled: bool) -> Table:
     """The columns of t, with those of `found` where `hit`; new columns as they are. `filled` keeps t's items where
     those of `found` are null."""
-    out = dict(zip(t.names, t.cols, strict=True))
-    for name, new in zip(found.names, found.cols, strict=True):
-        if name in out:
-            good = hit & ~nulls_at(new) if filled else hit
-            out[name] = pick(good, new, out[name])
+    columns = dict(zip(t.names, t.cols, strict=True))
+    for name, values in zip(found.names, found.cols, strict=True):
+        if name in columns:
+            mask = hit & ~nulls_at(values) if filled else hit
+            columns[name] = pick(mask, values, columns[name])
         else:
-            out[name] = new
-    return Table(list(out), list(out.values()))
+            columns[name] = values
+    return Table(list(columns), list(columns.values()))
 
 
 def _key_rows(t: Table, y: Dict) -> Array:
@@ -79,8 +79,8 @@ def _key_rows(t: Table, y: Dict) -> Array:
     if not len(t) or not len(y):
         return np.full(len(t), len(y))
     if y.attr == "s":  # a step function
-        at = search_rows(known.cols, keys.cols, True)
-        return np.where(at < 0, len(y), at)
+        positions = search_rows(known.cols, keys.cols, True)
+        return np.where(positions < 0, len(y), positions)
     return np.asarray(find(known, keys), np.int64)
 
 
@@ -98,10 +98,10 @@ def _left(x: Value, y: Value, filled: bool) -> Value:
     if is_list(y) and not len(y):
         return x
     y = _keyed(y)
-    t = flat(x)
-    at = _key_rows(t, y)
-    found = take_at(y.tables[1], at)
-    return rekey(_merged(t, found, at < len(y), filled), key_names(x))
+    table = flat(x)
+    positions = _key_rows(table, y)
+    found = take_at(y.tables[1], positions)
+    return rekey(_merged(table, found, positions < len(y), filled), key_names(x))
 
 
 @verb("lj")
@@ -133,12 +133,12 @@ def ljf(x: Value, y: Value) -> Value:
 
 def _inner(x: Value, y: Value, filled: bool) -> Value:
     x, y = fetch(x), _keyed(y)
-    t = flat(x)
-    at = _key_rows(t, y)
-    rows = np.flatnonzero(at < len(y))
-    found = take_at(y.tables[1], at[rows])
+    table = flat(x)
+    positions = _key_rows(table, y)
+    rows = np.flatnonzero(positions < len(y))
+    joined = take_at(y.tables[1], positions[rows])
     return rekey(
-        _merged(take_at(t, rows), found, np.ones(len(rows), np.bool_), filled), key_names(x)
+        _merged(take_at(table, rows), joined, np.ones(len(rows), np.bool_), filled), key_names(x)
     )
 
 
@@ -179,13 +179,13 @@ def pj(x: Value, y: Value) -> Value:
     3 31
     """
     x, y = fetch(x), _keyed(y)
-    t = flat(x)
-    found = take_at(y.tables[1], _key_rows(t, y))
-    out = dict(zip(t.names, t.cols, strict=True))
-    for name, new in zip(found.names, found.cols, strict=True):
-        new = list_value(fill(0, new))
-        out[name] = list_value(add(out[name], new)) if name in out else new
-    return rekey(Table(list(out), list(out.values())), key_names(x))
+    table = flat(x)
+    joined = take_at(y.tables[1], _key_rows(table, y))
+    columns = dict(zip(table.names, table.cols, strict=True))
+    for name, values in zip(joined.names, joined.cols, strict=True):
+        values = list_value(fill(0, values))
+        columns[name] = list_value(add(columns[name], values)) if name in columns else values
+    return rekey(Table(list(columns), list(columns.values())), key_names(x))
 
 
 # ------------------------------------------------------------------ union, equi
@@ -222,9 +222,9 @@ def ujf(x: Value, y: Value) -> Value:
 
 def _union(x: Value, y: Value, filled: bool) -> Value:
     x, y = fetch(x), fetch(y)
-    for empty_one, other in ((x, y), (y, x)):
+    for empty_one, counterpart in ((x, y), (y, x)):
         if is_list(empty_one) and not len(empty_one):
-            return other
+            return counterpart
     if x.__class__ is Table and y.__class__ is Table:
         return _union_rows(x, y)
     if x.__class__ is Dict and x.keyed and y.__class__ is Dict and y.keyed:
@@ -241,31 +241,33 @@ def _nulls(col: ListValue, n: int) -> ListValue:
 
 def _union_rows(x: Table, y: Table) -> Table:
     names = x.names + [name for name in y.names if not x.has(name)]
-    cols = []
+    columns = []
     for name in names:
-        a = x.col(name) if x.has(name) else _nulls(y.col(name), len(x))
-        b = y.col(name) if y.has(name) else _nulls(x.col(name), len(y))
-        cols.append(join_columns(a, b))
-    return Table(names, cols)
+        upper = x.col(name) if x.has(name) else _nulls(y.col(name), len(x))
+        lower = y.col(name) if y.has(name) else _nulls(x.col(name), len(y))
+        columns.append(join_columns(upper, lower))
+    return Table(names, columns)
 
 
 def _union_keyed(x: Dict, y: Dict, filled: bool) -> Dict:
     (left_keys, left), (right_keys, right) = x.tables, y.tables
     if left_keys.names != right_keys.names:
         raise QError("mismatch")
-    at, fresh = place_keys(left_keys, right_keys)
-    base = _union_rows(left, take_at(right, fresh))
-    out = []
-    for name, col in zip(base.names, base.cols, strict=True):
+    positions, fresh = place_keys(left_keys, right_keys)
+    table = _union_rows(left, take_at(right, fresh))
+    columns = []
+    for name, values in zip(table.names, table.cols, strict=True):
         if right.has(name):
-            new = right.col(name)
+            updates = right.col(name)
             rows = (
-                np.flatnonzero(~nulls_at(new)) if filled and left.has(name) else np.arange(len(new))
+                np.flatnonzero(~nulls_at(updates))
+                if filled and left.has(name)
+                else np.arange(len(updates))
             )
-            col = scatter(col, at[rows], take_at(new, rows))
-        out.append(col)
+            values = scatter(values, positions[rows], take_at(updates, rows))
+        columns.append(values)
     keys = _union_rows(left_keys, take_at(right_keys, fresh)) if len(fresh) else left_keys
-    return Dict(keys, Table(base.names, out))
+    return Dict(keys, Table(table.names, columns))
 
 
 @verb("ej")
@@ -283,30 +285,32 @@ def ej(c: Value, x: Value, y: Value) -> Value:
     x, y = flat(x), flat(y)
     if not names:
         raise QError("length")
-    wanted, keys = joint_columns(
+    x_codes, y_codes = joint_columns(
         [column(x, name) for name in names], [column(y, name) for name in names]
     )
-    right, left = _matches(keys, wanted)
-    by = set(names)
-    cols = [
-        take_at(y.col(name), right)
-        if y.has(name) and name not in by
-        else take_at(x.col(name), left)
+    right_rows, left_rows = _matches(y_codes, x_codes)
+    joint_names = set(names)
+    columns = [
+        take_at(y.col(name), right_rows)
+        if y.has(name) and name not in joint_names
+        else take_at(x.col(name), left_rows)
         for name in x.names
     ]
-    rest = [name for name in y.names if not x.has(name)]
-    return Table([*x.names, *rest], cols + [take_at(y.col(n), right) for n in rest])
+    new_names = [name for name in y.names if not x.has(name)]
+    return Table(
+        [*x.names, *new_names], columns + [take_at(y.col(name), right_rows) for name in new_names]
+    )
 
 
 def _matches(keys: Array, wanted: Array) -> tuple[Array, Array]:
     """All pairs of positions of equal codes, in the order of `wanted`."""
     order = np.argsort(keys, kind="stable")
-    tops = keys[order]
-    start = np.searchsorted(tops, wanted, "left")
-    count = np.searchsorted(tops, wanted, "right") - start
-    right = np.repeat(np.arange(len(wanted)), count)
-    inner = np.arange(len(right)) - np.repeat(np.cumsum(count) - count, count)
-    return order[np.repeat(start, count) + inner], right
+    sorted_keys = keys[order]
+    starts = np.searchsorted(sorted_keys, wanted, "left")
+    counts = np.searchsorted(sorted_keys, wanted, "right") - starts
+    right = np.repeat(np.arange(len(wanted)), counts)
+    offsets = np.arange(len(right)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return order[np.repeat(starts, counts) + offsets], right
 
 
 # ------------------------------------------------------------------ as-of joins
@@ -319,23 +323,23 @@ def _as_of(c: Value, x: Value, y: Value, actual: bool, filled: bool) -> Value:
     right = flat(y)
 
     def run(left: Value) -> Value:
-        t = flat(left)
-        at = search_rows(
-            [column(right, name) for name in names], [column(t, name) for name in names], True
+        table = flat(left)
+        positions = search_rows(
+            [column(right, name) for name in names], [column(table, name) for name in names], True
         )
-        drop = names[:-1] if actual else names
-        found = take_at(
+        dropped = names[:-1] if actual else names
+        matched = take_at(
             Table(
-                [name for name in right.names if name not in drop],
+                [name for name in right.names if name not in dropped],
                 [
-                    col
-                    for name, col in zip(right.names, right.cols, strict=True)
-                    if name not in drop
+                    column
+                    for name, column in zip(right.names, right.cols, strict=True)
+                    if name not in dropped
                 ],
             ),
-            at,
+            positions,
         )
-        return rekey(_merged(t, found, at >= 0, filled), key_names(left))
+        return rekey(_merged(table, matched, positions >= 0, filled), key_names(left))
 
     return by_name(x, run)
 
@@ -399,18 +403,18 @@ def asof(x: Value, y: Value) -> Value:
     q)([]t:0 4;p:10 40)asof([t:5])
     p| 40
     """
-    t = flat(x)
+    table = flat(x)
     y = fetch(y)
-    one = y.__class__ is Dict and not y.keyed
-    wanted = collapse([y]) if one else flat(y)
-    if wanted.__class__ is not Table:
+    is_dict = y.__class__ is Dict and not y.keyed
+    keys = collapse([y]) if is_dict else flat(y)
+    if keys.__class__ is not Table:
         raise QError("type")
-    at = search_rows([column(t, name) for name in wanted.names], wanted.cols, True)
-    rest = [name for name in t.names if not wanted.has(name)]
-    cols = [take_at(t.col(n), at) for n in rest]
-    if one:
-        return Dict(sym_vec(rest), collapse([col.item(0) for col in cols]))
-    return Table(rest, cols)
+    positions = search_rows([column(table, name) for name in keys.names], keys.cols, True)
+    names = [name for name in table.names if not keys.has(name)]
+    columns = [take_at(table.col(name), positions) for name in names]
+    if is_dict:
+        return Dict(sym_vec(names), collapse([values.item(0) for values in columns]))
+    return Table(names, columns)
 
 
 # ------------------------------------------------------------------ window joins
@@ -426,22 +430,25 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
     quotes = take_at(quotes, grade_columns([column(quotes, name) for name in names]))
 
     def run(left: Value) -> Value:
-        t = flat(left)
-        spans = _spans(t, quotes, names, seq_items(w), entry)
-        own = dict(zip(t.names, t.cols, strict=True))
-        new: list[
+        table = flat(left)
+        spans = _spans(table, quotes, names, seq_items(w), entry)
+        table_columns = dict(zip(table.names, table.cols, strict=True))
+        added: list[
             tuple[str, ListValue]
         ] = []  # two aggregates of one column are two columns of its name
         for call in items[1:]:
-            f, *args = seq_items(call)
-            columns = names_of(collapse(args))
-            found = _over_spans(f, [column(quotes, n) for n in columns], spans)
-            if columns[-1] in own:
-                own[columns[-1]] = found
+            aggregate, *arguments = seq_items(call)
+            columns = names_of(collapse(arguments))
+            aggregated = _over_spans(aggregate, [column(quotes, name) for name in columns], spans)
+            if columns[-1] in table_columns:
+                table_columns[columns[-1]] = aggregated
             else:
-                new.append((columns[-1], found))
-        out = Table([*own, *(n for n, _ in new)], [*own.values(), *(v for _, v in new)])
-        return rekey(out, key_names(left))
+                added.append((columns[-1], aggregated))
+        joined = Table(
+            [*table_columns, *(name for name, _ in added)],
+            [*table_columns.values(), *(values for _, values in added)],
+        )
+        return rekey(joined, key_names(left))
 
     return by_name(x, run)
 
@@ -452,17 +459,21 @@ def _spans(
     """For each row of t, the rows of the sorted quotes from the opening to the end of its window."""
     keys = [column(t, name) for name in names[:-1]]
     rows = [column(quotes, name) for name in names]
-    sides = [side for side in w if has_items(side) and len(side) == len(t)]
+    sides = [bound for bound in w if has_items(bound) and len(bound) == len(t)]
     if len(sides) != len(w):
         raise QError("length")
-    start = search_rows(rows, [*keys, sides[0]], False)
-    end = search_rows(rows, [*keys, sides[1]], True)
+    starts = search_rows(rows, [*keys, sides[0]], False)
+    ends = search_rows(rows, [*keys, sides[1]], True)
     if entry:
         before = search_rows(rows, [*keys, sides[0]], True)
-        start = np.where(before >= 0, before, start)
-    closed = (start < 0) | (end < start)
+        starts = np.where(before >= 0, before, starts)
+    closed = (starts < 0) | (ends < starts)
     return list(
-        zip(np.where(closed, 0, start).tolist(), np.where(closed, 0, end + 1).tolist(), strict=True)
+        zip(
+            np.where(closed, 0, starts).tolist(),
+            np.where(closed, 0, ends + 1).tolist(),
+            strict=True,
+        )
     )
 
 
@@ -470,9 +481,11 @@ def _over_spans(f: Value, cols: list[ListValue], spans: list[tuple[int, int]]) -
     """f of the parts of some columns."""
     function: Callable[..., Value] = pyfn(f, len(cols))
     if len(cols) == 1:
-        col = cols[0]
-        return collapse([function(part(col, a, b)) for a, b in spans])
-    return collapse([function(*[part(col, a, b) for col in cols]) for a, b in spans])
+        column = cols[0]
+        return collapse([function(part(column, begin, end)) for begin, end in spans])
+    return collapse(
+        [function(*[part(column, begin, end) for column in cols]) for begin, end in spans]
+    )
 
 
 @verb("wj", arity=4)

@@ -111,8 +111,8 @@ def xcol(x: Value, y: Value) -> Value:
     1 3
     2 4
     """
-    t = fetch(y)
-    names = list(flat(t).names)
+    table = fetch(y)
+    names = list(flat(table).names)
     if x.__class__ is Table and len(x) == 1:
         x = x.item(0)
     if x.__class__ is Dict:
@@ -121,11 +121,11 @@ def xcol(x: Value, y: Value) -> Value:
             raise QError("length")
         names = [renamed.get(name, name) for name in names]
     else:
-        given = names_of(x)
-        if len(given) > len(names):
+        new_names = names_of(x)
+        if len(new_names) > len(names):
             raise QError("length")
-        names[: len(given)] = given
-    return _renamed(t, names)
+        names[: len(new_names)] = new_names
+    return _renamed(table, names)
 
 
 def _renamed(t: Value, names: list[str]) -> Value:
@@ -144,13 +144,13 @@ def xcols(x: Value, y: Value) -> Value:
     3 1
     4 2
     """
-    t = fetch(y)
-    if t.__class__ is not Table:
+    table = fetch(y)
+    if table.__class__ is not Table:
         raise QError("type")
-    first = names_of(x)
-    moved = set(first)
-    names = first + [name for name in t.names if name not in moved]
-    return Table(names, [column(t, name) for name in names])
+    leading = names_of(x)
+    moved = set(leading)
+    names = leading + [name for name in table.names if name not in moved]
+    return Table(names, [column(table, name) for name in names])
 
 
 # ------------------------------------------------------------------ metadata
@@ -166,14 +166,14 @@ def meta(x: Value) -> Value:
     a| j
     b| s
     """
-    t = flat(x)
-    if t.cols.__class__ is not list:
-        t = Table(t.names, t.cols.sample())  # type: ignore[attr-defined]  # of a table on disk
-    kinds = vec(T.C, [ord(_type_char(column)) for column in t.cols])
-    attrs = sym_vec([column.attr if column.__class__ is Vec else "" for column in t.cols])
+    table = flat(x)
+    if table.cols.__class__ is not list:
+        table = Table(table.names, table.cols.sample())  # type: ignore[attr-defined]  # of a table on disk
+    kinds = vec(T.C, [ord(_type_char(column)) for column in table.cols])
+    attributes = sym_vec([column.attr if column.__class__ is Vec else "" for column in table.cols])
     return Dict(
-        Table(["c"], [sym_vec(t.names)]),
-        Table(["t", "f", "a"], [kinds, sym_vec(map(_foreign, t.cols)), attrs]),
+        Table(["c"], [sym_vec(table.names)]),
+        Table(["t", "f", "a"], [kinds, sym_vec(map(_foreign, table.cols)), attributes]),
     )
 
 
@@ -182,9 +182,9 @@ def _type_char(x: Value) -> str:
     if x.__class__ is Vec:
         return enum_char(x.dom) if x.t == T.ENUM else T.TYPE[x.t].char
     if isinstance(x, List) and len(x):
-        first = x.item(0)
-        if first.__class__ is Vec:
-            return _type_char(first).upper()
+        first_item = x.item(0)
+        if first_item.__class__ is Vec:
+            return _type_char(first_item).upper()
     return " "
 
 
@@ -192,16 +192,18 @@ def enum_char(dom: str) -> str:
     """The type character of an enumeration over `dom`: that of what it stands for."""
     if is_link(dom):
         return "j"
-    found = running().names.find(dom)
-    return _type_char(found.tables[0].cols[0]) if found.__class__ is Dict and found.keyed else "s"
+    domain = running().names.find(dom)
+    return (
+        _type_char(domain.tables[0].cols[0]) if domain.__class__ is Dict and domain.keyed else "s"
+    )
 
 
 def _foreign(x: Value) -> str:
     """The name of the table that a column refers to, as a foreign key or a link, or an empty string."""
     if x.__class__ is not Vec or x.t != T.ENUM:
         return ""
-    found = running().names.find(x.dom)
-    return x.dom if found.__class__ is Table or (found.__class__ is Dict and found.keyed) else ""
+    domain = running().names.find(x.dom)
+    return x.dom if domain.__class__ is Table or (domain.__class__ is Dict and domain.keyed) else ""
 
 
 @verb("fkeys")
@@ -212,9 +214,15 @@ def fkeys(x: Value) -> Value:
     q)fkeys([]a:`f$2 2;b:0 0)
     a| f
     """
-    t = flat(x)
-    found = [(n, f) for n, column in zip(t.names, t.cols, strict=True) if (f := _foreign(column))]
-    return Dict(sym_vec([n for n, _ in found]), sym_vec([f for _, f in found]))
+    table = flat(x)
+    foreign_keys = [
+        (name, domain)
+        for name, column in zip(table.names, table.cols, strict=True)
+        if (domain := _foreign(column))
+    ]
+    return Dict(
+        sym_vec([name for name, _ in foreign_keys]), sym_vec([domain for _, domain in foreign_keys])
+    )
 
 
 @verb("tables")
@@ -268,17 +276,17 @@ def xdesc(x: Value, y: Value) -> Value:
 
 
 def _sorted(x: Value, names: list[str], down: bool) -> Value:
-    t = flat(x)
-    if len(set(t.names)) < len(t.names):
+    table = flat(x)
+    if len(set(table.names)) < len(table.names):
         raise QError("dup")
     if not names:
         return x
-    order = grade_columns([column(t, name) for name in names], down)
-    out = Table(t.names, [take_at(column, order) for column in t.cols])
+    order = grade_columns([column(table, name) for name in names], down)
+    result = Table(table.names, [take_at(column, order) for column in table.cols])
     if not down:
-        at = t.names.index(names[0])
-        out.cols[at] = sorted_attr(out.cols[at])
-    return rekey(out, key_names(x))
+        position = table.names.index(names[0])
+        result.cols[position] = sorted_attr(result.cols[position])
+    return rekey(result, key_names(x))
 
 
 # ------------------------------------------------------------------ grouping
@@ -294,16 +302,19 @@ def xgroup(x: Value, y: Value) -> Value:
     0| 1 2
     1| ,3
     """
-    t = flat(y)
+    table = flat(y)
     names = names_of(x)
-    tops = [column(t, name) for name in names]
-    g = Groups(tops, len(t))
-    tops = [take_at(top, g.first) for top in tops]
-    if len(tops) == 1:
-        tops = [sorted_attr(tops[0])]
-    by = set(names)
-    rest = [name for name in t.names if name not in by]
-    return Dict(Table(names, tops), Table(rest, [split(t.col(n), g) for n in rest]))
+    keys = [column(table, name) for name in names]
+    grouping = Groups(keys, len(table))
+    keys = [take_at(key, grouping.first) for key in keys]
+    if len(keys) == 1:
+        keys = [sorted_attr(keys[0])]
+    grouped = set(names)
+    value_names = [name for name in table.names if name not in grouped]
+    return Dict(
+        Table(names, keys),
+        Table(value_names, [split(table.col(name), grouping) for name in value_names]),
+    )
 
 
 def split(x: ListValue, g: Groups) -> ListValue:
@@ -323,33 +334,37 @@ def ungroup(x: Value) -> Value:
     x 2
     y 3
     """
-    t = flat(x)
-    nested = [column.__class__ is not Vec and column.__class__ is not Table for column in t.cols]
-    if not any(nested) or not len(t):
-        return t
+    table = flat(x)
+    nested = [
+        column.__class__ is not Vec and column.__class__ is not Table for column in table.cols
+    ]
+    if not any(nested) or not len(table):
+        return table
     counts = None
-    for col, is_nested in zip(t.cols, nested, strict=True):
+    for items, is_nested in zip(table.cols, nested, strict=True):
         if is_nested:
-            sizes = np.array([len(i) if has_items(i) else 1 for i in seq_items(col)], np.int64)
+            sizes = np.array(
+                [len(item) if has_items(item) else 1 for item in seq_items(items)], np.int64
+            )
             if counts is not None and (sizes != counts).any():
                 raise QError("length")
             counts = sizes
     assert counts is not None
-    at = np.repeat(np.arange(len(t)), counts)
+    rows = np.repeat(np.arange(len(table)), counts)
     return Table(
-        t.names,
+        table.names,
         [
-            _joined(column) if n else take_at(column, at)
-            for column, n in zip(t.cols, nested, strict=True)
+            _joined(column) if is_nested else take_at(column, rows)
+            for column, is_nested in zip(table.cols, nested, strict=True)
         ],
     )
 
 
 def _joined(x: ListValue) -> ListValue:
     """The items of the items of a column; empty ones only give their type."""
-    items = [i if has_items(i) else collapse([i]) for i in seq_items(x)]
-    full = [i for i in items if len(i)]
-    return concat(full) if full else items[0]
+    items = [item if has_items(item) else collapse([item]) for item in seq_items(x)]
+    nonempty = [item for item in items if len(item)]
+    return concat(nonempty) if nonempty else items[0]
 
 
 @verb("fby")
@@ -361,22 +376,22 @@ def fby(x: Value, y: Value) -> Value:
     """
     if not is_list(x) or len(x) != 2:
         raise QError("type")
-    f, d = seq_items(x)
-    if not has_items(d) or not has_items(y):
+    function, items = seq_items(x)
+    if not has_items(items) or not has_items(y):
         raise QError("type")
     groups = y.cols if y.__class__ is Table else [y]
-    if len(d) != len(y):
+    if len(items) != len(y):
         raise QError("length")
-    if not len(d):
-        return _nothing(f, d)
-    g = Groups(groups, len(y), ascending=False)
-    return spread(_by_groups(f, d, g), g)
+    if not len(items):
+        return _nothing(function, items)
+    grouping = Groups(groups, len(y), ascending=False)
+    return spread(_by_groups(function, items, grouping), grouping)
 
 
 def _nothing(f: Value, d: ListValue) -> Value:
     """fby of nothing: empty, of the type that f gives."""
-    x = pyfn(f, 1)(d)
-    return x if has_items(x) else take_at(sized(x, 1), np.arange(0))
+    result = pyfn(f, 1)(d)
+    return result if has_items(result) else take_at(sized(result, 1), np.arange(0))
 
 
 def _by_groups(f: Value, d: ListValue, g: Groups) -> ListValue:
@@ -385,9 +400,9 @@ def _by_groups(f: Value, d: ListValue, g: Groups) -> ListValue:
         and f.name in AGGREGATES
         and AGGREGATES[f.name].__code__.co_argcount == 2
     ):
-        found = AGGREGATES[f.name](g, d)
-        if found is not None:
-            return found
+        results = AGGREGATES[f.name](g, d)
+        if results is not None:
+            return results
     function = pyfn(f, 1)
     d = take_at(d, g.order)
     return collapse([function(part(d, start, end)) for start, end in g.spans()])
@@ -430,15 +445,15 @@ def upsert(x: Value, y: Value) -> Value:
         return put(x, y)
     if x.__class__ is not Sym:
         return _upserted(x, y)
-    t = fetch(x)
+    table = fetch(x)
     if x.s[:1] == ":":
-        return put(x, as_appended(_upserted(t, y)))
-    if kind := on_disk_kind(t):
+        return put(x, as_appended(_upserted(table, y)))
+    if kind := on_disk_kind(table):
         raise QError(kind)
     names = running().names
     names.allow(*names.split(x.s, None))  # before the table is written in place
-    alone = getrefcount(t) <= NAMED
-    return put(x, _upserted(t, y, append_owned if alone else append))
+    alone = getrefcount(table) <= NAMED
+    return put(x, _upserted(table, y, append_owned if alone else append))
 
 
 def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append) -> Value:
@@ -455,10 +470,10 @@ def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append
 
 def _single(t: Value, y: Value) -> bool:
     """Is y one record, of which an item is a list?"""
-    items = seq_items(y)
+    fields = seq_items(y)
     return (
-        len(items) == len(flat(t).names)
-        and any(map(atom_t, items))
-        and any(map(has_items, items))
+        len(fields) == len(flat(t).names)
+        and any(map(atom_t, fields))
+        and any(map(has_items, fields))
         and y.__class__ is not Nd
     )

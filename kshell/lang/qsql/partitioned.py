@@ -58,18 +58,24 @@ def is_partitioned(x: Value) -> TypeGuard[Table]:
 def names_used(phrases: list[Phrase]) -> set[str]:
     """The names in phrases, of dotted ones the first part."""
     nodes = [phrase.node for phrase in phrases]
-    return {n.name.split(".")[0] for n in tree_queries.walk(nodes) if isinstance(n, N.Name)}
+    return {
+        node.name.split(".")[0] for node in tree_queries.walk(nodes) if isinstance(node, N.Name)
+    }
 
 
 def _links(source: PartCols, phrases: list[Phrase]) -> list[str]:
     """The dotted names in phrases that go through a link: what these refer to differs by partition."""
     named = {
-        n.name
-        for n in tree_queries.walk([phrase.node for phrase in phrases])
-        if isinstance(n, N.Name) and "." in n.name
+        reference.name
+        for reference in tree_queries.walk([phrase.node for phrase in phrases])
+        if isinstance(reference, N.Name) and "." in reference.name
     }
-    cols = dict(zip(source.names, source.sample(), strict=True)) if named else {}
-    return sorted(n for n in named if getattr(cols.get(n.split(".")[0]), "t", 0) == T.ENUM)
+    columns = dict(zip(source.names, source.sample(), strict=True)) if named else {}
+    return sorted(
+        reference
+        for reference in named
+        if getattr(columns.get(reference.split(".")[0]), "t", 0) == T.ENUM
+    )
 
 
 def query(
@@ -85,54 +91,57 @@ def query(
     if limit is not None:
         raise QError("nyi")
     source: PartCols = x.cols  # type: ignore[assignment]
-    parts, where = chosen(source, where)
-    phrases = [p for _, p in [*(by or []), *cols]]
-    used = names_used(phrases)
+    partitions, where = chosen(source, where)
+    phrases = [phrase for _, phrase in [*(by or []), *cols]]
+    used_names = names_used(phrases)
     if is_exec and by is None and not cols:
-        return _last_row(source, parts, where)
-    if (by is None and cols and not used & _WHOLE) or not (by or cols):
-        return _each(is_exec, source, parts, where, cols, distinct)
-    names = [name for name in x.names if name in used] if cols else list(x.names)
+        return _last_row(source, partitions, where)
+    if (by is None and cols and not used_names & _WHOLE) or not (by or cols):
+        return _each(is_exec, source, partitions, where, cols, distinct)
+    names = [name for name in x.names if name in used_names] if cols else list(x.names)
     names += _links(source, phrases)
-    t = gathered(source, parts, where, names, "i" in used)
-    src = select.Source(t)
-    c = Columns(src.cols, src.n)
+    table = gathered(source, partitions, where, names, "i" in used_names)
+    subject = select.Source(table)
+    columns = Columns(subject.cols, subject.n)
     if not names:
-        src.n = c.n = sum(_rows(source, parts, where))
+        subject.n = columns.n = sum(_rows(source, partitions, where))
     if is_exec:
-        return select.run_exec(src, c, by, cols, distinct)
-    return select.run_select(src, c, by, cols, distinct, None)
+        return select.run_exec(subject, columns, by, cols, distinct)
+    return select.run_select(subject, columns, by, cols, distinct, None)
 
 
 def chosen(source: PartCols, where: list[Phrase]) -> tuple[list[int], list[Phrase]]:
     """The partitions that meet the first conditions, as far as these look at nothing else; and the other conditions."""
     field = source.names[0]
     others = {*source.names[1:], "i"}
-    parts = np.arange(len(source.db.pv))
+    partitions = np.arange(len(source.db.pv))
     while where:
-        used = names_used(where[:1])
-        if field not in used or used & others:
+        used_names = names_used(where[:1])
+        if field not in used_names or used_names & others:
             break
-        c = Columns({field: source.db.vec([source.db.pv[part] for part in parts])}, len(parts))
-        at = select.matching(where[0], c)
-        parts = parts if at is None else parts[at]
+        columns = Columns(
+            {field: source.db.vec([source.db.pv[partition] for partition in partitions])},
+            len(partitions),
+        )
+        positions = select.matching(where[0], columns)
+        partitions = partitions if positions is None else partitions[positions]
         where = where[1:]
-    return parts.tolist(), where
+    return partitions.tolist(), where
 
 
 def _columns(source: PartCols, part: int, where: list[Phrase]) -> tuple[select.Source, Columns]:
-    t = source.of(part)
-    cols = _Lazy(t)
-    src = select.Source(Table([], []))
-    src.value, src.n = t, source.db.count(source.name)[part]
-    src.cols = src.values = cols
+    stored = source.of(part)
+    columns = _Lazy(stored)
+    subject = select.Source(Table([], []))
+    subject.value, subject.n = stored, source.db.count(source.name)[part]
+    subject.cols = subject.values = columns
 
     def table(name: str) -> Value:  # links go to the same partition
-        found = running().names.get(name)
-        cols = found.cols if found.__class__ is Table else None
-        return cols.of(part) if isinstance(cols, PartCols) else found
+        target = running().names.get(name)
+        cols = target.cols if target.__class__ is Table else None
+        return cols.of(part) if isinstance(cols, PartCols) else target
 
-    return src, select.restricted(Columns(cols, src.n, None, table), where)
+    return subject, select.restricted(Columns(columns, subject.n, None, table), where)
 
 
 class _Lazy(dict[str, Any]):
@@ -150,7 +159,7 @@ class _Lazy(dict[str, Any]):
 
 
 def _rows(source: PartCols, parts: list[int], where: list[Phrase]) -> list[int]:
-    return [len(_columns(source, part, where)[1]) for part in parts]
+    return [len(_columns(source, partition, where)[1]) for partition in parts]
 
 
 def gathered(
@@ -158,17 +167,17 @@ def gathered(
 ) -> Table:
     """Some columns of the rows that meet the conditions, of all chosen partitions; with the row numbers within each as
     `i`."""
-    pieces: list[list[ListValue]] = [[] for _ in range(len(names) + numbers)]
-    for part in parts:
-        _, c = _columns(source, part, where)
-        for piece, name in zip(pieces, [*names, "i"], strict=False):
-            piece.append(c.column(name))
+    collected: list[list[ListValue]] = [[] for _ in range(len(names) + numbers)]
+    for partition in parts:
+        _, columns = _columns(source, partition, where)
+        for chunks, name in zip(collected, [*names, "i"], strict=False):
+            chunks.append(columns.column(name))
     if not parts:
         empty = source.sample()
-        none = np.zeros(0, np.int64)
-        c = Columns(dict(zip(source.names, empty, strict=True)), 0, none)
-        pieces = [[c.column(name)] for name in names] + [[longs([])]] * numbers
-    return Table(names + ["i"] * numbers, [joined(piece) for piece in pieces])
+        no_rows = np.zeros(0, np.int64)
+        columns = Columns(dict(zip(source.names, empty, strict=True)), 0, no_rows)
+        collected = [[columns.column(name)] for name in names] + [[longs([])]] * numbers
+    return Table(names + ["i"] * numbers, [joined(chunks) for chunks in collected])
 
 
 def _each(
@@ -180,62 +189,65 @@ def _each(
     distinct: bool,
 ) -> Value:
     """The results of each chosen partition, one after the other."""
-    out = []
-    for part in parts:
-        src, c = _columns(source, part, where)
-        out.append(
-            select.run_exec(src, c, None, cols, False)
+    results = []
+    for partition in parts:
+        subject, columns = _columns(source, partition, where)
+        results.append(
+            select.run_exec(subject, columns, None, cols, False)
             if is_exec
-            else select.run_select(src, c, None, cols, False, None)
+            else select.run_select(subject, columns, None, cols, False, None)
         )
-    if not out:
+    if not results:
         return _nothing(is_exec, source, where, cols)
-    if is_exec and out[0].__class__ is not Table:
-        return _joined_exec(out, cols[0][0] is None, distinct)
-    names, tables = flat(out[0]).names, [flat(o) for o in out]
-    t = Table(names, [joined([o.cols[i] for o in tables]) for i in range(len(names))])
+    if is_exec and results[0].__class__ is not Table:
+        return _joined_exec(results, cols[0][0] is None, distinct)
+    names, tables = flat(results[0]).names, [flat(result) for result in results]
+    table = Table(
+        names,
+        [joined([result.cols[position] for result in tables]) for position in range(len(names))],
+    )
     if distinct:
-        t = take_at(t, select.distinct_at(t))
-    return rekey(t, key_names(t))
+        table = take_at(table, select.distinct_at(table))
+    return rekey(table, key_names(table))
 
 
 def _last_row(source: PartCols, parts: list[int], where: list[Phrase]) -> Value:
     """The last row of those that meet the conditions; one of nulls if there is none."""
-    for part in reversed(parts):
-        src, c = _columns(source, part, where)
-        if len(c):
-            return select.run_exec(src, c, None, [], False)
+    for partition in reversed(parts):
+        subject, columns = _columns(source, partition, where)
+        if len(columns):
+            return select.run_exec(subject, columns, None, [], False)
     return _nothing(True, source, where, [])
 
 
 def _nothing(is_exec: bool, source: PartCols, where: list[Phrase], cols: Named) -> Value:
     """The result if no partition was chosen: that of an empty table."""
-    t = gathered(source, [], [], source.names, False)
-    src = select.Source(t)
-    c = Columns(src.cols, 0)
+    table = gathered(source, [], [], source.names, False)
+    subject = select.Source(table)
+    columns = Columns(subject.cols, 0)
     if is_exec:
-        return select.run_exec(src, c, None, cols, False)
-    return select.run_select(src, c, None, cols, False, None)
+        return select.run_exec(subject, columns, None, cols, False)
+    return select.run_select(subject, columns, None, cols, False, None)
 
 
 def _joined_exec(out: list[Value], single: bool, distinct: bool) -> Value:
     """The results of an exec in each partition as one: `single` if it has one column without a name."""
     if not single:
-        dicts = [o for o in out if o.__class__ is Dict]
+        dicts = [result for result in out if result.__class__ is Dict]
         keys = dicts[0].k
         values: list[Value] = [
-            _joined_values([d.v.item(i) for d in dicts]) for i in range(len(keys))
+            _joined_values([d.v.item(position) for d in dicts]) for position in range(len(keys))
         ]
         return Dict(keys, collapse(values))
-    x = _joined_values(out)
-    return take_at(x, select.distinct_at(x)) if distinct else x
+    column = _joined_values(out)
+    return take_at(column, select.distinct_at(column)) if distinct else column
 
 
 def _joined_values(out: list[Value]) -> ListValue | Dict:
-    dicts = [o for o in out if o.__class__ is Dict]
+    dicts = [result for result in out if result.__class__ is Dict]
     if len(dicts) == len(out):
         return reduce(join_dicts, dicts)
-    lists = [o for o in out if is_list(o)]
+    lists = [result for result in out if is_list(result)]
     return joined(lists) if len(lists) == len(out) else collapse(out)
 
 
@@ -246,15 +258,20 @@ def rows_at(x: Table, at: np.ndarray) -> Table:
     ends = np.cumsum(counts)
     if len(at) and (at.min() < 0 or at.max() >= (ends[-1] if len(ends) else 0)):
         raise QError("index")
-    part = np.searchsorted(ends, at, side="right")
-    pieces, order = [], []
-    for k in np.unique(part).tolist():
-        mine = np.flatnonzero(part == k)
-        pieces.append(
-            take_at(Table(x.names, list(source.of(k).cols)), at[mine] - (ends[k] - counts[k]))
+    partitions = np.searchsorted(ends, at, side="right")
+    tables, order = [], []
+    for partition in np.unique(partitions).tolist():
+        positions = np.flatnonzero(partitions == partition)
+        tables.append(
+            take_at(
+                Table(x.names, list(source.of(partition).cols)),
+                at[positions] - (ends[partition] - counts[partition]),
+            )
         )
-        order.append(mine)
-    if not pieces:
+        order.append(positions)
+    if not tables:
         return gathered(source, [], [], source.names, False)
-    t = Table(x.names, [joined([piece.cols[i] for piece in pieces]) for i in range(len(x.names))])
-    return take_at(t, np.argsort(np.concatenate(order), kind="stable"))
+    result = Table(
+        x.names, [joined([table.cols[index] for table in tables]) for index in range(len(x.names))]
+    )
+    return take_at(result, np.argsort(np.concatenate(order), kind="stable"))

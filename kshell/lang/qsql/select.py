@@ -74,12 +74,12 @@ class Source:
             self.values = dict(zip(names_in(x.k), seq_items(x.v), strict=True))
             self.cols = {}
             self.n = max(
-                (len(value) for value in self.values.values() if has_items(value)), default=1
+                (len(column) for column in self.values.values() if has_items(column)), default=1
             )
             return
-        t = flat(x)
-        self.keys, self.n = key_names(x), len(t)
-        self.values = self.cols = dict(zip(t.names, t.cols, strict=True))
+        table = flat(x)
+        self.keys, self.n = key_names(x), len(table)
+        self.values = self.cols = dict(zip(table.names, table.cols, strict=True))
 
 
 # ------------------------------------------------------------------ where, limit
@@ -87,38 +87,38 @@ class Source:
 
 def matching(p: Phrase, c: Columns) -> Array | None:
     """The rows, by position, that meet a condition; None if all do."""
-    x = p.fn(c)
+    flags = p.fn(c)
     count = len(c)
-    if x.__class__ is not Vec:
-        if is_list(x):
-            if len(x) == count == 0:
+    if flags.__class__ is not Vec:
+        if is_list(flags):
+            if len(flags) == count == 0:
                 return None
             raise QError("type")
-        qtype = atom_t(x)
+        qtype = atom_t(flags)
         if qtype not in (T.B, T.X, T.H, T.I, T.J):
             raise QError("type")
-        return None if raw(x) else np.arange(0)
-    if x.t not in (T.B, T.X, T.H, T.I, T.J):
+        return None if raw(flags) else np.arange(0)
+    if flags.t not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
-    if len(x) != count:
+    if len(flags) != count:
         raise QError("length")
-    positions = np.flatnonzero(x.a)
+    positions = np.flatnonzero(flags.a)
     return None if len(positions) == count else positions
 
 
 def restricted(c: Columns, where: list[Phrase]) -> Columns:
     """The columns at the rows that meet all conditions; each is tested where those before it are met."""
-    for p in where:
-        at = matching(p, c)
-        if at is not None:
-            c = c.restrict(at)
+    for phrase in where:
+        positions = matching(phrase, c)
+        if positions is not None:
+            c = c.restrict(positions)
     return c
 
 
 def _span(n: Value, size: int) -> tuple[int, int]:
     """Start and end of the rows that `select[n]`, `select[m n]` keep of so many."""
     if n.__class__ is Vec and n.t in (T.H, T.I, T.J) and len(n) == 2:
-        start, count = (int(v) for v in n.a)
+        start, count = (int(number) for number in n.a)
         return min(max(start, 0), size), min(max(start + count, 0), size)
     if n.__class__ is Vec and len(n) == 1:
         n = n.item(0)
@@ -132,15 +132,19 @@ def limited(c: Columns, limit: Limit) -> Array | None:
     """The rows, by position and in order, that a limit expression keeps; None for all."""
     if limit is None:
         return None
-    n, way, p = limit
-    at: Array | None = None
-    if p is not None:
-        x = p.fn(c)
-        at = np.asarray(x.a) if way is None and x.__class__ is Vec else grade(x, way == ">")
-    if n is not None:
-        start, end = _span(n, len(c))
-        at = np.arange(start, end) if at is None else at[start:end]
-    return at
+    count, order, phrase = limit
+    positions: Array | None = None
+    if phrase is not None:
+        column = phrase.fn(c)
+        positions = (
+            np.asarray(column.a)
+            if order is None and column.__class__ is Vec
+            else grade(column, order == ">")
+        )
+    if count is not None:
+        start, stop = _span(count, len(c))
+        positions = np.arange(start, stop) if positions is None else positions[start:stop]
+    return positions
 
 
 # ------------------------------------------------------------------ groups
@@ -149,9 +153,9 @@ def limited(c: Columns, limit: Limit) -> Array | None:
 def group_by(c: Columns, by: Named) -> tuple[list[ListValue], Groups]:
     """The key columns, an item a group, and the groups."""
     count = len(c)
-    keys = [sized(p.fn(c), count) for _, p in by]
-    g = Groups(keys, count)
-    return [take_at(key, g.first) for key in keys], g
+    keys = [sized(phrase.fn(c), count) for _, phrase in by]
+    groups = Groups(keys, count)
+    return [take_at(column, groups.first) for column in keys], groups
 
 
 def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> ListValue:
@@ -159,50 +163,52 @@ def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> ListValue
     if not g.k:
         return _of_nothing(p, c)
     if p.agg is not None:
-        found = _at_once(p.agg, c, g)
-        if found is not None:
-            return found
-    fn, out = p.fn, []
+        column = _at_once(p.agg, c, g)
+        if column is not None:
+            return column
+    function, results = p.fn, []
     for span.start, span.end in g.spans():
-        out.append(fn(span))
-    return collapse(out)
+        results.append(function(span))
+    return collapse(results)
 
 
 def _at_once(agg: tuple[Any, ...], c: Columns, g: Groups) -> ListValue | None:
     """An aggregate of all groups together, or None if it has to go group by group."""
-    fn = AGGREGATES.get(agg[0])
-    if fn is None:
+    aggregate = AGGREGATES.get(agg[0])
+    if aggregate is None:
         return None
-    args = []
-    for a in agg[1:]:
-        if isinstance(a, str):
-            if a not in c:
+    arguments = []
+    for argument in agg[1:]:
+        if isinstance(argument, str):
+            if argument not in c:
                 return None
-            args.append(a if agg[0] == "count" else c[a])
+            arguments.append(argument if agg[0] == "count" else c[argument])
         else:
-            x = _whole(a, c)
-            if x is None:
+            column = _whole(argument, c)
+            if column is None:
                 return None
-            args.append(x)
-    return fn(g, *args) if fn.__code__.co_argcount == len(args) + 1 else None
+            arguments.append(column)
+    return (
+        aggregate(g, *arguments) if aggregate.__code__.co_argcount == len(arguments) + 1 else None
+    )
 
 
 def _whole(p: Phrase, c: Columns) -> Value | None:
     """A phrase over all rows, if that works and gives a column."""
     try:
-        x = p.fn(c)
+        column = p.fn(c)
     except QError:
         return None
-    return x if x.__class__ is Vec and len(x) == len(c) else None
+    return column if column.__class__ is Vec and len(column) == len(c) else None
 
 
 def _of_nothing(p: Phrase, c: Columns) -> ListValue:
     """The column of a query that has no group: empty, of the type that the phrase would give."""
     try:
-        x = p.fn(c)
+        result = p.fn(c)
     except QError:
         return List([])
-    return empty(atom_t(x)) if atom_t(x) not in (0, T.ENUM) else List([])
+    return empty(atom_t(result)) if atom_t(result) not in (0, T.ENUM) else List([])
 
 
 # ------------------------------------------------------------------ select
@@ -210,8 +216,8 @@ def _of_nothing(p: Phrase, c: Columns) -> ListValue:
 
 def as_rows(values: list[Value]) -> list[ListValue]:
     """The columns of a result: atoms are repeated to the length of the lists; one row if there are atoms only."""
-    n = next((len(value) for value in values if has_items(value)), 1)
-    return [sized(value, n) for value in values]
+    length = next((len(column) for column in values if has_items(column)), 1)
+    return [sized(column, length) for column in values]
 
 
 def _take_columns(c: Columns, names: list[str]) -> Table:
@@ -224,59 +230,63 @@ def run_select(
     """The result of a select: a table, keyed by `by`."""
     if by is not None:
         return _cut(_select_by(src, c, by, cols), limit)
-    at = limited(c, limit)
-    if at is not None:
-        c = c.restrict(at)
+    positions = limited(c, limit)
+    if positions is not None:
+        c = c.restrict(positions)
     if src.plain:
         return _select_dict(src, c, cols)
     if cols:
-        out: Value = Table([str(n) for n, _ in cols], as_rows([p.fn(c) for _, p in cols]))
+        result: Value = Table(
+            [str(name) for name, _ in cols], as_rows([phrase.fn(c) for _, phrase in cols])
+        )
     elif c.rows is None:
-        out = src.value
+        result = src.value
     else:
-        out = rekey(_take_columns(c, list(src.cols)), src.keys)
+        result = rekey(_take_columns(c, list(src.cols)), src.keys)
     if distinct:
-        t = flat(out)
-        out = rekey(take_at(t, distinct_at(t)), key_names(out))
-    return out
+        table = flat(result)
+        result = rekey(take_at(table, distinct_at(table)), key_names(result))
+    return result
 
 
 def _select_dict(src: Source, c: Columns, cols: Named) -> Value:
     if not cols and c.rows is None:
         return src.value
     pairs = (
-        [(str(n), p.fn(c)) for n, p in cols]
+        [(str(name), phrase.fn(c)) for name, phrase in cols]
         if cols
         else [(column, c[column]) for column in src.values]
     )
-    return symdict([n for n, _ in pairs], [v for _, v in pairs])
+    return symdict([name for name, _ in pairs], [value for _, value in pairs])
 
 
 def _select_by(src: Source, c: Columns, by: Named, cols: Named) -> Dict:
-    tops, g = group_by(c, by)
-    if len(tops) == 1:
-        tops = [sorted_attr(tops[0])]
-    return Dict(Table([str(n) for n, _ in by], tops), _values_by(src, c, g, by, cols))
+    keys, groups = group_by(c, by)
+    if len(keys) == 1:
+        keys = [sorted_attr(keys[0])]
+    return Dict(Table([str(name) for name, _ in by], keys), _values_by(src, c, groups, by, cols))
 
 
 def _values_by(src: Source, c: Columns, g: Groups, by: Named, cols: Named) -> Table:
     """The value columns of a grouped query; without phrases, the last row of each group."""
     if not cols:
-        keys = {n for n, _ in by}
+        keys = {name for name, _ in by}
         names = [column for column in src.cols if column not in keys]
-        last = c.restrict(g.last)
-        return _take_columns(last, names)
+        last_rows = c.restrict(g.last)
+        return _take_columns(last_rows, names)
     span = GroupColumns(c, g)
-    return Table([str(n) for n, _ in cols], [per_group(p, c, g, span) for _, p in cols])
+    return Table(
+        [str(name) for name, _ in cols], [per_group(phrase, c, g, span) for _, phrase in cols]
+    )
 
 
 def _cut(x: Dict, limit: Limit) -> Value:
     """A limit applied to a grouped result."""
     if limit is None:
         return x
-    t = flat(x)
-    at = limited(Columns(dict(zip(t.names, t.cols, strict=True)), len(t)), limit)
-    return x if at is None else take_at(x, at)
+    table = flat(x)
+    positions = limited(Columns(dict(zip(table.names, table.cols, strict=True)), len(table)), limit)
+    return x if positions is None else take_at(x, positions)
 
 
 # ------------------------------------------------------------------ exec
@@ -289,14 +299,14 @@ def run_exec(src: Source, c: Columns, by: Named | None, cols: Named, distinct: b
     if not cols:
         if src.plain:
             return src.value
-        t = _take_columns(c, list(src.cols))
-        return t.item(len(t) - 1) if len(t) else take_at(t, np.array([-1])).item(0)
-    values = [p.fn(c) for _, p in cols]
+        table = _take_columns(c, list(src.cols))
+        return table.item(len(table) - 1) if len(table) else take_at(table, np.array([-1])).item(0)
+    values = [phrase.fn(c) for _, phrase in cols]
     if distinct:
         values[0] = _distinct(values[0])
     if cols[0][0] is None:
         return values[0]
-    return symdict([str(n) for n, _ in cols], values)
+    return symdict([str(name) for name, _ in cols], values)
 
 
 def _distinct(x: Value) -> Value:
@@ -304,10 +314,10 @@ def _distinct(x: Value) -> Value:
 
 
 def _exec_by(src: Source, c: Columns, by: Named, cols: Named) -> Value:
-    tops, g = group_by(c, by)
-    keys: ListValue = tops[0]
+    columns, groups = group_by(c, by)
+    keys: ListValue = columns[0]
     if by[0][0] is not None:
-        keys = Table([str(n) for n, _ in by], tops)
+        keys = Table([str(name) for name, _ in by], columns)
     if cols and cols[0][0] is None:
-        return mkdict(keys, per_group(cols[0][1], c, g, GroupColumns(c, g)))
-    return mkdict(keys, _values_by(src, c, g, by, cols))
+        return mkdict(keys, per_group(cols[0][1], c, groups, GroupColumns(c, groups)))
+    return mkdict(keys, _values_by(src, c, groups, by, cols))

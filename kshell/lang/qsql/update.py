@@ -42,48 +42,53 @@ def _in_memory(table: Value, drops: bool = False) -> Value:
     """A table in a folder is never changed there: in its place the table with its columns in memory. Its name cannot
     stand for it, nor can columns of it be dropped, 'splay; nor has a partitioned table a place in memory, 'par."""
     is_name = False
-    x: Value | None = table
+    stored: Value | None = table
     if table.__class__ is Sym and table.s[:1] != ":":
-        is_name, x = True, running().names.find(table.s)
-    if x.__class__ is Sym and splay.is_splayed(x.s[1:]):
-        x = splay.read(x.s[1:])
-    kind = "" if x is None else on_disk_kind(x)
+        is_name, stored = True, running().names.find(table.s)
+    if stored.__class__ is Sym and splay.is_splayed(stored.s[1:]):
+        stored = splay.read(stored.s[1:])
+    kind = "" if stored is None else on_disk_kind(stored)
     if kind and (is_name or drops or kind == "par"):
         raise QError(kind)
-    return Table(x.names, list(x.cols)) if kind and x.__class__ is Table else table
+    return Table(stored.names, list(stored.cols)) if kind and stored.__class__ is Table else table
 
 
 def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
-    src = Source(x)
-    if src.plain:
-        return _updated_dict(src, where, by, cols)
-    c = restricted(Columns(src.cols, src.n), where)
+    source = Source(x)
+    if source.plain:
+        return _updated_dict(source, where, by, cols)
+    columns = restricted(Columns(source.cols, source.n), where)
     rows = (
-        np.arange(src.n) if where and c.rows is None else c.rows
+        np.arange(source.n) if where and columns.rows is None else columns.rows
     )  # with a condition, columns keep their type
-    out = dict(src.cols)
-    for name, value in _values(c, by, cols):
-        out[name] = placed(src.cols.get(name), src.n, rows, value)
-    return rekey(Table(list(out), list(out.values())), src.keys)
+    updated = dict(source.cols)
+    for name, value in _values(columns, by, cols):
+        updated[name] = placed(source.cols.get(name), source.n, rows, value)
+    return rekey(Table(list(updated), list(updated.values())), source.keys)
 
 
 def _values(c: Columns, by: Named | None, cols: Named) -> list[tuple[str, ListValue]]:
     """The new columns, an item a row."""
     if by is None:
-        return [(str(n), sized(p.fn(c), len(c))) for n, p in cols]
-    _, g = group_by(c, by)
-    span = GroupColumns(c, g)
-    return [(str(n), spread(per_group(p, c, g, span), g)) for n, p in cols]
+        return [(str(name), sized(phrase.fn(c), len(c))) for name, phrase in cols]
+    _, groups = group_by(c, by)
+    span = GroupColumns(c, groups)
+    return [
+        (str(name), spread(per_group(phrase, c, groups, span), groups)) for name, phrase in cols
+    ]
 
 
 def _updated_dict(src: Source, where: list[Phrase], by: Named | None, cols: Named) -> Dict:
     if by is not None or where:
         raise QError("type")
-    c = Columns(src.values, src.n)
-    out = dict(src.values)
-    for name, p in cols:
-        out[str(name)] = p.fn(c)
-    return Dict(Vec(T.S, np.array([sym(n).v for n in out], np.int32)), collapse(list(out.values())))
+    columns = Columns(src.values, src.n)
+    updated = dict(src.values)
+    for name, phrase in cols:
+        updated[str(name)] = phrase.fn(columns)
+    return Dict(
+        Vec(T.S, np.array([sym(name).v for name in updated], np.int32)),
+        collapse(list(updated.values())),
+    )
 
 
 def spread(results: ListValue, g: Groups) -> ListValue:
@@ -91,11 +96,11 @@ def spread(results: ListValue, g: Groups) -> ListValue:
     if results.__class__ is Vec:
         return take_at(results, g.ids)
     counts = g.counts.tolist()
-    parts = [
-        sized(x, count) if has_items(x) else _same(x, count)
-        for x, count in zip(seq_items(results), counts, strict=True)
+    stretched = [
+        sized(result, count) if has_items(result) else _same(result, count)
+        for result, count in zip(seq_items(results), counts, strict=True)
     ]
-    return take_at(concat(parts), g.back()) if parts else List([])
+    return take_at(concat(stretched), g.back()) if stretched else List([])
 
 
 def _same(x: Value, n: int) -> ListValue:
@@ -112,9 +117,9 @@ def placed(old: ListValue | None, n: int, rows: Array | None, new: ListValue) ->
     if rows is None:
         return new
     if old is None:
-        at = np.full(n, -1, np.int64)
-        at[rows] = np.arange(len(rows))
-        return take_at(new, at)
+        positions = np.full(n, -1, np.int64)
+        positions[rows] = np.arange(len(rows))
+        return take_at(new, positions)
     if not len(rows):
         return old
     if old.__class__ is Vec:
@@ -139,8 +144,8 @@ def _placed_items(old: ListValue, rows: Array, new: ListValue) -> ListValue:
         array[rows] = new.a
         return Nd(old.t, array)
     items = list(old.items)
-    for row, x in zip(rows.tolist(), seq_items(new), strict=True):
-        items[row] = x
+    for row, item in zip(rows.tolist(), seq_items(new), strict=True):
+        items[row] = item
     return collapse(items)
 
 
@@ -152,12 +157,12 @@ def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
     a dictionary without some keys; a namespace (by name) without some variables."""
     if table.__class__ is Sym and _is_space(table.s):
         space = running().names
-        known = space.members(table.s)
+        members = space.members(table.s)
         prefix = "" if table.s == "." else f"{table.s}."
-        for n in names:
-            if n not in known and (prefix or space.view(n) is None):
-                raise QError(prefix + n)
-        _delete_variables([prefix + fromkey for fromkey in dict.fromkeys(names or known)])
+        for name in names:
+            if name not in members and (prefix or space.view(name) is None):
+                raise QError(prefix + name)
+        _delete_variables([prefix + member for member in dict.fromkeys(names or members)])
         return table
     return by_name(_in_memory(table, bool(names)), lambda x: _deleted(x, where, names))
 
@@ -174,25 +179,26 @@ def _is_space(name: str) -> bool:
 
 
 def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
-    src = Source(x)
+    source = Source(x)
     if names:
         if where:
             raise QError("nyi")
-        if x.__class__ is Dict and src.plain:
+        if x.__class__ is Dict and source.plain:
             return _without_keys(x, names)
-        gone = set(names)
-        left = {key: col for key, col in src.cols.items() if key not in gone}
+        dropped = set(names)
+        remaining = {key: column for key, column in source.cols.items() if key not in dropped}
         return rekey(
-            Table(list(left), list(left.values())), [key for key in src.keys if key in left]
+            Table(list(remaining), list(remaining.values())),
+            [key for key in source.keys if key in remaining],
         )
-    if src.plain:
+    if source.plain:
         if where:
             raise QError("type")
         return _rows(x, np.arange(0))
-    c = restricted(Columns(src.cols, src.n), where)
-    keep = np.ones(src.n, np.bool_)
-    keep[... if c.rows is None else c.rows] = False
-    return _rows(x, np.flatnonzero(keep))
+    columns = restricted(Columns(source.cols, source.n), where)
+    mask = np.ones(source.n, np.bool_)
+    mask[... if columns.rows is None else columns.rows] = False
+    return _rows(x, np.flatnonzero(mask))
 
 
 def _rows(x: Value, at: Array) -> Value:
@@ -202,6 +208,8 @@ def _rows(x: Value, at: Array) -> Value:
 
 
 def _without_keys(d: Dict, names: list[str]) -> Dict:
-    gone = set(names)
-    keep = np.array([i for i, name in enumerate(names_in(d.k)) if name not in gone], np.int64)
-    return Dict(take_at(d.k, keep), take_at(d.v, keep))
+    dropped = set(names)
+    positions = np.array(
+        [position for position, name in enumerate(names_in(d.k)) if name not in dropped], np.int64
+    )
+    return Dict(take_at(d.k, positions), take_at(d.v, positions))

@@ -16,10 +16,10 @@ def utc() -> int:
 
 def local() -> int:
     """Nanoseconds since 2000.01.01 in local time: the system's, or that of \\o."""
-    now = time.time_ns()
-    o = getattr(running().settings, "o", None)
-    if o is None:
-        seconds = time.localtime(now // 1_000_000_000).tm_gmtoff
+    nanoseconds = time.time_ns()
+    offset = getattr(running().settings, "o", None)
+    if offset is None:
+        seconds = time.localtime(nanoseconds // 1_000_000_000).tm_gmtoff
     else:
-        seconds = o * 3600 if abs(o) < 24 else o * 60
-    return now - _EPOCH + seconds * 1_000_000_000
+        seconds = offset * 3600 if abs(offset) < 24 else offset * 60
+    return nanoseconds - _EPOCH + seconds * 1_000_000_000

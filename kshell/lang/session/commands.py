@@ -42,11 +42,11 @@ def run(text: str) -> Value:
     if entry is not None:
         if name in _PLAIN:
             rest = _COMMENT.split(rest, 1)[0]
-        arg = f"{count}:{rest}" if count and name in ("t", "ts") else rest.strip()
-        x = stoppable(entry.fns[1], arg) if name in _LONG else entry.fns[1](arg)
+        argument = f"{count}:{rest}" if count and name in ("t", "ts") else rest.strip()
+        result = stoppable(entry.fns[1], argument) if name in _LONG else entry.fns[1](argument)
         if PENDING:
             wake(carried_out(f"\\{name}"))
-        return NIL if x is None else x
+        return NIL if result is None else result
     return stoppable(shell, text)
 
 
@@ -64,8 +64,8 @@ def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> Non
         if entry is None
         else entry.effect
     )
-    bare = not (_COMMENT.split(rest, 1)[0] if name in _PLAIN else rest).strip()
-    if effect not in ("none", "own") and not (effect == "reads0" and bare):
+    no_argument = not (_COMMENT.split(rest, 1)[0] if name in _PLAIN else rest).strip()
+    if effect not in ("none", "own") and not (effect == "reads0" and no_argument):
         refuse("\\" + word, "access")
 
 
@@ -105,12 +105,12 @@ def shell(text: str) -> Value:
     if worker() is not None:
         raise QError("sys")
     with (
-        tempfile.TemporaryFile() as out
+        tempfile.TemporaryFile() as output
     ):  # not a pipe: a command that goes on in the background would hold it open
-        if subprocess.run(text, shell=True, stdout=out, check=False).returncode:
+        if subprocess.run(text, shell=True, stdout=output, check=False).returncode:
             raise QError("os")
-        out.seek(0)
-        lines = lines_of(out.read())
+        output.seek(0)
+        lines = lines_of(output.read())
     return List([string(line) for line in lines]) if lines else NIL
 
 
@@ -165,13 +165,13 @@ def call_exit(code: int) -> None:
 
 def _timed(arg: str) -> float:
     """Milliseconds that `expr`, or `n:expr`, takes."""
-    count, colon, text = arg.partition(":")
-    n = int(count) if colon and count.isdigit() else 1
+    count, colon, expression = arg.partition(":")
+    turns = int(count) if colon and count.isdigit() else 1
     if not (colon and count.isdigit()):
-        text = arg
+        expression = arg
     _gpu("peak")  # so that the GPU has finished earlier work
     start = time.perf_counter()
-    stoppable(repeat, text, n)
+    stoppable(repeat, expression, turns)
     _gpu("peak")
     return (time.perf_counter() - start) * 1000
 
@@ -211,9 +211,9 @@ def ts(arg: str) -> Value:
     """
     with memory.Grown() as grown:
         on_gpu = _gpu("reset")
-        ms = _timed(arg)
+        milliseconds = _timed(arg)
         on_gpu = _gpu("peak") - on_gpu
-    return longs([int(ms), on_gpu if on_gpu > 0 else grown.most])
+    return longs([int(milliseconds), on_gpu if on_gpu > 0 else grown.most])
 
 
 # ------------------------------------------------------------------ names
@@ -229,17 +229,17 @@ def _members(arg: str, kinds: tuple[str, ...]) -> Value:
     """The names of such members of a namespace; of one that kshell provides, with what it provides."""
     names = running().names
     space = arg or names.current
-    known = space[:1] == "." and (space in names.spaces or space == names.current)
+    is_present = space[:1] == "." and (space in names.spaces or space == names.current)
     built: dict[str, str] = {}
     if arg and space != ".":
         for entry in registry.entries("name"):
-            head, _, last = entry.name.rpartition(".")
-            if head == space:
-                built[last] = "variable" if 0 in entry.fns else "function"
-    if not known and not built:
+            prefix, _, member = entry.name.rpartition(".")
+            if prefix == space:
+                built[member] = "variable" if 0 in entry.fns else "function"
+    if not is_present and not built:
         raise QError(space)
-    for n in names.members(space) if known else []:
-        built[n] = _kind(names.spaces[space][n])
+    for name in names.members(space) if is_present else []:
+        built[name] = _kind(names.spaces[space][name])
     return sym_vec(sorted(key for key, kind in built.items() if kind in kinds))
 
 
@@ -290,7 +290,7 @@ def directory(arg: str) -> Value:
     if not arg:
         return sym(names.current)
     if not arg.startswith(".") or any(
-        not word.isidentifier() for word in arg[1:].split(".") if arg != "."
+        not part.isidentifier() for part in arg[1:].split(".") if arg != "."
     ):
         raise QError("nyi")
     names.space(arg)
@@ -323,8 +323,8 @@ def _entries(path: str) -> None:
     except QError:
         raise
     except Exception as e:
-        text = first_line(f"{path}: {e or type(e).__name__}")
-    raise QError(text)
+        message = first_line(f"{path}: {e or type(e).__name__}")
+    raise QError(message)
 
 
 @command("cd", "\\cd", "\\cd folder", effect="reads0")

@@ -33,10 +33,10 @@ class Level:
 
     def __init__(self, frame: Frame, ran: FrameType | None, space: str) -> None:
         self.frame, self.space = frame, space
-        own = {} if ran is None or ran.f_code.co_name == "_s" else ran.f_locals
+        variables = {} if ran is None or ran.f_code.co_name == "_s" else ran.f_locals
         self.locals = {
             key.removeprefix("_l_"): value
-            for key, value in own.items()
+            for key, value in variables.items()
             if key[0] != "_" or key.startswith("_l_")
         }
         self.rest: resume.Rest | None = None
@@ -86,11 +86,11 @@ class Level:
         self, value: Value, seen: dict[str, Any], before: dict[str, Any], names: Names
     ) -> Value:
         """Keep what a statement assigned; its value."""
-        for name, x in seen.items():
+        for name, assigned in seen.items():
             if name in self.locals:
-                self.locals[name] = x
-            elif before.get(name) is not x:
-                names.set(name, x, self.space)
+                self.locals[name] = assigned
+            elif before.get(name) is not assigned:
+                names.set(name, assigned, self.space)
         return value
 
 
@@ -109,10 +109,12 @@ class Suspension:
 
     def failed(self) -> tuple[Value, list[Value]]:
         """The verb or function that failed and its arguments; :: where it is no call of one."""
-        rest = self.levels[0].rest
-        found = None if rest is None or not self.given else rest.failed()
-        f = found[1].func if found is not None and isinstance(found[1], ast.Call) else None
-        name = f.id if isinstance(f, ast.Name) else ""
+        remainder = self.levels[0].rest
+        failure = None if remainder is None or not self.given else remainder.failed()
+        function = (
+            failure[1].func if failure is not None and isinstance(failure[1], ast.Call) else None
+        )
+        name = function.id if isinstance(function, ast.Name) else ""
         if name in ("_ap1", "_ap", "_amended"):
             return self.given[0], self.given[1:]
         entry = resume.verb_called(name)
@@ -124,15 +126,15 @@ class Suspension:
 
     def lines(self, whole: bool = False) -> list[str]:
         """The lines of the present level, after the error's text if `whole`."""
-        head = ["'" + self.error.text] if whole else []
-        return head + error_report.frame_lines(self.level.frame, len(self.levels) - 1 - self.at)
+        lines = ["'" + self.error.text] if whole else []
+        return lines + error_report.frame_lines(self.level.frame, len(self.levels) - 1 - self.at)
 
     def backtrace(self) -> str:
         """The lines of all levels, >> before the present one."""
         lines = error_report.stack_lines([level.frame for level in self.levels])
-        mark = f"  [{len(self.levels) - 1 - self.at}]"
+        number = f"  [{len(self.levels) - 1 - self.at}]"
         return "".join(
-            (">>" + line[2:] if line.startswith(mark) else line) + "\n" for line in lines
+            (">>" + line[2:] if line.startswith(number) else line) + "\n" for line in lines
         )
 
     def move(self, by: int) -> None:
@@ -150,17 +152,22 @@ class Suspension:
     def stuck(self) -> int:
         """The number of the outermost level that cannot go on with a value of what failed; -1 if all can."""
         return next(
-            (len(self.levels) - 1 - i for i, level in enumerate(self.levels) if level.stuck()), -1
+            (
+                len(self.levels) - 1 - index
+                for index, level in enumerate(self.levels)
+                if level.stuck()
+            ),
+            -1,
         )
 
     def go_on(self, value: Value) -> Value:
         """Go on with a value in the place of what failed. After an error `coming` is what would have followed."""
         with restriction() if self.restricted else nullcontext():
-            for i, level in enumerate(self.levels):
+            for index, level in enumerate(self.levels):
                 steps: list[Any] = [level.go_on, *level.after]
                 while steps:
                     step = steps.pop(0)
-                    self.coming = self.levels[i + 1 :], steps
+                    self.coming = self.levels[index + 1 :], steps
                     value = step(value)
         return value
 
@@ -179,20 +186,22 @@ def suspension(
 ) -> list[Suspension]:
     """The suspension by an error with its frames, if a function was running; empty if only a line was. `outer` is the
     suspension that was resumed when the error came: its other levels are added, to the error too."""
-    found = code_objects.levels(tb)
-    inner = error.frames[
-        : len(error.frames) - len(found)
+    pairs = code_objects.levels(tb)
+    parsed = error.frames[
+        : len(error.frames) - len(pairs)
     ]  # of a text that a verb parsed: without variables
-    space = space_of(found[0][1], names) if found else "."
-    levels = [Level(f, None, space) for f in inner if f.source.text]
+    space = space_of(pairs[0][1], names) if pairs else "."
+    levels = [Level(frame, None, space) for frame in parsed if frame.source.text]
     levels += [
-        Level(frame, ran, space_of(ran, names))
-        for frame, (_, ran) in zip(error.frames[len(inner) :], found, strict=True)
+        Level(frame, python_frame, space_of(python_frame, names))
+        for frame, (_, python_frame) in zip(error.frames[len(parsed) :], pairs, strict=True)
     ]
     _add_rests(
         {
-            id(ran): level
-            for level, (_, ran) in zip(levels[len(levels) - len(found) :], found, strict=True)
+            id(python_frame): level
+            for level, (_, python_frame) in zip(
+                levels[len(levels) - len(pairs) :], pairs, strict=True
+            )
         },
         tb,
     )
@@ -217,22 +226,22 @@ def _within_reval(tb: TracebackType | None) -> bool:
 def _add_rests(levels: dict[int, Level], tb: TracebackType | None) -> None:
     """Tell the levels, by the frames that ran them, what is left of each."""
     steps = list(resume.way(tb))
-    last = max(
+    last_step = max(
         (
-            i
-            for i, step in enumerate(steps)
+            index
+            for index, step in enumerate(steps)
             if isinstance(step, resume.Rest) or (isinstance(step, resume.Stuck) and step.q)
         ),
         default=-1,
     )
     within: list[Any] = []
-    for step in reversed(steps[: last + 1]):
+    for step in reversed(steps[: last_step + 1]):
         level = None
         if isinstance(step, resume.Rest):
             level, step.ran = levels.get(id(step.ran)), None
         if level is not None and isinstance(step, resume.Rest):
             level.rest = step
-            level.before = [s for s in within if isinstance(s, resume.Stuck)]
+            level.before = [stuck for stuck in within if isinstance(stuck, resume.Stuck)]
             within = level.after
         else:
             within.append(step)
@@ -240,20 +249,22 @@ def _add_rests(levels: dict[int, Level], tb: TracebackType | None) -> None:
 
 def _given(tb: TracebackType | None) -> list[Value]:
     """The arguments of the verb or function that failed, as far as it is one of Python."""
-    inner: FrameType | None = None
+    innermost: FrameType | None = None
     while tb is not None:
-        inner = (
-            None if tb.tb_frame.f_code.co_filename == code_objects.FILE else inner or tb.tb_frame
+        innermost = (
+            None
+            if tb.tb_frame.f_code.co_filename == code_objects.FILE
+            else innermost or tb.tb_frame
         )
         tb = tb.tb_next
-    if inner is None:
+    if innermost is None:
         return []
-    made, own = inner.f_code, inner.f_locals
-    args = [own.get(name, NIL) for name in made.co_varnames[: made.co_argcount]]
+    code, variables = innermost.f_code, innermost.f_locals
+    arguments = [variables.get(name, NIL) for name in code.co_varnames[: code.co_argcount]]
     return (
-        [*args, *own.get(made.co_varnames[made.co_argcount], ())]
-        if made.co_flags & CO_VARARGS
-        else args
+        [*arguments, *variables.get(code.co_varnames[code.co_argcount], ())]
+        if code.co_flags & CO_VARARGS
+        else arguments
     )
 
 

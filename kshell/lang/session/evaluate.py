@@ -85,13 +85,17 @@ def _call(items: list[Value]) -> Value:
     """A parse tree: its first item, evaluated if it is text or a name, applied to the others."""
     if not items:
         return List([])
-    f = items[0]
-    args: Sequence[Value] = items[1:]
-    if f.__class__ is Sym and f.s.startswith(":") and args:
-        f, args = disk.entry(f, args)
-    if f.__class__ is Sym or (f.__class__ is Vec and f.t == T.C) or atom_t(f) == T.C:
-        f = value(f)
-    return apply(f, args) if args else f
+    function = items[0]
+    arguments: Sequence[Value] = items[1:]
+    if function.__class__ is Sym and function.s.startswith(":") and arguments:
+        function, arguments = disk.entry(function, arguments)
+    if (
+        function.__class__ is Sym
+        or (function.__class__ is Vec and function.t == T.C)
+        or atom_t(function) == T.C
+    ):
+        function = value(function)
+    return apply(function, arguments) if arguments else function
 
 
 def read_file(x: Sym) -> Value:
@@ -124,29 +128,29 @@ def _of_lambda(x: Lambda) -> Value:
     """Parameters, locals, globals, constants, names and text of a lambda."""
     source = x.source
     name = source.name if source.name[:1] == "." else ".." + source.name
-    head = [
+    leading = [
         vec(T.X, []),
         sym_vec(x.params or ("",)),
         sym_vec(x.locals),
         sym_vec([x.ctx.lstrip("."), *x.globals]),
     ]
-    tail = [
+    trailing = [
         vec(T.J, []),
         string(name) if source.name else List([]),
         string(source.file),
         source.line if source.file else -1,
         string(x.text),
     ]
-    return List([*head, *_constants(x), *tail])
+    return List([*leading, *_constants(x), *trailing])
 
 
 def _of_projection(x: Proj | ListProj) -> Value:
     """The function of a projection, if it is one of a function, and the arguments up to the last one given."""
-    args = list(x.args)
-    while args and args[-1] is HOLE:
-        args.pop()
-    head = [x.f] if isinstance(x, Proj) else []
-    return List(head + [NIL if arg is HOLE else arg for arg in args])
+    arguments = list(x.args)
+    while arguments and arguments[-1] is HOLE:
+        arguments.pop()
+    leading = [x.f] if isinstance(x, Proj) else []
+    return List(leading + [NIL if argument is HOLE else argument for argument in arguments])
 
 
 def _primitive(name: str) -> Value:
@@ -156,11 +160,11 @@ def _primitive(name: str) -> Value:
     if name in COMPOSED:
         outer, inner, glyph = COMPOSED[name]
         return List([known(outer), Derived(glyph, known(inner)) if glyph else known(inner)])
-    n = number(name)
+    primitive_number = number(name)
     glyph = K_TEXT.get(name, "")[:-1]
-    if n is None and glyph in OPERATORS and K_TEXT[name][-1] == ":":
+    if primitive_number is None and glyph in OPERATORS and K_TEXT[name][-1] == ":":
         return OPERATORS.index(glyph)  # kdb+ has one primitive under several names
-    return _library(name) if n is None else n
+    return _library(name) if primitive_number is None else primitive_number
 
 
 def _library(name: str) -> Value:
@@ -171,15 +175,15 @@ def _library(name: str) -> Value:
         raise QError("type")
     most = max(1, *entry.fns)
     params = sym_vec("xyzabcde"[:most])
-    full = name if name[:1] == "." else ".q." + name
+    full_name = name if name[:1] == "." else ".q." + name
     return List(
         [
             vec(T.X, []),
             params,
             sym_vec([]),
-            sym_vec([full.split(".")[1]]),
+            sym_vec([full_name.split(".")[1]]),
             vec(T.J, []),
-            string(full),
+            string(full_name),
             string(""),
             -1,
             string(name),
@@ -189,12 +193,12 @@ def _library(name: str) -> Value:
 
 def _constants(f: Lambda) -> list[Value]:
     """The constants of a lambda, each once."""
-    out: list[Value] = []
+    constants: list[Value] = []
     for const in f.consts:
-        x = const if isinstance(const, Lambda) else value_of(const)
-        if not any(match(x, old) for old in out):
-            out.append(x)
-    return out
+        constant = const if isinstance(const, Lambda) else value_of(const)
+        if not any(match(constant, earlier) for earlier in constants):
+            constants.append(constant)
+    return constants
 
 
 @verb("set", effect="own")

@@ -68,8 +68,8 @@ def phrase_global(name: str, ctx: str) -> Value:
     """A global that a phrase of a template names in a lambda: that of the current namespace, whichever the lambda was
     defined in; if there is none, of the latter."""
     names = running().names
-    x = names.find(name) if names.current != ctx else None
-    return names.get(name, ctx) if x is None else x
+    global_value = names.find(name) if names.current != ctx else None
+    return names.get(name, ctx) if global_value is None else global_value
 
 
 @brief
@@ -98,8 +98,8 @@ def allow_global(name: str, ctx: str) -> None:
 
 def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
     """A qualified global `.a.b`: from its namespace, else however else the name is known."""
-    x = space.get(last)
-    return x if x is not None else running().names.get(full)
+    member = space.get(last)
+    return member if member is not None else running().names.get(full)
 
 
 @brief
@@ -107,17 +107,17 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     """`name fn:y` of a global; one that does not exist yet starts at zero, or empty."""
     names = running().names
     names.allow(ctx, name)
-    x = names.find(name, ctx)
-    if x is None:
-        x = List([]) if fn is append_local else 0
+    value = names.find(name, ctx)
+    if value is None:
+        value = List([]) if fn is append_local else 0
     if fn is not append_local:
-        x = fn(x, y)
-    elif getrefcount(x) <= _ALONE:
-        x = append_owned(x, y)
+        value = fn(value, y)
+    elif getrefcount(value) <= _ALONE:
+        value = append_owned(value, y)
     else:
-        x = append(x, y)
-    names.set(name, x, ctx)
-    return let_through(ASSIGNED, x) if PENDING else x
+        value = append(value, y)
+    names.set(name, value, ctx)
+    return let_through(ASSIGNED, value) if PENDING else value
 
 
 # getrefcount of a value that only one variable holds: the variable, the argument (or local name) here, and
@@ -129,10 +129,10 @@ _ALONE = 3
 def append_local(x: Value, y: Value) -> Value:
     """`x,:y`: x afterwards. A vector, general list or table grows in place when nothing else can see it."""
     if getrefcount(x) <= _ALONE:
-        new = append_owned(x, y)
-        return let_through(ASSIGNED if new is x else "", new) if PENDING else new
-    new = append(x, y)
-    return let_through("", new) if PENDING else new
+        appended = append_owned(x, y)
+        return let_through(ASSIGNED if appended is x else "", appended) if PENDING else appended
+    appended = append(x, y)
+    return let_through("", appended) if PENDING else appended
 
 
 @brief
@@ -148,8 +148,8 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
         else:
             alone = x.__class__ is List and len(path) == 1 and lone_items(x)
         if alone:
-            new = assign_in_place(x, path, y)
-            return let_through(ASSIGNED if new is x else "", new) if PENDING else new
+            assigned = assign_in_place(x, path, y)
+            return let_through(ASSIGNED if assigned is x else "", assigned) if PENDING else assigned
     return assign_at(x, path, y)
 
 
@@ -157,18 +157,20 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
 def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
     """`x[path]f:y`: x afterwards, written in place if it is one item of a vector that nothing else can see."""
     if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= _ALONE and lone_array(x):
-        i = path[0]
+        index = path[0]
         if (
-            i.__class__ is int
-            and 0 <= i < len(x.a)
+            index.__class__ is int
+            and 0 <= index < len(x.a)
             and f.__class__ is Prim
             and 2 in f.fns
             and f.name != ":"
         ):
-            new = f.fns[2](x.item(i), y)
-            if atom_t(new) == x.t:
-                new = assign_in_place(x, path, new)
-                return let_through(ASSIGNED if new is x else "", new) if PENDING else new
+            amended = f.fns[2](x.item(index), y)
+            if atom_t(amended) == x.t:
+                amended = assign_in_place(x, path, amended)
+                return (
+                    let_through(ASSIGNED if amended is x else "", amended) if PENDING else amended
+                )
     elif (
         x.__class__ is Dict
         and len(path) == 1
@@ -219,7 +221,7 @@ def table_literal(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Va
 
 def dict_literal(items: list[tuple[str, Value]]) -> Value:
     """`([a:1;b:2])`."""
-    return symdict([n for n, _ in items], [v for _, v in items])
+    return symdict([name for name, _ in items], [value for _, value in items])
 
 
 def safe() -> None:

@@ -20,9 +20,9 @@ def found(path: str, caller: str = "") -> str:
     path = os.path.expanduser(path)
     places = ["", os.path.dirname(caller), os.environ.get("QHOME", "")]
     for place in places:
-        here = os.path.join(place, path) if place or place == "" else path
-        if os.path.exists(here):
-            return here
+        candidate = os.path.join(place, path) if place or place == "" else path
+        if os.path.exists(candidate):
+            return candidate
     return path
 
 
@@ -61,22 +61,24 @@ def load_folder(path: str, enter: bool = True, scripts: bool = True) -> Value:
     else:
         root = path.rstrip("/")
     names = [
-        n
-        for n in unfinished.names_in(root)
-        if not n.startswith(".") and not n.endswith(("$", "#")) and not unfinished.is_earlier(n)
+        entry
+        for entry in unfinished.names_in(root)
+        if not entry.startswith(".")
+        and not entry.endswith(("$", "#"))
+        and not unfinished.is_earlier(entry)
     ]
-    parts = parted.kind_of(names)
-    code = [name for name in names if name.endswith(SCRIPTS)]
-    skip = {"par.txt", *code, *(parts[2] if parts else [])}
-    for n in names:
-        where = f"{root}/{n}"
-        if n not in skip and (os.path.isdir(where) or is_data(where)):
-            session.names.set(n, load_any(where), ".")
-    if parts or os.path.isfile(f"{root}/par.txt"):
+    partitions = parted.kind_of(names)
+    script_names = [name for name in names if name.endswith(SCRIPTS)]
+    skipped = {"par.txt", *script_names, *(partitions[2] if partitions else [])}
+    for entry in names:
+        location = f"{root}/{entry}"
+        if entry not in skipped and (os.path.isdir(location) or is_data(location)):
+            session.names.set(entry, load_any(location), ".")
+    if partitions or os.path.isfile(f"{root}/par.txt"):
         open_database(root)
     if scripts and not reload:
-        for n in code:
-            session.load(f"{root}/{n}")
+        for entry in script_names:
+            session.load(f"{root}/{entry}")
     return NIL
 
 
@@ -100,7 +102,7 @@ def open_database(root: str) -> None:
 def show_tables() -> None:
     """Assign the partitioned tables, and the partitions' values, to their names."""
     session: Any = running()
-    db = session.database
-    session.names.set(db.field, db.vec(db.pv), ".")
-    for name in db.tables:
-        session.names.set(name, parted.table(db, name), ".")
+    database = session.database
+    session.names.set(database.field, database.vec(database.pv), ".")
+    for name in database.tables:
+        session.names.set(name, parted.table(database, name), ".")

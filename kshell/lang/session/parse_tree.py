@@ -46,10 +46,10 @@ from kshell.values.session.restrict import RESTRICTING, restriction
 
 def tree_value(node: N.Node) -> Value:
     """The q parse tree of a node."""
-    made = getattr(_Values, type(node).__name__, None)
-    if made is None:
+    convert = getattr(_Values, type(node).__name__, None)
+    if convert is None:
         raise QError("nyi")
-    return made(node)
+    return convert(node)
 
 
 _AMENDS: dict[str, Any] = {}
@@ -72,8 +72,12 @@ class _Values:
 
     @staticmethod
     def Lit(node: N.Lit) -> Value:
-        x = value_of(node)
-        return enlist(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else x
+        value = value_of(node)
+        return (
+            enlist(value)
+            if value.__class__ is Sym or (value.__class__ is Vec and value.t == T.S)
+            else value
+        )
 
     @staticmethod
     def Name(node: N.Name) -> Value:
@@ -99,11 +103,11 @@ class _Values:
 
     @staticmethod
     def TableOf(node: N.TableOf) -> Value:
-        cols = List([known("flip"), _literal(node.cols)])
+        columns = List([known("flip"), _literal(node.cols)])
         return (
-            List([known("!"), List([known("flip"), _literal(node.keys)]), cols])
+            List([known("!"), List([known("flip"), _literal(node.keys)]), columns])
             if node.keys
-            else cols
+            else columns
         )
 
     @staticmethod
@@ -112,10 +116,10 @@ class _Values:
 
     @staticmethod
     def Apply(node: N.Apply) -> Value:
-        f = node.f
-        if isinstance(f, N.Verb) and len(node.args) == 1 and f.glyph + ":" in K_UNARY:
-            return List([known(K_UNARY[f.glyph + ":"]), tree_value(node.args[0])])
-        return List([tree_value(f), *(map(tree_value, node.args) if node.args else [NIL])])
+        function = node.f
+        if isinstance(function, N.Verb) and len(node.args) == 1 and function.glyph + ":" in K_UNARY:
+            return List([known(K_UNARY[function.glyph + ":"]), tree_value(node.args[0])])
+        return List([tree_value(function), *(map(tree_value, node.args) if node.args else [NIL])])
 
     @staticmethod
     def Compose(node: N.Compose) -> Value:
@@ -124,10 +128,10 @@ class _Values:
     @staticmethod
     def Assign(node: N.Assign) -> Value:
         if isinstance(node.op, N.Verb):
-            op = amend_prim(node.op.glyph)
+            operator = amend_prim(node.op.glyph)
         else:
-            op = known(":") if node.op is None else NIL
-        return List([op, tree_value(node.target), tree_value(node.value)])
+            operator = known(":") if node.op is None else NIL
+        return List([operator, tree_value(node.target), tree_value(node.value)])
 
     @staticmethod
     def View(node: N.View) -> Value:
@@ -166,13 +170,13 @@ class _Values:
 
 def _literal(pairs: list[N.Column]) -> Value:
     """`names!values` of the columns of a literal."""
-    values = List([known("enlist"), *(tree_value(n) for _, n in pairs)])
+    values = List([known("enlist"), *(tree_value(node) for _, node in pairs)])
     return List([known("!"), enlist(sym_vec(column_names(pairs))), values])
 
 
 def _pairs(pairs: list[N.Column]) -> Value:
     names = column_names(pairs)
-    return Dict(sym_vec(names), collapse([tree_value(n) for _, n in pairs]))
+    return Dict(sym_vec(names), collapse([tree_value(node) for _, node in pairs]))
 
 
 def _exec_value(pairs: list[N.Column]) -> Value:
@@ -187,22 +191,22 @@ def _limit_values(options: N.Options) -> list[Value]:
     if not isinstance(options, tuple):
         return []
     count, order, column = options
-    n = [INF_J if count is None else tree_value(count)]
+    limit = [INF_J if count is None else tree_value(count)]
     if order is None or column is None:
-        return n
-    return [*n, enlist(List([known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
+        return limit
+    return [*limit, enlist(List([known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
 
 
 def _select_value(node: N.Select) -> Value:
     """The functional form of a template."""
     where: Value = List([]) if not node.where else enlist(List([tree_value(w) for w in node.where]))
     if node.verb == "delete":
-        cols: Value = (
-            enlist(sym_vec([inferred_name(n) for _, n in node.cols]))
+        columns: Value = (
+            enlist(sym_vec([inferred_name(column) for _, column in node.cols]))
             if node.cols
             else Vec(T.S, sym_vec([]).a)
         )
-        return List([known("!"), tree_value(node.source), where, False, cols])
+        return List([known("!"), tree_value(node.source), where, False, columns])
     distinct = node.options == "distinct"
     if node.verb == "exec":
         names = node.cols
@@ -211,17 +215,19 @@ def _select_value(node: N.Select) -> Value:
                 (names[0][0], N.Apply(N.Name("distinct", 0, 0), [names[0][1]], 0, 0)),
                 *names[1:],
             ]
-        by, cols = _exec_value(node.by or []), _exec_value(names)
+        grouping, columns = _exec_value(node.by or []), _exec_value(names)
     else:
         clash = group_clash(node)
         if clash:
             raise QError(clash)
-        by, cols = (
+        grouping, columns = (
             _pairs(node.by) if node.by else distinct,
             _pairs(node.cols) if node.cols else List([]),
         )
-    head = known("!" if node.verb == "update" else "?")
-    return List([head, tree_value(node.source), where, by, cols, *_limit_values(node.options)])
+    function = known("!" if node.verb == "update" else "?")
+    return List(
+        [function, tree_value(node.source), where, grouping, columns, *_limit_values(node.options)]
+    )
 
 
 # ------------------------------------------------------------------ value to node
@@ -247,13 +253,13 @@ def node_of(x: Value) -> N.Node:
         x = List(x.items)  # a name applied to names
     if x.__class__ is not List or not x.items:
         return Const(x)
-    head, *args = x.items
-    if not args:
-        return Const(head)
-    special = _special(head, args)
+    function, *arguments = x.items
+    if not arguments:
+        return Const(function)
+    special = _special(function, arguments)
     if special is not None:
         return special
-    return N.Apply(_head(head), [_argument(arg) for arg in args], 0, 0)
+    return N.Apply(_head(function), [_argument(argument) for argument in arguments], 0, 0)
 
 
 def _special(head: Value, args: list[Value]) -> N.Node | None:
@@ -265,31 +271,31 @@ def _special(head: Value, args: list[Value]) -> N.Node | None:
             return N.Signal(node_of(args[0]), 0, 0)
         return N.Iterator(head.glyph, _head(args[0]), 0, 0)
     if head.__class__ is Prim and head.name == "$" and len(args) > 2:
-        return N.Cond([_argument(arg) for arg in args], 0, 0)
+        return N.Cond([_argument(argument) for argument in args], 0, 0)
     if head.__class__ is Sym and head.s in ("if", "while", "do"):
-        return N.Control(head.s, [_argument(arg) for arg in args], 0, 0)
+        return N.Control(head.s, [_argument(argument) for argument in args], 0, 0)
     if head.__class__ is Atom and head.t == T.C and head.v == 59:
-        return N.Block([_argument(arg) for arg in args], 0, 0)
+        return N.Block([_argument(argument) for argument in args], 0, 0)
     if len(args) != 2:
         return None
-    op: N.Verb | str | None = None
+    operator: N.Verb | str | None = None
     if head is NIL:
-        op = "::"
+        operator = "::"
     elif head.__class__ is not Prim:
         return None
     elif _AMENDS.get(head.name[:-1]) is head:
-        op = N.Verb(head.name[:-1], 0, 0)
+        operator = N.Verb(head.name[:-1], 0, 0)
     elif head.name != ":":
         return None
     if args[0].__class__ is not Sym and not (is_list(args[0]) and len(args[0]) > 1):
         return None
-    return N.Assign(_target(node_of(args[0])), op, _argument(args[1]), 0, 0)
+    return N.Assign(_target(node_of(args[0])), operator, _argument(args[1]), 0, 0)
 
 
 def _target(node: N.Node) -> N.Node:
     """A node as what is assigned: `(enlist;a;b)` is a pattern."""
     if isinstance(node, N.Apply) and isinstance(node.f, N.Name) and node.f.name == "enlist":
-        return N.ListOf([_target(arg) for arg in node.args], 0, 0)
+        return N.ListOf([_target(argument) for argument in node.args], 0, 0)
     return node
 
 
@@ -315,10 +321,10 @@ class _TreeCompiler(Compiler):
         return self.const(node.value)
 
     def variable(self, node: N.Name) -> E:
-        found = self.caller.get(self.local(node.name)) if self.caller else None
+        value = self.caller.get(self.local(node.name)) if self.caller else None
         return (
-            self.const(found)
-            if found is not None and node.name[0] != "_"
+            self.const(value)
+            if value is not None and node.name[0] != "_"
             else super().variable(node)
         )
 
@@ -331,16 +337,19 @@ def phrase(x: Value) -> Phrase:
 
 def _node_phrase(node: N.Node, caller: dict[str, Any]) -> Phrase:
     names = running().names
-    c = _TreeCompiler(names, names.current, Source(""), None)
-    c.columns, c.caller = 1, caller
-    c.tail(node)
-    fn = build("_p", "_c", c.block, c.consts, c.source, c.space)
-    found = aggregate_of(node)
-    agg = found and (
-        found[0],
-        *(a.name if isinstance(a, N.Name) else _node_phrase(a, caller) for a in found[1]),
+    compiler = _TreeCompiler(names, names.current, Source(""), None)
+    compiler.columns, compiler.caller = 1, caller
+    compiler.tail(node)
+    function = build("_p", "_c", compiler.block, compiler.consts, compiler.source, compiler.space)
+    parsed = aggregate_of(node)
+    aggregate = parsed and (
+        parsed[0],
+        *(
+            argument.name if isinstance(argument, N.Name) else _node_phrase(argument, caller)
+            for argument in parsed[1]
+        ),
     )
-    return Phrase(fn, node, inferred_name(node), agg)
+    return Phrase(function, node, inferred_name(node), aggregate)
 
 
 # ------------------------------------------------------------------ the verbs
@@ -358,20 +367,24 @@ def parse(x: Value) -> Value:
     text = text_of(x)
     source = Source(text)
     problem: QError | None = None
-    out: list[Value] = []
+    trees: list[Value] = []
     try:
-        found = [s.expr for s in parse_text(text, is_infix, source) if isinstance(s, N.Statement)]
-        for node in walk(found):
+        nodes = [
+            statement.expr
+            for statement in parse_text(text, is_infix, source)
+            if isinstance(statement, N.Statement)
+        ]
+        for node in walk(nodes):
             _check_unary(node, source)
-        out = [tree_value(node) for node in found]
+        trees = [tree_value(node) for node in nodes]
     except QError as e:
         problem = e
     if problem is not None:
         problem.frames.append(Frame(Source("", name=".q.parse"), 0))
         raise problem
-    if len(out) == 1:
-        return out[0]
-    return List([Atom(T.C, 59), *out]) if out else NIL
+    if len(trees) == 1:
+        return trees[0]
+    return List([Atom(T.C, 59), *trees]) if trees else NIL
 
 
 def _check_unary(node: N.Node, source: Source) -> None:
@@ -400,10 +413,14 @@ def eval_(x: Value) -> Value:
     3
     """
     names = running().names
-    c = _TreeCompiler(names, names.current, Source(""), None)
-    c.tail(node_of(x))
-    head: list[Any] = ["global " + ",".join(sorted(c.global_stores))] if c.global_stores else []
-    return build("_s", "", head + c.block, c.consts, c.source, c.space)()
+    compiler = _TreeCompiler(names, names.current, Source(""), None)
+    compiler.tail(node_of(x))
+    lines: list[Any] = (
+        ["global " + ",".join(sorted(compiler.global_stores))] if compiler.global_stores else []
+    )
+    return build(
+        "_s", "", lines + compiler.block, compiler.consts, compiler.source, compiler.space
+    )()
 
 
 @verb("reval")

@@ -25,12 +25,12 @@ def repeat(text: str, n: int) -> None:
         for _ in range(n):
             session.evaluate(text)
         return
-    work = [_compiled(node.expr, source) for node in statements]
+    compiled = [_compiled(node.expr, source) for node in statements]
     _done = 0
     try:
         for _done in range(n):
-            for fn in work:
-                fn()
+            for function in compiled:
+                function()
     except KeyboardInterrupt as stop:
         if times := _done + (not frames(stop.__traceback__)):
             said(stop, carried_out(first_line(text, 60)) + f" {times:,} times" * (n > 1))

@@ -76,29 +76,29 @@ class Rest:
     def failed(self) -> tuple[ast.FunctionDef, ast.expr] | None:
         """A tree of the function, and in it the expression that failed; None if it is nowhere there, or in a loop over
         what no variable holds."""
-        made: Any = (
+        original: Any = (
             self.info.tree if self.info.tree is not None else ast.parse(self.info.text).body[0]
         )
-        tree: ast.FunctionDef = copy.deepcopy(made)
-        at = list(self.code.co_positions())[self.last // 2]
-        for n in ast.walk(tree):
+        tree: ast.FunctionDef = copy.deepcopy(original)
+        span = list(self.code.co_positions())[self.last // 2]
+        for node in ast.walk(tree):
             if (
-                isinstance(n, ast.expr)
-                and (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == at
+                isinstance(node, ast.expr)
+                and (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == span
             ):
-                return (tree, n) if all(map(_goes_on, _loops_around(tree, n))) else None
+                return (tree, node) if all(map(_goes_on, _loops_around(tree, node))) else None
         return None
 
     def __call__(self, value: Value) -> Value:
-        found = self.failed()
-        assert found is not None
-        tree, node = found
+        failure = self.failed()
+        assert failure is not None
+        tree, node = failure
         turn = self.info.turn
-        given = f"{_MADE}{turn}"
-        body, offsets = _Left(tree, node, given, self.info).body()
-        known = {**self.locals, given: value, _MADE + "chain": chain}
-        tree.args = ast.arguments([], [ast.arg(name) for name in known], None, [], [], None, [])
-        tree.body = body
+        value_name = f"{_MADE}{turn}"
+        statements, offsets = _Left(tree, node, value_name, self.info).body()
+        variables = {**self.locals, value_name: value, _MADE + "chain": chain}
+        tree.args = ast.arguments([], [ast.arg(name) for name in variables], None, [], [], None, [])
+        tree.body = statements
         info = CodeInfo(
             self.info.source,
             _numbered(ast.fix_missing_locations(tree), offsets),
@@ -107,8 +107,10 @@ class Rest:
         )
         info.tree, info.turn = tree, turn + 1
         module = compile(ast.Module([tree], []), FILE, "exec", dont_inherit=True, optimize=1)
-        made = next(const for const in module.co_consts if const.__class__ is CodeType)
-        return FunctionType(info.consts.swap(made, info), self.space, tree.name)(*known.values())
+        code = next(const for const in module.co_consts if const.__class__ is CodeType)
+        return FunctionType(info.consts.swap(code, info), self.space, tree.name)(
+            *variables.values()
+        )
 
 
 class _Left:
@@ -127,48 +129,58 @@ class _Left:
     def body(self) -> tuple[list[ast.stmt], list[int]]:
         """The statements, and the q offset of each of their lines."""
         above: dict[ast.AST, ast.AST] = {
-            node: p for p in ast.walk(self.tree) for node in ast.iter_child_nodes(p)
+            node: parent for parent in ast.walk(self.tree) for node in ast.iter_child_nodes(parent)
         }
         way: list[ast.AST] = [self.node]
         while way[-1] is not self.tree:
             way.append(above[way[-1]])
-        heads = [s for s in self.tree.body if isinstance(s, ast.Global)]
-        left = self.after(self.tree.body, way[-2::-1])
+        heads = [statement for statement in self.tree.body if isinstance(statement, ast.Global)]
+        remaining = self.after(self.tree.body, way[-2::-1])
         if isinstance(
             self.node, ast.Name
         ):  # a name that is not there: the text may ask for it more than once
-            whole = next(
-                x for x, up in zip(way, way[1:], strict=False) if not isinstance(up, ast.expr)
+            outermost = next(
+                expression
+                for expression, container in zip(way, way[1:], strict=False)
+                if not isinstance(container, ast.expr)
             )
-            same: list[ast.expr] = [
-                n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == self.node.id
+            failed: list[ast.expr] = [
+                expression
+                for expression in ast.walk(outermost)
+                if isinstance(expression, ast.Name) and expression.id == self.node.id
             ]
         else:
-            same = [self.node]
-        for n in same:
-            _replace(above[n], n, ast.copy_location(self.instead(n), n))
-        return [*heads, *(_assign(flag, True) for flag in self.flags), *left], self.offsets
+            failed = [self.node]
+        for expression in failed:
+            _replace(
+                above[expression],
+                expression,
+                ast.copy_location(self.instead(expression), expression),
+            )
+        return [*heads, *(_assign(flag, True) for flag in self.flags), *remaining], self.offsets
 
     def instead(self, node: ast.expr) -> ast.expr:
         """The replacement for an expression that failed: the value. For `g+:x` of a global the value is then assigned;
         an assignment to items is dropped, and the variable stays as it is."""
-        f = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-        if isinstance(node, ast.Call) and f in ("_asg", "_amd"):
+        function = (
+            node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        )
+        if isinstance(node, ast.Call) and function in ("_asg", "_amd"):
             return node.args[0]
-        if isinstance(node, ast.Call) and f == "_opg":
+        if isinstance(node, ast.Call) and function == "_opg":
             return ast.Call(_load("_set"), [*node.args[:2], _load(self.given)], [])
         return _load(self.given)
 
     def after(self, body: list[ast.stmt], way: list[ast.AST]) -> list[ast.stmt]:
         """The statements still to run, given the first one on the way to the failure."""
-        at = next(i for i, s in enumerate(body) if s is way[0])
-        return [*self.within(body[at], way[1:]), *body[at + 1 :]]
+        index = next(i for i, statement in enumerate(body) if statement is way[0])
+        return [*self.within(body[index], way[1:]), *body[index + 1 :]]
 
     def within(self, s: ast.stmt, way: list[ast.AST]) -> list[ast.stmt]:
         if isinstance(s, ast.If):
-            for part in (s.body, s.orelse):
-                if any(x is way[0] for x in part):
-                    return self.after(part, way)
+            for block in (s.body, s.orelse):
+                if any(statement is way[0] for statement in block):
+                    return self.after(block, way)
         elif isinstance(s, ast.While) or (isinstance(s, ast.For) and way[0] is not s.iter):
             return [self.loop(s, way)]
         return [s]
@@ -188,21 +200,21 @@ class _Left:
         if isinstance(s, ast.While):
             s.test = ast.BoolOp(ast.Or(), [_load(flag), _Turned().visit(s.test)])
         elif not isinstance(s.iter, ast.Call):  # one that was gone on with has its turn more
-            once = ast.Tuple([ast.Constant(None)], ast.Load())
-            s.iter = ast.Call(_load(_MADE + "chain"), [once, s.iter], [])
+            one_turn = ast.Tuple([ast.Constant(None)], ast.Load())
+            s.iter = ast.Call(_load(_MADE + "chain"), [one_turn, s.iter], [])
         return s
 
     def again(self, x: Any) -> Any:
         """A second copy, on lines of its own, so that an error tells in which one it was."""
-        made = _Turned().visit(copy.deepcopy(x))
-        for n in ast.walk(made):
-            if isinstance(n, (ast.stmt, ast.expr)):
-                n.lineno, n.end_lineno = (
-                    n.lineno + len(self.offsets),
-                    (n.end_lineno or n.lineno) + len(self.offsets),
+        duplicate = _Turned().visit(copy.deepcopy(x))
+        for node in ast.walk(duplicate):
+            if isinstance(node, (ast.stmt, ast.expr)):
+                node.lineno, node.end_lineno = (
+                    node.lineno + len(self.offsets),
+                    (node.end_lineno or node.lineno) + len(self.offsets),
                 )
         self.offsets = self.offsets + self.offsets[: self.lines]
-        return made
+        return duplicate
 
 
 class _Turned(ast.NodeTransformer):
@@ -231,25 +243,30 @@ class _Turned(ast.NodeTransformer):
 
 def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
     """Give a tree the least line numbers that keep their order; the q offset of each of them."""
-    nodes: list[Any] = [n for n in ast.walk(tree) if hasattr(n, "lineno")]
-    used = sorted({node.lineno for node in nodes} | {node.end_lineno for node in nodes})
-    new = {line: i + 1 for i, line in enumerate(used)}
-    for n in nodes:
-        n.lineno, n.end_lineno = new[n.lineno], new[n.end_lineno]
-    return [0, *(offsets[line] for line in used)]
+    nodes: list[Any] = [element for element in ast.walk(tree) if hasattr(element, "lineno")]
+    numbers = sorted({node.lineno for node in nodes} | {node.end_lineno for node in nodes})
+    renumbered = {line: index + 1 for index, line in enumerate(numbers)}
+    for element in nodes:
+        element.lineno, element.end_lineno = (
+            renumbered[element.lineno],
+            renumbered[element.end_lineno],
+        )
+    return [0, *(offsets[line] for line in numbers)]
 
 
 def _loops_around(tree: ast.AST, node: ast.AST) -> Iterator[ast.For]:
     """The loops over something that a node is in the body of."""
-    for s in ast.walk(tree):
-        if isinstance(s, ast.For) and any(x is node for part in s.body for x in ast.walk(part)):
-            yield s
+    for loop in ast.walk(tree):
+        if isinstance(loop, ast.For) and any(
+            inner_node is node for statement in loop.body for inner_node in ast.walk(statement)
+        ):
+            yield loop
 
 
 def _goes_on(s: ast.For) -> bool:
     """Does a variable hold what a loop goes over?"""
-    f = s.iter.func if isinstance(s.iter, ast.Call) else s.iter
-    return isinstance(f, ast.Name) and (f is s.iter or f.id.startswith(_MADE))
+    function = s.iter.func if isinstance(s.iter, ast.Call) else s.iter
+    return isinstance(function, ast.Name) and (function is s.iter or function.id.startswith(_MADE))
 
 
 def _load(name: str) -> ast.expr:
@@ -261,26 +278,26 @@ def _assign(name: str, x: bool) -> ast.stmt:
 
 
 def _replace(parent: ast.AST, old: ast.AST, new: ast.AST) -> None:
-    for field, x in ast.iter_fields(parent):
-        if x is old:
+    for field, child in ast.iter_fields(parent):
+        if child is old:
             setattr(parent, field, new)
-        elif isinstance(x, list):
-            x[:] = [new if i is old else i for i in x]
+        elif isinstance(child, list):
+            child[:] = [new if item is old else item for item in child]
 
 
 def way(tb: TracebackType | None) -> Iterator[Rest | Step | Stuck]:
     """How an error came through its frames, outermost first: each q function, and whatever of Python between them does
     more with a result than to give it on."""
     while tb is not None:
-        ran, code = tb.tb_frame, tb.tb_frame.f_code
+        frame, code = tb.tb_frame, tb.tb_frame.f_code
         if code.co_filename == FILE:
-            yield Stuck(True) if code.co_name.startswith("_p") else Rest(ran, tb.tb_lasti)
+            yield Stuck(True) if code.co_name.startswith("_p") else Rest(frame, tb.tb_lasti)
         elif code in CONTINUED:
             go_on = CONTINUED[code]
             if go_on is not None:
-                yield _bound(go_on, dict(ran.f_locals))
+                yield _bound(go_on, dict(frame.f_locals))
         elif not gives_on(code, tb.tb_lasti):
-            yield Rest(ran, tb.tb_lasti) if code in _LOOPS else Stuck(False)
+            yield Rest(frame, tb.tb_lasti) if code in _LOOPS else Stuck(False)
         tb = tb.tb_next
 
 
@@ -296,11 +313,14 @@ def verb_called(name: str) -> registry.Entry | None:
 
 def gives_on(code: CodeType, at: int) -> bool:
     """Is what stands at this place of a function a call whose result is the function's own?"""
-    ops = [opname[op] for op in code.co_code[::2]]
+    operations = [opname[operation] for operation in code.co_code[::2]]
     at //= 2
-    while ops[at] == "CACHE":  # while a function of Python runs, its caller stands behind the call
+    while (
+        operations[at] == "CACHE"
+    ):  # while a function of Python runs, its caller stands behind the call
         at -= 1
     return (
-        ops[at] in _CALLS
-        and next((op for op in ops[at + 1 :] if op != "CACHE"), "") == "RETURN_VALUE"
+        operations[at] in _CALLS
+        and next((operation for operation in operations[at + 1 :] if operation != "CACHE"), "")
+        == "RETURN_VALUE"
     )

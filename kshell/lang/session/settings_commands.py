@@ -24,12 +24,12 @@ def int_atom(n: int) -> Atom:
 
 def _numbers(arg: str, n: int) -> list[int]:
     try:
-        found = [int(word.rstrip("ij")) for word in arg.split()]
+        numbers = [int(word.rstrip("ij")) for word in arg.split()]
     except ValueError:
-        found = []
-    if len(found) != n:
+        numbers = []
+    if len(numbers) != n:
         raise QError("type")
-    return found
+    return numbers
 
 
 @command("P", "\\P", "\\P n", effect="reads0")
@@ -45,10 +45,10 @@ def precision(arg: str) -> Value:
     settings = running().settings
     if not arg:
         return int_atom(settings.P)
-    (n,) = _numbers(arg, 1)
-    if not 0 <= n <= 17:
+    (digits,) = _numbers(arg, 1)
+    if not 0 <= digits <= 17:
         raise QError("domain")
-    settings.P = n
+    settings.P = digits
     return NIL
 
 
@@ -99,9 +99,9 @@ def seed(arg: str) -> Value:
         state = int(session.rng.integers(1, 1 << 31))
         session.rng = np.random.default_rng(state)
         return int_atom(state)
-    (n,) = _numbers(arg, 1)
-    session.settings.S = n
-    session.rng = np.random.default_rng(abs(n))
+    (number,) = _numbers(arg, 1)
+    session.settings.S = number
+    session.rng = np.random.default_rng(abs(number))
     return NIL
 
 
@@ -109,10 +109,10 @@ def _flag(name: str, arg: str, low: int, high: int) -> Value:
     settings = running().settings
     if not arg:
         return int_atom(getattr(settings, name))
-    (n,) = _numbers(arg, 1)
-    if not low <= n <= high:
+    (number,) = _numbers(arg, 1)
+    if not low <= number <= high:
         raise QError("domain")
-    setattr(settings, name, n)
+    setattr(settings, name, number)
     return NIL
 
 
@@ -231,10 +231,10 @@ def threads(arg: str) -> Value:
     """
     if arg == "0N":
         return int_atom(os.cpu_count() or 1)
-    out = _flag("s", arg, -1024, 1024)
+    result = _flag("s", arg, -1024, 1024)
     if running().settings.s > 0:
         check_stores(running().names)
-    return out
+    return result
 
 
 @command("w", "\\w", "\\w 0|1", "\\w megabytes", effect="reads0")
@@ -248,12 +248,12 @@ def workspace(arg: str) -> Value:
     if not arg:
         used = memory.status("VmRSS")
         return longs([used, used, memory.status("VmHWM"), settings.w << 20, 0, memory.physical()])
-    (n,) = _numbers(arg, 1)
-    if n in (0, 1) or (settings.w and n >= 1 << 31):
+    (limit,) = _numbers(arg, 1)
+    if limit in (0, 1) or (settings.w and limit >= 1 << 31):
         return longs([len(core.SYMBOLS), sum(len(symbol.s) for symbol in core.SYMBOLS)])
     if not settings.w:
         raise QError("-w init via cmd line")
-    limit_memory(settings, max(n, settings.w))
+    limit_memory(settings, max(limit, settings.w))
     return settings.w << 20
 
 

@@ -29,17 +29,17 @@ class Timer:
 
     def next(self) -> int:
         """Go on to the next tick; when the present one was due, as a timestamp. Ticks that were missed are dropped."""
-        now = time.monotonic()
-        then = utc() - int((now - self.due) * 1e9)
-        step = self.interval / 1000
-        self.due = self.due + step if self.due + step > now else now + step
-        return then
+        current = time.monotonic()
+        due_time = utc() - int((current - self.due) * 1e9)
+        seconds = self.interval / 1000
+        self.due = self.due + seconds if self.due + seconds > current else current + seconds
+        return due_time
 
 
 def tick() -> None:
     """Call `.z.ts`, if it is assigned, with the time at which it was to be called."""
     session = running()
     handler = session.names.find(".z.ts")
-    then = session.timer.next()
+    due_time = session.timer.next()
     if handler is not None:
-        apply1(handler, Atom(T.P, then))
+        apply1(handler, Atom(T.P, due_time))

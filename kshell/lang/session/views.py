@@ -50,15 +50,15 @@ def define(node: N.View, source: Source, names: Names) -> Value:
     compiled: list[Any] = [None, None]
 
     def compute() -> Value:
-        known = tuple(names.views)
-        if compiled[0] != known:  # what is a view, and what a variable, may have changed
-            compiled[:] = [known, compile_statement(body, source, names)]
+        view_names = tuple(names.views)
+        if compiled[0] != view_names:  # what is a view, and what a variable, may have changed
+            compiled[:] = [view_names, compile_statement(body, source, names)]
         return compiled[1]()
 
     names.define_view(View(node.name, node.text, needs, lambda: tree_value(body), compute))
-    for f in list(names.lambdas):
-        if f.ctx == "." and node.name in f.globals:
-            compile_again(f, names)
+    for function in list(names.lambdas):
+        if function.ctx == "." and node.name in function.globals:
+            compile_again(function, names)
     return let_through(ASSIGNED, NIL) if PENDING else NIL
 
 
@@ -106,8 +106,8 @@ def parts(v: View) -> Value:
 
 
 def _named(pick: Any) -> Value:
-    found = sym_vec(sorted(view for view in list(running().names.views) if pick(view)))
-    return Vec(T.S, found.a, "s" if len(found.a) else "")
+    symbols = sym_vec(sorted(view for view in list(running().names.views) if pick(view)))
+    return Vec(T.S, symbols.a, "s" if len(symbols.a) else "")
 
 
 @verb("views")
@@ -130,10 +130,10 @@ def view(x: Value) -> Value:
     q)view`v
     "w+1"
     """
-    found = running().names.view(x.s) if x.__class__ is Sym else None
-    if found is None:
+    definition = running().names.view(x.s) if x.__class__ is Sym else None
+    if definition is None:
         raise QError("type" if x.__class__ is not Sym else x.s)
-    return string(found.text)
+    return string(definition.text)
 
 
 @command("b", "\\b", "\\b .ns", effect="none")
@@ -169,12 +169,12 @@ def list_pending(arg: str) -> Value:
 def depends() -> Value:
     """For each variable that views name, the views that do: what `.z.b` gives."""
     names = running().names
-    found: dict[str, list[str]] = {}
+    dependents: dict[str, list[str]] = {}
     for view in sorted(names.views):
-        v = names.view(view)
-        for need in v.needs if v is not None else ():
-            found.setdefault(need, []).append(view)
+        definition = names.view(view)
+        for need in definition.needs if definition is not None else ():
+            dependents.setdefault(need, []).append(view)
     return Dict(
-        sym_vec(found),
-        collapse([sym_vec(value) for value in found.values()]) if found else List([]),
+        sym_vec(dependents),
+        collapse([sym_vec(value) for value in dependents.values()]) if dependents else List([]),
     )

@@ -55,37 +55,39 @@ class Columns:
         return name in self.cols or name == "i" or ("." in name and self._has_part(name))
 
     def _has_part(self, name: str) -> bool:
-        head, _, rest = name.partition(".")
-        col = self.cols.get(head)
-        if col.__class__ is Vec:
-            return col.t == T.ENUM or (col.t in T.TEMPORAL and (is_part(rest) or rest in T.BY_NAME))
-        return col.__class__ is Table
+        column_name, _, part_name = name.partition(".")
+        column = self.cols.get(column_name)
+        if column.__class__ is Vec:
+            return column.t == T.ENUM or (
+                column.t in T.TEMPORAL and (is_part(part_name) or part_name in T.BY_NAME)
+            )
+        return column.__class__ is Table
 
     def __getitem__(self, name: str) -> Value:
-        found = self.kept.get(name)
-        if found is None:
-            found = self.kept[name] = self._take(name)
-        return found
+        column = self.kept.get(name)
+        if column is None:
+            column = self.kept[name] = self._take(name)
+        return column
 
     def column(self, name: str) -> ListValue:
         """A column of a table; what a dictionary has under the name may be no list."""
         return list_value(self[name])
 
     def _take(self, name: str) -> Value:
-        x = self.cols.get(name)
-        if x is not None:
+        column = self.cols.get(name)
+        if column is not None:
             if self.rows is None:
-                return x
-            if x.__class__ is Dict or has_items(x):
-                return take_at(x, self.rows)
+                return column
+            if column.__class__ is Dict or has_items(column):
+                return take_at(column, self.rows)
             raise QError("type")
         if name == "i":
             return longs(np.arange(self.n) if self.rows is None else self.rows)
-        head, *path = name.split(".")
-        x = self[head]
+        column_name, *path = name.split(".")
+        column = self[column_name]
         for step in path:
-            x = follow(x, step, self.table)
-        return x
+            column = follow(column, step, self.table)
+        return column
 
     def restrict(self, at: Array) -> Columns:
         """The same columns at some of these rows, by position among them."""
@@ -116,7 +118,7 @@ def part(x: ListValue, start: int, end: int) -> ListValue:
     if x.__class__ is Nd:
         return Nd(x.t, x.a[start:end])
     if x.__class__ is Table:
-        return Table(x.names, [part(col, start, end) for col in x.cols])
+        return Table(x.names, [part(column, start, end) for column in x.cols])
     return collapse(x.items[start:end])
 
 
@@ -143,12 +145,12 @@ class Groups:
 
     def _sort(self, keys: list[ListValue]) -> None:
         """Number the groups by the order of their keys."""
-        tops = [take_at(key, self.first) for key in keys]
-        order = grade(tops[0]) if len(tops) == 1 else grade_columns(tops)
+        first_keys = [take_at(key, self.first) for key in keys]
+        order = grade(first_keys[0]) if len(first_keys) == 1 else grade_columns(first_keys)
         if (order[1:] < order[:-1]).any():
-            rank = np.empty(len(order), np.int64)
-            rank[order] = np.arange(len(order))
-            self.first, self.ids = self.first[order], rank[self.ids]
+            ranks = np.empty(len(order), np.int64)
+            ranks[order] = np.arange(len(order))
+            self.first, self.ids = self.first[order], ranks[self.ids]
 
     @property
     def counts(self) -> Array:
@@ -181,15 +183,15 @@ class Groups:
     @property
     def last(self) -> Array:
         """The last row of each group."""
-        out = np.empty(self.k, np.int64)
-        out[self.ids] = np.arange(self.n)  # the last write counts
-        return out
+        positions = np.empty(self.k, np.int64)
+        positions[self.ids] = np.arange(self.n)  # the last write counts
+        return positions
 
     def back(self) -> Array:
         """For each row its place in `order`."""
-        out = np.empty(self.n, np.int64)
-        out[self.order] = np.arange(self.n)
-        return out
+        positions = np.empty(self.n, np.int64)
+        positions[self.order] = np.arange(self.n)
+        return positions
 
 
 class GroupColumns(Columns):
@@ -207,10 +209,10 @@ class GroupColumns(Columns):
         return self.end - self.start
 
     def __getitem__(self, name: str) -> Value:
-        x = self.taken.get(name)
-        if x is None:
-            x = self.taken[name] = take_at(self.base.column(name), self.groups.order)
-        return part(x, self.start, self.end)
+        column = self.taken.get(name)
+        if column is None:
+            column = self.taken[name] = take_at(self.base.column(name), self.groups.order)
+        return part(column, self.start, self.end)
 
 
 def sized(x: Value, n: int) -> ListValue:
@@ -224,7 +226,7 @@ def sized(x: Value, n: int) -> ListValue:
 
 def repeat(x: Value, n: int) -> ListValue:
     """The list of n times x."""
-    one = collapse([x])
-    if one.__class__ is List:
+    single = collapse([x])
+    if single.__class__ is List:
         return List([x] * n)
-    return take_at(one, np.zeros(n, np.int64))
+    return take_at(single, np.zeros(n, np.int64))

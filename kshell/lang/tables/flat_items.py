@@ -36,9 +36,9 @@ class Part:
     @property
     def starts(self) -> Array:
         if self.m is None:
-            out = np.zeros_like(self.ends)
-            out[1:] = self.ends[:-1]  # type: ignore[index]
-            return out
+            starts = np.zeros_like(self.ends)
+            starts[1:] = self.ends[:-1]  # type: ignore[index]
+            return starts
         return np.arange(self.n) * abs(self.m)
 
     @property
@@ -73,9 +73,9 @@ class Part:
 
 def sizes_of(ends: Array) -> Array:
     """The lengths of vectors that end at some places."""
-    out = ends.copy()
-    out[1:] -= ends[:-1]
-    return out
+    sizes = ends.copy()
+    sizes[1:] -= ends[:-1]
+    return sizes
 
 
 def part(x: Value) -> Part | None:
@@ -93,15 +93,15 @@ def part(x: Value) -> Part | None:
     if set(map(type, items)) != {Vec}:
         return None
     qtype = items[0].t
-    if qtype in (T.G, T.ENUM) or any([i.t != qtype for i in items]):
+    if qtype in (T.G, T.ENUM) or any([item.t != qtype for item in items]):
         return None
-    arrays = [i.a for i in items]
+    arrays = [item.a for item in items]
     ends = np.cumsum(np.fromiter(map(len, arrays), np.int64, len(arrays)))
     if ends[-1] > _ROOM * len(items):
         return None
     array = np.concatenate(arrays)
     if worker() is None and not any(
-        [i.attr for i in items]
+        [item.attr for item in items]
     ):  # held so from now on; not while threads look at it
         x.flat = Flat(qtype, array, ends)
         del x.items
@@ -111,10 +111,10 @@ def part(x: Value) -> Part | None:
 def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> List:
     """The list of n vectors that stand in an array: each of length m, or by where they end."""
     if m is None and ends is not None:
-        size = int(ends[0])
-        if not size or size * n != len(a) or (np.diff(ends) != size).any():
+        length = int(ends[0])
+        if not length or length * n != len(a) or (np.diff(ends) != length).any():
             return flat_list(t, a, ends)
-        m = size
+        m = length
     if not m:
         return flat_list(t, a, np.zeros(n, np.int64))
     return Nd(t, a.reshape(n, m))

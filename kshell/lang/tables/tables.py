@@ -51,21 +51,21 @@ NAMED = 3  # getrefcount of a value that only a global has: that, a local name, 
 def make_table(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value]]) -> Table | Dict:
     """The value of a table literal: atoms are repeated to the length of the lists; 'rank if there is no list."""
     keys = keys or []
-    done = columns_of([v for _, v in keys + cols])
-    names = [n for n, _ in keys + cols]
+    columns = columns_of([value for _, value in keys + cols])
+    names = [name for name, _ in keys + cols]
     if len(set(names)) < len(names):
         raise QError("dup")
     count = len(keys)
-    table = Table(names[count:], done[count:])
-    return Dict(Table(names[:count], done[:count]), table) if keys else table
+    table = Table(names[count:], columns[count:])
+    return Dict(Table(names[:count], columns[:count]), table) if keys else table
 
 
 def columns_of(values: list[Value]) -> list[ListValue]:
     """Values as columns of one table; 'rank if all are atoms, 'length if they differ in length."""
-    n = next((len(value) for value in values if has_items(value)), None)
-    if n is None:
+    length = next((len(column) for column in values if has_items(column)), None)
+    if length is None:
         raise QError("rank")
-    return [sized(value, n) for value in values]
+    return [sized(column, length) for column in values]
 
 
 def table_from_dict(d: Dict) -> Table:
@@ -84,9 +84,9 @@ def on_disk(names: list[str], place: Sym) -> Table:
     """The table with these columns in a folder, `` `:folder/ ``, or of the partitioned database that is loaded."""
     if place.s[:1] == ":":
         return Table(names, splay.SplayedCols(names, place.s[1:].rstrip("/")))
-    db = running().database
-    if db is not None and place.s in db.tables:
-        return parted.table(db, place.s)
+    database = running().database
+    if database is not None and place.s in database.tables:
+        return parted.table(database, place.s)
     return Table(names, splay.NoCols(names, place.s))
 
 
@@ -112,10 +112,10 @@ def put(name: Sym, x: Value) -> Sym:
     """Assign a table to a name: a variable or a file, which stays compressed if it is. Gives the name."""
     if name.s[:1] == ":":
         path = name.s if not os.path.isdir(name.s[1:]) or name.s.endswith("/") else name.s + "/"
-        found = registry.find("verb", "set")
-        if found is None:
+        setter = registry.find("verb", "set")
+        if setter is None:
             raise QError("nyi")
-        found.fns[2](_as_packed(path), x)
+        setter.fns[2](_as_packed(path), x)
     else:
         running().names.set(name.s, x)
     return let_through(ASSIGNED, name) if PENDING else name
@@ -123,13 +123,18 @@ def put(name: Sym, x: Value) -> Sym:
 
 def _as_packed(path: str) -> Value:
     """The left argument of `set` for a file or folder that is to be compressed as it is by now."""
-    how = kdb.packing_of(path[1:])
-    if how is not None:
-        return List([sym(path), *how])
-    by = splay.packings_of(path[1:].rstrip("/"))
+    packing = kdb.packing_of(path[1:])
+    if packing is not None:
+        return List([sym(path), *packing])
+    packings = splay.packings_of(path[1:].rstrip("/"))
     return (
-        List([sym(path), Dict(sym_vec(list(by)), List([longs(value) for value in by.values()]))])
-        if by
+        List(
+            [
+                sym(path),
+                Dict(sym_vec(list(packings)), List([longs(value) for value in packings.values()])),
+            ]
+        )
+        if packings
         else sym(path)
     )
 
@@ -164,10 +169,11 @@ def rekey(t: Table, keys: Iterable[str]) -> Table | Dict:
     names = list(keys)
     if not names:
         return t
-    taken = set(names)
-    rest = [name for name in t.names if name not in taken]
+    key_names = set(names)
+    others = [name for name in t.names if name not in key_names]
     return Dict(
-        Table(names, [column(t, name) for name in names]), Table(rest, [t.col(n) for n in rest])
+        Table(names, [column(t, name) for name in names]),
+        Table(others, [t.col(name) for name in others]),
     )
 
 
@@ -212,10 +218,10 @@ def by_name(t: Value, change: Callable[[Value], Value]) -> Value:
 
 @brief
 def _change(t: Sym, change: Callable[[Value], Value]) -> Value:
-    x = fetch(t)
-    if on_disk_kind(x) == "par":
+    stored = fetch(t)
+    if on_disk_kind(stored) == "par":
         raise QError("par")
-    return put(t, stoppable(change, x))
+    return put(t, stoppable(change, stored))
 
 
 def on_disk_kind(x: Value) -> str:
@@ -238,37 +244,37 @@ def on_disk_kind(x: Value) -> str:
 def insert_rows(name: Sym, y: Value) -> Array:
     """`name insert y`: append rows to the table of that name, made if there is none. Gives their numbers."""
     names = running().names
-    old = names.find(name.s)
-    if old is None:
+    table = names.find(name.s)
+    if table is None:
         if not is_table(y):
             raise QError("type")
         names.set(name.s, y)
         return np.arange(len(y))
-    if not is_table(old):
+    if not is_table(table):
         raise QError("type")
-    if kind := on_disk_kind(old):
+    if kind := on_disk_kind(table):
         raise QError(kind)
-    count = len(old)
-    rows = given_rows(old, y)
-    if old.__class__ is Dict and len(old) and len(rows):
-        known = old.tables[0]
+    count = len(table)
+    rows = given_rows(table, y)
+    if table.__class__ is Dict and len(table) and len(rows):
+        known = table.tables[0]
         keys = Table(known.names, [column(rows, name) for name in known.names])
         if (np.asarray(find(known, typed_like(keys, known))) < count).any():
             raise QError("insert")
     names.allow(*names.split(name.s, None))  # before the table is written in place
-    new = append_owned(old, rows) if getrefcount(old) <= NAMED else append(old, rows)
-    names.set(name.s, new)
-    return np.arange(count, len(cast("Table | Dict", new)))
+    appended = append_owned(table, rows) if getrefcount(table) <= NAMED else append(table, rows)
+    names.set(name.s, appended)
+    return np.arange(count, len(cast("Table | Dict", appended)))
 
 
 def typed_like(rows: Table, like: Table) -> Table:
     """Rows of symbols as members of the enumerations that the columns of `like` are; 'cast if they are none."""
-    cols = []
-    for col, column in zip(rows.cols, like.cols, strict=True):
-        cols.append(
-            member(col, column.dom) if column.__class__ is Vec and column.t == T.ENUM else col
+    columns = []
+    for values, column in zip(rows.cols, like.cols, strict=True):
+        columns.append(
+            member(values, column.dom) if column.__class__ is Vec and column.t == T.ENUM else values
         )
-    return Table(rows.names, cols)
+    return Table(rows.names, columns)
 
 
 def member(x: ListValue, dom: str) -> ListValue:
@@ -289,29 +295,32 @@ def given_rows(t: Table | Dict, y: Value) -> Table:
     if is_table(y):
         return flat(y)
     if y.__class__ is Dict:
-        one = collapse([y])
-        if one.__class__ is not Table:
+        record = collapse([y])
+        if record.__class__ is not Table:
             raise QError("type")
-        return one
+        return record
     if not is_list(y):
         raise QError("type")
     items = seq_items(y)
     if len(items) != len(names):
         raise QError("length")
     if is_record(plain, items):
-        return Table(names, [collapse([i]) for i in items])
+        return Table(names, [collapse([item]) for item in items])
     return Table(names, columns_of(items))
 
 
 def is_record(t: Table, items: list[Value]) -> bool:
     """Are these the items of one row (and not columns)? So it is if an atom is among them and every list stands in a
     column of lists. (Lists of one list each are columns beside atoms: the row is enlisted.)"""
-    lists = [i for i in items if has_items(i)]
+    lists = [item for item in items if has_items(item)]
     if len(lists) == len(items):
         return False
-    if lists and all(is_list(i) and len(i) == 1 and is_list(i.item(0)) for i in lists):
+    if lists and all(is_list(item) and len(item) == 1 and is_list(item.item(0)) for item in lists):
         return False
-    return all(not has_items(i) or holds_lists(col) for i, col in zip(items, t.cols, strict=True))
+    return all(
+        not has_items(item) or holds_lists(column)
+        for item, column in zip(items, t.cols, strict=True)
+    )
 
 
 def holds_lists(col: ListValue) -> bool:

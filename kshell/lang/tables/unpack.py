@@ -30,10 +30,10 @@ def items(x: Value, n: int) -> list[Value]:
     if x.__class__ is Dict:
         raise NoMatch("type")
     if isinstance(x, Handle):
-        parts = x.parts()
-        if parts is not None and len(parts) != n:
+        tensors = x.parts()
+        if tensors is not None and len(tensors) != n:
             raise NoMatch("length")
-        return [x] * n if parts is None else parts
+        return [x] * n if tensors is None else tensors
     if x.__class__ is not Vec and x.__class__ is not Table and not isinstance(x, List):
         return [x] * n
     if len(x) != n:
@@ -52,7 +52,7 @@ def at_key(x: Value, key: Value) -> Value:
 
 def at_keys(x: Value, keys: Value) -> Value:
     """The items of a dictionary under several keys."""
-    return collapse([at_key(x, item) for item in seq_items(keys)])
+    return collapse([at_key(x, key) for key in seq_items(keys)])
 
 
 def parts(x: Value) -> tuple[ListValue, ListValue]:
@@ -87,9 +87,9 @@ def columns(x: Value) -> Value:
 
 def of_type(x: Value, char: str) -> None:
     """x is to be an atom of the type of a lower-case letter, or a vector of that of an upper-case one."""
-    t = T.BY_CHAR.get(char.lower())
-    found = (x.t if x.__class__ is Vec else 0) if char.isupper() else atom_t(x)
-    if t is None or found != t.num:
+    expected = T.BY_CHAR.get(char.lower())
+    actual = (x.t if x.__class__ is Vec else 0) if char.isupper() else atom_t(x)
+    if expected is None or actual != expected.num:
         raise NoMatch("type")
 
 
@@ -97,9 +97,10 @@ def with_items(x: Value, keys: list[Value], values: list[Value]) -> Dict | Table
     """A dictionary or table with items, or columns, put in the place of those that a pattern changed."""
     if x.__class__ is Table:
         columns = cast("list[ListValue]", values)
-        new = dict(zip(names_of(collapse(keys)), columns, strict=True))
+        replaced = dict(zip(names_of(collapse(keys)), columns, strict=True))
         return Table(
-            x.names, [new.get(name, column) for name, column in zip(x.names, x.cols, strict=True)]
+            x.names,
+            [replaced.get(name, column) for name, column in zip(x.names, x.cols, strict=True)],
         )
     if x.__class__ is not Dict:
         raise NoMatch("type")
