@@ -34,12 +34,12 @@ from kshell.values.base.core import (
     Table,
     Value,
     is_atom,
-    is_text,
     long,
     seq_items,
     sym,
     text_of,
 )
+from kshell.values.base.narrow import is_text
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kshell.errors import QError, as_qerror
-from kshell.values.base.core import Value, is_text, text_of
+from kshell.values.base.core import Value, text_of
+from kshell.values.base.narrow import is_text
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import stoppable

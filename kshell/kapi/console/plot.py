@@ -28,10 +28,10 @@ from kshell.values.base.core import (
     Vec,
     atom,
     is_list,
-    is_text,
     seq_items,
     text_of,
 )
+from kshell.values.base.narrow import is_text
 from kshell.values.session.context import running
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.lazy_torch import load, loaded, torch
 from kshell.registry import Entry
 from kshell.values.base.build import floats, longs, table
-from kshell.values.base.core import Value, is_text, sym_vec, text_of
+from kshell.values.base.core import Value, sym_vec, text_of
+from kshell.values.base.narrow import is_text
 from kshell.values.session.context import running
 
 _LONGEST = 60  # characters of a function's text that name it

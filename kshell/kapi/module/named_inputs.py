@@ -17,7 +17,8 @@ from kshell.kapi.base.convert import is_array, kname, to_tensor
 from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.module.describe import type_of
 from kshell.kapi.module.options import module_record
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, seq_items, text_of
+from kshell.values.base.narrow import is_text
 
 if TYPE_CHECKING:
     from torch import device as Device

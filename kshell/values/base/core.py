@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
@@ -584,11 +584,6 @@ def seq_items(x: Value) -> list[Value]:
     if x.__class__ is Dict:
         return seq_items(x.v)
     raise QError("type")
-
-
-def is_text(x: Value) -> TypeGuard[Vec | Atom]:
-    """Is x a string, or the char that one letter in quotes is?"""
-    return (x.__class__ is Vec or x.__class__ is Atom) and x.t == T.C
 
 
 def text_of(x: Value) -> str:

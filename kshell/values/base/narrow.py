@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import List, ListValue, Table, Value, Vec, sym_names
+from kshell.values.base.core import Atom, List, ListValue, Table, Value, Vec, sym_names
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 def has_items(x: Value) -> TypeIs[ListValue]:
     """Is x a vector, a general list or a table?"""
     return x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table
+
+
+def is_text(x: Value) -> TypeGuard[Vec | Atom]:
+    """Is x a string, or the char that one letter in quotes is?"""
+    return (x.__class__ is Vec or x.__class__ is Atom) and x.t == T.C
 
 
 def list_value(x: Value) -> ListValue:
