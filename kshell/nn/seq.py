@@ -34,6 +34,11 @@ def chain(children: Iterable[nn.Module], *inputs: Any) -> Any:
     return x
 
 
+def _refused(text: str) -> ValueError:
+    """The error of a container that does not take a child."""
+    return said(ValueError(text), "module")
+
+
 def takes(m: nn.Module) -> int:
     """The most inputs that a module's forward calculation takes."""
     if isinstance(m, nn.Sequential):
@@ -169,12 +174,9 @@ class Fork(_Grown):
     def role(self, child: nn.Module, name: str) -> str:
         count = len(self._modules)
         if count >= 2:
-            raise said(
-                ValueError(
-                    f"fork: cannot add {type(child).__name__} module, both left & right forks already "
-                    "defined"
-                ),
-                "module",
+            raise _refused(
+                f"fork: cannot add {type(child).__name__} module, both left & right forks already "
+                "defined"
             )
         return name or ("q" if _is_sequence(child) else "") + "ab"[count]
 
@@ -195,37 +197,23 @@ class Residual(_Grown):
         sequences, fn = self._split()
         if _is_sequence(child):
             if len(sequences) == 2:
-                raise said(
-                    ValueError(
-                        "residual: both sequential modules already defined, cannot add another "
-                        "sequential module"
-                    ),
-                    "module",
+                raise _refused(
+                    "residual: both sequential modules already defined, cannot add another "
+                    "sequential module"
                 )
             if fn is not None:
-                raise said(
-                    ValueError(
-                        "residual: activation function already defined, cannot add a 2nd sequential "
-                        "module"
-                    ),
-                    "module",
+                raise _refused(
+                    "residual: activation function already defined, cannot add a 2nd sequential module"
                 )
             return name or f"q{len(sequences) + 1}"
         if not sequences:
-            raise said(
-                ValueError(
-                    f"residual: cannot add {type(child).__name__} module until sequential module(s) "
-                    "defined"
-                ),
-                "module",
+            raise _refused(
+                f"residual: cannot add {type(child).__name__} module until sequential module(s) defined"
             )
         if fn is not None:
-            raise said(
-                ValueError(
-                    f"residual: cannot add {type(child).__name__} module, activation function already "
-                    "defined"
-                ),
-                "module",
+            raise _refused(
+                f"residual: cannot add {type(child).__name__} module, activation function already "
+                "defined"
             )
         return name or "fn"
 
@@ -291,7 +279,7 @@ class NBeats(_Grown):
 
     def role(self, child: nn.Module, name: str) -> str:
         if not isinstance(child, nn.Sequential | nn.ModuleList):
-            raise said(ValueError("nbeats: not a sequential or list module"), "module")
+            raise _refused("nbeats: not a sequential or list module")
         return super().role(child, "")  # its children are a list's, with numbers
 
     def forward(self, x: Tensor) -> Any:

@@ -276,11 +276,16 @@ def scale(x: Value) -> Value:
         if len(given) > 1:
             take_off(optimizer)
             return NIL
-        if "scale" not in optimizer.wraps:
-            raise CallError("scale", "the optimizer has no rule", says=("optimizer",))
-        return rule_handle(optimizer.wraps["scale"])
+        return _rule_of(optimizer)
     with with_all("scale", x):
         return _put(given)
+
+
+def _rule_of(o: Opt) -> Value:
+    """The rule around an optimizer."""
+    if "scale" not in o.wraps:
+        raise CallError("scale", "the optimizer has no rule", says=("optimizer",))
+    return rule_handle(o.wraps["scale"])
 
 
 def _put(given: Sequence[Value]) -> Value:

@@ -209,7 +209,13 @@ class GradientNoiseScale:
                 self._sums = [[0.0, 0.0, 0.0, 0.0] for _ in self._sums]
             self.biased, self._last = False, None
             self._estimate([x / n for x in squares], totals, n, scale)
-            return True
+        else:
+            self._estimate_by_pair(params, totals)
+        return True
+
+    def _estimate_by_pair(self, params: Sequence[Any], totals: Sequence[float]) -> None:
+        """Estimate by the gradients of this step and of the one before, where a step has a single gradient, whose
+        squares are `totals`; the first one is only kept."""
         now = {
             id(param): (
                 torch.zeros_like(param) if param.grad is None else param.grad.detach().clone()
@@ -227,7 +233,6 @@ class GradientNoiseScale:
                 2,
                 2 * self.accum_scale,
             )
-        return True
 
     def _by_group(self, found: Sequence[tuple[int, Tensor]]) -> list[float]:
         out = [0.0] * len(self.sqr)

@@ -5,7 +5,7 @@ You et al. 2019 (arXiv 1904.00962), in the form that divides every gradient by t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -13,6 +13,26 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from kshell.errors import said
+
+# options that are not below zero, by the words of the error for those that are
+_FROM_ZERO = {
+    "lr": "learning rate",
+    "eps": "epsilon value",
+    "weight_decay": "weight_decay value",
+    "trustmin": "trustmin value",
+}
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """ValueError for options out of range."""
+    for key, words in _FROM_ZERO.items():
+        if not options[key] >= 0.0:
+            raise said(ValueError(f"Invalid {words}: {options[key]}"))
+    for i, beta in enumerate(options["betas"]):
+        if not 0.0 <= beta < 1.0:
+            raise said(ValueError(f"Invalid beta parameter at index {i}: {beta}"))
+    if not options["trustmax"] >= options["trustmin"]:
+        raise said(ValueError(f"Invalid trustmax value: {options['trustmax']}"))
 
 
 class Lamb(Optimizer):
@@ -45,33 +65,19 @@ class Lamb(Optimizer):
         trustmin: float = 0.0,
         trustmax: float = 1.0,
     ) -> None:
-        for name, value in (
-            ("learning rate", lr),
-            ("epsilon value", eps),
-            ("weight_decay value", weight_decay),
-            ("trustmin value", trustmin),
-        ):
-            if not value >= 0.0:
-                raise said(ValueError(f"Invalid {name}: {value}"))
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise said(ValueError(f"Invalid beta parameter at index {i}: {beta}"))
-        if not trustmax >= trustmin:
-            raise said(ValueError(f"Invalid trustmax value: {trustmax}"))
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "unbiased": unbiased,
-                "globalnorm": globalnorm,
-                "trustclip": trustclip,
-                "trustmin": trustmin,
-                "trustmax": trustmax,
-            },
-        )
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "unbiased": unbiased,
+            "globalnorm": globalnorm,
+            "trustclip": trustclip,
+            "trustmin": trustmin,
+            "trustmax": trustmax,
+        }
+        _check(defaults)
+        super().__init__(params, defaults)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

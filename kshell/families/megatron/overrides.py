@@ -75,20 +75,23 @@ def override(x: Value) -> Value:
         )
     group = optimizer.groups[n]
     if len(given) == 3:
-        new = {value: group.get(value) for value in OVERRIDES.values()}
-        for key, value in pairs(given[2]):
-            if key not in OVERRIDES:
-                raise CallError(
-                    "override",
-                    f"unrecognized option `{key}, expecting one of "
-                    + "".join("`" + override for override in OVERRIDES),
-                    says=(f"`{key}",),
-                )
-            new[OVERRIDES[key]] = _number(key, value)
-        _set_overrides(
-            optimizer, group, {key: value for key, value in new.items() if value is not None}
-        )
+        _set_overrides(optimizer, group, _changed(group, given[2]))
     return symdict(*_own(group))
+
+
+def _changed(group: dict[str, Any], x: Value) -> dict[str, float]:
+    """The overrides that a group has after the options x, by their names in the group."""
+    new = {value: group.get(value) for value in OVERRIDES.values()}
+    for key, value in pairs(x):
+        if key not in OVERRIDES:
+            raise CallError(
+                "override",
+                f"unrecognized option `{key}, expecting one of "
+                + "".join("`" + override for override in OVERRIDES),
+                says=(f"`{key}",),
+            )
+        new[OVERRIDES[key]] = _number(key, value)
+    return {key: value for key, value in new.items() if value is not None}
 
 
 def _number(key: str, value: Value) -> float | None:

@@ -45,6 +45,7 @@ _OLDER = {
     "lr_decay_steps": ("end_iter", "decay_steps"),
     "lr_decay_style": ("decay_style",),
 }
+_TWO_SOURCES = "settings come from the scheduler or from the checkpoint, not from both"
 _COUNT = ("num_steps", "num_iters")
 _WHOLE = ("lr_decay_steps", "wd_incr_steps", "wsd_decay_steps")
 # a state need not have these
@@ -90,22 +91,17 @@ class OptimizerParamScheduler:
         wsd_decay_steps: int | None = None,
         lr_wsd_decay_style: str | None = None,
     ) -> None:
-        if override_opt_param_scheduler and use_checkpoint_opt_param_scheduler:
-            raise ValueError(
-                "settings come from the scheduler or from the checkpoint, not from both"
-            )
+        self.use_checkpoint = bool(use_checkpoint_opt_param_scheduler)
+        self.override = bool(override_opt_param_scheduler)
+        if self.override and self.use_checkpoint:
+            raise ValueError(_TWO_SOURCES)
         self.optimizer = optimizer
         self.init_lr, self.max_lr, self.min_lr = init_lr, max_lr, min_lr
-        self.lr_warmup_steps, self.lr_decay_steps, self.lr_decay_style = (
-            lr_warmup_steps,
-            lr_decay_steps,
-            lr_decay_style,
-        )
+        self.lr_warmup_steps, self.lr_decay_steps = lr_warmup_steps, lr_decay_steps
+        self.lr_decay_style = lr_decay_style
         self.start_wd, self.end_wd = start_wd, end_wd
         self.wd_incr_steps, self.wd_incr_style = wd_incr_steps, wd_incr_style
         self.wsd_decay_steps, self.lr_wsd_decay_style = wsd_decay_steps, lr_wsd_decay_style
-        self.use_checkpoint = bool(use_checkpoint_opt_param_scheduler)
-        self.override = bool(override_opt_param_scheduler)
         self.num_steps = 0
         check(vars(self))
         for group in optimizer.param_groups:
@@ -245,6 +241,13 @@ _FALL = {
 def check(settings: Mapping[str, Any]) -> None:
     """Do the settings of a scheduler fit together? ValueError if not."""
     s = dict(settings)
+    _check_rates(s)
+    _check_styles(s)
+    _check_weight_decay(s)
+
+
+def _check_rates(s: dict[str, Any]) -> None:
+    """Are the rates and counts of steps numbers, and in order?"""
     for key in (
         "init_lr",
         "max_lr",
@@ -273,6 +276,10 @@ def check(settings: Mapping[str, Any]) -> None:
                 f"lr_decay_steps {s['lr_decay_steps']:g}"
             )
         )
+
+
+def _check_styles(s: dict[str, Any]) -> None:
+    """Are the styles known, and is there what they need?"""
     if s["lr_decay_style"] not in LR_STYLES:
         raise ValueError(f"unknown lr_decay_style {s['lr_decay_style']}")
     if s["lr_decay_style"] == "WSD":
@@ -286,6 +293,10 @@ def check(settings: Mapping[str, Any]) -> None:
         raise ValueError(f"unknown lr_wsd_decay_style {s['lr_wsd_decay_style']}")
     if s["wd_incr_style"] not in WD_STYLES:
         raise ValueError(f"unknown wd_incr_style {s['wd_incr_style']}")
+
+
+def _check_weight_decay(s: dict[str, Any]) -> None:
+    """Does the weight decay go from 0 or above upwards, or stay?"""
     if s["wd_incr_steps"] < 0:
         raise said(ValueError(f"wd_incr_steps is {s['wd_incr_steps']:g}, expecting 0 or above"))
     if (s["start_wd"] is None) != (s["end_wd"] is None):

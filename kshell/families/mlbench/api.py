@@ -208,6 +208,21 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     """Put an FP16 around the torch optimizer of one that has made no step yet."""
     from kshell.families.mlbench.fp16 import FP16
 
+    _check_halvable(o)
+    args = torch_args(o.entry, group_values(o.entry, o.groups[0]))
+
+    def inner(groups: list[dict[str, Any]]) -> Any:
+        return class_of(o.entry)(groups, **args)
+
+    options = {option.torch or option.name: values[option.name] for option in FP16_OPTIONS}
+    made = FP16(o.groups, inner, **options)
+    made.agree("fp16")
+    o.torch, o.placed, o.contents = made, None, None
+    o.wraps["fp16"] = FP16Wrap(values)
+
+
+def _check_halvable(o: Opt) -> None:
+    """A q error for an optimizer that an FP16 cannot be around."""
     _not_sharded(o, "fp16")
     if o.record.closure:
         raise CallError("fp16", f"{o.entry.name} calls back for the loss", says=(o.entry.name,))
@@ -230,19 +245,6 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
     if len(o.state):
         raise CallError("fp16", "the optimizer has made steps already", says=("optimizer",))
-    args = torch_args(o.entry, group_values(o.entry, o.groups[0]))
-
-    def inner(groups: list[dict[str, Any]]) -> Any:
-        return class_of(o.entry)(groups, **args)
-
-    made = FP16(
-        o.groups,
-        inner,
-        **{option.torch or option.name: values[option.name] for option in FP16_OPTIONS},
-    )
-    made.agree("fp16")
-    o.torch, o.placed, o.contents = made, None, None
-    o.wraps["fp16"] = FP16Wrap(values)
 
 
 @api(

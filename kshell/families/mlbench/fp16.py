@@ -57,6 +57,16 @@ class LossScale:
         self.iter += 1
 
 
+def _check(clip: float, least: float, most: float | None) -> None:
+    """ValueError for a limit of the norm, or bounds of the loss scale, that are out of range."""
+    if not clip > 0:
+        raise said(ValueError(f"Invalid clip value: {clip:g}"))
+    if not least >= 0:
+        raise said(ValueError(f"Invalid min value: {least:g}"))
+    if most is not None and least > most:
+        raise said(ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}"))
+
+
 class FP16(Extra, Optimizer):
     """An optimizer of half-precision parameters by another that steps a copy in single precision.
 
@@ -91,14 +101,7 @@ class FP16(Extra, Optimizer):
     ) -> None:
         self.scaler, self.least, self.clip = LossScale(init, factor, window, most), least, clip
         self.aggregation = Aggregation(average, before, bylayer)
-        if not clip > 0:
-            raise said(ValueError(f"Invalid clip value: {clip:g}"))
-        if not least >= 0:
-            raise said(ValueError(f"Invalid min value: {least:g}"))
-        if most is not None and least > most:
-            raise said(
-                ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}")
-            )
+        _check(clip, least, most)
         super().__init__(params, {})
         self.masters = [_master(group["params"]) for group in self.param_groups]
         self.inner = inner(
@@ -217,11 +220,8 @@ class FP16(Extra, Optimizer):
         self.scaler.update(overflow)
         if overflow:
             if self.scaler.scale <= self.least:
-                raise said(
-                    RuntimeError(
-                        f"Minimum loss scale ({self.least:g}) reached: {self.scaler.scale:g}"
-                    )
-                )
+                least, scale = f"{self.least:g}", f"{self.scaler.scale:g}"
+                raise said(RuntimeError(f"Minimum loss scale ({least}) reached: {scale}"))
             return False
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
             group.update(settings_of(mine))

@@ -111,14 +111,8 @@ class Streamer(Extra, Optimizer):
         betas: tuple[float, float] | None = None,
         eps: float | None = None,
     ) -> None:
-        settings = (
-            float(alpha),
-            optimize_every,
-            average_every,
-            bool(timescale),
-            bool(reach),
-            max_layers,
-        )
+        steps, flags = (optimize_every, average_every), (bool(timescale), bool(reach))
+        settings = (float(alpha), *steps, *flags, max_layers)
         self.settings = dict(zip(SETTINGS, settings, strict=True))
         _check(**self.settings)
         self._make = None if isinstance(inner, str) else inner
@@ -129,17 +123,11 @@ class Streamer(Extra, Optimizer):
         self.waited = 0  # steps since the parameters were averaged
         self._met: Any = None
         parts = [part for layer in layers for part in _pair(layer)] or [[], []]
+        name = inner if isinstance(inner, str) else ""
+        options = dict(zip(OPTIONS, (momentum, weight_decay, betas, eps), strict=True))
         super().__init__(
             [{"params": part} for part in parts],
-            {
-                "inner": inner if isinstance(inner, str) else "",
-                "lr": lr,
-                **self.settings,
-                "momentum": momentum,
-                "weight_decay": weight_decay,
-                "betas": betas,
-                "eps": eps,
-            },
+            {"inner": name, "lr": lr, **self.settings, **options},
         )
 
     # ------------------------------------------------------------ layers
@@ -282,6 +270,16 @@ class Streamer(Extra, Optimizer):
         """Gradients were dropped: the counters of them, too."""
         self._begin()
 
+    def _agree_on(self, due: bool) -> None:
+        """A ValueError on all processes if an update is due on some only."""
+        more = comm.meet(self, "step: streamer", self.param_groups, more=int(due), dense=False)
+        found = [bool(v) for v in more]
+        if len(set(found)) > 1:
+            raise ValueError(
+                "an update is due on some processes only: "
+                + " ".join(str(r) for r, v in enumerate(found) if v)
+            )
+
     def gather(self, together: bool = False) -> bool:
         """Add the gradients of the losses given since the last step. Is an update due? Then gradients are divided by
         their counters. With `together` all processes must agree on that: a ValueError on all, if they do not."""
@@ -294,17 +292,7 @@ class Streamer(Extra, Optimizer):
             and self.step_counter[top] + (top in self._ready) >= self.settings["optimize_every"]
         )
         if together and comm.world() > 1:
-            found = [
-                bool(v)
-                for v in comm.meet(
-                    self, "step: streamer", self.param_groups, more=int(due), dense=False
-                )
-            ]
-            if len(set(found)) > 1:
-                raise ValueError(
-                    "an update is due on some processes only: "
-                    + " ".join(str(r) for r, v in enumerate(found) if v)
-                )
+            self._agree_on(due)
         encoders = [comm.trained(self._params(2 * j)) for j in range(n)]
         sums: dict[int, tuple[Any, Tensor]] = {}
         ready = sorted(self._ready)

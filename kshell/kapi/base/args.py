@@ -158,6 +158,20 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
 _FEW = 12  # names that a hint lists where none is near
 
 
+def _near(name: str, names: Mapping[str, str]) -> list[str]:
+    """Those of some names, in small letters, that others call so, that look like a name, or else have it within."""
+    from difflib import get_close_matches  # 4 ms, which only an error needs
+
+    same = synonyms.plain(name)
+    near = synonyms.near(name, names) + [same] * (same in names)
+    if name:
+        alike = get_close_matches(name.lower(), names, 4, 0.7)
+        near += [match for match in alike if match not in near]
+    if not near and len(name) > 3:
+        near = [n for n in names if name.lower() in n][:4]
+    return near
+
+
 def unknown(
     what: str,
     name: str,
@@ -171,23 +185,12 @@ def unknown(
     """The error of a `call` that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes
     `after` it, then those of the names there are that others call so, that look like it, or have it within, or what
     those `stand` for. If there are none of these, and only a few names, its hint lists all."""
-    from difflib import get_close_matches  # 4 ms, which only an error needs
-
     names = {n.lower(): n if stand is None else stand[n] for n in among}
-    same = synonyms.plain(name)
-    near = synonyms.near(name, names) + [same] * (same in names)
-    near += (
-        [match for match in get_close_matches(name.lower(), names, 4, 0.7) if match not in near]
-        if name
-        else []
-    )
-    if not near and len(name) > 3:
-        near = [n for n in names if name.lower() in n][:4]
+    near = _near(name, names)
     shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
     there = list(dict.fromkeys(value for value in names.values() if value))
-    listed = (
-        not near and 0 < len(there) <= _FEW and after in ("", " not found")
-    )  # another one says more
+    # with other words after it the text says more
+    listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")
     hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
     said = "`" + name if what.endswith("`") else name
     return CallError(
@@ -493,16 +496,22 @@ def parse_options(
         for option, x in zip(options, positional, strict=False)
     }
     by_name = {option.name: option for option in (*options, *more)}
-    family = None if known is None else set(known)
     for key, x in named:
         option = by_name.get(key)
         if option is None:
-            if family is not None and key not in family:
-                words = spellings(by_name.values())
-                raise unknown(f"unrecognized {kind} setting: ", key, words, stand=words)
-            raise QError(f"{name} option: {key} not recognized")
+            raise _no_option(name, key, by_name.values(), kind, known)
         out[key] = read_option(name, option, x, True)
     return out
+
+
+def _no_option(
+    name: str, key: str, options: Iterable[Option], kind: str, known: Iterable[str] | None
+) -> QError:
+    """The error of a key that is the name of no option, see `parse_options`."""
+    if known is not None and key not in set(known):
+        words = spellings(options)
+        return unknown(f"unrecognized {kind} setting: ", key, words, stand=words)
+    return QError(f"{name} option: {key} not recognized")
 
 
 def fill_options(name: str, options: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:

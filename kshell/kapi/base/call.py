@@ -119,6 +119,12 @@ def way_out(message: str) -> str:
 VALUELESS = "a tensor has no values while its function is compiled"
 
 
+def _of_class(exc: BaseException, message: str) -> str:
+    """The words for an exception whose message is empty, or just the name of its class, as torch's may be."""
+    zero = isinstance(exc, ZeroDivisionError) or message
+    return "division by zero" if zero else type(exc).__name__
+
+
 def mapped(name: str, exc: BaseException) -> QError:
     """The q error of a foreign exception inside the k-api call `name`: `name: first line of the message`."""
     if isinstance(exc, QError):
@@ -137,20 +143,11 @@ def mapped(name: str, exc: BaseException) -> QError:
         if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
             return CallError(name, ERRORS["type"][0], expected=UNSAID)
         message = _plain(message)
-    if (
-        ("timed out waiting" in low or "by peer" in low)
-        and group.joined()
-        and not getattr(exc, "looked", False)
-    ):
+    waited = "timed out waiting" in low or "by peer" in low
+    if waited and group.joined() and not getattr(exc, "looked", False):
         message = parallel.meet.awaited(message) or message
-    if (
-        not message or message == "ZeroDivisionError"
-    ):  # torch's message is but the name of its error
-        message = (
-            "division by zero"
-            if isinstance(exc, ZeroDivisionError) or message
-            else type(exc).__name__
-        )
+    if not message or message == "ZeroDivisionError":
+        message = _of_class(exc, message)
     layer = exc.__dict__.get("layer")
     reason = first_line(message.removeprefix(name + ":").lstrip(), 255 - len(name) - 2)
     return reported(

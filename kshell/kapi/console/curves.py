@@ -80,11 +80,8 @@ def panel(
     parts = [_dots(line, across, down, (left, right), (low, high)) for line in lines]
     rows = _rows(np.logical_or.reduce(parts), unicode)
     if names:
-        ends = _ends(parts, height)
-        rows = [
-            f"{row:<{columns}} {lines[ends[i]].name}" if i in ends else row
-            for i, row in enumerate(rows)
-        ]
+        named = {i: lines[at].name for i, at in _ends(parts, height).items()}
+        rows = [f"{r:<{columns}} {named[i]}" if i in named else r for i, r in enumerate(rows)]
     bar = "│┤" if unicode else "||"
     drawn = [
         f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip()

@@ -325,14 +325,7 @@ def plot(x: Value) -> Value:
     file, value, how = _call(x)
     lines = _lines(value, how)
     if file is not None:
-        path = path_of(file, "plot")
-        kind = path.rsplit(".", 1)[-1].lower()
-        if kind not in _FORMATS:
-            raise QError(f"plot: a file ends in .{', .'.join(_FORMATS)}, given {path}")
-        data = _picture(kind, lines, how, _times(value, how))
-        if data is None:
-            raise CallError("plot", "a picture needs matplotlib: pip install kshell[plot]")
-        atomic.write_bytes(path, data)
+        _to_file(path_of(file, "plot"), lines, how, value)
         return file
     session: Any = running()
     times = _times(value, how)
@@ -343,6 +336,17 @@ def plot(x: Value) -> Value:
     else:
         session.picture(data, text)
     return NIL
+
+
+def _to_file(path: str, lines: list[Line], how: How, value: Value) -> None:
+    """Write a picture of the curves of a value to a file of the kind that its name ends in."""
+    kind = path.rsplit(".", 1)[-1].lower()
+    if kind not in _FORMATS:
+        raise QError(f"plot: a file ends in .{', .'.join(_FORMATS)}, given {path}")
+    data = _picture(kind, lines, how, _times(value, how))
+    if data is None:
+        raise CallError("plot", "a picture needs matplotlib: pip install kshell[plot]")
+    atomic.write_bytes(path, data)
 
 
 def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str] | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -187,28 +187,35 @@ def profile(x: Value) -> Value:
     f   3
     sum 3
     """
-    args = [x] if is_text(x) else items(x)
-    text = args[0] if args else x
-    asked = name_of(args[1]) if len(args) == 2 else None
-    if len(args) > 2 or not is_text(text) or (len(args) == 2 and asked != "torch"):
-        raise CallError("profile", expected="text, or (text;`torch)", given=kname(x))
+    text, with_torch = _asked(x)
     session = running()
     session.names.load_builtins()
-    if asked:
-        os.environ.setdefault(
-            "KINETO_LOG_LEVEL", "99"
-        )  # the library below says on standard error when it begins
-        load()
     q = Profiler()
 
     def work() -> None:
         q.run(lambda: session.evaluate(text_of(text)))
 
-    ops: list[tuple[str, int, float, float]] = []
-    if asked:
-        ops = _ops(work)
-    else:
-        work()
+    if with_torch:
+        # the library below says on standard error when it begins
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+        load()
+        return _shown(q, _ops(work))
+    work()
+    return _shown(q, [])
+
+
+def _asked(x: Value) -> tuple[Value, bool]:
+    """The text of a call, and are torch's operations asked for?"""
+    args = [x] if is_text(x) else items(x)
+    text = args[0] if args else x
+    asked = name_of(args[1]) if len(args) == 2 else None
+    if len(args) > 2 or not is_text(text) or (len(args) == 2 and asked != "torch"):
+        raise CallError("profile", expected="text, or (text;`torch)", given=kname(x))
+    return text, bool(asked)
+
+
+def _shown(q: Profiler, ops: Sequence[tuple[str, int, float, float]]) -> Value:
+    """The table of the functions of q, then of torch's operations, each with the longest first."""
     rows = [
         (value.name, value.calls, value.total * 1000, value.own * 1000)
         for value in q.rows.values()

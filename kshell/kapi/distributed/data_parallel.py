@@ -11,6 +11,7 @@ from kshell.kapi.base.call import api, told_by, with_all
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import optimizers_with
 from kshell.kapi.module.api import of_module
+from kshell.kapi.optim.optimizer import Opt
 from kshell.registry import Option
 from kshell.values.base.core import NIL, Value
 
@@ -113,6 +114,22 @@ def fsdp(x: Value) -> Value:
         return _sharded(x)
 
 
+def _check_shardable(o: Opt, held: set[int]) -> None:
+    """A q error for an optimizer that does not take sharded parameters: those with the ids in `held` are to be."""
+    extra = optim.state_tree.leaves_of(o.state.extra())
+    whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in extra)
+    if o.wraps or not o.record.sharded or whole:
+        told = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
+        raise QError(f"fsdp: {told} does not take sharded parameters")
+    for _, t, p in o.state.buffers():
+        if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
+            raise CallError(
+                "fsdp",
+                f"{o.entry.name} has buffers that cannot be sharded",
+                says=(o.entry.name,),
+            )
+
+
 def _sharded(x: Value) -> Value:
     def part_of(value: object, p: Tensor) -> Any:
         return parallel.around.part_like(value, p) if isinstance(value, torch.Tensor) else value
@@ -126,18 +143,7 @@ def _sharded(x: Value) -> Value:
     held = {id(param) for param in m.parameters()}
     using = optimizers_with(m.parameters())
     for o in using:
-        extra = optim.state_tree.leaves_of(o.state.extra())
-        whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in extra)
-        if o.wraps or not o.record.sharded or whole:
-            told = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
-            raise QError(f"fsdp: {told} does not take sharded parameters")
-        for _, t, p in o.state.buffers():
-            if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
-                raise CallError(
-                    "fsdp",
-                    f"{o.entry.name} has buffers that cannot be sharded",
-                    says=(o.entry.name,),
-                )
+        _check_shardable(o, held)
     new = parallel.around.shard(m, told_by("forward"))
     for o in using:
         o.placed = o.contents = None

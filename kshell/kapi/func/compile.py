@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from kshell import nn
 from kshell.errors import CallError, QError
@@ -85,14 +86,7 @@ def checkpoint(x: Value) -> Value:
     m, rest = of_module(x, "checkpoint")
     parts, single = [m], True
     if rest and flag_of(rest[0]) is None:
-        names = names_of(rest[0])
-        if names is None:
-            raise CallError("checkpoint", expected="name(s) or flag", given=kname(rest[0]))
-        modules = dict(m.named_modules())
-        for name in names:
-            if not name or name not in modules:
-                raise QError(f"checkpoint: no module named `{name}")
-        parts, single, rest = [modules[name] for name in names], rest[0].__class__ is Sym, rest[1:]
+        parts, single, rest = _modules_of(m, rest[0]), rest[0].__class__ is Sym, rest[1:]
     if not rest:
         flags = [nn.recompute.recomputes(part) for part in parts]
         return flags[0] if single else bools(flags)
@@ -106,6 +100,18 @@ def checkpoint(x: Value) -> Value:
     for part in parts:
         nn.recompute.set_recompute(part, flag)
     return NIL
+
+
+def _modules_of(m: Any, x: Value) -> list[Any]:
+    """The modules in a module that have the names given."""
+    names = names_of(x)
+    if names is None:
+        raise CallError("checkpoint", expected="name(s) or flag", given=kname(x))
+    modules = dict(m.named_modules())
+    for name in names:
+        if not name or name not in modules:
+            raise QError(f"checkpoint: no module named `{name}")
+    return [modules[name] for name in names]
 
 
 _COMPILERS = ("g++", "clang++", "cl")
@@ -155,11 +161,15 @@ def compile_(x: Value) -> Value:
     backend = _backend(
         [] if flag and len(rest) == 1 else rest, "backend or flag", device_of_module(m).type
     )
+    _compile_module(m, backend)
+    return NIL
+
+
+def _compile_module(m: Any, backend: str) -> None:
     for part in m.modules():
         if isinstance(part, nn.callback.Callback):  # q is no Python for torch to look into
             part.call = torch.compiler.disable(part.fn)
     m.compile(backend=backend)
-    return NIL
 
 
 def _backend(given: Sequence[Value], what: str, device: str) -> str:

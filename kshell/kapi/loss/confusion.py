@@ -93,6 +93,13 @@ def _names(x: Value, classes: int) -> list[str]:
     return names
 
 
+def _class_to_ignore(x: Value) -> int:
+    number = long_of(x)
+    if number is None:
+        raise CallError("confusion", expected="the number of the class to ignore", given=kname(x))
+    return number
+
+
 @api(
     "confusion",
     "confusion(y;p)",
@@ -125,11 +132,7 @@ def confusion(x: Value) -> Value:
     args = items(x)
     if not 2 <= len(args) <= 4:
         raise QError(f"confusion: expecting 2-4 args, given {len(args)}")
-    ignored = long_of(args[3]) if len(args) == 4 else None
-    if len(args) == 4 and ignored is None:
-        raise CallError(
-            "confusion", expected="the number of the class to ignore", given=kname(args[3])
-        )
+    ignored = _class_to_ignore(args[3]) if len(args) == 4 else None
     y, p, n = _pair(args[:2])
     names = _names(args[2], n) if len(args) > 2 else []
     counts = _counts(y, p, ignored, len(names) or n)

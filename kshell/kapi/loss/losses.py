@@ -383,11 +383,7 @@ def loss(x: Value) -> Value:
     """
     if x.__class__ is List and len(x.items) == 3:  # the call of a training loop
         h, a, b = x.items
-        if (
-            h.__class__ is LossHandle
-            and a.__class__ is TensorHandle
-            and b.__class__ is TensorHandle
-        ):
+        if h.__class__ is LossHandle and a.__class__ is b.__class__ is TensorHandle:
             return TensorHandle(calculate(h.get(), (a.get(), b.get())))
     if x.__class__ is Sym:
         return loss_handle(make(entry_of(x.s), ()))
@@ -398,18 +394,21 @@ def loss(x: Value) -> Value:
     if first.__class__ is Sym:
         return loss_handle(make(entry_of(first.s), args[1:]))
     own = behaves("loss", first) if isinstance(first, KHandle) else None
-    if own is not None:
-        return own(first, *args[1:])
-    if not isinstance(first, LossHandle | ModelHandle):
+    return _of_object(first, args[1:]) if own is None else own(first, *args[1:])
+
+
+def _of_object(h: Value | None, rest: Sequence[Value]) -> Value:
+    """The definition of a loss, the loss of a model, or its value for inputs and targets."""
+    if not isinstance(h, LossHandle | ModelHandle):
         raise CallError("loss", "unrecognized arg(s)", expected=UNSAID)
-    handle(first)
-    m = first.obj if isinstance(first, LossHandle) else first.obj.loss
-    if len(args) == 1:
-        return definition(m, every_option()) if isinstance(first, LossHandle) else loss_handle(m)
-    flag = flag_of(args[1]) if len(args) == 2 else None
-    if flag is not None and isinstance(first, LossHandle):
+    handle(h)
+    m = h.obj if isinstance(h, LossHandle) else h.obj.loss
+    if not rest:
+        return definition(m, every_option()) if isinstance(h, LossHandle) else loss_handle(m)
+    flag = flag_of(rest[0]) if len(rest) == 1 else None
+    if flag is not None and isinstance(h, LossHandle):
         return definition(m, flag)
-    return tensor_handle(calculate(m, inputs(args[1:])))
+    return tensor_handle(calculate(m, inputs(rest)))
 
 
 def _from_dict(d: Dict) -> Value:

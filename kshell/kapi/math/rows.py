@@ -26,7 +26,7 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, is_array, list_q, to_q, to_tensor, undefined
 from kshell.kapi.base.handles import KHandle, TensorHandle, VectorHandle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.math.row_options import dims, match, option_words
+from kshell.kapi.math.row_options import MathOption, dims, match, option_words
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, List, Value, Vec, is_atom, is_list
 
@@ -293,11 +293,20 @@ def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
     return inputs(args)
 
 
+class _Words(NamedTuple):
+    """The options of a row, and must one of them be given?"""
+
+    options: tuple[MathOption, ...]
+    lead: tuple[MathOption, ...]
+    required: bool
+
+
 def function(row: Row) -> Callable[[Value], Value]:
     """The k-api function of a row."""
     options, lead = option_words(row.options), option_words(row.lead)
-    name, n = row.name, row.inputs
-    required = any(option.required for option in (*lead, *options))
+    n, required = row.inputs, any(option.required for option in (*lead, *options))
+    words = _Words(options, lead, required)
+    plain_second = 1 in row.numbers and row.half is None
     cache: list[Callable[..., Any]] = []
 
     def run(x: Value) -> Value:
@@ -308,56 +317,60 @@ def function(row: Row) -> Callable[[Value], Value]:
             a, b = x.items
             if a.__class__ is TensorHandle and b.__class__ is TensorHandle and not required:
                 return wrapped(fn(as_tensor(a), as_tensor(b)), True)
-            if (
-                a.__class__ is TensorHandle
-                and b.__class__ in _PLAIN
-                and 1 in row.numbers
-                and row.half is None
-            ):
+            if plain_second and a.__class__ is TensorHandle and b.__class__ in _PLAIN:
                 return TensorHandle(fn(as_tensor(a), b))
         if n == ANY:
-            tensors, wrap = _all_inputs(name, x)
+            tensors, wrap = _all_inputs(row.name, x)
             return wrapped(fn(*tensors), wrap)
         args = list(_given(row, x, required))
-        if (
-            n == 1
-            and len(args) > 1
-            and not (options or lead)
-            and all(is_list(arg) and len(arg) for arg in args)
-        ):
-            to_tensor(x)  # lists that are no array: it says why
-        before: dict[str, Any] = {}
-        if lead:
-            before = match(name, lead, args[1 : 1 + len(lead)])
-            args[1 : 1 + len(lead)] = []
-            arguments(name, n, List(args))
-        k = n
-        while k < min(n + row.more, len(args)) and _is_data(args[k]):
-            k += 1
-        for _ in range(n + row.more - k):
-            if k < len(args) and is_empty(args[k]) and not (row.inplace or row.out):
-                del args[k]  # the optional argument is left out
-        tensors, wrap = inputs(args[:k], row.numbers)
-        wrap = wrap or row.wrap
-        for i in row.writes:
-            tensors[i] = tensors[i] if args[i].__class__ is TensorHandle else tensors[i].clone()
-        rest = args[k:]
-        if not rest:
-            if required:
-                match(name, options, ())
-            return wrapped(fn(*tensors, **before), wrap)
-        out = _output(row, rest)
-        values = match(name, options, rest) | before
-        if out is None:
-            return wrapped(fn(*tensors, **values), wrap)
-        if out is NIL:
-            return _in_place(row, args[0], tensors, values)
-        if row.last:
-            values.setdefault("dim", -1)
-        write(fn, tensors, values, out, row)
-        return NIL
+        if n == 1 and len(args) > 1 and not (options or lead):
+            if all(is_list(arg) and len(arg) for arg in args):
+                to_tensor(x)  # lists that are no array: it says why
+        return _called(row, words, fn, args)
 
     return run
+
+
+def _called(row: Row, words: _Words, fn: Callable[..., Any], args: list[Value]) -> Value:
+    """The result of the function of a row for inputs, options and an output."""
+    before: dict[str, Any] = {}
+    if words.lead:
+        end = 1 + len(words.lead)
+        before = match(row.name, words.lead, args[1:end])
+        args[1:end] = []
+        arguments(row.name, row.inputs, List(args))
+    k = _count_inputs(row, args) if row.more else row.inputs
+    tensors, wrap = inputs(args[:k], row.numbers)
+    wrap = wrap or row.wrap
+    for i in row.writes:
+        tensors[i] = tensors[i] if args[i].__class__ is TensorHandle else tensors[i].clone()
+    rest = args[k:]
+    if not rest:
+        if words.required:
+            match(row.name, words.options, ())
+        return wrapped(fn(*tensors, **before), wrap)
+    out = _output(row, rest)
+    values = match(row.name, words.options, rest) | before
+    if out is None:
+        return wrapped(fn(*tensors, **values), wrap)
+    if out is NIL:
+        return _in_place(row, args[0], tensors, values)
+    if row.last:
+        values.setdefault("dim", -1)
+    write(fn, tensors, values, out, row)
+    return NIL
+
+
+def _count_inputs(row: Row, args: list[Value]) -> int:
+    """How many of the arguments are inputs, of a row that may have more; empty ones in their places are taken out."""
+    n, most = row.inputs, row.inputs + row.more
+    k = n
+    while k < min(most, len(args)) and _is_data(args[k]):
+        k += 1
+    for _ in range(most - k):
+        if k < len(args) and is_empty(args[k]) and not (row.inplace or row.out):
+            del args[k]  # the optional argument is left out
+    return k
 
 
 def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:

@@ -112,14 +112,7 @@ def module(x: Value) -> Value:
     args = items(x) if x.__class__ is List else [x]
     first = args[0] if args else NIL
     if isinstance(first, KHandle):
-        handle(first)
-        if isinstance(first, ModuleHandle):
-            return _with_module(first, args[1:])
-        if len(args) == 1 and isinstance(first, ModelHandle | OptimizerHandle):
-            return module_handle(module_behind(first, "module"))
-        raise CallError(
-            "module", f"unrecognized arg(s), {kname(first)}", given=SAID, expected=UNSAID
-        )
+        return _of_handle(first, args[1:])
     if is_empty(x):
         raise CallError("module", "empty list", expected=UNSAID)
     built = define(x)
@@ -127,7 +120,17 @@ def module(x: Value) -> Value:
     return module_handle(built)
 
 
-def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
+def _of_handle(h: KHandle, rest: Sequence[Value]) -> Value:
+    """`module` of a module: its definition, or modules are added to it; of a model or optimizer: its module."""
+    handle(h)
+    if isinstance(h, ModuleHandle):
+        return _with_module(h, rest)
+    if not rest and isinstance(h, ModelHandle | OptimizerHandle):
+        return module_handle(module_behind(h, "module"))
+    raise CallError("module", f"unrecognized arg(s), {kname(h)}", given=SAID, expected=UNSAID)
+
+
+def _with_module(h: ModuleHandle, rest: Sequence[Value]) -> Value:
     """`module` with a module as its first argument: return its definition, or extend it."""
     m = h.obj
     flag = flag_of(rest[0]) if len(rest) == 1 else None

@@ -334,6 +334,11 @@ def _register(row: Init) -> None:
         _fill(row.fill, [own] if select is None else _parts(row.name, own, select), options_given)
         return to_q(own, copy=False)
 
+    _add(row, options, run)
+
+
+def _add(row: Init, options: Sequence[MathOption], run: Callable[[Value], Value]) -> None:
+    """Register the function of a row, with the ways to call it and its help."""
     expression, _, output = row.example.partition("|")
     shown = output.replace("\\n", "\n")
     run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"

@@ -202,6 +202,22 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
     )
 
 
+def _with_nulls(name: str, value: Any, dims: int) -> Any:
+    """Output sizes, with None where a null asks for the input's size."""
+    sizes = tuple(None if v == NULL_J.v else v for v in (value if dims > 1 else (value,)))
+    if all(v is None for v in sizes):
+        raise CallError(name, "no output size given")
+    return sizes if dims > 1 else sizes[0]
+
+
+def _of_null(name: str, option: Option, value: float, words: str) -> float | None:
+    """The value of an option that is given a null number: None, but NaN where that is a value like others."""
+    if option.type == "long" and option.default is not None:
+        raise CallError(name, at=option.name, expected=words, given="null")
+    absent = option.default is None or option.type == "long" or option.choices == ("null",)
+    return None if absent else value
+
+
 def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
     """The Python value of one option; None where q gives a null, `::` or `()` and the option may be absent."""
     if is_empty(x) and option.type != "any":
@@ -218,20 +234,11 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
             hint="" if named else pairs_hint(x),
         )
     if value.__class__ is float and value != value:
-        if option.type == "long" and option.default is not None:
-            raise CallError(name, at=option.name, expected=words, given="null")
-        return (
-            None
-            if option.default is None or option.type == "long" or option.choices == ("null",)
-            else value
-        )
+        return _of_null(name, option, value, words)
     if option.type in ("size", "pad") and value.__class__ is tuple:
         value = expand(name, option, value, dims)
-        if option.choices == ("null",):  # a null keeps the input's size
-            value = tuple(None if v == NULL_J.v else v for v in (value if dims > 1 else (value,)))
-            if all(v is None for v in value):
-                raise CallError(name, "no output size given")
-            value = value if dims > 1 else value[0]
+        if option.choices == ("null",):
+            value = _with_nulls(name, value, dims)
     elif option.type == "double":
         value = float(value)
     if (

@@ -310,8 +310,8 @@ _SIGNATURES = ("{[m;x]}", "{[m;x;y]}", "{[m;x;y;z]}")
 _FIELDS = ("fn", "in", "out", "parms", "buffers")
 
 
-def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
-    """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
+def _callback_fields(args: Sequence[Value]) -> dict[str, Value]:
+    """The options of a callback as they are given, by name."""
     rest = list(args)
     named: Sequence[tuple[str, Value]] = ()
     if (
@@ -329,6 +329,12 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
         if key not in _FIELDS:
             raise QError(f"callback option: {key} not recognized")
         fields[key] = value
+    return fields
+
+
+def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
+    """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
+    fields = _callback_fields(args)
     fn = fields.get("fn")
     if fn is None:
         raise CallError("callback", "no k function defined")

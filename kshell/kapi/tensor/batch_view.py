@@ -165,10 +165,19 @@ def batch(x: Value) -> Value:
     if not 2 <= len(args) <= 3:
         raise QError(f"batch: expecting 2-3 args, given {len(args)}")
     members = _members(h, "batch")
-    size = longs_of(args[1])
+    w, dim = _width_and_dim(args[1])
+    if len(args) == 2:
+        return _next(members, w, dim)
+    _show_at(members, w, dim, args[2])
+    return NIL
+
+
+def _width_and_dim(x: Value) -> tuple[int, int]:
+    """The size of the batches of a call, and along which dimension they are."""
+    size = longs_of(x)
     if size is None:
         raise QError(
-            f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(args[1])}"
+            f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(x)}"
         )
     if not 1 <= len(size) <= 2:
         raise QError(
@@ -177,11 +186,14 @@ def batch(x: Value) -> Value:
     w, dim = size[0], size[1] if len(size) == 2 else 0
     if dim < 0:
         raise CallError("batch", "dimension cannot be negative")
-    if len(args) == 2:
-        return _next(members, w, dim)
-    i = long_of(args[2])
+    return w, dim
+
+
+def _show_at(members: Any, w: int, dim: int, x: Value) -> None:
+    """Show the batch of an index, of width w."""
+    i = long_of(x)
     if i is None:
-        raise QError(f"batch: 3rd arg is batch index, but given {kname(args[2])}")
+        raise QError(f"batch: 3rd arg is batch index, but given {kname(x)}")
     n = _extent(members, dim, "batch")
     w = min(w, n)
     if w < 1:
@@ -190,7 +202,6 @@ def batch(x: Value) -> Value:
         raise QError(f"batch[{i}] invalid, valid range is from 0-{count(n, w, True) - 1}")
     for _, t in members:
         show_part(t, i * w, min(w, n - i * w), dim)
-    return NIL
 
 
 @api("restore", "restore(ptr;dim)", "restore ptr", "restore model", effect="changes")

@@ -85,6 +85,11 @@ def tensor(x: Value) -> Value:
         if words and words[0] in MODES:  # a mode that lacks its arguments
             return _create(words[0], seq_items(x)[1:] if x.__class__ is Vec else [])
         return tensor_handle(to_tensor(x))
+    return _of_arguments(x)
+
+
+def _of_arguments(x: List) -> Value:
+    """`tensor` of more than one argument, or of a list that is an array."""
     args = items(x)
     first = args[0]
     if first.__class__ is TensorHandle:

@@ -43,6 +43,15 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
     return need_handle(args[0], call), args[1:]
 
 
+def _grads_in(h: VectorHandle | DictHandle) -> Value:
+    """The gradients of a vector's tensors, or of a dictionary's by name."""
+    tensors = tensors_in(h, None, "grad") or []
+    values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
+    if isinstance(h, DictHandle):
+        return Dict(sym_vec([str(key) for key, _ in tensors]), values)
+    return values
+
+
 @api("grad", "grad t", "grad enlist t", "grad vector", "grad dict", effect="none")
 def grad(x: Value) -> Value:
     """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle. Those of a
@@ -61,13 +70,7 @@ def grad(x: Value) -> Value:
     """
     h, rest = _head(x, "grad")
     if isinstance(h, VectorHandle | DictHandle) and h is x:
-        tensors = tensors_in(h, None, "grad") or []
-        values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
-        return (
-            Dict(sym_vec([str(key) for key, _ in tensors]), values)
-            if isinstance(h, DictHandle)
-            else values
-        )
+        return _grads_in(h)
     if h.__class__ is not TensorHandle or rest:
         raise CallError("grad", expecting="a tensor", given=kname(x))
     t = h.get()
@@ -197,6 +200,31 @@ MODES = {
 }
 
 
+def _mode(name: str) -> tuple[bool, bool]:
+    """Is the graph kept, and is one made of the gradients?"""
+    if name not in MODES:
+        raise CallError(
+            UNSAID,
+            f"unrecognized mode for backward: `{name}, expecting one of "
+            + "".join("`" + mode for mode in MODES),
+            given=SAID,
+        )
+    return MODES[name]
+
+
+def _outer_gradients(h: KHandle, tensors: Sequence[Any], rest: Sequence[Value]) -> list[Any]:
+    """The gradient that is given of each tensor of a handle, None where none is needed."""
+    weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
+    if len(weights) != len(tensors):
+        raise CallError(
+            "backward",
+            f"{len(tensors)} tensor(s) and {len(weights)} gradient(s)",
+            given=SAID,
+            expected=UNSAID,
+        )
+    return [_gradient(weight, tensor) for weight, tensor in zip(weights, tensors, strict=True)]
+
+
 @api(
     "backward",
     "backward ptr",
@@ -224,18 +252,9 @@ def backward(x: Value) -> Value:
     h, rest = _head(x, "backward")
     if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
         return ask("backward", h, *rest)
-    rest = list(rest)
-    retain, create = MODES["free"]
-    if rest and name_of(rest[-1]) is not None:
-        mode = name_of(rest.pop())
-        if mode not in MODES:
-            raise CallError(
-                UNSAID,
-                f"unrecognized mode for backward: `{mode}, expecting one of "
-                + "".join("`" + mode for mode in MODES),
-                given=SAID,
-            )
-        retain, create = MODES[mode]
+    mode = name_of(rest[-1]) if rest else None
+    retain, create = MODES["free"] if mode is None else _mode(mode)
+    rest = rest if mode is None else rest[:-1]
     if len(rest) > 1:
         raise CallError(
             "backward", "unrecognized arg(s), expecting tensor, optional gradient and mode"
@@ -243,15 +262,7 @@ def backward(x: Value) -> Value:
     tensors = list(h.tensors())
     if any(tensor is None for tensor in tensors):
         raise CallError("backward", "undefined tensor", says=("tensor",))
-    weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
-    if len(weights) != len(tensors):
-        raise CallError(
-            "backward",
-            f"{len(tensors)} tensor(s) and {len(weights)} gradient(s)",
-            given=SAID,
-            expected=UNSAID,
-        )
-    outer = [_gradient(weight, tensor) for weight, tensor in zip(weights, tensors, strict=True)]
+    outer = _outer_gradients(h, tensors, rest)
     run_backward(
         "backward",
         tensors,

@@ -377,13 +377,18 @@ def amend(x: Value) -> Value:
         (_set(t, "amend"), _set(as_tensor(value), "amend"))
         for (_, t), value in zip(named, values, strict=True)
     ]
-    for t, source in pairs:  # all fit before anything is written
+    _overwrite(pairs, wait)
+    return NIL
+
+
+def _overwrite(pairs: Sequence[tuple[Any, Any]], wait: bool) -> None:
+    """Copy the second tensor of each pair into the first; all fit before anything is written."""
+    for t, source in pairs:
         if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
     with torch.no_grad():
         for t, source in pairs:
             t.copy_(source, non_blocking=not wait)
-    return NIL
 
 
 def _set(t: Tensor | None, call: str) -> Any:
@@ -420,19 +425,7 @@ def reset(x: Value) -> Value:
     if args[0].__class__ is not TensorHandle:
         raise CallError("reset", "tensor expected as 1st of at least two arguments")
     tensor = as_tensor(args[0])
-    start = long_of(args[1])
-    if start is None:
-        raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(args[1])}")
-    layout: list[Any] = [longs_of(arg) for arg in args[2:]]
-    for arg, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
-        if longs_of(arg) is None:
-            raise QError(f"reset: {word} expected as {at} argument, given {kname(arg)}")
-    size = list(tensor.shape) if not layout else layout[0]
-    stride = list(tensor.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
-    if len(size) != len(stride):
-        raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
-    if start < 0 or any(n < 0 for n in (*size, *stride)):
-        raise CallError("reset", "offset, sizes and strides cannot be negative")
+    start, size, stride = _layout(tensor, args)
     last = (
         start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1
         if all(size)
@@ -447,6 +440,24 @@ def reset(x: Value) -> Value:
     with torch.no_grad():
         tensor.set_(tensor.untyped_storage(), start, size, stride)
     return NIL
+
+
+def _layout(tensor: Any, args: Sequence[Value]) -> tuple[int, list[int], list[int]]:
+    """The offset, sizes and strides that `reset` is given for a tensor."""
+    start = long_of(args[1])
+    if start is None:
+        raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(args[1])}")
+    layout: list[Any] = [longs_of(arg) for arg in args[2:]]
+    for arg, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
+        if longs_of(arg) is None:
+            raise QError(f"reset: {word} expected as {at} argument, given {kname(arg)}")
+    size = list(tensor.shape) if not layout else layout[0]
+    stride = list(tensor.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
+    if len(size) != len(stride):
+        raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
+    if start < 0 or any(n < 0 for n in (*size, *stride)):
+        raise CallError("reset", "offset, sizes and strides cannot be negative")
+    return start, size, stride
 
 
 def _rows(size: Sequence[int]) -> list[int]:

@@ -342,12 +342,19 @@ def _undisturbed(m: Module, inputs: Sequence[Any]) -> Iterator[None]:
             yield
         finally:
             with HOLD, torch.no_grad():
-                for part, own in held:
-                    if [*map(id, own.values())] != [*map(id, part._buffers.values())]:
-                        part._buffers.clear()
-                        part._buffers.update(own)
-                for b, was in values:
-                    b.data.copy_(was)  # so that a graph which holds the buffer sees no change
+                _put_back(held, values)
+
+
+def _put_back(
+    held: Sequence[tuple[Any, dict[str, Any]]], values: Sequence[tuple[Any, Any]]
+) -> None:
+    """Give modules the buffers that they had, and buffers their values."""
+    for part, own in held:
+        if [*map(id, own.values())] != [*map(id, part._buffers.values())]:
+            part._buffers.clear()
+            part._buffers.update(own)
+    for b, was in values:
+        b.data.copy_(was)  # so that a graph which holds the buffer sees no change
 
 
 def _writable(b: Tensor) -> bool:

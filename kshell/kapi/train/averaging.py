@@ -148,6 +148,17 @@ def _averaged(m: Module, h: DictHandle, call: str) -> tuple[dict[str, Any], dict
     return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
 
 
+def _check_means(means: dict[str, Any], own: dict[str, Any]) -> None:
+    """A q error for averages that are not floating-point tensors of the sizes of the parameters."""
+    for k, value in own.items():
+        if means[k].shape != value.shape:
+            raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(value.shape)}")
+        if not means[k].is_floating_point():
+            raise QError(
+                f"emaparms: {k} is {dtype_name(means[k].dtype)}, expecting a floating-point type"
+            )
+
+
 @api(
     "emaparms",
     "emaparms(m;dict;decay)",
@@ -180,13 +191,7 @@ def emaparms(x: Value) -> Value:
     if not 0 <= decay <= 1:
         raise CallError("emaparms", f"decay {decay:g} is not between 0 and 1", says=(f"{decay:g}",))
     means, own, n = _averaged(m, rest[0], "emaparms")
-    for k, value in own.items():
-        if means[k].shape != value.shape:
-            raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(value.shape)}")
-        if not means[k].is_floating_point():
-            raise QError(
-                f"emaparms: {k} is {dtype_name(means[k].dtype)}, expecting a floating-point type"
-            )
+    _check_means(means, own)
     with torch.no_grad():
         for group in _alike(means, own):
             torch._foreach_lerp_(

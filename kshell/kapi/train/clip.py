@@ -132,31 +132,31 @@ def clip(x: Value) -> Value:
         return NIL if norm is NIL else _number(norm)
     call = "clip gradient norm"
     h, rest, most = _head(x, call, 4, "-4")
-    exponent, groups = 2.0, False
-    if len(rest) == 1:
-        number, flag = number_of(rest[0]), flag_of(rest[0])
-        if number is None and flag is None:
-            raise QError(
-                f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}"
-            )
-        exponent, groups = (
-            (exponent, bool(flag))
-            if number is None
-            else (limit_of(f"{call}: exponent", rest[0]), groups)
-        )
-    elif rest:
-        number, flag = number_of(rest[0]), flag_of(rest[1])
-        if number is None:
-            raise QError(
-                f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double"
-            )
-        if flag is None:
-            raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
-        exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
+    exponent, groups = _exponent_and_groups(rest, call)
     if groups and isinstance(h, OptimizerHandle | ModelHandle):
         optimizer = optimizer_of(h)
         return _number([_by_norm(group["params"], most, exponent) for group in optimizer.groups])
     return _number(_by_norm(_tensors(h, call), most, exponent))
+
+
+def _exponent_and_groups(rest: Sequence[Value], call: str) -> tuple[float, bool]:
+    """The exponent of the norm, and is it that of each group, by the arguments after the limit?"""
+    if not rest:
+        return 2.0, False
+    number, flag = number_of(rest[0]), flag_of(rest[-1])
+    if len(rest) == 1 and number is None:
+        if flag is None:
+            raise QError(
+                f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}"
+            )
+        return 2.0, flag
+    if number is None:
+        raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
+    if len(rest) == 1:
+        return limit_of(f"{call}: exponent", rest[0]), False
+    if flag is None:
+        raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
+    return limit_of(f"{call}: exponent", rest[0]), flag
 
 
 @api(

@@ -223,23 +223,10 @@ def _setup(x: Value, test: bool) -> Value:
         return shown(settings, flag)
     name = name_of(setting)
     if name is not None:
-        if len(args) == 2:
-            return _get_options(settings, [name], call)[0]
-        if len(args) > 3:
-            raise QError(
-                f"{name}: expecting 3 args, (model; setting; value), {len(args)} arg(s) supplied"
-            )
-        _set_options(model, test, [name], [args[2]])
-        return NIL
-    if setting.__class__ is Dict and len(args) == 2:
-        names = names_of(setting.k)
-        if names is None:
-            raise CallError(call, f"unable to get option names from {kname(setting)}")
-        _set_options(model, test, names, seq_items(setting.v))
-        return NIL
-    if setting.__class__ is List and setting.items and len(args) == 2 and is_pairs(setting):
-        options = pairs(setting)
-        _set_options(model, test, [k for k, _ in options], [v for _, v in options])
+        return _one_option(model, test, name, args, call)
+    found = _named_values(setting, call) if len(args) == 2 else None
+    if found is not None:
+        _set_options(model, test, *found)
         return NIL
     names = names_of(setting) if setting.__class__ is Vec else None
     if names is not None:
@@ -249,14 +236,43 @@ def _setup(x: Value, test: bool) -> Value:
             raise QError(
                 f"{call}: given symbols, expecting 3rd argument of values, but given {len(args)} args"
             )
-        values = args[2]
-        if not is_list(values):
-            raise CallError(call, f"unable to set values from {kname(values)}")
-        if len(values) != len(names):
-            raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
-        _set_options(model, test, names, seq_items(values))
+        _set_options(model, test, names, _values_for(names, args[2], call))
         return NIL
     return define(model, args, test, call)
+
+
+def _one_option(model: Model, test: bool, name: str, args: Sequence[Value], call: str) -> Value:
+    """Read the option of a name, or set it to the argument after the name."""
+    if len(args) == 2:
+        return _get_options(model.settings(test), [name], call)[0]
+    if len(args) > 3:
+        raise QError(
+            f"{name}: expecting 3 args, (model; setting; value), {len(args)} arg(s) supplied"
+        )
+    _set_options(model, test, [name], [args[2]])
+    return NIL
+
+
+def _named_values(x: Value, call: str) -> tuple[Sequence[str], Sequence[Value]] | None:
+    """The names and values of a dictionary or of pairs; None of anything else."""
+    if x.__class__ is Dict:
+        names = names_of(x.k)
+        if names is None:
+            raise CallError(call, f"unable to get option names from {kname(x)}")
+        return names, seq_items(x.v)
+    if x.__class__ is List and x.items and is_pairs(x):
+        options = pairs(x)
+        return [k for k, _ in options], [v for _, v in options]
+    return None
+
+
+def _values_for(names: Sequence[str], values: Value, call: str) -> Sequence[Value]:
+    """The values of as many names, one each."""
+    if not is_list(values):
+        raise CallError(call, f"unable to set values from {kname(values)}")
+    if len(values) != len(names):
+        raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
+    return seq_items(values)
 
 
 @api(

@@ -134,17 +134,30 @@ def logto(x: Value) -> Value:
         _by_hand(log, args)
         return NIL
     if len(args) == 1 and flag_of(x) is False:
-        if log is not None:
-            log.close()
-            session.log = None
+        _end(session)
         return NIL
-    if len(args) != 1 or x.__class__ not in (Sym, Vec):
+    path = _path_asked(x)
+    _begin(session, path)
+    return sym(":" + path)
+
+
+def _path_asked(x: Value) -> str:
+    if len(items(x)) != 1 or x.__class__ not in (Sym, Vec):
         raise CallError(
             "logto", expected="a file symbol or a dictionary of numbers", given=kname(x)
         )
-    path = path_of(x, "logto")
-    log_file = Log(path)
-    if log is not None:
-        log.close()
-    session.log = log_file
-    return sym(":" + path)
+    return path_of(x, "logto")
+
+
+def _end(session: Any) -> None:
+    if session.log is not None:
+        session.log.close()
+        session.log = None
+
+
+def _begin(session: Any, path: str) -> None:
+    """Keep records at a path from now on, and no longer where they were kept."""
+    before, log = session.log, Log(path)
+    if before is not None:
+        before.close()
+    session.log = log

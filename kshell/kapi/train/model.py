@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
@@ -140,6 +140,14 @@ def _part(h: Value) -> str | None:
     return next((name for cls, name in _PARTS if isinstance(h, cls)), None)
 
 
+def _exchange(h: ModelHandle, given: Sequence[Value]) -> None:
+    """Replace parts of a model by those given."""
+    for name, part in _parts(given, 1).items():
+        setattr(h.obj, name, part)
+    lend(given, h, True)
+    _release(h)
+
+
 @api(
     "model",
     "model(module;loss;optimizer)",
@@ -172,10 +180,7 @@ def model(x: Value) -> Value:
         flag = flag_of(args[1]) if len(args) == 2 else None
         if len(args) == 1 or flag is not None:
             return describe(h.obj, every_option() if flag is None else flag, False)
-        for name, part in _parts(args[1:], 1).items():
-            setattr(h.obj, name, part)
-        lend(args[1:], h, True)
-        _release(h)
+        _exchange(h, args[1:])
         return NIL
     parts = _parts(args, 0)
     for _, name in _PARTS:
@@ -186,7 +191,7 @@ def model(x: Value) -> Value:
     return new
 
 
-def _parts(given: list[Value], start: int) -> dict[str, Any]:
+def _parts(given: Sequence[Value], start: int) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for k, x in enumerate(given):
         h = handle(x)

@@ -465,6 +465,14 @@ both(
 )
 
 
+def _batch(model: Model, given: Sequence[Value]) -> tuple[Any, Any]:
+    """The inputs and targets that `backstep` is given, or else those of the model."""
+    if not given:
+        return model.inputs(), model.targets()
+    inputs = inputs_with_names(given[:1], model.module, model.module, "backstep")
+    return inputs, inputs_of(given[1], model.module, "backstep")
+
+
 @api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True, effect="changes")
 def backstep(x: Value) -> Value:
     """One training step of a model on the given or its own data: forward, loss, backward, clipping, update. The loss
@@ -485,14 +493,7 @@ def backstep(x: Value) -> Value:
     if len(args) not in (1, 3):
         raise QError(f"backstep expecting (model;inputs;targets), but {len(args)} args given")
     try:
-        inputs = (
-            inputs_with_names(args[1:2], model.module, model.module, "backstep")
-            if len(args) == 3
-            else model.inputs()
-        )
-        targets = (
-            inputs_of(args[2], model.module, "backstep") if len(args) == 3 else model.targets()
-        )
+        inputs, targets = _batch(model, args[1:])
         trainer, data = _Trainer(model, "backstep"), model.data
         before = data.hidden if len(args) == 1 else None
         try:
