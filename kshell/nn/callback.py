@@ -1,4 +1,4 @@
-"""A module whose forward calculation is a function of the user's."""
+"""A module whose forward is a user's function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.errors import said
 
 
 class Callback(nn.Module):
-    """forward(*inputs) is fn(module, *inputs); children, parameters and buffers are there for fn to use."""
+    """forward(*inputs) is fn(module, *inputs); fn may use the module's children, parameters and buffers."""
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
-"""Schedulers of torch, and of other libraries, that are attached to an optimizer: found, and told of its groups.
+"""Schedulers from torch and other libraries that are attached to an optimizer: finding them, and extending them to new
+groups.
 
-A scheduler keeps lists with an item for each parameter group, and entries in the groups themselves. When a group is
-added, its items are made from those of the group that it came from.
+A scheduler has lists with one item per parameter group, and entries in the groups themselves. When a group is added,
+its items are derived from those of the group that it came from.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ FOLLOWING = (
 
 
 def attached(optimizers: Sequence[Any]) -> list[Any]:
-    """The schedulers that refer to one of these objects (an optimizer, and what is around it); a scheduler that is part
-    of another one comes with that."""
+    """The schedulers that refer to any of these objects (an optimizer and its wrappers); a scheduler that is part of
+    another is included in that."""
     out: dict[int, Any] = {}
     for optimizer in optimizers:
         found = gc.get_referrers(optimizer)
@@ -77,14 +78,14 @@ def _is_scheduler(x: object, o: Optimizer) -> bool:
 
 
 def _parts(s: LRScheduler) -> Iterable[Any]:
-    """A scheduler, and those that it is made of."""
+    """A scheduler and its parts."""
     yield s
     for p in vars(s).get("_schedulers") or ():
         yield from _parts(p)
 
 
 def _lists(s: LRScheduler, n: int) -> list[str]:
-    """The attributes of a scheduler that have an item for each of n groups."""
+    """The attributes of a scheduler with one item for each of n groups."""
     own = vars(s)
     known = [rate for rate in (*_RATES, *_OTHERS, _LAST) if rate in own]
     if not type(s).__module__.startswith(_HERE):
@@ -93,8 +94,8 @@ def _lists(s: LRScheduler, n: int) -> list[str]:
 
 
 def extend(s: LRScheduler, groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
-    """Tell a scheduler of the last of these groups, which came from the group `source` and has `ratio` times its rate.
-    A scheduler that knew another number of groups stays as it is."""
+    """Extend a scheduler to the last of these groups, which came from the group `source` and has `ratio` times its
+    rate. A scheduler for a different number of groups is left alone."""
     for part in _parts(s):
         own = vars(part)
         for inner in _lists(part, len(groups) - 1):
@@ -106,7 +107,7 @@ def extend(s: LRScheduler, groups: Sequence[dict[str, Any]], source: int, ratio:
 
 
 def inherit(groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
-    """Give the last group every entry of the group `source` that it lacks; rates times `ratio`."""
+    """Copy to the last group every entry of the group `source` that it lacks; rates times `ratio`."""
     new = groups[-1]
     for key, value in groups[source].items():
         if key not in new and key != "param_names":  # torch has names in all groups or in none
@@ -114,7 +115,7 @@ def inherit(groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None
 
 
 def rebase(s: LRScheduler, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) -> None:
-    """Multiply the rates from which a scheduler computes, a ratio for each group."""
+    """Multiply the base rates of a scheduler, with one ratio per group."""
     for part in _parts(s):
         own = vars(part)
         for inner in _lists(part, len(groups)):
@@ -125,15 +126,15 @@ def rebase(s: LRScheduler, groups: Sequence[dict[str, Any]], ratios: Sequence[fl
 
 
 def scaled(rate: Any, ratio: float) -> Any:
-    """A rate times a ratio; the very rate if that is 1."""
+    """A rate times a ratio; the same object if the ratio is 1."""
     return (
         rate if ratio == 1.0 or not isinstance(rate, int | float | torch.Tensor) else rate * ratio
     )
 
 
 def manner(s: LRScheduler) -> str:
-    """How a scheduler treats a rate that is set beside it: `computed` (the next step overwrites it), `following` (the
-    next step goes on from it), or `unknown`."""
+    """How a scheduler treats a rate set elsewhere: `computed` (the next step overwrites it), `following` (the next step
+    continues from it), or `unknown`."""
     cls = type(s)
     if isinstance(s, lrs.SequentialLR):
         return "unknown"

@@ -1,7 +1,7 @@
-"""Rows of terms to tree nodes: the builders of the grammar's rules, and q's reading from right to left.
+"""From rows of terms to tree nodes: the builders of the grammar's rules, and q's right-to-left evaluation.
 
 A builder `rule_(p, start, end, items)` gets the tokens p, the token indexes where its rule begins and ends, and the
-rule's items: a token is its index, a rule what its builder made.
+rule's items: the index of a token, or the result of a rule's builder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COLONS = (COLON, GLOBAL)
 
 
 class Group:
-    """A function in parentheses: there it is a noun."""
+    """A function in parentheses, which makes it a noun."""
 
     __slots__ = ("node",)
 
@@ -30,7 +30,7 @@ class Group:
 
 
 class Head(tuple[N.Node, ...]):
-    """The items in the brackets at the start of a list, lambda or template."""
+    """The items in brackets at the start of a list, lambda or template."""
 
 
 class By(tuple[N.Node, ...]):
@@ -42,7 +42,7 @@ class Where(tuple[N.Node, ...]):
 
 
 def fail(p: Tokens, i: int, want: str) -> None:
-    """The error at token i, where the rules have no place for it."""
+    """The error at token i, which no rule allows there."""
     message = (
         p.text[p.starts[i] : p.ends[i]]
         if p.kinds[i] in "bf"
@@ -59,7 +59,7 @@ def error(text: str, p: Tokens, i: int) -> QError:
 
 # ---------------------------------------------------------------------------------------------------- leaves
 def leaf(p: Tokens, i: int) -> N.Node:
-    """The node of a token by itself."""
+    """The node for a single token."""
     start, end = p.starts[i], p.ends[i]
     kind, text = p.kinds[i], p.text[start:end]
     if kind in "awbf":
@@ -74,7 +74,7 @@ def leaf(p: Tokens, i: int) -> N.Node:
 
 
 def literal(p: Tokens, i: int, kind: str, text: str) -> N.Lit:
-    """The node of a literal token. What looks like a number but is none is an error by its own text."""
+    """The node for a literal token. Text that looks like a number but is not one is an error with that text."""
     problem: QError | None = None
     try:
         qtype, value = (
@@ -91,7 +91,7 @@ _SORT = dict.fromkeys("+,", VERB) | {":": COLON, "g": GLOBAL, "=": AMEND}
 
 
 def sort_of(p: Tokens, item: object, node: N.Node) -> int:
-    """The part of speech of a row's item."""
+    """The part of speech of an item in a row."""
     kind = item.__class__
     if item.__class__ is int:
         if node.__class__ is N.Iterator:
@@ -102,7 +102,7 @@ def sort_of(p: Tokens, item: object, node: N.Node) -> int:
 
 # ---------------------------------------------------------------------------------------------------- expressions
 def expr_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Node:
-    """The node of a row of terms, read from right to left."""
+    """The node for a row of terms, read from right to left."""
     if len(items) == 1:
         item = items[0]
         return (
@@ -137,8 +137,9 @@ phrase_ = source_ = expr_
 
 
 def fold(nodes: list[N.Node], sorts: list[int]) -> N.Node:
-    """A row's node. `acc` is what lies to the right so far. While that still wants an argument, because the row ends in
-    a verb, it is the list `train` instead, of functions from the innermost: what stands before makes a composition."""
+    """The node for a row. `acc` is what has been read so far, on the right. If that still lacks an argument, because
+    the row ends in a verb, it is a list of functions, `train`, innermost first; what precedes it makes a composition.
+    """
     acc, train, i = tail(nodes, sorts)
     while i >= 0:
         node, sort, i = nodes[i], sorts[i], i - 1
@@ -177,7 +178,7 @@ def fold(nodes: list[N.Node], sorts: list[int]) -> N.Node:
 
 
 def tail(nodes: list[N.Node], sorts: list[int]) -> tuple[N.Node | None, list[N.Node], int]:
-    """The end of a row: its node (None if that is left to `fold`), or a train, and where to go on."""
+    """The end of a row: its node (None if left to `fold`), or a train, and where to continue."""
     i = len(nodes) - 1
     node, sort = nodes[i], sorts[i]
     if sort == BLOCK:
@@ -199,7 +200,7 @@ def tail(nodes: list[N.Node], sorts: list[int]) -> tuple[N.Node | None, list[N.N
 
 
 def closed(acc: N.Node | None, train: list[N.Node]) -> N.Node:
-    """The node of a train, if there is one."""
+    """The node for a train, if there is one."""
     if acc is not None:
         return acc
     return train[0] if len(train) == 1 else N.Compose(train[::-1], train[-1].start, train[0].end)
@@ -216,7 +217,7 @@ def assign(left: N.Node, verb: N.Node, sort: int, value: N.Node) -> N.Assign:
 
 
 def term_(p: Tokens, start: int, end: int, items: list[Any]) -> Any:
-    """A noun or verb with the brackets and iterators after it; by itself it is left as it is."""
+    """A noun or verb with the brackets and iterators after it; a single one is returned unchanged."""
     item = items[0]
     if len(items) == 1:
         return item
@@ -263,7 +264,7 @@ def block_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Block:
 
 
 def head_(p: Tokens, start: int, end: int, items: list[Any]) -> Head:
-    """No expressions at all between the brackets is an empty head."""
+    """Brackets without any expression make an empty head."""
     (row,) = items
     return Head(() if _empty(row) else row)
 
@@ -313,7 +314,7 @@ def column(node: N.Node) -> N.Column:
 
 
 def lambda_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Lambda:
-    """A function. A parameter that is a pattern takes its argument under a hidden name and is assigned first."""
+    """A function. A parameter that is a pattern receives its argument under a hidden name and is matched first."""
     opening, closing = p.starts[start], p.ends[end - 1]
     params: list[str] | None = None
     assignments: list[N.Node] = []
@@ -400,7 +401,7 @@ def query_(p: Tokens, start: int, end: int, items: list[Any]) -> N.Select:
 
 
 def without_distinct(cols: tuple[N.Node, ...]) -> tuple[tuple[N.Node, ...], bool]:
-    """`select distinct a,b`: the columns without that word, and whether it was there."""
+    """`select distinct a,b`: the columns without that word, and whether it was present."""
     if cols:
         node = cols[0]
         if node.__class__ is N.Name and node.name == "distinct":

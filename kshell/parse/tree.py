@@ -1,6 +1,6 @@
-"""The tree of a parsed q text: a few kinds of node, each with the offsets of its text.
+"""The tree of a parsed q text: a few node types, each with the offsets of its text.
 
-Parse knows no values and no verbs: a literal leaves as its type and raw data, a keyword is a Name like any other.
+The parser knows no values and no verbs: a literal is its type and raw data, a keyword is a Name like any other.
 """
 
 from __future__ import annotations

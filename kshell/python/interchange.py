@@ -1,7 +1,7 @@
-"""Frames that only have `__dataframe__`, the interchange protocol: its columns read from their buffers.
+"""Data frames that only support `__dataframe__`, the interchange protocol: columns are read from their buffers.
 
-The protocol writes types as Arrow does, but a boolean may take a byte, and nulls may be told by a bit, a byte, a value
-or a float's NaN.
+The protocol's types are Arrow's, but a boolean may take a byte, and nulls may be marked by a bit, a byte, a value or a
+float's NaN.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 def offers(x: object) -> bool:
-    """Does it have the protocol?"""
+    """Does it support the protocol?"""
     return hasattr(type(x), "__dataframe__")
 
 
@@ -89,7 +89,7 @@ def _chunk(c: Any, made: type[Made]) -> ListValue:
 
 
 def _times(a: np.ndarray, form: str) -> np.ndarray:
-    """Counts as numpy's times."""
+    """Counts as numpy times."""
     if form == "tdD":
         return a.astype(np.int64).view("M8[D]")
     if form[:2] == "ts" and form[2:3] in _UNITS:
@@ -102,7 +102,7 @@ def _times(a: np.ndarray, form: str) -> np.ndarray:
 
 
 def _texts(buffers: dict[str, Any], start: int, n: int, absent: np.ndarray | None) -> Vec:
-    """Strings as symbols; what is null as the empty one."""
+    """Strings as symbols; null becomes the empty symbol."""
     found, given = buffers["offsets"]
     ends = _view(found, f"i{given[1] // 8}", start, n + 1).astype(np.int64).tolist()
     data = _view(buffers["data"][0], "u1", 0, ends[-1] if n else 0).tobytes()
@@ -119,7 +119,7 @@ def _texts(buffers: dict[str, Any], start: int, n: int, absent: np.ndarray | Non
 
 
 def _absent(c: Any, buffers: dict[str, Any], start: int, n: int) -> np.ndarray | None:
-    """Which items are null; None if that stands in the items themselves, or none is."""
+    """Which items are null; None if the items themselves show it, or none are."""
     kind, value = c.describe_null
     if kind == _VALUE:
         found, given = buffers["data"]

@@ -1,4 +1,4 @@
-"""q values as Python values: numpy arrays that are the caller's own, dicts, tables; torch objects are shared."""
+"""q values to Python values: numpy arrays owned by the caller, dicts, tables; torch objects are shared."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _DAY = 86_400_000  # milliseconds
 
 
 def from_q(x: Value) -> Any:
-    """The Python value of a q value. Longs, floats, booleans and symbols are Python's own, other atoms numpy's; a
-    string is bytes, a null of an integer type None (in an array: masked)."""
+    """The Python value of a q value. Longs, floats, booleans and symbols become Python's own types, other atoms
+    numpy's; a string becomes bytes, an integer null None (in an array: masked)."""
     if x.__class__ is int or x.__class__ is float or x.__class__ is bool:
         return x
     if x.__class__ is Vec:
@@ -62,7 +62,7 @@ def from_q(x: Value) -> Any:
 
 
 def _function(x: QFunction) -> Any:
-    """A q function as one that Python calls; one that came from Python is that again."""
+    """A q function as a Python callable; a function that came from Python is returned unwrapped."""
     if isinstance(x, Prim) and x.python is not None:
         return x.python
     session: Any = running()
@@ -82,7 +82,7 @@ def _atom(x: Atom) -> Any:
 
 
 def vector(x: Vec | Nd) -> Any:
-    """The array of a vector or regular nested list; of a string bytes, of several a list of them."""
+    """The array for a vector or rectangular nested list; for a string bytes, for several a list of bytes."""
     qtype, array = x.t, x.a
     if qtype == T.ENUM:
         return from_q(unenum(x))
@@ -121,7 +121,7 @@ def _times(t: int, a: np.ndarray) -> np.ndarray:
 
 
 def _datetimes(a: np.ndarray) -> np.ndarray:
-    """Datetimes, days as floats, in milliseconds."""
+    """Datetimes (days as floats) in milliseconds."""
     known = np.isfinite(a)
     out = np.full(a.shape, "NaT", "M8[ms]")
     out[known] = (np.rint(a[known] * _DAY).astype(np.int64) + 10957 * _DAY).view("M8[ms]")
@@ -139,7 +139,7 @@ def _dict(x: Dict) -> Any:
 
 
 def _hashable(x: Any) -> Any:
-    """x as the key of a dict; an object that cannot be one stays a q value. An instance may claim any class."""
+    """x as a dict key; unhashable objects stay q values. An instance may claim any class."""
     if issubclass(type(x), dict):
         return tuple(map(_hashable, x.items()))
     if issubclass(type(x), list | tuple):
@@ -158,7 +158,7 @@ def _table(x: core.Table) -> Table:
 
 
 def _column(x: Value) -> Any:
-    """A column: an array of one dimension, or a list. Characters are numpy's strings of one byte."""
+    """A column: a one-dimensional array, or a list. Characters become numpy byte strings of length one."""
     if x.__class__ is Vec and x.t == T.C:
         return np.frombuffer(x.a.tobytes(), "S1")
     return [from_q(i) for i in x.items] if isinstance(x, List) else from_q(x)

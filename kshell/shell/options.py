@@ -67,7 +67,7 @@ class Options:
 
 
 class UsageError(Exception):
-    """The command line cannot be understood."""
+    """The command line is invalid."""
 
 
 # q's options that are system commands too, and how many words each takes
@@ -108,27 +108,27 @@ Taker = Callable[[Options, str, list[str]], None]
 
 
 def _kept(opts: Options, *words: str) -> None:
-    """One of q's own options: after a script, or words of the user's, `.z.x` has it too."""
+    """Add one of q's own options to `.z.x` too, if it follows a script or user words."""
     if opts.script or opts.args:
         opts.args += words
 
 
 def _next(words: list[str], need: str) -> str:
-    """The word that comes next."""
+    """The next word."""
     if not words:
         raise UsageError(need)
     return words.pop(0)
 
 
 def _digits(words: list[str], least: int, most: int, need: str) -> str:
-    """The whole number that comes next, as it stands there."""
+    """The next word, which must be a whole number."""
     if not words or not words[0].isdecimal() or not least <= int(words[0]) <= most:
         raise UsageError(need)
     return words.pop(0)
 
 
 def _flag(name: str, value: bool = True) -> Taker:
-    """An option that stands alone and sets one of the fields."""
+    """An option without a value that sets a field."""
 
     def take(opts: Options, word: str, words: list[str]) -> None:
         setattr(opts, name, value)
@@ -146,7 +146,7 @@ def _quiet(opts: Options, word: str, words: list[str]) -> None:
 
 
 def _command(opts: Options, word: str, words: list[str]) -> None:
-    """An option that is a system command too."""
+    """An option that is also a system command."""
     n = _COMMANDS[word]
     if len(words) < n:
         raise UsageError(f"{word} needs {n} number{'s' * (n > 1)}")
@@ -171,7 +171,7 @@ def _processes(opts: Options, word: str, words: list[str]) -> None:
 
 
 def _timeout(opts: Options, word: str, words: list[str]) -> None:
-    """How many seconds a process waits for the others."""
+    """The number of seconds that a process waits for the others."""
     try:
         found = float(words.pop(0))
     except (IndexError, ValueError):
@@ -210,8 +210,8 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
 
 
 def parse_args(argv: list[str]) -> Options:
-    """Options from the words of the command line; those after a script, or after an option that is
-    not known, are the user's, save q's own."""
+    """Parse the words of the command line; words after a script, or after an unknown option, belong to the program,
+    except q's own options."""
     opts = Options()
     words = list(argv)
     while words:
@@ -227,7 +227,7 @@ def parse_args(argv: list[str]) -> Options:
 
 
 def _other(opts: Options, word: str, words: list[str]) -> None:
-    """A word that is none of the options: the script, the user's, or not to be had."""
+    """Handle a word that is not an option: the script, a user word, or an error."""
     first = not opts.script and not opts.exprs
     if word in _REFUSED and (not opts.script or (word == "-p" and words and words[0].isdecimal())):
         raise UsageError(f"{word}: {_REFUSED[word]}")

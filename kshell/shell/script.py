@@ -16,7 +16,7 @@ PROGRESS = 10  # seconds between two lines of progress in a pipe
 
 
 def start(opts: Options) -> int:
-    """Do what the command line asks for; the exit code."""
+    """Do what the command line requests; returns the exit code."""
     session = Session(args=opts.args, script=opts.script)
     session.keeps_code, session.settings.q = opts.cache, opts.quiet
     signal.signal(signal.SIGINT, session.interrupt)
@@ -64,7 +64,7 @@ def _start(session: Session, opts: Options) -> int:
 
 
 def _option(session: Session, command: str) -> bool:
-    """Run the system command of an option of q's; false, with what it takes on standard error, if that failed."""
+    """Run the system command for a q option; on failure, false, and its usage on standard error."""
     try:
         session.run("\\" + command)
         return True
@@ -80,7 +80,8 @@ def _option(session: Session, command: str) -> bool:
 
 
 def console(session: Session, opts: Options) -> int:
-    """The prompt, or lines from a pipe; with several processes those of process 0 are lines of all. The exit code."""
+    """The prompt, or lines from a pipe; with several processes, process 0 reads lines for all. Returns the exit
+    code."""
     if in_job():
         from kshell.shell.together import Together
 
@@ -113,19 +114,19 @@ def in_job() -> bool:
 
 
 def failed(session: Session) -> int:
-    """The exit code after an error: 130 if it was an interrupt."""
+    """The exit code after an error: 130 for an interrupt."""
     return 130 if session.was_stopped else 1
 
 
 def resume(session: Session, path: str) -> bool:
-    """Bring back the session of a snapshot; false, with the error on standard error, if that failed."""
+    """Restore the session from a snapshot; false, with the error on standard error, on failure."""
     text = path.replace("\\", "\\\\").replace('"', '\\"')
     return not report(session, f'resume`$":{text}";')
 
 
 def run_file(session: Session, path: str) -> bool:
-    """Run a script, or load a data file or folder; false, with the error on standard error, if it failed or is not
-    there."""
+    """Run a script, or load a data file or folder; false, with the error on standard error, if that failed or it does
+    not exist."""
     if not os.path.exists(path) and os.path.exists(path + ".q"):
         path += ".q"
     if not os.path.exists(path):
@@ -135,8 +136,8 @@ def run_file(session: Session, path: str) -> bool:
 
 
 def lines(session: Session) -> int:
-    """Lines of standard input one at a time, each with its output flushed before the next is read, the timer's
-    function between them; 1 if any of them failed."""
+    """Run lines from standard input one at a time, flushing the output of each before reading the next, with the timer
+    function in between; returns 1 if any failed."""
     failed = False
     while True:
         failed |= tick(session)

@@ -1,4 +1,5 @@
-"""The line below the prompt: how the function at the cursor is called, and the session's device, memory and handles."""
+"""The line below the prompt: the signature of the function at the cursor, and the session's device, memory and
+handles."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def status(session: Session) -> str:
 
 
 def signature(session: Session, text: str) -> str:
-    """How the function at the end of a text is called: the name there, or the call whose arguments it is in. Of no text
-    in the debugger, what can be typed there."""
+    """The signature of the function at the end of a text: the name there, or the call whose arguments it is in. In the
+    debugger, for an empty text, what can be typed there."""
     if session.suspended and not text:
         return DEBUGGER
     line = text[statement_start(text, LONGEST) :]
@@ -68,7 +69,7 @@ def signature(session: Session, text: str) -> str:
 
 
 def of_name(session: Session, name: str) -> str:
-    """How a function of this name is called; nothing if it is none."""
+    """The signature of a function with this name; empty if it is not one."""
     names = session.names
     space, last = names.split(name)
     x = names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
@@ -88,7 +89,7 @@ def of_name(session: Session, name: str) -> str:
 
 
 def forms(session: Session, entry: Entry) -> tuple[str, ...]:
-    """The ways to call an entry; before the k-api is loaded those that it gives itself."""
+    """The forms of an entry; before the k-api is loaded, only those it declares."""
     return entry.forms or (
         session.forms(entry) if "kshell.kapi.console.help" in sys.modules else (entry.name,)
     )

@@ -1,7 +1,7 @@
-"""kdb+'s own binary form of values: what `-8!` gives, ports carry and files hold.
+"""kdb+'s binary format for values: used by `-8!`, connections and files.
 
-Layout as Kx documents it ("Serialization examples"): a type byte; atoms their data; vectors an attribute byte, a
-32-bit count and the items; symbols end in a zero byte; all numbers little-endian.
+Layout as documented by Kx ("Serialization examples"): a type byte; for atoms, their data; for vectors, an attribute
+byte, a 32-bit count and the items; symbols end in a zero byte; all numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ LOCKED = "locked"  # the text of a function whose source is not to be seen
 
 
 class Out(list[bytes]):
-    """The parts of an encoding. `file`: it goes into a file, where enumerations stay what they are."""
+    """The parts of an encoding. `file`: it is for a file, where enumerations are kept."""
 
     file = False
 
 
 def encode(x: Value, file: bool = False) -> bytes:
-    """The bytes of a value; one that has no such form (a handle) is 'type. Enumerations are sent as their values, but
-    kept in a file."""
+    """The bytes of a value; 'type if it has no such form (a handle). Enumerations are sent as their values, but kept in
+    files."""
     out = Out()
     out.file = file
     _put(x, out)
@@ -115,14 +115,14 @@ def _put_vec(x: Vec, out: Out) -> None:
 
 
 def symbols(codes: np.ndarray) -> bytes:
-    """Symbols one after the other, each with a zero byte at its end."""
+    """Symbols one after another, each with a terminating zero byte."""
     return "".join([sym_at(code).s + "\0" for code in codes.tolist()]).encode(
         "utf-8", "surrogateescape"
     )
 
 
 def _put_nd(x: Nd, out: Out) -> None:
-    """A regular nested list of fixed-width items: every row of the last dimension is a head and its items."""
+    """A rectangular nested list of fixed-width items: every row of the last dimension is a header and its items."""
     if x.t == T.S or not x.a.size:
         _put_list(x, out)
         return
@@ -212,12 +212,12 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def function_cost(text: str) -> int:
-    """The bytes that a lambda needs, about: its code, and what is kept of its parts."""
+    """The approximate memory of a lambda: its code, and the saved parts."""
     return 4000 + 300 * len(_TOKEN.findall(text))
 
 
 def cost(x: Value) -> int:
-    """The bytes that a value needs when it is read again, about; at least what a Reader counts for it."""
+    """The approximate memory that a value needs when read back; at least what a Reader counts for it."""
     if x.__class__ is Nd:
         return _LIST + x.a.nbytes + (_VEC + 16) * len(x)
     if isinstance(x, List) and x.flat is not None:
@@ -244,15 +244,15 @@ def cost(x: Value) -> int:
 
 
 def _known(t: int, a: np.ndarray) -> np.ndarray:
-    """The same array; 'corrupt if it is of booleans and has a byte that is neither 0 nor 1."""
+    """The same array; 'corrupt if it is boolean and has a byte other than 0 and 1."""
     if t == T.B and a.size and a.view(np.uint8).max() > 1:
         raise QError("corrupt")
     return a
 
 
 class Reader:
-    """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt. `need`, if there is one, is
-    told the bytes of memory that values need, and may refuse."""
+    """Decodes one value from bytes, with bounds checks; invalid data is 'corrupt. `need`, if given, is called with the
+    bytes of memory that values need, and may raise an error."""
 
     def __init__(
         self, data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
@@ -282,7 +282,7 @@ class Reader:
         return s
 
     def value(self) -> Value:
-        """The value that starts here."""
+        """The value at this position."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise QError("limit")
@@ -340,7 +340,7 @@ class Reader:
         return Vec(t, _known(t, np.frombuffer(bytes(data), T.DTYPE[t])), ATTRS[attr], dom)
 
     def _regular(self, n: int) -> Value | None:
-        """n vectors of one fixed-width type and one length, all at once; None if what follows is not that."""
+        """n vectors of one fixed-width type and one length, all at once; None if the data is anything else."""
         head = bytes(self.data[self.at : self.at + 6])
         if n < 2 or len(head) < 6 or head[0] not in T.DTYPE or head[0] in (T.S, T.ENUM) or head[1]:
             return None
@@ -356,7 +356,7 @@ class Reader:
         return Nd(t.num, _known(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype)))
 
     def _items(self, n: int) -> list[Value]:
-        """n values; plain vectors of fixed-width items among them without a call for each of their parts."""
+        """n values; plain vectors of fixed-width items are read without a call per part."""
         raw, end = self.raw, len(self.raw)
         out: list[Value] = []
         with no_collection():
@@ -454,14 +454,14 @@ LAMBDA = registry.Hook()  # the lambda of a text: lang/verbs/internal.py
 
 
 def collapse_list(items: list[Value]) -> Value:
-    """A general list read back: it stays general, save that a list of dictionaries alike is a table."""
+    """A general list read back: it stays general, except that a list of similar dictionaries is a table."""
     return collapse(items) if items and items[0].__class__ is Dict else List(items)
 
 
 def decode(
     data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
 ) -> Value:
-    """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
+    """The value of some bytes; trailing bytes are 'corrupt. `need` is as in Reader."""
     reader = Reader(data, at, need)
     x = reader.value()
     if reader.at != len(reader.data):

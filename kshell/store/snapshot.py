@@ -1,7 +1,7 @@
-"""Values of a session as text for a manifest, and arrays beside it: what a snapshot file holds.
+"""Session values as JSON for a manifest, plus arrays: the content of a snapshot file.
 
-Every value has a form, `[tag, ..]`; arrays of fixed-width items are members of the file. Handles are for the k-api to
-write and read: `handle` of the Encoder and of the Decoder.
+Every value has a form, `[tag, ..]`; arrays of fixed-width items are members of the file. Handles are written and read
+by the k-api: see `handle` in Encoder and Decoder.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _fixed(t: int) -> bool:
 
 
 def _plain(x: Value) -> bool:
-    """Does a list hold nothing but data, no function and no handle?"""
+    """Does a list contain only data, without functions or handles?"""
     if isinstance(x, List):
         return x.__class__ is Nd or x.flat is not None or all(map(_plain, x.items))
     if x.__class__ is Dict:
@@ -73,14 +73,14 @@ def _are_lists(made: list[Value]) -> TypeGuard[list[ListValue]]:
 
 
 def _alike(items: Sequence[Value]) -> TypeGuard[Sequence[Vec]]:
-    """Are items of a list vectors of one type, as strings are?"""
+    """Are a list's items vectors of one type, such as strings?"""
     first = items[0]
     qtype = first.t if first.__class__ is Vec else 0
     return _fixed(qtype) and all(i.__class__ is Vec and i.t == qtype and not i.attr for i in items)
 
 
 def form_cost(form: Form) -> int:
-    """The bytes of memory that the value of a form needs, about, beside its arrays and the values in it."""
+    """The approximate memory for a form's value, besides its arrays and nested values."""
     tag = form[0]
     if tag == "h":
         return 0
@@ -90,8 +90,8 @@ def form_cost(form: Form) -> int:
 
 
 class Encoder:
-    """Writes values; `members` collects the arrays, or with `copy` copies of them; `needs` counts the bytes of memory
-    that a Decoder will ask for, beside those of the arrays."""
+    """Encodes values; `members` collects the arrays, or with `copy` copies of them; `needs` counts the bytes of memory
+    that a Decoder will need, besides those of the arrays."""
 
     def __init__(self, handle: Callable[[Handle], int] | None = None, copy: bool = False) -> None:
         self.members: list[Member] = []
@@ -108,7 +108,7 @@ class Encoder:
         return self.add(member(a))
 
     def value(self, x: Value) -> Form:
-        """The form of a value; 'type for one that has none."""
+        """The form of a value; 'type if it has none."""
         self.depth += 1
         try:
             if self.depth > MAX_DEPTH:
@@ -149,13 +149,13 @@ class Encoder:
         return self._coded(x)
 
     def _end_to_end(self, items: Sequence[Vec]) -> Form:
-        """A list of vectors of one type, as one array and where each of them ends in it."""
+        """A list of vectors of one type, as one array with end offsets."""
         sizes = np.fromiter(map(len, items), np.int64, len(items))
         whole = np.concatenate([item.a for item in items])
         return ["flat", items[0].t, self.array(whole), self.array(np.cumsum(sizes))]
 
     def _symbols(self, x: Vec) -> Form:
-        """Many symbols as places in a short list of them: that is read in one piece, and needs no more memory."""
+        """Many symbols as indices into a short list of them: this is read in one piece, without extra memory."""
         there = np.zeros(int(x.a.max()) + 1, bool)
         there[x.a] = True
         place = np.cumsum(there, dtype=np.int32) - np.int32(1)
@@ -200,14 +200,14 @@ class Encoder:
 
 
 class Decoder:
-    """Reads the values of a file that an Encoder wrote."""
+    """Decodes the values in a file written by an Encoder."""
 
     def __init__(self, archive: Archive, handle: Callable[[int], Value] | None = None) -> None:
         self.archive, self.handle = archive, handle
         self.depth = 0
 
     def value(self, form: Form) -> Value:
-        """The value of a form. ValueError, KeyError, TypeError and the like for what is none."""
+        """The value of a form. ValueError, KeyError, TypeError and the like if it is invalid."""
         self.depth += 1
         try:
             if self.depth > MAX_DEPTH:
@@ -357,7 +357,7 @@ _READ: dict[str, Callable[..., Value]] = {
 
 
 def is_value(x: Value) -> bool:
-    """Is x what a variable can stand for?"""
+    """Can x be the value of a variable?"""
     return (
         x is NIL or atom_t(x) != 0 or isinstance(x, Vec | List | Dict | Table | Function | Handle)
     )

@@ -1,4 +1,4 @@
-"""Scaling rules: a row each, and how the options of one are read."""
+"""Scaling rules, one row each, and how a rule's options are parsed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def row(name: str, cls: str, doc: str, *options: Option, at: Any = None) -> Entr
 
 
 def rule(name: str, *options: Option) -> Callable[[type], type]:
-    """Register a subclass of kshell.families.adaptdl.rules.ScalingRule, as its decorator; its docstring is its help."""
+    """Register a subclass of kshell.families.adaptdl.rules.ScalingRule, as a decorator; its docstring is the help
+    text."""
 
     def register(cls: type) -> type:
         row(
@@ -193,5 +194,5 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
 
 
 def entry_of(name: str) -> Entry:
-    """The rule of a name; `unrecognized rule: name` if there is none."""
+    """The rule with a name; `unrecognized rule: name` if there is none."""
     return entry_named("rule", "unrecognized rule: ", name)

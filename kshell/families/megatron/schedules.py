@@ -1,4 +1,4 @@
-"""Megatron's schedules: warm-up, a decay, weight decay that rises, and parameter groups with rates of their own."""
+"""Megatron's schedules: warm-up, decay, increasing weight decay, and parameter groups with their own rates."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ _NAMES = {rate.torch: rate.name for rate in (*_RATES, _STEPS, *_OF_WSD, *_DECAY)
 
 
 def in_options(text: str) -> str:
-    """A message of Megatron's scheduler with the names of the options."""
+    """A message of Megatron's scheduler with the option names used here."""
     return renamed(text, _NAMES)
 
 
 class _Groups:
-    """The parameter groups of an optimizer as they are at any time: all that Megatron's scheduler sees of it."""
+    """The current parameter groups of an optimizer: all that Megatron's scheduler sees of it."""
 
     def __init__(self, o: Opt) -> None:
         self.o = o
@@ -111,8 +111,7 @@ class _Groups:
 
 
 class MegatronSched(Sched):
-    """A scheduler of Megatron's kind. It has one rate for all groups without overrides, and computes it from the count
-    of steps."""
+    """A Megatron scheduler. Without overrides it has one rate for all groups, computed from the step count."""
 
     __slots__ = ()
     computes = True
@@ -156,7 +155,7 @@ class MegatronSched(Sched):
                 self._give_rates(group, {}, ratio)
 
     def _give_rates(self, group: dict[str, Any], of: dict[str, Any], ratio: float) -> None:
-        """Give a group the highest and lowest rate of another one times a ratio, as overrides."""
+        """Give a group another group's maximum and minimum rate times a ratio, as overrides."""
         if ratio != 1.0:
             for k in ("max_lr", "min_lr"):
                 group[k] = float(of.get(k, getattr(self.torch, k))) * ratio
@@ -184,7 +183,7 @@ class MegatronSched(Sched):
         group["overrides"] = tuple(own)
 
     def put(self, state: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
-        """Set the scheduler to a state, whatever the option `load` says of others' settings."""
+        """Set the scheduler from a state, ignoring the option `load` for others' settings."""
         t = self.torch
         flags = t.use_checkpoint, t.override
         t.use_checkpoint, t.override = True, False
@@ -194,7 +193,7 @@ class MegatronSched(Sched):
             t.use_checkpoint, t.override = flags
 
     def load(self, d: Dict) -> bool:
-        """Load a state by the option `load`, also a bare one under Megatron's own names."""
+        """Load a state according to the option `load`, also a plain one with Megatron's own names."""
         fields = dict(pairs(d))
         state = SchedulerFromQ().value(fields.get("state", d))
         if not isinstance(state, dict):
@@ -216,7 +215,7 @@ class MegatronSched(Sched):
         raise error
 
     def _adopt(self) -> None:
-        """Let entry and option values say what the settings of Megatron's scheduler have become."""
+        """Update the entry and option values from the settings of Megatron's scheduler."""
         t = self.torch
         self._read_options()
         style = next(
@@ -244,7 +243,7 @@ class MegatronSched(Sched):
 
 
 def _settings(entry: Entry, values: Values) -> Values:
-    """The arguments of Megatron's scheduler."""
+    """The arguments for Megatron's scheduler."""
     v = dict(values)
     load, style = v.pop("load"), v.pop("wsdstyle", None)
     if v["steps"] is None:

@@ -1,4 +1,4 @@
-"""Optimizers of several processes: a row each."""
+"""Distributed optimizers: one row each."""
 
 from __future__ import annotations
 

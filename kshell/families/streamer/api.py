@@ -1,4 +1,4 @@
-"""STREAMER's optimizer: its row, the losses it is given by layer, and layers that are added while it is at work."""
+"""STREAMER's optimizer: its row, losses per layer, and layers added during training."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _INNER = ("adam", "adamw", "nadam", "radam", "adamax", "adagrad", "adadelta", "s
 
 
 def _fill(values: Values) -> None:
-    """Options of the inner optimizer that were not given are its own defaults."""
+    """Inner optimizer options that were not given take its defaults."""
     for o in _OWN:
         name, _, item = (o.torch or o.name).partition(".")
         if values.get(o.name) is None:
@@ -85,7 +85,7 @@ def _is_layer(x: Value) -> TypeGuard[List]:
 
 
 def _is_part(x: Value) -> bool:
-    """Can this be the parameters of one module: an object, an object and what to choose from it, or ()?"""
+    """Can this be the parameters of one module: an object, an object and a selection from it, or ()?"""
     if is_empty(x) or isinstance(x, KHandle):
         return True
     return (
@@ -182,7 +182,7 @@ def _loss(h: OptimizerHandle, *rest: Value) -> Value:
 
 @api("groups", "groups(o;layer)", since="streamer", effect="none")
 def groups(x: Value) -> Value:
-    """Which layers the loss of a layer reaches, by distance, and the weight of each distance.
+    """The layers that the loss of a layer reaches, by distance, and the weight of each distance.
 
     q)o:opt(`streamer;{(x;y)}'[tensor each 4#enlist 1e;4#enlist()];`maxlayers,4)
     q)groups(o;1)
@@ -199,7 +199,7 @@ def groups(x: Value) -> Value:
 
 @api("addlayer", "addlayer(o;(f;p))", held=True, since="streamer", effect="changes")
 def addlayer(x: Value) -> Value:
-    """Put a layer, encoder and predictor, on top of those of an optimizer of layers; () for no predictor.
+    """Add a layer (encoder and predictor) on top of those of a streamer optimizer; () for no predictor.
 
     q)o:opt(`streamer;enlist(tensor(1e;`grad);()))
     q)addlayer(o;(tensor(2e;`grad);tensor(3e;`grad)))
@@ -222,7 +222,7 @@ def addlayer(x: Value) -> Value:
 
 
 def _put(o: Opt, at: int, parts: Sequence[Value]) -> None:
-    """Parameters into groups from `at` on; on an error all is as it was."""
+    """Add parameters to groups from `at` on; on an error, everything is restored."""
     back, held = kept_parameters(o), [(group, list(group["params"])) for group in o.groups]
     first = min(at, len(o.groups))
     try:

@@ -1,6 +1,8 @@
-"""The one door to torch: error texts, held sections, memory, and the place where tests plant faults.
+"""The only gateway to torch: error texts, sections protected from interrupts, memory limits, and fault injection for
+tests.
 
-`api` registers a k-api function behind the door; `invoke` takes anything else through it (operators on handles).
+`api` registers a k-api function that runs through the gateway; `invoke` runs anything else through it (operators on
+handles).
 """
 
 from __future__ import annotations
@@ -111,7 +113,7 @@ _WAYS_OUT = (
 
 
 def way_out(message: str) -> str:
-    """A remedy for an error message of torch; empty if none is known."""
+    """What to do about a torch error message; empty if unknown."""
     low = message.lower()
     return next((hint for part, hint in _WAYS_OUT if part.lower() in low), "")
 
@@ -126,7 +128,7 @@ def _of_class(exc: BaseException, message: str) -> str:
 
 
 def mapped(name: str, exc: BaseException) -> QError:
-    """The q error of a foreign exception inside the k-api call `name`: `name: first line of the message`."""
+    """The q error for a foreign exception inside the k-api call `name`: `name: first line of the message`."""
     if isinstance(exc, QError):
         return exc
     if isinstance(exc, _PLAIN):
@@ -160,7 +162,7 @@ def mapped(name: str, exc: BaseException) -> QError:
 
 
 def _plain(message: str) -> str:
-    """A message of torch without what is for its authors."""
+    """A torch message without parts meant for torch's developers."""
     if _INTERNAL.match(message):
         message = _INTERNAL.sub("", message) or "a check inside of torch failed"
     if _SPARSE.match(message):
@@ -172,8 +174,8 @@ def _plain(message: str) -> str:
 
 
 def _frames(exc: BaseException) -> str:
-    """With `stackframe set, the other lines of a message, and the calls outside kshell through which it came, the last
-    first; else nothing."""
+    """With `stackframe set, the other lines of a message, and the calls outside kshell that it passed through, last
+    first; else empty."""
     if not table().state.get("stackframe"):
         return ""
     import traceback  # only an error needs it
@@ -196,15 +198,15 @@ def _frames(exc: BaseException) -> str:
 
 
 def with_all(call: str, *args: Value) -> AbstractContextManager[None]:
-    """The block is a call of all processes, here with these arguments: what one of them refuses before it has met the
-    others, all refuse."""
+    """The block is a collective call with these arguments: if one process rejects it before meeting the others, all
+    do."""
     if not group.joined():
         return nullcontext()
     return parallel.meet.together(call, lambda exc: _to_tell(call, exc, args))
 
 
 def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
-    """The text of an error that the other processes are told; empty for what they are not."""
+    """The text of an error for the other processes; empty for errors that are not shared."""
     error = mapped(call, exc)
     if error.text == "stop":
         return ""
@@ -212,15 +214,16 @@ def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
 
 
 def told_by(call: str) -> Callable[[BaseException], str]:
-    """A function that makes the text of the error that ends a call, for the other processes."""
+    """A function that formats the error that ends a call, for the other processes."""
     return lambda exc: _to_tell(call, exc, ())
 
 
 def known_to_all(
     call: str, exc: Exception, m: Module | None, grad: bool, *args: Value
 ) -> Exception:
-    """The error to end with when a calculation with a module fails, with gradients or without. Where processes do that
-    together (ddp, fsdp) and only this one knows of it, the others are told: it is theirs at the next meeting."""
+    """The error to raise when a computation with a module fails, with or without gradients. If processes compute
+    together (ddp, fsdp) and only this one failed, the others are notified and raise the error at the next collective
+    call."""
     if m is None:
         return exc
     if not isinstance(exc, QError):
@@ -235,7 +238,7 @@ def known_to_all(
 
 
 def _layer(exc: Exception, m: Module) -> str:
-    """The dotted name of the module inside m in whose calculation an exception was raised; empty for m itself."""
+    """The dotted name of the module inside m in which an exception was raised; empty for m itself."""
     found, tb = None, exc.__traceback__
     while tb is not None:
         own = tb.tb_frame.f_locals.get("self")
@@ -245,8 +248,8 @@ def _layer(exc: Exception, m: Module) -> str:
 
 
 def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> None:
-    """run(), a backward from tensors. If the module whose outputs they come from is one of all processes, a failure
-    before the gradients come there is told to the others."""
+    """run(), a backward pass. If the module whose outputs are differentiated belongs to all processes, a failure before
+    its gradients are reached is reported to the others."""
     if not group.joined():
         run()
         return
@@ -258,9 +261,10 @@ PROBE: list[Callable[[str], None] | None] = [None]
 
 
 def invoke(name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """fn(*args) through the door: a foreign exception becomes a q error that starts with `name`.
+    """fn(*args) through the gateway: foreign exceptions become q errors that start with `name`.
 
-    An interrupt waits until the call is over, so torch is never left with half of something done (a mode not set back).
+    Interrupts wait until the call is over, so torch is never left in an inconsistent state (such as a mode not
+    restored).
     """
     try:
         if PROBE[0] is not None:
@@ -321,7 +325,7 @@ def _of_q(exc: QError) -> bool:
 
 
 def _told(name: str, exc: QError, *args: Value) -> QError:
-    """An error of a call as one that names it, and says what was given and expected."""
+    """Complete an error of a call with the call's name, what was given and what was expected."""
     return exc if isinstance(exc, Agreed) else told(name, exc, args)
 
 
@@ -354,14 +358,14 @@ def api(
     effect: str | None = None,
     **fields: Any,
 ) -> Callable[[F], F]:
-    """Register a k-api function behind the door: fn(x), x the argument list as q made it (`()`, `::`, a value, a list).
+    """Register a k-api function behind the gateway: fn(x), where x is the argument list from q (`()`, `::`, a value, a
+    list).
 
-    An interrupt waits until the call ends. `effect` is what the call does beside giving a value, as an entry of the
-    registry says it: "none" where it only computes. A file whose functions all do may say so once, as EFFECT; who says
-    nothing counts as one that changes things, which `reval` refuses.
-    `held` says that it must: a step, an edit of what others share; for such a
-    call the whole of it is a held section, whoever calls it. The docstring is the help.
-    The decorated function itself stays as it is, for use from Python.
+    Interrupts wait until the call ends. `effect` declares the side effects of the call, as in the registry: "none" if
+    it only computes. A file can declare it once for all its functions, as EFFECT; without a declaration the function
+    counts as one that changes things, which `reval` rejects. `held` marks calls that must not be interrupted at all,
+    such as a step or an edit of shared objects: the whole call is then protected, whoever makes it. The docstring is
+    the help text. The decorated function itself is returned unchanged, for use from Python.
     """
 
     def register(fn: F) -> F:
@@ -386,7 +390,7 @@ def api(
 
 
 def reserve(shape: Iterable[int], itemsize: int) -> None:
-    """Check a size before torch is asked for it: 'limit past what can be addressed, 'wsfull past the limit of `-w`."""
+    """Check a size before torch allocates it: 'limit if not addressable, 'wsfull if above the limit from `-w`."""
     n = math.prod(int(k) for k in shape) * itemsize
     if n >= 1 << 62:
         raise QError("limit")

@@ -34,7 +34,7 @@ H = TypeVar("H", bound="KHandle")
 
 
 class _Gone:
-    """The placeholder for the object of a freed handle."""
+    """Placeholder for the object of a freed handle."""
 
     def __repr__(self) -> str:
         return "<freed>"
@@ -72,15 +72,15 @@ class KHandle(HandleKind):
         return self.obj is GONE
 
     def get(self) -> Any:
-        """The torch object; 'stale pointer if it was freed."""
+        """The torch object; 'stale pointer if freed."""
         obj = self.obj
         if obj is GONE:
             raise stale(self)
         return obj
 
     def free(self, why: str = "") -> None:
-        """Give the object up; further use is 'stale pointer. Parts that were lent to it are their handles' again. `why`
-        is told then; without it, the line that runs."""
+        """Release the object; further use raises 'stale pointer. Parts lent to it return to their handles. `why` is the
+        reason; by default, the running line."""
         self.obj = GONE
         self.lent = None
         self.why: tuple[str, Any] = (why, None) if why else ("was freed", CODE[0]())
@@ -185,7 +185,7 @@ class LossHandle(KHandle):
 
 
 class OptimizerHandle(KHandle):
-    """An optimizer; obj is what kapi/optim/optimizer.py makes of it."""
+    """An optimizer; obj is an object from kapi/optim/optimizer.py."""
 
     __slots__ = ()
     kind, usage, cost = "optimizer", "step o makes a step", 12000
@@ -201,7 +201,7 @@ class OptimizerHandle(KHandle):
 
 
 class ModelHandle(KHandle):
-    """A model: module, loss and optimizer together; obj is what kapi/train/model.py makes of it."""
+    """A model: module, loss and optimizer together; obj is an object from kapi/train/model.py."""
 
     __slots__ = ()
     kind, usage, shares = "model", "forward(k;x) is its output", False
@@ -215,14 +215,14 @@ class ModelHandle(KHandle):
 
 
 class SchedulerHandle(KHandle):
-    """A scheduler of learning rates; obj is what kapi/optim/scheduler_types.py makes of it."""
+    """A learning-rate scheduler; obj is an object from kapi/optim/scheduler_types.py."""
 
     __slots__ = ()
     kind = "scheduler"
 
 
 class RuleHandle(KHandle):
-    """A rule that scales learning rates; obj is what families/adaptdl/api.py makes of it."""
+    """A scaling rule for learning rates; obj is an object from families/adaptdl/api.py."""
 
     __slots__ = ()
     kind = "rule"
@@ -236,8 +236,8 @@ class RuleHandle(KHandle):
 
 
 class Lending(weakref.ref[KHandle]):
-    """That the object of a handle, the part, is in that of another, the whole, which this refers to weakly. `kept` is
-    the object if the part answers 'stale pointer meanwhile; GONE if it goes on with its object, which both have."""
+    """A record that the object of one handle, the part, is inside another's, the whole, which is referenced weakly.
+    `kept` is the object if the part raises 'stale pointer meanwhile; GONE if both share the object."""
 
     __slots__ = ("kept", "part")
     part: weakref.ref[KHandle]
@@ -245,8 +245,8 @@ class Lending(weakref.ref[KHandle]):
 
 
 def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
-    """Let a whole have the objects of those values that are handles until it goes. Shared parts stay usable: only what
-    is about who manages an object (`mapped`, `class`, `obj`) leaves them out."""
+    """Lend the objects of those values that are handles to a whole until it is freed. Shared parts stay usable; only
+    functions about ownership (`mapped`, `class`, `obj`) leave them out."""
     for part in parts:
         if not isinstance(part, KHandle) or part is whole or part.obj is GONE:
             continue
@@ -260,7 +260,7 @@ def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
 
 @brief
 def give_back(lending: Lending) -> None:
-    """Let a part's handle have its object again."""
+    """Return the object to a part's handle."""
     h, kept = lending.part(), lending.kept
     if h is not None and getattr(h, "lent", None) is lending:
         h.lent = None
@@ -269,7 +269,7 @@ def give_back(lending: Lending) -> None:
 
 
 def lendings(whole: KHandle) -> list[Lending]:
-    """The lendings of which a handle is the whole."""
+    """The loans in which a handle is the whole."""
     return [
         getweakref for getweakref in weakref.getweakrefs(whole) if isinstance(getweakref, Lending)
     ]
@@ -281,7 +281,7 @@ def module_of(h: KHandle) -> Any:
 
 
 def whole_of(h: KHandle) -> KHandle | None:
-    """The handle to which the object of a handle is lent; None if it is its own."""
+    """The handle to which a handle's object is lent; None if it is not lent."""
     lending = getattr(h, "lent", None)
     whole = lending() if lending is not None else None
     return None if whole is None or whole.obj is GONE else whole
@@ -291,7 +291,7 @@ def whole_of(h: KHandle) -> KHandle | None:
 
 
 class HandleTable:
-    """The live handles of one session, by number; it refers to them weakly. Also what the k-api keeps per session."""
+    """The live handles of one session, by number, referenced weakly. Also holds the k-api's per-session data."""
 
     def __init__(self) -> None:
         self.live: dict[int, weakref.ref[KHandle]] = {}
@@ -308,7 +308,7 @@ class HandleTable:
             self._sweep_at = 2 * len(self.live) + 256
 
     def __iter__(self) -> Iterator[KHandle]:
-        """The live handles, in the order in which they were made."""
+        """The live handles, in order of creation."""
         for ref in list(self.live.values()):
             h = ref()
             if h is not None and h.obj is not GONE:
@@ -342,47 +342,47 @@ def table() -> HandleTable:
 
 
 def tensor_handle(t: Tensor | None) -> TensorHandle:
-    """A new handle of a tensor (None: the undefined tensor)."""
+    """A new handle for a tensor (None: the undefined tensor)."""
     return TensorHandle(t)
 
 
 def vector_handle(tensors: Iterable[Any]) -> VectorHandle:
-    """A new handle of a list of tensors."""
+    """A new handle for a list of tensors."""
     return VectorHandle(list(tensors))
 
 
 def dict_handle(tensors: dict[str, Any]) -> DictHandle:
-    """A new handle of a dictionary of tensors by name."""
+    """A new handle for a dictionary of tensors by name."""
     return DictHandle(dict(tensors))
 
 
 def module_handle(m: Module) -> ModuleHandle:
-    """A new handle of a module."""
+    """A new handle for a module."""
     return ModuleHandle(m)
 
 
 def loss_handle(m: Module) -> LossHandle:
-    """A new handle of a loss."""
+    """A new handle for a loss."""
     return LossHandle(m)
 
 
 def optimizer_handle(o: Opt) -> OptimizerHandle:
-    """A new handle of an optimizer."""
+    """A new handle for an optimizer."""
     return OptimizerHandle(o)
 
 
 def model_handle(m: Model) -> ModelHandle:
-    """A new handle of a model."""
+    """A new handle for a model."""
     return ModelHandle(m)
 
 
 def scheduler_handle(s: Sched) -> SchedulerHandle:
-    """A new handle of a scheduler."""
+    """A new handle for a scheduler."""
     return SchedulerHandle(s)
 
 
 def rule_handle(r: Wrap) -> RuleHandle:
-    """A new handle of a scaling rule."""
+    """A new handle for a scaling rule."""
     return RuleHandle(r)
 
 
@@ -390,7 +390,7 @@ def rule_handle(r: Wrap) -> RuleHandle:
 
 
 def handle(x: Value) -> KHandle | None:
-    """x if it is a live handle, None if it is no handle; 'stale pointer if it is a freed one."""
+    """x if it is a live handle, None if it is not a handle; 'stale pointer if it was freed."""
     if isinstance(x, KHandle):
         if x.obj is GONE:
             raise stale(x)
@@ -399,14 +399,14 @@ def handle(x: Value) -> KHandle | None:
 
 
 def stale(h: KHandle) -> QError:
-    """The error of using a freed handle; its hint says what freed it."""
+    """The error for using a freed handle; its hint says what freed it."""
     why, code = getattr(h, "why", ("was freed", None))
     line = LINE[0](code) if code is not None else ""
     return QError(STALE, hint=f"the {h.kind} {why}" + (f" by: {line}" if line else ""))
 
 
 def kind_of(x: Value, cls: type[H]) -> H | None:
-    """x as a live handle of the class, else None; 'stale pointer if x is any freed handle."""
+    """x if it is a live handle of the class, else None; 'stale pointer if x is any freed handle."""
     h = handle(x)
     return h if isinstance(h, cls) else None
 
@@ -428,12 +428,12 @@ def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
 
 
 def behaves(name: str, h: KHandle) -> Callable[..., Any] | None:
-    """The function that does `name` for this handle's class, or None."""
+    """The function for `name` in this handle's class, or None."""
     return getattr(h.__class__, name, None)
 
 
 def ask(name: str, h: KHandle, *args: Any) -> Any:
-    """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not."""
+    """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not support it."""
     if h.obj is GONE:
         raise stale(h)
     fn = getattr(h.__class__, name, None)

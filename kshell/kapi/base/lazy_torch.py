@@ -1,4 +1,4 @@
-"""torch, imported when it is first used, so that registering the k-api costs nothing."""
+"""torch, imported on first use, so that registering the k-api costs nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.values.session.restrict import lifted
 
 
 class _Torch:
-    """torch, imported when it is first used; what was looked up once is an ordinary attribute afterwards."""
+    """torch, imported on first use; attributes are cached after the first look-up."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(load(), name)
@@ -38,7 +38,7 @@ _QUIET = (
 
 
 def load() -> Any:
-    """The torch module; its first import sets what must be set once."""
+    """The torch module; its first import applies one-time settings."""
     if not _MODULE:
         with HOLD, lifted():  # half of torch cannot be imported again
             _import()
@@ -55,8 +55,8 @@ def _import() -> None:
 
 
 def map_libraries() -> None:
-    """Let the system map torch's libraries, which takes most of the time that its import lets no other thread run; here
-    they do. What cannot be mapped the import tells."""
+    """dlopen torch's libraries before importing it: that is most of the time for which `import torch` holds the GIL,
+    and dlopen releases it. Failures are ignored; the import will report them."""
     spec = importlib.util.find_spec("torch") if not loaded() else None
     if spec is None or spec.origin is None or sys.platform != "linux":
         return
@@ -69,5 +69,5 @@ def map_libraries() -> None:
 
 
 def loaded() -> bool:
-    """Has torch been imported through this door?"""
+    """Has torch been imported through this gateway?"""
     return bool(_MODULE)

@@ -1,5 +1,5 @@
-"""A few words on each option of the module types, losses and optimizers, by its name; `type.option` where a type means
-something else by it. Help, completion and the reference show them."""
+"""Descriptions of the options of module types, losses and optimizers, by option name; `type.option` where the meaning
+differs for a type. Help, completion and the reference show them."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ _WORDS = _read()
 
 
 def worded(name: str, options: tuple[Option, ...]) -> tuple[Option, ...]:
-    """The options of a type, with words for those that have none."""
+    """The options of a type, with descriptions for those that have none."""
     return tuple(
         option
         if option.doc

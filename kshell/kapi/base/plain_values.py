@@ -1,9 +1,9 @@
-"""Plain Python values (None, numbers, texts, tensors, lists, tuples and dictionaries of these) as q values and as
-records of a snapshot, and back; the q values of options.
+"""Plain Python values (None, numbers, strings, tensors, lists, tuples and dictionaries of these) to q values and to
+snapshot records, and back; q values of options.
 
-`ToQ` and `FromQ` convert between plain and q values. Their subclasses differ where the roads need it: states of
-optimizers show tensors as arrays and read arrays as tensors; states of schedulers are numbers alone, and arrays are
-lists; checkpoints (kapi/checkpoint/state_dicts.py) have handles of tensors.
+`ToQ` and `FromQ` convert between plain and q values. Subclasses differ by use: optimizer states show tensors as arrays
+and read arrays as tensors; scheduler states are only numbers, with arrays as lists; checkpoints
+(kapi/checkpoint/state_dicts.py) have tensor handles.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ if TYPE_CHECKING:
 
 
 class ToQ:
-    """The q value of a plain one: None is ::, a number a number, a text a symbol, a list or tuple a list, a dictionary
-    a dictionary. Subclasses say what a tensor and what anything else is; `key` is the key of a value in its
-    dictionary."""
+    """Convert a plain value to q: None is ::, a string a symbol, a list or tuple a list, a dictionary a dictionary.
+    Subclasses define the conversion of tensors and anything else; `key` is the value's key in its dictionary."""
 
     def value(self, v: object, key: str = "") -> Value:
         if v is None:
@@ -88,8 +87,7 @@ class ToQ:
 
 
 class StateToQ(ToQ):
-    """States of optimizers: tensors are arrays, but a count of steps is a long, also where torch counts in a
-    tensor."""
+    """Optimizer states: tensors become arrays, but a step count becomes a long even if torch holds it in a tensor."""
 
     def tensor(self, t: Tensor, key: str) -> Value:
         if key == "step" and t.numel() == 1 and t.item() == int(t.item()):
@@ -98,8 +96,8 @@ class StateToQ(ToQ):
 
 
 class SchedulerToQ(ToQ):
-    """States of schedulers: arrays and tensors are numbers in double precision. Lists are general, but of floats: so
-    those of dictionaries are no tables, also in files. Functions and objects of the program's classes are shown as
+    """Scheduler states: arrays and tensors become numbers in double precision. Lists other than of floats are general,
+    so lists of dictionaries are not tables, also in files. Functions and objects of the program's own classes become
     ::."""
 
     def tensor(self, t: Tensor, key: str) -> Value:
@@ -127,13 +125,13 @@ class SchedulerToQ(ToQ):
 
 
 def within(where: str, key: object) -> str:
-    """The dotted name of what stands in something under a key."""
+    """The dotted name of a key inside something."""
     return f"{where}.{key}" if where else str(key)
 
 
 class FromQ:
-    """The plain value of a q value; `where` says for errors which one it is. Subclasses say what arrays and atoms
-    are."""
+    """Convert a q value to a plain value; `where` identifies it in errors. Subclasses define the conversion of arrays
+    and atoms."""
 
     def value(self, x: Value, where: str = "") -> Any:
         if x is NIL:
@@ -147,7 +145,7 @@ class FromQ:
         return self.atom(x, where) if is_atom(x) else self.array(x, where)
 
     def items(self, found: Iterable[Value], where: str) -> list[Any]:
-        """The list of some values."""
+        """A list of converted values."""
         return [self.value(x, within(where, n)) for n, x in enumerate(found)]
 
     def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
@@ -166,7 +164,7 @@ class FromQ:
 
 
 class SchedulerFromQ(FromQ):
-    """States of schedulers: arrays are lists, a string is a text."""
+    """Scheduler states: arrays become lists, strings stay text."""
 
     def atom(self, x: Value, where: str) -> Any:
         return text_of(x) if is_text(x) else super().atom(x, where)
@@ -176,8 +174,8 @@ class SchedulerFromQ(FromQ):
 
 
 class StateFromQ(FromQ):
-    """States of optimizers. An array is a tensor: so a list of tensors of one size may come as one tensor, which has
-    the same items. (`fitted` in kshell/optim/state_tree.py gives buffers the types that the optimizer makes.)"""
+    """Optimizer states: an array becomes a tensor, so a list of tensors of equal size may arrive as one tensor with the
+    same items. (`fitted` in kshell/optim/state_tree.py converts buffers to the types that the optimizer uses.)"""
 
     def atom(self, x: Value, where: str) -> Any:
         return (
@@ -196,8 +194,8 @@ class StateFromQ(FromQ):
 
 
 def to_record(v: object, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
-    """A plain value as JSON. `tensor` gives the number of a tensor's record; `size` is told how many values there are
-    in each list and dictionary."""
+    """A plain value as JSON. `tensor` returns the number of a tensor's record; `size` is called with the length of each
+    list and dictionary."""
     if v is None or v.__class__ in (bool, int, str):
         return v
     if isinstance(v, float):
@@ -219,7 +217,7 @@ def to_record(v: object, tensor: Callable[[Any], Any], size: Callable[[int], Non
 
 
 def from_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
-    """The plain value of JSON that `to_record` made."""
+    """The plain value from JSON made by `to_record`."""
     if not isinstance(v, list):
         return v
     tag, x = v
@@ -245,8 +243,8 @@ _TENSOR = "/tensor"  # the key under which the name of a tensor stands
 
 
 def to_json(v: object, name: str, tensor: Callable[[str, Any], None], call: str) -> Any:
-    """A plain value as JSON, a tensor as the name of what it is in the value of this name. `tensor` takes the name and
-    the tensor; of what is no plain value `call` begins the error."""
+    """A plain value as JSON, with each tensor replaced by its dotted name within the value of this name. `tensor` is
+    called with the name and the tensor; for values that are not plain, the error begins with `call`."""
 
     def leaf(path: Sequence[Any], v: object) -> Any:
         if isinstance(v, torch.Tensor):
@@ -261,12 +259,12 @@ def to_json(v: object, name: str, tensor: Callable[[str, Any], None], call: str)
 
 
 def named(tensor: str) -> dict[str, str]:
-    """The JSON of a tensor of a name."""
+    """The JSON for a tensor with a name."""
     return {_TENSOR: tensor}
 
 
 def from_json(v: object, tensor: Callable[[str], Any]) -> Any:
-    """The plain value of JSON that `to_json` made; `tensor` gives the tensor of a name."""
+    """The plain value from JSON made by `to_json`; `tensor` returns the tensor with a name."""
     if isinstance(v, list):
         return [from_json(i, tensor) for i in v]
     if not isinstance(v, dict):
@@ -293,7 +291,7 @@ _EMPTY: dict[str, Callable[[], Value]] = {
 
 
 def options_q(options: Sequence[Option], values: Mapping[str, Any] | None = None) -> Dict:
-    """The q values of options by name, {name: Python value}; their defaults if no values are given."""
+    """The q values of options by name, {name: Python value}; without values, the defaults."""
     return symdict(
         [option.name for option in options],
         [
@@ -305,8 +303,8 @@ def options_q(options: Sequence[Option], values: Mapping[str, Any] | None = None
 
 def option_q(option: Option, value: Any, dims: int | None = None) -> Value:
     """The q value of an option of an optimizer, scheduler or rule; an absent long, double or symbol is the null of its
-    type, another one ::. With `dims`, of a module for so many dimensions: equal sizes of all dimensions are one number,
-    and an absent option without a null is empty."""
+    type, any other ::. With `dims`, of a module with that many dimensions: equal sizes in all dimensions become one
+    number, and an absent option without null is empty."""
     kind = option.type
     if value is None or value is REQUIRED:
         return (_NULLS if dims is None else _EMPTY | _NULLS).get(kind, lambda: NIL)()

@@ -1,4 +1,4 @@
-"""Torch objects made again from the records of a snapshot (kapi/checkpoint/to_records.py)."""
+"""Recreating torch objects from the records of a snapshot (kapi/checkpoint/to_records.py)."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _FILLS = ("uniform_", "normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_n
 
 
 def _unfilled() -> Any:
-    """While a module is made: its parameters are not drawn, since those of the file take their places; their memory is
-    so not even touched."""
+    """While a module is created, do not initialize its parameters: they are replaced by the file's, so their memory is
+    never touched."""
 
     class Unfilled(torch.overrides.TorchFunctionMode):
         def __torch_function__(
@@ -77,7 +77,7 @@ def _unfilled() -> Any:
 
 
 def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
-    """The entry of a record's type. A file that is whole may have types of a class that is not registered here."""
+    """The entry for a record's type. Even an intact file may contain types of a class that is not registered here."""
     try:
         return find(rec["type"])
     except QError:
@@ -95,7 +95,7 @@ def _unknown(what: str, name: str, cls: object) -> QError:
 
 
 class Loader:
-    """Makes objects of records when they are first asked for; `finish` completes what depends on others."""
+    """Makes objects from records on demand; `finish` completes what depends on other objects."""
 
     def __init__(self, tables: dict[str, list[Record]], archive: Archive) -> None:
         if not set(BESIDE) <= set(tables):
@@ -140,7 +140,7 @@ class Loader:
         return self.get("handle", i)
 
     def finish(self) -> None:
-        """Put on what goes around optimizers, then the values of their groups as they were."""
+        """Add wrappers to optimizers, then restore the values in their groups."""
         for optimizer, record in self._optimizers:
             for kind, form in record["wraps"]:
                 if kind not in optimizer.wraps:
@@ -167,7 +167,7 @@ class Loader:
             lend([handle], self.get("handle", record["whole"]), shared)
 
     def close(self) -> None:
-        """Refer to nothing that was made any more."""
+        """Drop all references to created objects."""
         self._made.clear()
         self._optimizers.clear()
         self._parts.clear()
@@ -175,7 +175,8 @@ class Loader:
 
     @contextmanager
     def bounds(self) -> Iterator[None]:
-        """While objects are made: a module may have no more memory than the file, and no more parts than it lists."""
+        """While objects are created: a module may not use more memory than the file, nor have more parts than it
+        lists."""
         from torch.nn.modules import module as hooks
 
         limit = sum(map(len, self.tables.values())) + 1000
@@ -229,7 +230,7 @@ class Loader:
     # ------------------------------------------------------------ tensors
 
     def _device(self, name: str) -> Any:
-        """The device of that name; the CPU if it is not there."""
+        """The device with that name; the CPU if it does not exist."""
         device = torch.device(name)
         if is_present(device):
             return device
@@ -319,7 +320,7 @@ class Loader:
         return module
 
     def _fill(self, i: int, m: Module) -> None:
-        """Give a module that was just made its name, parameters, buffers and children."""
+        """Fill a new module with its name, parameters, buffers and children."""
         record = self.record("module", i)
         if record["type"] is not None and type_name(m) != record["type"]:
             raise ValueError(f"module {i} is no {record['type']}")
@@ -390,7 +391,7 @@ class Loader:
             raise ValueError(f"child {key} is not known")
 
     def _alike(self, i: int, m: Module) -> bool:
-        """Is a module such as a record's: of its type, its own parameters of the same sizes?"""
+        """Does a module match a record: the same type, and own parameters of the same sizes?"""
         record = self.record("module", i)
         sizes = {
             name: None if number is None else self.record("tensor", number)["shape"]

@@ -1,7 +1,8 @@
-"""The .pt files of torch.save: a zip of a pickle and of the memory of its tensors.
+"""The .pt files of torch.save: a zip of a pickle and of the tensors' memory.
 
-Checksums and bounds are verified, and the pickle is carried out by our own reader, which knows plain values and the
-few names below: those that tensors, parameters and their types are made with. Memory is read where the zip says it is.
+Checksums and bounds are verified, and the pickle is interpreted by our own reader, which knows plain values and the few
+names below: those from which tensors, parameters and their types are built. Memory is read from where the zip says it
+is.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"
 
 
 class _Typed:
-    """A storage, and the type that its items have."""
+    """A storage, and the type of its items."""
 
     __slots__ = ("dtype", "held")
 
@@ -61,7 +62,7 @@ class _Typed:
 
 
 class _Class:
-    """A stand-in for a class that a pickle names."""
+    """A stand-in for a class named in a pickle."""
 
     __slots__ = ("name",)
 
@@ -133,7 +134,7 @@ def _parameter(data: object, grad: object, _hooks: object = None, state: Any = N
 
 
 def _with(t: Tensor, state: Any) -> Any:
-    """A tensor with attributes, which may be none that tensors have already."""
+    """A tensor with attributes, which must not be those that tensors already have."""
     for key, value in (state or {}).items():
         if key.__class__ is not str or hasattr(torch.nn.Parameter, key):
             raise Refused(f"a tensor's own {key}")
@@ -222,7 +223,7 @@ _CLASSES = ("torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Paramete
 
 
 def _named(name: str) -> Any:
-    """The object for a name in a pickle; Refused for an unknown name."""
+    """The object for a name in a pickle; Refused if unknown."""
     maker = _MAKERS.get(name)
     if maker is not None:
         return maker
@@ -248,7 +249,7 @@ def _named(name: str) -> Any:
 
 
 class _File:
-    """A zip that torch.save wrote."""
+    """A zip file written by torch.save."""
 
     def __init__(self, f: BinaryIO, size: int, room: Room) -> None:
         self.file, self.size, self.room = f, size, room
@@ -266,7 +267,7 @@ class _File:
         pour(self.file, name, self.left.pop(name), into, self.work)
 
     def read(self) -> tuple[Any, int, Callable[[int], None]]:
-        """The value, how many values its pickle has, and what asks for more memory."""
+        """The value, the number of values in its pickle, and the memory guard."""
         pickles = [name for name in self.left if name.endswith("/data.pkl")]
         if len(pickles) != 1:
             kind, advice = ("", "") if pickles else kind_of_archive(self.file.name, self.left)
@@ -319,9 +320,8 @@ class _File:
 def read(
     path: str, f: BinaryIO, size: int, room: Room | None = None
 ) -> tuple[Any, int, Callable[[int], None]]:
-    """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
-    verified. Errors of what is no such file, and of one that asks for more memory than `room` has, or one of its
-    size may."""
+    """The value of a .pt file, its number of values, and the guard for memory used later; the whole file is verified.
+    Raises an error if it is not such a file, or requests more memory than `room` allows or a file of its size may."""
     magic = f.read(len(_LEGACY))
     if magic[:4] != b"PK\3\4":
         kind, advice = kind_of(path, magic)

@@ -1,7 +1,7 @@
-"""State of several processes in one folder, written once and read by any number of processes: `ckptsave`, `ckptload`.
+"""Sharded checkpoints: state of several processes in one folder, written once and loaded by any number of processes.
 
-The folder has a file of tensors from each process and an index, which names the files with their digests. A save writes
-new files beside the old ones; the new index takes the place of the old one when all is there.
+`ckptsave`, `ckptload`: the folder has one file of tensors per process and an index that lists the files with their
+digests. A save writes new files next to the old ones; the new index replaces the old one when everything is complete.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _EXTRA = ".extra"  # the state that belongs to no parameter; names of parameters
 
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
-    """work() on every process. An error of any is one of all, so that none goes on or waits alone."""
+    """work() on every process. If any fails, all raise an error, so that none continues or waits alone."""
     error: QError | None = None
     result = None
     try:
@@ -78,7 +78,8 @@ def _together(call: str, work: Callable[[], Any]) -> Any:
 
 
 class _Parts:
-    """Tensors by name, and what else is to be known of each object; `fill` are the jobs of a load once all is read."""
+    """Tensors by name, and the other data of each object; `fill` are the tasks of a load after everything has been
+    read."""
 
     def __init__(self, call: str) -> None:
         self.call = call
@@ -172,7 +173,7 @@ def _holds_handle(x: Value) -> bool:
 
 
 def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
-    """The objects to save or fill, and the other values, both by name."""
+    """The objects to save or load, and the other values, both by name."""
     subject = handle(x)
     if subject is not None:
         return {"": subject}, {}
@@ -211,7 +212,7 @@ def _digest(body: dict[str, Any]) -> str:
 
 
 def read_index(folder: str, call: str) -> dict[str, Any]:
-    """The index of a folder; a q error for a folder that has none, or a damaged one."""
+    """The index of a folder; a q error if there is none, or if it is damaged."""
     path = os.path.join(folder, INDEX)
     if not os.path.isdir(folder):
         raise QError(f"{call}: {folder} is not a folder")
@@ -256,7 +257,7 @@ def _from_first(call: str, work: Callable[[], Any]) -> Any:
 
 
 def _agree(call: str, parts: _Parts) -> None:
-    """Have all processes the same names, sizes and types?"""
+    """Do all processes have the same names, sizes and types?"""
     text = json.dumps(
         [
             [[key, list(tensor.shape), str(tensor.dtype)] for key, tensor in parts.tensors.items()],
@@ -274,7 +275,7 @@ def _agree(call: str, parts: _Parts) -> None:
 
 
 def _fit_to_write(folder: str) -> str:
-    """A tag for the files of a save into a folder that is new, empty, or of an earlier save."""
+    """A tag for the files of a save to a folder that is new, empty, or from an earlier save."""
     if os.path.exists(folder):
         if not os.path.isdir(folder):
             raise QError(f"ckptsave: {folder} is not a folder")
@@ -299,12 +300,11 @@ def _ours(name: str) -> bool:
     effect="changes",
 )
 def ckptsave(x: Value) -> Value:
-    """Save objects of several processes to a folder that all see, by torch.distributed.checkpoint: modules (after
-    `ddp`, `fsdp` or as they are), optimizers, models, tensors, and in a dictionary q values too. What is the same
-    everywhere is written once, of what is sharded each process writes its part.
+    """Save objects of several processes to a shared folder, in the format of torch.distributed.checkpoint.
 
-    `ckptload` brings it back on any number of processes. The index of the folder is written last: until then an earlier
-    save in it is what it was.
+    Objects are modules (plain or after `ddp`, `fsdp`), optimizers, models and tensors; in a dictionary also q values.
+    Replicated data is written once, of sharded data each process writes its shard. `ckptload` loads it on any number of
+    processes. The folder's index is written last: until then, an earlier save remains valid.
 
     q)m:module enlist(`linear;2;1)
     q)o:opt(`adam;m)
@@ -380,7 +380,7 @@ def _one(kind: str) -> str:
 
 
 class _Wanted(_Parts):
-    """The objects to fill, as new tensors like the live ones; `commit` copies them there."""
+    """The objects to load, as new tensors like the live ones; `commit` copies them there."""
 
     def __init__(self, call: str, index: dict[str, Any]) -> None:
         super().__init__(call)
@@ -444,7 +444,7 @@ class _Wanted(_Parts):
                 )
 
     def _deeper(self, key: str, name: str) -> bool:
-        """Is a tensor one of another object, whose name begins with this one's?"""
+        """Does a tensor belong to another object whose name begins with this one's?"""
         return any(
             len(object_name) > len(name)
             and (key == object_name or key.startswith(f"{object_name}/"))
@@ -499,7 +499,7 @@ class _Wanted(_Parts):
         return {}
 
     def _kept(self, p: Tensor | None, form: Any) -> Any:
-        """The state of an optimizer, with new tensors to be filled."""
+        """The state of an optimizer, with new tensors to fill."""
         return from_json(form, lambda name: self._buffer(p, name))
 
     def _buffer(self, p: Tensor | None, name: str) -> Any:
@@ -525,10 +525,10 @@ class _Wanted(_Parts):
     effect="reads1",
 )
 def ckptload(x: Value) -> Value:
-    """Give live objects what `ckptsave` saved, on any number of processes, sharded or not; the dictionary of the q
-    values that were saved with them is the result. The objects are made as they were, and the names are the same.
+    """Load into live objects what `ckptsave` saved, on any number of processes, sharded or not.
 
-    Files are verified, and read, before anything changes.
+    Returns the dictionary of the q values that were saved with them. The objects must be made as they were before, with
+    the same names. Files are verified and read before anything changes.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;5e)

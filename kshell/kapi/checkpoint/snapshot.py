@@ -1,4 +1,4 @@
-"""Snapshots: the whole of a session, or some of its variables, in one file, and back."""
+"""Snapshots: save a whole session, or some of its variables, to one file, and restore it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BUILTINS = "__builtins__"
 
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
-    """The path, and the names if some are given."""
+    """The path, and the names if given."""
     arguments = items(x)
     if not arguments or len(arguments) > 2:
         raise CallError(call, expecting="a file symbol, or (file;names)", given=kname(x))
@@ -71,7 +71,7 @@ def _full(space: str, name: str) -> str:
 
 
 def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
-    """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
+    """The variables of each namespace: all, or those with these names; a namespace's name stands for everything in
     it."""
     namespaces = running().names
     by_space = {
@@ -101,7 +101,7 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
 
 
 def _session() -> dict[str, Any]:
-    """The state of the session beside its variables."""
+    """The state of the session other than its variables."""
     session = running()
     settings = {setting: getattr(session.settings, setting) for setting in _SETTINGS}
     state: dict[str, Any] = {
@@ -126,10 +126,11 @@ def _session() -> dict[str, Any]:
     effect="changes",
 )
 def snapshot(x: Value) -> Value:
-    """Save the session to a file, or the variables with these names: data, functions, views, handles with all that they
-    own and share, and for a whole session the settings and the states of random generators too. The result is the file.
+    """Save the session, or the variables with the given names, to a file; returns the file.
 
-    The file is written beside and takes the place of the old one when it is whole. `resume` brings it back.
+    This includes data, functions, views, and handles with everything they own and share; for a whole session also
+    settings and random generator states. The file is written separately and replaces the old one when it is complete.
+    `resume` restores it.
 
     q)a:til 3
     q)w:tensor(1 2e;`grad)
@@ -156,8 +157,8 @@ def snapshot(x: Value) -> Value:
 
 
 class Captured(NamedTuple):
-    """The content of a snapshot: its manifest and arrays, the memory that the reader needs beside the arrays, and notes
-    on everything that is not saved."""
+    """The content of a snapshot: its manifest and arrays, the memory that the reader needs besides the arrays, and
+    notes on everything that is not saved."""
 
     manifest: dict[str, Any]
     members: list[Member]
@@ -166,8 +167,8 @@ class Captured(NamedTuple):
 
 
 def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False) -> Captured:
-    """Capture the content of a snapshot. With `copy` the arrays are in memory of their own, so that the session may go
-    on before they are written."""
+    """Capture the content of a snapshot. With `copy`, the arrays are copied, so that the session can continue before
+    they are written."""
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []
@@ -220,7 +221,7 @@ def _finished(saver: Saver, call: str) -> Any:
 
 
 def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
-    """The form of a variable's value; an error names the variable."""
+    """The encoded value of a variable; an error names the variable."""
     try:
         return encoder.value(x)
     except Exception as e:  # of a class of the user's, whose attributes are read, anything may come
@@ -249,7 +250,7 @@ _WRONG = (
 
 
 class _Plan:
-    """All that a file brings, made and checked; nothing of the session changes before `apply`."""
+    """Everything in a file, created and checked; the session does not change before `apply`."""
 
     def __init__(self, archive: Archive, names: list[str] | None) -> None:
         self.manifest = archive.manifest
@@ -259,7 +260,7 @@ class _Plan:
         self.loader: Any = None
 
     def make(self) -> None:
-        """Make all of it. ValueError and the like for what is wrong."""
+        """Create everything. Raises ValueError and the like if something is wrong."""
         manifest = self.manifest
         if "objects" not in manifest:
             self._make(Decoder(self.archive))
@@ -269,7 +270,7 @@ class _Plan:
             self._make(self.loader.decoder)
 
     def close(self) -> None:
-        """Let go of what was made: on an error nothing of it may stay."""
+        """Release what was created, so that nothing of it remains after an error."""
         self.spaces: dict[str, dict[str, Value]] = {}
         self.random: Any = None
         if self.loader is not None:
@@ -305,7 +306,7 @@ class _Plan:
         return x
 
     def _chosen(self, spaces: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """The variables asked for, by namespace."""
+        """The requested variables, by namespace."""
         for space, variables in spaces.items():
             self._check_space(space)
             if any(not name or name == _BUILTINS for name in variables):
@@ -361,7 +362,8 @@ class _Plan:
             raise ValueError("settings are wrong")
 
     def apply(self) -> list[str]:
-        """Put everything in its place; the names that were set. What cannot be put there leaves all as it was."""
+        """Install everything; returns the names that were set. If something cannot be installed, everything stays
+        unchanged."""
         names = self.names
         for space in self.spaces:
             names.allow(space, "")
@@ -464,10 +466,10 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     effect="changes",
 )
 def resume(x: Value) -> Value:
-    """Bring back a session that `snapshot` saved, or the variables with these names from it. The result is the names.
+    """Restore a session saved by `snapshot`, or the variables with the given names from it; returns the names.
 
-    Everything is read, checked and made before anything changes; on an error nothing has. Variables that the file
-    does not have stay as they are. What was on a GPU that is not there is put on the CPU.
+    Everything is read, checked and created before anything changes; on an error, nothing changes. Variables that are
+    not in the file stay as they are. Data from a missing GPU is put on the CPU.
 
     q)f:{x+1}
     q)snapshot(`:docs.ks;`f)

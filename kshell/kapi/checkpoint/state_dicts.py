@@ -1,8 +1,8 @@
 """Python values of a checkpoint as q values, and back.
 
-None is ::, a text a symbol, a number a number, a tensor a tensor handle, a list or tuple a list, a dictionary a
-dictionary. The state_dict of an optimizer has its state as a keyed table, a row a parameter, and its groups as a table.
-Back, an array of reals is a tensor, other arrays are lists; lists in parameter groups are tuples, as torch has them.
+None is ::, a string a symbol, a tensor a tensor handle, a list or tuple a list, a dictionary a dictionary. In an
+optimizer's state_dict, the state is a keyed table with one row per parameter, and the groups are a table. In the other
+direction, arrays of reals become tensors, other arrays lists; lists in parameter groups become tuples, as in torch.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _COSTS = {int: 16, float: 16, bool: 8, type(None): 8, str: 130, dict: 800}
 
 
 class _Reader(ToQ):
-    """Tensors are handles, a list of dictionaries with the same keys is a table, what is left of Python's and torch's
-    types a symbol. `room`: how many values there may be. What a file holds once and refers to often counts each time,
-    and `need` is told the bytes of memory for it, about."""
+    """Tensors become handles, lists of dictionaries with equal keys tables, other Python and torch types symbols.
+    `room`: the maximum number of values. Objects that a file stores once and refers to repeatedly count every time;
+    `need` is called with the approximate bytes of memory for them."""
 
     def __init__(self, room: int, need: Callable[[int], None]) -> None:
         self.room, self.need = room, need
@@ -121,7 +121,7 @@ class _Reader(ToQ):
         return Dict(collapse(self.inside(v)), collapse(values))
 
     def _states(self, state: dict[Any, Any]) -> Value:
-        """The state of an optimizer: a keyed table, if each parameter has the same buffers."""
+        """The state of an optimizer: a keyed table, if all parameters have the same buffers."""
         rows = list(state.values())
         names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
         if (
@@ -164,8 +164,9 @@ def is_optimizer(v: dict[Any, Any]) -> bool:
 
 
 def to_q_value(v: object, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
-    """The q value of a checkpoint, of whose values so many were made; 'limit for one with more than q could show, or
-    with many times more than were made. `need` is told the bytes of memory that values need, about, and may refuse."""
+    """The q value of a checkpoint from which `made` values were created; 'limit if there are more values than q could
+    show, or many times more than were created. `need` is called with the approximate bytes of memory required, and may
+    raise an error."""
     return _Reader(min(MOST, made + _AGAIN), need).value(v)
 
 
@@ -173,7 +174,7 @@ def to_q_value(v: object, made: int = MOST, need: Callable[[int], None] = lambda
 
 
 class _Writer(FromQ):
-    """Reals are tensors, other arrays lists, bytes and strings what they are in Python."""
+    """Arrays of reals become tensors, other arrays lists; bytes and strings their Python types."""
 
     def value(self, x: Value, where: str = "") -> Any:
         subject = handle(x)
@@ -251,7 +252,7 @@ def from_q(x: Value) -> Any:
 
 @TENSORS_IN.set
 def tensors_in(x: Value) -> list[tuple[str, Any]]:
-    """The tensors in a value that a checkpoint can hold, under dotted names that say where they are."""
+    """The tensors in a value that a checkpoint can hold, under dotted names for their location."""
     leaves = [(reduce(within, path, ""), value) for path, value in leaves_of(from_q(x))]
     return [(name, value) for name, value in leaves if isinstance(value, torch.Tensor)]
 
@@ -294,8 +295,8 @@ NAMES = "param_names"  # torch's own word
 
 
 def _optimizer_state(o: Opt) -> dict[str, Any]:
-    """The state_dict of an optimizer. Where its parameters are not in one group in the order of the module's, groups
-    have their names too, as torch's have that were made with names."""
+    """The state_dict of an optimizer. Unless its parameters are one group in the order of the module, groups also have
+    parameter names, as in torch's named groups."""
     state: dict[str, Any] = o.torch.state_dict()
     if o.container is None or any(NAMES in group for group in state["param_groups"]):
         return state
@@ -309,7 +310,7 @@ def _optimizer_state(o: Opt) -> dict[str, Any]:
 
 
 def _whole(v: object) -> Any:
-    """A value with all of each tensor that is sharded among processes; the value itself if none is."""
+    """A value with every sharded tensor gathered; the value itself if there is none."""
     if isinstance(v, torch.Tensor):
         return whole(v)
     if isinstance(v, dict | list):

@@ -1,7 +1,7 @@
-"""Torch objects as records of a manifest: what a snapshot keeps of handles and of all that they own.
+"""Torch objects as records of a manifest: what a snapshot saves for handles and everything they own.
 
-Each object has one record, however many refer to it, so what is shared stays shared: a tensor in two handles, a
-parameter in a module and an optimizer, memory under two tensors. from_records.py makes the objects again.
+Each object has one record, however many refer to it, so shared objects stay shared: a tensor in two handles, a
+parameter in a module and an optimizer, memory under two tensors. from_records.py recreates the objects.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ def costs() -> dict[str, int]:
 
 
 def needs(tables: Mapping[str, Sized]) -> int:
-    """The bytes of memory that the objects of records need beside arrays, about."""
+    """The approximate bytes of memory that the recorded objects need, besides arrays."""
     known = costs()
     return sum(known.get(kind, HandleKind.cost) * len(table) for kind, table in tables.items())
 
 
 def item_cost(n: int) -> int:
-    """The bytes of a list, tuple or dictionary of n items in a record, about."""
+    """The approximate bytes of a list, tuple or dictionary of n items in a record."""
     return 200 + _ITEM * n
 
 
 class Saver:
-    """Makes records of objects; the arrays and q values in them go through the encoder."""
+    """Makes records for objects; the arrays and q values in them go through the encoder."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -91,7 +91,7 @@ class Saver:
         self.notes: list[str] = []  # on everything that the file does not keep
 
     def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
-        """The number of an object's record, made if it is new."""
+        """The number of an object's record, created if new."""
         identity = (kind, id(obj) if key is None else key)
         number = self._numbers.get(identity)
         if number is None:
@@ -110,7 +110,7 @@ class Saver:
         return self.ref("handle", h)
 
     def finish(self) -> dict[str, Any]:
-        """All records; every module must be one that can be made again."""
+        """All records; checks that every module can be recreated."""
         roots: set[int] = set()  # modules that no other one makes when it is made
         for module, number, variable in self._modules:
             parent, parent_number, key = self._places.get(number, (None, -1, ""))
@@ -137,7 +137,7 @@ class Saver:
         return record
 
     def _part(self, h: KHandle, rec: Record) -> None:
-        """That the object of a handle is lent to another one, if that one is saved too."""
+        """Record that the object of a handle is lent to another one, if that one is saved too."""
         whole = whole_of(h)
         number = None if whole is None else self._numbers.get(("handle", id(whole)))
         if number is not None and h.lent is not None:
@@ -379,7 +379,7 @@ def _dict(saver: Saver, tensors: dict[str, Tensor | None]) -> list[list[Any]]:
 
 
 def _check_makeable(m: Module, variable: str) -> None:
-    """An error that names the variable for a module that could not be made again."""
+    """Raise an error that names the variable if a module could not be recreated."""
     prefix = f"{variable}: " if variable else ""
     if not _makeable(m):
         raise QError(
@@ -402,7 +402,7 @@ def _check_makeable(m: Module, variable: str) -> None:
 
 
 def _makeable(m: Module) -> bool:
-    """Is a module of just the class that its type makes?"""
+    """Is a module of exactly the class that its type creates?"""
     entry = type_of(m)
     module_class = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)
     return entry is not None and (

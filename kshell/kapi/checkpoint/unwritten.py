@@ -1,8 +1,8 @@
-"""The k-api's wall of a restricted evaluation: the memory of tensors that were there before is not written, whatever
-function would do it, and random numbers drawn inside do not move those drawn outside.
+"""The k-api's protection in restricted evaluation: the memory of existing tensors is not written, whatever function
+would do it, and random numbers drawn inside do not affect those drawn outside.
 
-Every operation of torch passes a dispatch mode, which knows from the operation's schema what it writes. A tensor made
-inside may be written; so may what shares its memory.
+Every torch operation passes through a dispatch mode, which knows from the operation's schema what it writes. Tensors
+created inside may be written, and so may tensors that share their memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPEN: list[Any] = []  # restrictions that have begun in the main thread and not
 
 
 def _mode() -> Any:
-    """A dispatch mode that refuses what writes to tensors that are not made inside of it."""
+    """A dispatch mode that rejects writes to tensors created outside it."""
     if not _MODE:
         _MODE.append(_make())
     return _MODE[0]()
@@ -94,7 +94,7 @@ def _written(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[A
 
 
 def _storage(t: Tensor) -> int:
-    """Which storage a tensor has; 0 if it has none of its own, as a sparse one."""
+    """The identity of a tensor's storage; 0 if it has none of its own, like a sparse tensor."""
     try:
         return int(t.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):
@@ -102,7 +102,7 @@ def _storage(t: Tensor) -> int:
 
 
 def _generators() -> list[Any]:
-    """torch's generators of random numbers that are in use."""
+    """torch's random generators in use."""
     generators = [torch.default_generator]
     if torch.cuda.is_initialized():
         generators += torch.cuda.default_generators
@@ -111,7 +111,7 @@ def _generators() -> list[Any]:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Inside it torch draws the random numbers of readers, which go on from one restricted evaluation to the next."""
+    """Inside, torch draws the readers' random numbers, which continue from one restricted evaluation to the next."""
     if not loaded():
         try:
             yield

@@ -1,6 +1,6 @@
-"""`help`: tables of modules, losses and optimizers, the symbols that calls take, and the text of any function.
+"""`help`: tables of modules, losses and optimizers, the symbols that calls accept, and the text for any entry.
 
-Everything is read from the registry, so what is registered has help.
+Everything is read from the registry, so whatever is registered has help.
 """
 
 from __future__ import annotations
@@ -68,12 +68,13 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 
 def is_forward(entry: Entry) -> bool:
-    """Has the module or loss a forward calculation?"""
+    """Does the module or loss have a forward pass?"""
     return bool(type_record(entry).result)
 
 
 def described(entry: Entry, options: Value | None = None) -> Dict:
-    """A module or loss as a dictionary: name, torch class, forward, result, least number of inputs, inputs, options."""
+    """A module or loss as a dictionary: name, torch class, forward, result, minimum number of inputs, inputs,
+    options."""
     least, most = type_record(entry).n if is_forward(entry) else (0, 0)
     count = max(least, min(most, 9))
     return symdict(
@@ -91,7 +92,7 @@ def described(entry: Entry, options: Value | None = None) -> Dict:
 
 
 def _many(kind: str, every: bool = False) -> Table:
-    """The table of modules or losses by name: ktorch's and those of the user's own files; with `every` all."""
+    """The table of modules or losses by name: ktorch's and those from the user's files; with `every`, all."""
     entries = [
         *(entry for entry in registry.entries(kind) if every or _listed(entry)),
         *(FUNCTIONS if kind == "module" else ()),
@@ -121,7 +122,7 @@ def _listed(e: Entry) -> bool:
 
 
 def _optimizers(every: bool = False) -> Table:
-    """ktorch's optimizers and those of the user's own files; with `every` all."""
+    """ktorch's optimizers and those from the user's files; with `every`, all."""
     entries = sorted(
         (entry for entry in registry.entries("optimizer") if every or _listed(entry)),
         key=lambda e: e.name,
@@ -176,7 +177,7 @@ _DTYPES = (
 
 
 def _dtype() -> Dict:
-    """ktorch's data types; the further ones are in help`tensor."""
+    """ktorch's data types; the others are in help`tensor."""
     return Dict(
         sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(dtype))].char for dtype in _DTYPES])
     )
@@ -191,7 +192,7 @@ def _ktype() -> Dict:
 
 
 def _tensor() -> Dict:
-    """The symbols that options of a tensor take."""
+    """The symbols for tensor options."""
     rows = {"device": device_names(), **SYMBOLS}
     return Dict(sym_vec(rows), List([sym_vec(value) for value in rows.values()]))
 
@@ -214,12 +215,12 @@ TOPICS |= {
 
 @api("help", "help()", "help`topic", "help`name", 'help"name"', "help ptr")
 def help_(x: Value) -> Value:
-    """Help on a topic, on a type of module, loss or optimizer, on an object, or on anything else that has a name:
-    functions, operators, options of training, settings, system commands.
+    """Help on a topic; on a module, loss or optimizer type; on an object; or on anything else that has a name.
 
-    With no argument, the topics. The symbol of a topic or type gives a table or dictionary; the help of anything else
-    is printed. A string prints all that is known of a name, and the table of a topic under it. On a terminal a symbol
-    prints the text, too, and says which options of a type are examples, because they have no default.
+    Named things are functions, operators, training options, settings and system commands. Without an argument, lists
+    the topics. The symbol of a topic or type returns a table or dictionary; other help is printed. A string prints
+    everything about a name, followed by the table of a topic with that name. On a terminal, the symbol of a type also
+    prints its text, and says which values are examples because the option has no default.
 
     q)help`adamw
     lr     | 0.001
@@ -250,7 +251,7 @@ def help_(x: Value) -> Value:
 
 
 def of_name(name: str, text: bool = False) -> Value:
-    """The help on a topic, a type, or whatever else has this name; with `text`, all that is known of it is printed."""
+    """Help on a topic, a type, or anything else with this name; with `text`, everything about it is printed."""
     entries = named(name)
     if name in TOPICS and not (text and entries):
         if entries and _seen():
@@ -292,12 +293,12 @@ _ROWS = 12  # of the table of a topic, if it is shown under the help of a functi
 
 
 def _seen() -> bool:
-    """Is there a person who sees what is printed beside a value?"""
+    """Is there a user who sees text printed besides the result?"""
     return bool(getattr(running(), "interactive", False))
 
 
 def _show_topic(name: str) -> None:
-    """Under the help of a name, the table of the topic that is called so, or how to see it if it is long."""
+    """Below the help on a name, print the table of the topic with that name, or how to see it if it is long."""
     table, session = TOPICS[name][1](), running()
     count = length_of(table)
     session.write(
@@ -307,7 +308,7 @@ def _show_topic(name: str) -> None:
 
 
 def _tell_examples(entry: Entry) -> None:
-    """On a terminal: which options of a type have no default, so that what is shown of them are examples."""
+    """On a terminal, say which options of a type have no default, so that the values shown are examples."""
     names = [o.name for o in options_of(entry) if o.default is REQUIRED]
     if names and _seen():
         running().warn(
@@ -317,7 +318,7 @@ def _tell_examples(entry: Entry) -> None:
 
 
 def named(name: str) -> list[Entry]:
-    """All entries of a name, as it is written in q: a command may have its backslash, an internal function its !."""
+    """All entries with a name as written in q: a command may have its backslash, an internal function its !."""
     number = name.removesuffix("!")
     spelled = {
         "command": name[1:] if len(name) > 1 and name[0] == "\\" else name,
@@ -332,7 +333,7 @@ def named(name: str) -> list[Entry]:
 
 
 def of_object(h: KHandle) -> Value:
-    """The help on a torch object: its options, or what its type is."""
+    """Help on a torch object: its options, or the description of its type."""
     return ask("help", h)
 
 
@@ -358,7 +359,7 @@ def _of_loss(h: LossHandle) -> Value:
 
 
 def show_entries(found: list[Entry]) -> Value:
-    """Print what is known of the entries of a name, each under its kind if there are several; the result is ::."""
+    """Print the entries of a name, each with its kind if there are several; returns ::."""
     session = running()
     width = session.settings.c[1] if getattr(session, "interactive", False) else 0
     texts = [entry_text(e, width) for e in found]
@@ -372,8 +373,8 @@ def show_entries(found: list[Entry]) -> Value:
 
 
 def entry_text(entry: Entry, width: int = 0) -> str:
-    """The help text of an entry: how it is called, what it does, its options, an example; of a terminal of some width
-    its paragraphs fit into that."""
+    """The help text of an entry: forms, description, options and example; with a width, paragraphs are wrapped to
+    fit."""
     doc = inspect.cleandoc(entry.doc)
     told, _, example = doc.partition("\n\nq)")
     target = f"PyTorch: {entry.target}" if entry.target.startswith("torch.") else ""
@@ -397,8 +398,8 @@ _CODE = re.compile(r"`` ?(.+?) ?``", re.DOTALL)
 
 
 def _filled(text: str, width: int) -> str:
-    """A text with its paragraphs filled to a width, if one is given, and q code without its marks; lists and what is
-    indented stay as they are."""
+    """A text with paragraphs wrapped to a width, if given, and without the marks around q code; lists and indented
+    lines are unchanged."""
     parts = _CODE.sub(r"\1", text).split("\n\n") if width else [text]
     plain = [
         width and not any(line[:1] in (" ", "-", "|") for line in part.split("\n"))
@@ -411,7 +412,7 @@ def _filled(text: str, width: int) -> str:
 
 
 def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
-    """A line for each option: name, type, default and what it is."""
+    """One line per option: name, type, default and description."""
     rows = (
         [
             ("option", "type", "default", ""),
@@ -446,7 +447,7 @@ def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
 
 
 def _meaning(o: Option) -> str:
-    """The description of an option, with the symbols that it takes unless the text lists them."""
+    """The description of an option, followed by the symbols it accepts unless the text lists them."""
     listed = (
         ", ".join(o.choices)
         if o.choices and not all(choice in o.doc for choice in o.choices)
@@ -456,7 +457,7 @@ def _meaning(o: Option) -> str:
 
 
 def default_text(x: object) -> str:
-    """The default of an option as q shows it; nothing if there is none."""
+    """The default of an option in q notation; empty if there is none."""
     if x is None or x is REQUIRED:
         return "" if x is None else "required"
     if isinstance(x, bool):
@@ -472,7 +473,7 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
 
 
 def forms_of(entry: Entry) -> tuple[str, ...]:
-    """The ways to call an entry: those it gives, or what its options or numbers of arguments say."""
+    """The forms of an entry: as declared, or derived from its options or arities."""
     if entry.forms:
         return entry.forms
     return (
@@ -483,7 +484,7 @@ def forms_of(entry: Entry) -> tuple[str, ...]:
 
 
 def _type_form(entry: Entry) -> str:
-    """How a type is used: the options that have to be given, then the others."""
+    """The form of a type: required options, then the others."""
     options = options_of(entry)
     must = max((i + 1 for i, option in enumerate(options) if option.default is REQUIRED), default=0)
     names = [option.name for option in options]
@@ -492,7 +493,7 @@ def _type_form(entry: Entry) -> str:
 
 
 def _form(entry: Entry, n: int) -> str:
-    """How a verb is applied to n arguments."""
+    """The form of a verb with n arguments."""
     if n < 0:
         return f"{entry.name}[x;..]"
     if n == 0 and entry.kind == "name":
@@ -506,7 +507,7 @@ def _form(entry: Entry, n: int) -> str:
 
 
 def _with_options(name: str) -> Entry | None:
-    """The module type, function with a module's options, or loss of a name."""
+    """The module type, function with module options, or loss with a name."""
     return (
         registry.find("module", name)
         or next((function for function in FUNCTIONS if function.name == name), None)
@@ -522,8 +523,8 @@ def _named_options(name: str) -> Value | None:
 
 @answers("values", "topic")
 def _topic_options(name: str) -> Value | None:
-    """The `options` of a topic: those of its help, or the default options for a class of tensors; None if there is no
-    topic."""
+    """The `options` for a topic: its help table, or the default options for a class of tensors; None if there is no
+    such topic."""
     if name in ("tensor", "vector", "dictionary"):
         return options_dict(torch.empty(0))
     return TOPICS[name][1]() if name in TOPICS else None

@@ -1,4 +1,5 @@
-"""Short descriptions of objects and of the variables that refer to them: notes that a prompt shows beside handles."""
+"""Short descriptions of objects and of the variables that refer to them: notes that the prompt shows next to
+handles."""
 
 from __future__ import annotations
 
@@ -84,8 +85,8 @@ def _in_optimizer(h: OptimizerHandle) -> list[str]:
 
 
 def notes(x: Value) -> list[str]:
-    """The notes of the lines that the console shows of a value: of a handle; of each item of a list or dictionary with
-    handles; of each row of a table of objects with a column of handles what refers to them. None if there are none."""
+    """Notes for the lines that the console shows for a value: for a handle; for each item of a list or dictionary with
+    handles; for each row of a table with a handle column, the variables that refer to it. None if there are none."""
     if isinstance(x, KHandle):
         return [note(x)]
     if x.__class__ is Dict and x.k.__class__ is not Table and x.v.__class__ is List:
@@ -114,7 +115,7 @@ def _of_items(items: list[Value]) -> list[str]:
 
 
 def shown(x: Value) -> list[str]:
-    """The notes of a value's lines; none if an object cannot be asked."""
+    """The notes for a value's lines; none if an object cannot be queried."""
     try:
         return notes(x)
     except (

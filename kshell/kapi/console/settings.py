@@ -1,4 +1,4 @@
-"""Settings of torch and of the k-api (`setting`), its build (`config`) and its version."""
+"""Settings of torch and the k-api (`setting`), the build (`config`) and the version."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kshell.values.session.context import running
 
 
 class Setting(NamedTuple):
-    """One setting: how to read it, how to set it (None if it cannot be), the type it takes, what it is, and what an
-    example shows. Those that ktorch lacks are among all only while they are on."""
+    """One setting: how to read it, how to set it (None if read-only), the type it accepts, a description, and an
+    example's output. Settings that ktorch lacks are listed with the others only while switched on."""
 
     get: Callable[[], Value]
     put: Callable[[Any], None] | None
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
 
 def _kept(name: str, default: Value) -> tuple[Callable[[], Value], Callable[[Any], None]]:
-    """A setting that the session keeps."""
+    """A setting stored in the session."""
 
     def put(v: object) -> None:
         table().state[name] = v
@@ -54,7 +54,7 @@ def _set_deterministic(n: int) -> None:
 
 
 def _assign(path: str) -> Callable[[Any], None]:
-    """Set an attribute below torch.backends."""
+    """Set an attribute of torch.backends."""
 
     def put(v: object) -> None:
         *parts, last = path.split(".")
@@ -167,7 +167,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 def _register(name: str, s: Setting) -> None:
-    """Make a setting known to help, completion and the reference."""
+    """Register a setting for help, completion and the reference."""
     forms = (f"setting`{name}", *((f"setting(`{name};{s.takes})",) if s.put is not None else ()))
     registry.add(
         Entry(
@@ -187,13 +187,13 @@ for _name, _setting in SETTINGS.items():
 
 
 def value(name: str) -> Value:
-    """The value of a setting (for other files of the k-api: `alloptions`)."""
+    """The value of a setting, for other files of the k-api (`alloptions`)."""
     return SETTINGS[name].get()
 
 
 @api("setting", "setting()", "setting`name", "setting(name;value)", effect="reads1")
 def setting(x: Value) -> Value:
-    """Get all settings or one of them, or set one.
+    """Read all settings or one of them, or change one.
 
     q)setting`complexfirst
     1b
@@ -252,7 +252,7 @@ def _lines() -> list[str]:
 
 @api("config", "config()", "config[]", effect="none")
 def config(x: Value) -> Value:
-    """How torch was built: a list of strings; config[] prints them to standard error.
+    """How torch was built, as a list of strings; config[] prints them to standard error.
 
     q)first config()
     "PyTorch built with:"
@@ -270,7 +270,7 @@ def config(x: Value) -> Value:
 
 @api("version", "version()", "version[]", effect="none")
 def version(x: Value) -> Value:
-    """The version of torch: a string, version[] a float, for comparisons.
+    """torch's version as a string; version[] returns a float, for comparisons.
 
     q)2<version[]
     1b

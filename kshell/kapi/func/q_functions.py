@@ -1,7 +1,7 @@
-"""Functions of q as code of torch.compile.
+"""q functions under torch.compile.
 
-torch cannot look into q, so the function is followed: it is carried out once with tensors that have sizes and types but
-no values, and what it asks of torch is the program that is compiled. That is done for each kind of inputs.
+torch cannot inspect q code, so the function is traced: it runs once with tensors that have sizes and types but no
+values, and the torch operations it calls become the program to compile. This is repeated for each kind of input.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DYNAMIC = 112  # the q type of a function that is no q code
 
 
 class Traced:
-    """A q function of tensors, and the programs that it became: one for each number, size, type and device of inputs,
-    and for each way that gradients are wanted."""
+    """A q function of tensors, and its traced programs: one for each number, size, type and device of inputs, and for
+    each combination of required gradients."""
 
     def __init__(self, f: Value, backend: str) -> None:
         self.f, self.backend = QFunction(f, "compile"), backend
@@ -79,5 +79,5 @@ class Traced:
 
 
 def compiled(f: Value, backend: str) -> Prim:
-    """A q function with this q function's result, calculated by code of torch.compile."""
+    """A q function that computes this q function's result with torch.compile."""
     return Prim("compile", {-1: Traced(f, backend)}, None, _DYNAMIC)

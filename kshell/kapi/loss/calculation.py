@@ -1,4 +1,4 @@
-"""Losses of tensors calculated, as torch does or as the k-api always did."""
+"""Computing losses from tensors, as torch does or as the k-api always has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BY_CLASS: dict[type, Entry] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossRecord(TypeRecord):
-    """The fields of the entry of a loss beside name and options."""
+    """The fields of a loss entry besides name and options."""
 
     n: tuple[int, int] = (2, 2)  # the least and most tensors it takes
     eg: tuple[str, str] = (
@@ -57,7 +57,7 @@ def loss_record(entry: Entry) -> LossRecord:
 
 
 def type_of(m: Module) -> Entry:
-    """The loss that a live torch module is."""
+    """The loss type of a live torch module."""
     if not _BY_CLASS:
         _BY_CLASS.update({class_of(entry): entry for entry in registry.entries("loss")})
     for cls in type(m).__mro__:
@@ -67,7 +67,7 @@ def type_of(m: Module) -> Entry:
 
 
 def calculate(m: Module, tensors: Sequence[Any]) -> Any:
-    """The loss of tensors: input, target and what more the loss takes (batch weights, lengths)."""
+    """The loss for tensors: input, target and whatever else it takes (batch weights, lengths)."""
     least, most, special = _RULES.get(m.__class__) or _rule(m)
     count = len(tensors)
     if not least <= count <= most:
@@ -103,7 +103,7 @@ def _rule(m: Module) -> tuple[int, int, Callable[..., Any] | None]:
 
 
 def _on_device(m: Module, x: Tensor, y: Tensor) -> None:
-    """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
+    """Reject what the CPU implementation rejects and would kill a GPU context."""
     name = type_of(m).name
     if name in _CLASSES and guard.readable(x) and guard.readable(y):
         guard.classes(x, y, getattr(m, "ignore_index", _CLASSES[name]))
@@ -122,7 +122,7 @@ def _one_device(tensors: Sequence[Any]) -> list[Any]:
 
 
 def _bce(m: Module, x: Tensor, y: Tensor, w: Tensor | None = None) -> Any:
-    """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
+    """torch only accepts targets from 0 to 1; others are computed by the formula, as the k-api always has."""
     w = None if w is None else w.to(x.dtype)
     known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
     low, high = (0, 1) if known else guard.span(y)  # see guard.classes
@@ -139,7 +139,7 @@ def _bce(m: Module, x: Tensor, y: Tensor, w: Tensor | None = None) -> Any:
 
 
 def _flags(x: Tensor, y: Tensor) -> Any:
-    """Targets that are no fractions, as numbers of the input's type."""
+    """Integer or boolean targets converted to the input's type."""
     return y if y.is_floating_point() else y.to(x.dtype)
 
 
@@ -155,7 +155,7 @@ def _bcelogits(m: Module, x: Tensor, y: Tensor, w: Tensor | None = None) -> Any:
 
 
 def _kl(m: Module, x: Tensor, y: Tensor) -> Any:
-    """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
+    """torch always warns about the mean over all elements; this computes the same number without the warning."""
     if m.reduction != "mean":
         return m(x, y)
     return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()

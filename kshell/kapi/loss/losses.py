@@ -1,4 +1,4 @@
-"""Losses: one row each; `loss` makes, describes and calculates them, and each row is a function of its own too."""
+"""Losses: one row each; `loss` makes, describes and computes them, and each row is also a function."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def row(
     out: str = "",
     **fields: Any,
 ) -> Entry:
-    """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
-    with the same name and `out` is its result. Further fields are those of LossRecord."""
+    """Register a loss: torch class, options, number of tensors; `eg` are arguments for an example call of the function
+    with that name, and `out` is its result. Further fields are those of LossRecord."""
     return registry.add(
         Entry(
             name,
@@ -286,7 +286,7 @@ row(
 
 
 def entry_of(name: str) -> Entry:
-    """The loss of a name."""
+    """The loss with a name."""
     return entry_named("loss", "unrecognized loss function: ", name)
 
 
@@ -294,7 +294,7 @@ def entry_of(name: str) -> Entry:
 
 
 def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[str, Any]:
-    """The options given, as {name: Python value}. A symbol in the last place is the reduction."""
+    """The given options as {name: Python value}. A symbol in last position is the reduction."""
     rest, named = _arguments(args)
     reduce: dict[str, Any] = {}
     names = [option.name for option in entry.options]
@@ -329,7 +329,7 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
 
 
 def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, Value]]]:
-    """Positional arguments and pairs; `()` or `::` in the last place is no pairs, or an option left out."""
+    """Positional arguments and pairs; `()` or `::` in last position means no pairs, or an omitted option."""
     if args and is_empty(args[-1]):
         return list(args[:-1]), ()
     names = [arg.s for arg in args if arg.__class__ is Sym]
@@ -339,7 +339,7 @@ def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, 
 
 
 def make(entry: Entry, args: Sequence[Value]) -> Any:
-    """The torch module of a loss from its arguments."""
+    """The torch module for a loss, from its arguments."""
     return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
 
 
@@ -367,10 +367,10 @@ def definition(m: Module, every: bool) -> Dict:
     "loss(o;layer;z;timescale)",
 )
 def loss(x: Value) -> Value:
-    """Make a loss, get its definition, or calculate it for inputs and targets.
+    """Make a loss, get its definition, or compute it for inputs and targets.
 
-    Options are positional or name-value pairs; the reduction (none, mean or sum) may be a symbol in the last place. An
-    optimizer that learns layer by layer (streamer) is given the loss z of a layer.
+    Options are positional or name-value pairs; the reduction (none, mean or sum) may be a symbol in last position. An
+    optimizer that trains layer by layer (streamer) is given the loss z of a layer.
 
     q)l:loss(`ce;`smoothing,.1)
     q)loss(l;0b)
@@ -428,7 +428,7 @@ def _from_dict(d: Dict) -> Value:
 
 
 def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Value], Value]:
-    """The function of a loss: n tensors (one more, batch weights, if `weighted` and it is no option), then options."""
+    """The function of a loss: n tensors (plus batch weights, if `weighted` and not an option), then options."""
     plain: dict[int, Any] = {}  # the loss without options
 
     def run(x: Value) -> Value:
@@ -452,7 +452,7 @@ def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Valu
 
 
 def _is_option(x: Value) -> bool:
-    """Is an argument after the tensors an option (a symbol, pairs, nothing), not batch weights?"""
+    """Is an argument after the tensors an option (a symbol, pairs, nothing) rather than batch weights?"""
     return x.__class__ in (Sym, Dict) or (x.__class__ is Vec and x.t == 11) or is_empty(x)
 
 

@@ -1,4 +1,4 @@
-"""Rows of indexing.py: functions that choose and put elements, and that split, repeat and join tensors."""
+"""Rows for indexing.py: functions that select and scatter elements, and that split, repeat and join tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _along(name: str) -> Callable[..., Any]:
-    """A torch function whose dimension stands behind its first input."""
+    """A torch function whose dimension comes after its first input."""
 
     def run(x: Tensor, *rest: Any, dim: int, **options: Any) -> Any:
         return getattr(torch, name)(x, dim, *_one_each(name, rest), **options)
@@ -24,14 +24,14 @@ def _along(name: str) -> Callable[..., Any]:
 
 
 def _one_each(name: str, rest: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The indices and elements of a scatter, where one number may stand for all elements."""
+    """The indices and elements of a scatter; a single number is used for all elements."""
     if not name.startswith("scatter") or rest[-1].dim():
         return rest
     return *rest[:-1], rest[-1].expand(rest[0].shape)
 
 
 def _along_(name: str) -> Callable[..., Any]:
-    """The tensor method of that name, which works in place."""
+    """The in-place tensor method with that name."""
 
     def run(x: Tensor, *rest: Any, dim: int, **options: Any) -> None:
         getattr(x, name)(dim, *_one_each(name, rest), **options)
@@ -40,7 +40,7 @@ def _along_(name: str) -> Callable[..., Any]:
 
 
 def _method(name: str, key: str) -> Callable[..., Any]:
-    """A tensor method of one option."""
+    """A tensor method with one option."""
 
     def run(x: Tensor, **options: Any) -> Any:
         n = options[key]
@@ -61,12 +61,12 @@ def _joined(name: str) -> Callable[..., Any]:
 
 
 def split(x: Tensor, size: list[int], dim: int = 0) -> Any:
-    """torch.split into parts of one size, or of given sizes."""
+    """torch.split into parts of one size or of given sizes."""
     return torch.split(x, size[0] if len(size) == 1 else size, dim)
 
 
 def tensorsplit(x: Tensor, places: list[int], dim: int = 0) -> Any:
-    """torch.tensor_split into a number of parts, or before given places."""
+    """torch.tensor_split into a number of parts or at given positions."""
     return torch.tensor_split(x, places[0] if len(places) == 1 else places, dim)
 
 
@@ -76,7 +76,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: Tensor | float) -> Any:
 
 
 def repeat_interleave(x: Tensor, times: Tensor, **options: Any) -> Any:
-    """torch.repeat_interleave; the number of items that it makes is checked."""
+    """torch.repeat_interleave; the size of the result is checked."""
     if not times.dim() and times.is_floating_point() and bool(times == times.long()):
         times = times.long()  # a number beside a tensor takes its type
     if times.numel():
@@ -92,12 +92,12 @@ def countnonzero(x: Tensor, **options: Any) -> Any:
 
 
 def meshgrid(*tensors: Any) -> Any:
-    """torch.meshgrid, the first list along the first dimension."""
+    """torch.meshgrid, with the first list along the first dimension."""
     return torch.meshgrid(*tensors, indexing="ij")
 
 
 def row(name: str, target: str | Callable[..., Any], doc: str, example: str, **fields: Any) -> Row:
-    """A row of a function that ktorch has no name for."""
+    """A row for a function that ktorch does not have."""
     return Row(
         name,
         target if callable(target) else f"torch.{target}",

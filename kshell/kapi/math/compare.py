@@ -1,4 +1,4 @@
-"""Comparing and sorting functions of tensors and arrays."""
+"""Comparison and sorting functions for tensors and arrays."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def _promoted(x: Tensor, y: Tensor) -> tuple[Any, Any]:
 
 
 def isclose(x: Tensor, y: Tensor, **options: Any) -> Any:
-    """torch.isclose of inputs whose types may differ."""
+    """torch.isclose for inputs whose types may differ."""
     return torch.isclose(*_promoted(x, y), **options)
 
 
 def allclose(x: Tensor, y: Tensor, **options: Any) -> bool:
-    """torch.allclose of inputs whose types may differ."""
+    """torch.allclose for inputs whose types may differ."""
     return bool(torch.allclose(*_promoted(x, y), **options))
 
 
@@ -46,7 +46,7 @@ def equal(x: Tensor, y: Tensor) -> bool:
 def sort(
     x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, **out: Any
 ) -> Any:
-    """Sorted values and the indices that sort."""
+    """Sorted values and the sorting indices."""
     return torch.sort(x, dim=dim, descending=descending, stable=stable, **out)
 
 

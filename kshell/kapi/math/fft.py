@@ -1,4 +1,4 @@
-"""Spectral functions: Fourier transforms in 1, 2 and n dimensions, their frequencies and shifts, windows."""
+"""Spectral functions: Fourier transforms in 1, 2 and n dimensions, sample frequencies and shifts, windows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _EXAMPLES = {
 
 
 def _transform(name: str) -> Callable[..., Any]:
-    """A transform of torch.fft whose sizes are checked first."""
+    """A torch.fft transform whose sizes are checked first."""
 
     def run(x: Tensor, **options: Any) -> Any:
         guard.transform(name, x, options.get("n", options.get("s")), options.get("dim"))
@@ -61,7 +61,7 @@ def _transform(name: str) -> Callable[..., Any]:
 
 
 def _made(name: str, target: str) -> Callable[..., Any]:
-    """A function that makes a tensor, with the tensor options asked for."""
+    """A function that creates a tensor, with tensor options."""
 
     def run(length: int, *, options: TensorOptions | None = None, **found: Any) -> Any:
         guard.length(name, length)

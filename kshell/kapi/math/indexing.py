@@ -1,7 +1,7 @@
-"""Functions of torch that ktorch has no name for: choosing and putting elements, splitting and joining, search, bits,
-tensors of the size and type of others.
+"""torch functions that ktorch does not have: selecting and scattering elements, splitting and joining, search, bits,
+tensors like others.
 
-A name that q has already begins with a capital: Where, Diff, Cov.
+A name that q already uses begins with a capital: Where, Diff, Cov.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 
 def _quantiles(name: str) -> Callable[..., Any]:
-    """A torch function of quantiles, of whole numbers too."""
+    """A torch quantile function, extended to integers."""
 
     def run(x: Tensor, q: Tensor, **options: Any) -> Any:
         x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
@@ -39,7 +39,7 @@ def _quantiles(name: str) -> Callable[..., Any]:
 
 
 def lcm(x: Tensor, y: Tensor, **out: Any) -> Any:
-    """torch.lcm of numbers that have one."""
+    """torch.lcm for numbers whose multiple fits their type."""
     guard.multiples("lcm", x, y)
     return torch.lcm(x, y, **out)
 
@@ -329,7 +329,7 @@ register(ROWS, "kapi.math.indexing")
     since="torch",
 )
 def einsum(x: Value) -> Value:
-    """Sums of products of tensors and arrays over the indices that an equation names.
+    """Sums of products of tensors and arrays, with indices given by an equation.
 
     q)einsum("ij,jk->ik";2 2#1 2 3 4;2 2#0 1 1 0)
     2 1
@@ -357,8 +357,7 @@ _PADDING = option_words("batchfirst/batch_first:flag value/padding_value:scalar"
     since="torch",
 )
 def padsequence(x: Value) -> Value:
-    """Sequences of different lengths as one tensor, the shorter ones filled up with a value (0): a sequence a column,
-    with the flag 1b a row.
+    """Pad sequences of different lengths with a value (0) into one tensor: one sequence per column, or per row with 1b.
 
     q)padsequence(1 2 3;4 5)
     1 4

@@ -1,6 +1,6 @@
-"""Linear algebra: properties of matrices, decompositions, solvers, inverses, products.
+"""Linear algebra: matrix properties, decompositions, solvers, inverses, products.
 
-A matrix may be a batch of matrices everywhere. What torch does not check and would end the process is checked before.
+Every matrix may be a batch of matrices. Inputs that would crash torch are checked first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _finite(name: str, torch_name: str = "") -> Callable[..., Any]:
 
 
 def _hermitian(name: str) -> Callable[..., Any]:
-    """The same of a Hermitian matrix, of which one triangle is read."""
+    """The same for a Hermitian matrix, of which one triangle is read."""
 
     def run(x: Tensor, upper: bool = False, **out: Any) -> Any:
         guard.finite(name, x)
@@ -37,7 +37,7 @@ def _hermitian(name: str) -> Callable[..., Any]:
 
 
 def _unpacked(name: str) -> Callable[..., Any]:
-    """torch.lu_unpack of factors that fit their pivots."""
+    """torch.lu_unpack for factors that match their pivots."""
 
     def run(lu: Tensor, pivots: Tensor, **options: Any) -> Any:
         guard.factors(name, lu, pivots)
@@ -47,13 +47,13 @@ def _unpacked(name: str) -> Callable[..., Any]:
 
 
 def lusolve(b: Tensor, lu: Tensor, pivots: Tensor, **out: Any) -> Any:
-    """torch.linalg.lu_solve of factors that fit their pivots."""
+    """torch.linalg.lu_solve for factors that match their pivots."""
     guard.factors("lusolve", lu, pivots)
     return torch.linalg.lu_solve(lu, pivots, b, **out)
 
 
 def lstsq(a: Tensor, b: Tensor, **options: Any) -> Any:
-    """torch.linalg.lstsq of a matrix that has elements, all of them numbers."""
+    """torch.linalg.lstsq for a non-empty matrix without nulls."""
     guard.unknowns("lstsq", a)
     guard.finite("lstsq", a)
     guard.finite("lstsq", b)
@@ -61,7 +61,7 @@ def lstsq(a: Tensor, b: Tensor, **options: Any) -> Any:
 
 
 def power(x: Tensor, n: int, **out: Any) -> Any:
-    """torch.linalg.matrix_power of a power that it ends with."""
+    """torch.linalg.matrix_power for exponents on which it terminates."""
     guard.exponent("power", n)
     return torch.linalg.matrix_power(x, n, **out)
 

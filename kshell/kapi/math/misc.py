@@ -1,4 +1,4 @@
-"""Counts, cumulative sums, diagonals, triangles and other functions that fit no other family."""
+"""Counts, cumulative sums, diagonals, triangles and other functions that fit nowhere else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _cumulative_(name: str) -> Callable[..., Any]:
-    """A running total along a dimension, the last if none is given, in place."""
+    """An in-place cumulative function along a dimension (by default the last)."""
 
     def run(x: Tensor, dim: int = -1, **options: Any) -> None:
         getattr(x, name)(dim, **options)
@@ -27,7 +27,7 @@ def tensordot(
     dims: Sequence[int] | None = None,
     other: Sequence[int] | None = None,
 ) -> Any:
-    """torch.tensordot over a number of dimensions (2, of two numbers 0), or over given ones of x and y."""
+    """torch.tensordot over a number of dimensions (2; for two numbers 0), or over given dimensions of x and y."""
     dims = dims if dims is not None else [2] if x.dim() or y.dim() else [0]
     if other is None:
         return torch.tensordot(x, y, dims if len(dims) != 1 else dims[0])

@@ -1,6 +1,6 @@
 """Reductions: sums, means, extremes, norms, distinct values.
 
-Options that torch wants together are filled in here: keepdim alone means every dimension (or the last, where torch
+Options that torch requires together are completed here: keepdim alone means every dimension (or the last, where torch
 works on one dimension).
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _all_dims(x: Tensor, options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a reduction over any dimensions: keepdim or an output without dim is over all of them."""
+    """Options for a reduction over any dimensions: keepdim or an output without dim means all dimensions."""
     if ("keepdim" in options or "out" in options) and "dim" not in options:
         options["dim"] = tuple(range(x.dim()))
     return options
@@ -35,7 +35,7 @@ def _over(name: str) -> Callable[..., Any]:
 
 
 def _truth(name: str) -> Callable[..., Any]:
-    """torch.all or torch.any: overall, or over dimensions; over the last if only keepdim is given."""
+    """torch.all or torch.any: overall or over dimensions; over the last if only keepdim is given."""
     over = _over(name)
 
     def run(x: Tensor, **options: Any) -> Any:
@@ -47,7 +47,7 @@ def _truth(name: str) -> Callable[..., Any]:
 
 
 def _along(name: str) -> Callable[..., Any]:
-    """A torch reduction that works along one dimension, the last if only keepdim or an output is given."""
+    """A torch reduction along one dimension, the last if only keepdim or an output is given."""
 
     def run(x: Tensor, **options: Any) -> Any:
         if options and "dim" not in options:
@@ -58,12 +58,12 @@ def _along(name: str) -> Callable[..., Any]:
 
 
 def aminmax(x: Tensor, **options: Any) -> Any:
-    """torch.aminmax; of all elements both are in one tensor."""
+    """torch.aminmax; over all elements, both results are in one tensor."""
     return _along("aminmax")(x, **options) if options else torch.stack(torch.aminmax(x))
 
 
 def prod(x: Tensor, **options: Any) -> Any:
-    """torch.prod; keepdim without dim is over all dimensions."""
+    """torch.prod; keepdim without dim means all dimensions."""
     fn = torch.prod
     output = options.pop("out", None)
     if "dim" in options:
@@ -80,7 +80,7 @@ def prod(x: Tensor, **options: Any) -> Any:
 
 
 def _spread(name: str) -> Callable[..., Any]:
-    """std, var and the like of whole numbers too, which are made floating first."""
+    """std, var and the like, extended to integers, which are converted to floats first."""
 
     def run(x: Tensor, **options: Any) -> Any:
         if not x.is_floating_point() and not x.is_complex():
@@ -116,17 +116,17 @@ def unique(
     indices: bool = False,
     counts: bool = False,
 ) -> Any:
-    """Distinct elements (or slices along dim), with the index of each input among them and counts if asked."""
+    """Distinct elements (or slices along dim); on request, the index of each input among them, and counts."""
     return torch.unique(x, sorted=sort, return_inverse=indices, return_counts=counts, dim=dim)
 
 
 def uniquec(x: Tensor, dim: int | None = None, indices: bool = False, counts: bool = False) -> Any:
-    """The first of each run of equal elements, with run numbers and lengths if asked."""
+    """The first of each run of equal elements; on request, run numbers and lengths."""
     return torch.unique_consecutive(x, return_inverse=indices, return_counts=counts, dim=dim)
 
 
 def _matrix(order: str | float | None) -> Callable[..., Any]:
-    """A matrix norm of a fixed kind, or with `ord` of any."""
+    """A fixed kind of matrix norm, or any with `ord`."""
 
     def run(
         x: Tensor, ord: float | None = None, dim: Sequence[int] = (-2, -1), **options: Any

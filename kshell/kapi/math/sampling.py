@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def multinomial(x: Tensor, n: int | None = None, **options: Any) -> Any:
-    """torch.multinomial; one sample, without a dimension of its own, unless a number is asked for."""
+    """torch.multinomial; by default one sample, without its own dimension."""
     return (
         torch.multinomial(x, n, **options)
         if n is not None

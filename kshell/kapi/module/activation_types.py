@@ -1,4 +1,4 @@
-"""Module types that calculate element by element, and those that change the shape or measure a distance: a row each."""
+"""Module types for activations, shape changes and distances, one row each."""
 
 from __future__ import annotations
 

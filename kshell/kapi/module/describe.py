@@ -1,5 +1,5 @@
-"""Descriptions of a live module: its type, name and options, read from the torch object; definitions
-and states; and as text in libtorch's form.
+"""Descriptions of live modules: type, name and options, read from the torch object; definitions and states; text in
+libtorch's format.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CLASSES: list[tuple[int, dict[type, Entry]]] = []
 
 
 def name_of_module(m: Module) -> str:
-    """The name a module was given, or the empty string."""
+    """The name a module was given, or an empty string."""
     return str(m.__dict__.get(_NAME, ""))
 
 
@@ -52,7 +52,7 @@ def _classes() -> dict[type, Entry]:
 
 
 def type_of(m: Module) -> Entry | None:
-    """The module type of a live module: that of its class or of the nearest base class that has one."""
+    """The module type of a live module: that of its class, or of the nearest base class that has one."""
     classes = _classes()
     for cls in type(m).__mro__:
         entry = classes.get(cls)
@@ -62,13 +62,13 @@ def type_of(m: Module) -> Entry | None:
 
 
 def type_name(m: Module) -> str:
-    """The symbol of a live module's type; of a class that has none, the class's name."""
+    """The symbol for a live module's type; for an unregistered class, the class name."""
     entry = type_of(m)
     return entry.name if entry is not None else type(m).__name__
 
 
 def label(m: Module) -> str:
-    """A module's class in the words of messages: `Linear`, `knn::SeqNest`."""
+    """A module's class as named in messages: `Linear`, `knn::SeqNest`."""
     entry = type_of(m)
     if entry is None:
         return type(m).__name__
@@ -85,17 +85,17 @@ def label(m: Module) -> str:
 
 
 def pytorch_name(entry: Entry) -> str:
-    """The class or function behind an entry, as the help tables name it."""
+    """The class or function of an entry as named in the help tables."""
     return type_record(entry).pytorch or entry.target
 
 
 def mark_replaced(m: Module, key: str) -> None:
-    """Note that a child of a module is another than the one that it made."""
+    """Record that a child of a module is not the one that the module made."""
     m.__dict__[REPLACED] = tuple(dict.fromkeys((*m.__dict__.get(REPLACED, ()), key)))
 
 
 def is_container(m: Module) -> bool:
-    """Is the module one that is given its children?"""
+    """Is the module one whose children are added to it?"""
     entry = type_of(m)
     return entry is not None and module_record(entry).container
 
@@ -115,8 +115,8 @@ def options_of(m: Module, every: bool, state: bool) -> Dict:
 
 
 def definition(m: Module, every: bool = True, state: bool = False) -> Value:
-    """Depth, type, name and options of a module, with `state` its parameters and buffers too: a dictionary for a
-    single module, a table with a row a module for a container."""
+    """Depth, type, name and options of a module, with `state` also its parameters and buffers: a dictionary for a
+    single module, a table with one row per module for a container."""
     names = ["depth", "module", "name", "options"] + (["parms", "buffers"] if state else [])
     if not is_container(m) and next(m.children(), None) is None:
         return symdict(
@@ -137,10 +137,10 @@ def definition(m: Module, every: bool = True, state: bool = False) -> Value:
 
 
 class _Shared(dict[int, str]):
-    """The parameters of a state by id, with the names under which they came first."""
+    """The parameters of a state by id, with the name of their first occurrence."""
 
     def value(self, t: Tensor, name: str) -> Value:
-        """A parameter's values; of one that came before its name there."""
+        """A parameter's values; for one that occurred before, its name there."""
         first = self.setdefault(id(t), name)
         return to_q(t) if first == name else sym(first)
 
@@ -177,7 +177,7 @@ def _walk(
 
 
 def named_parameters(m: Module) -> Iterator[tuple[Any, str, str]]:
-    """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
+    """Each parameter of a module and its submodules: (tensor, type of the owning module, dotted name)."""
     for path, part in m.named_modules():
         kind = ""
         for name, value in part._parameters.items():
@@ -199,8 +199,8 @@ _UNKNOWN = ModuleRecord()  # of a class that is no module type
 
 
 def cpp_text(m: Module, indent: str = "") -> str:
-    """The text of a module, `torch::nn::Linear(in_features=784, out_features=10, bias=true)`, and indented below it of
-    its children."""
+    """The text for a module, `torch::nn::Linear(in_features=784, out_features=10, bias=true)`, with its children
+    indented below."""
     entry = type_of(m)
     record = _UNKNOWN if entry is None else module_record(entry)
     own_class = entry is None or not entry.target.startswith("torch.")
@@ -223,7 +223,7 @@ def _lower(text: str) -> str:
 
 
 def number(x: float) -> str:
-    """A number as C++ writes it: six digits, no point where none is needed."""
+    """A number in C++ notation: six digits, and no point unless needed."""
     return f"{x:g}"
 
 

@@ -1,5 +1,5 @@
-"""Modules as functions: activations, pooling, padding and others called on arrays or tensors with the options of the
-module type of the same name; and functions of torch.nn.functional that are no modules."""
+"""Modules as functions: activations, pooling, padding and others, applied to arrays or tensors with the options of the
+module type of that name; and functions of torch.nn.functional that are not modules."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ def _key(a: Value) -> Any:
 
 
 def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -> Any:
-    """The module of options, in evaluation mode: kept, if it is made of such ones and has no tensors of its own."""
+    """The module for some options, in evaluation mode; cached if the options have keys and the module has no
+    tensors."""
     key = tuple([_key(arg) for arg in args])
     if None in key:
         return build(entry, args, n).eval()
@@ -121,7 +122,7 @@ def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -
 
 
 def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
-    """The module of the options that follow the inputs, applied to them."""
+    """Apply the module with the options after the inputs."""
     n = module_record(entry).n[0]
     # where more than one argument must be there, a regular list is the arguments, not one array
     several = n > 1 or any(option.default is REQUIRED for option in entry.options)
@@ -170,7 +171,7 @@ for _name in _EXAMPLES:
 
 
 def _soft(name: str) -> Any:
-    """A softmax along a dimension; without one, torch's rule: the first of 0, 1 or 3 dimensions, else the second."""
+    """Softmax along a dimension; without one, torch's rule: the first for 0, 1 or 3 dimensions, else the second."""
 
     def run(x: Tensor, dim: int | None = None, dtype: DType | None = None) -> Any:
         dim = (0 if x.dim() in (0, 1, 3) else 1) if dim is None else dim
@@ -294,7 +295,7 @@ _MODES = {"nearestexact": "nearest-exact"}
 
 @api("interpolate", "interpolate(x;size;scale;mode;align;rescale)")
 def interpolate(x: Value) -> Value:
-    """Resize to a size or by a scale; mode, corner alignment and rescaling as torch takes them.
+    """Resize to a size or by a scale; mode, corner alignment and rescaling are torch's.
 
     q)interpolate(1 1 2#1 2f;4)
     1 1 2 2

@@ -1,7 +1,7 @@
-"""Values put into existing tensors: constants, distributions, the initializations of parameters.
+"""Filling existing tensors: constants, distributions, parameter initializations.
 
-All take a tensor or a collection of tensors, then which of them (indices, names), then options; nothing is given back.
-Of a q array a filled copy is given.
+All take a tensor or a collection of tensors, then a selection (indices, names), then options, and return nothing. For a
+q array, they return a filled copy.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 
 class Init(NamedTuple):
-    """One function that fills a tensor in place, with options as those of a math function's row; symbols and numbers
-    among them may come in any order. With `indexed` a long right behind a tensor or vector is an index, never an
-    option."""
+    """A function that fills a tensor in place, with options declared as in math rows; symbols and numbers may come in
+    any order. With `indexed`, a long directly after a tensor or vector is an index, never an option."""
 
     name: str
     fill: Callable[..., Any]
@@ -76,7 +75,7 @@ NONLINEAR = (
 
 
 def nonlinearity(x: Value) -> str | None:
-    """torch's name of a nonlinearity, None if x names none."""
+    """torch's name for a nonlinearity, None if x does not name one."""
     name = name_of(x)
     return _NONLINEAR.get(name, name) if name in NONLINEAR else None
 
@@ -86,7 +85,7 @@ def _fan(x: Value) -> str | None:
 
 
 def _init(name: str) -> Callable[..., Any]:
-    """A function of torch.nn.init, looked up when it is called."""
+    """A function of torch.nn.init, looked up when called."""
 
     def run(t: Tensor, **options: Any) -> None:
         getattr(torch.nn.init, name)(t, **options)
@@ -95,7 +94,7 @@ def _init(name: str) -> Callable[..., Any]:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """A method of tensors that works in place."""
+    """An in-place tensor method."""
 
     def run(t: Tensor, **options: Any) -> None:
         getattr(t, name)(**options)
@@ -104,14 +103,14 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def random(t: Tensor, low: float | None = None, high: float | None = None) -> None:
-    """Whole numbers below a bound, between two, or all that the type has."""
+    """Integers below a bound, between two bounds, or over the full range of the type."""
     if any(isinstance(n, float) and not n.is_integer() for n in (low, high)):
         raise CallError("random", "requires integers for low & high limits")
     t.random_(*(int(n) for n in (low, high) if n is not None))
 
 
 def snormal(t: Tensor, fraction: float, std: float = 0.01) -> None:
-    """torch.nn.init.sparse_ of a fraction that is one."""
+    """torch.nn.init.sparse_ with a validated fraction."""
     if not 0 <= fraction <= 1:
         raise QError(f"snormal: fraction is {fraction}, must be between 0 and 1")
     torch.nn.init.sparse_(t, fraction, std)
@@ -249,8 +248,8 @@ def _given(name: str, x: Value) -> list[Value]:
 def _selected(
     options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool
 ) -> Value | None:
-    """Take from the arguments the one that says which parts: a list of indices, or names; a single number or symbol
-    only if it cannot be an option, or is a long and `indexed`."""
+    """Take the selection from the arguments: a list of indices, or names; a single number or symbol only if it cannot
+    be an option, or is a long and `indexed`."""
     x = rest[0] if rest else NIL
     if x.__class__ is Vec:
         selects = bool(names_of(x)) if named else bool(longs_of(x))
@@ -267,7 +266,7 @@ def _selected(
 
 
 def _tensors(name: str, h: KHandle, select: Value | None) -> list[Any]:
-    """The tensors to fill: all of a collection, the selected ones, or the selected parts of a tensor."""
+    """The tensors to fill: all of a collection, the selected ones, or selected parts of a tensor."""
     if isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
         if select is None:
             raise QError(f"{name}: not implemented for single {h.kind} argument")
@@ -299,7 +298,7 @@ def _parts(name: str, t: Tensor, select: Value) -> list[Any]:
 
 
 def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any]) -> None:
-    """Fill tensors: all, or on an error none."""
+    """Fill all tensors or, on an error, none."""
     with torch.no_grad():
         if len(tensors) == 1:
             fn(tensors[0], **options)
@@ -366,7 +365,7 @@ for _row in ROWS:
 
 @api("gain", "gain nonlinearity", "gain(nonlinearity;factor)")
 def gain(x: Value) -> Value:
-    """The factor by which the deviation of weights is scaled before a nonlinearity.
+    """The recommended scale factor for weights before a nonlinearity.
 
     q)gain`relu
     1.414214

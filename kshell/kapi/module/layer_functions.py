@@ -1,8 +1,8 @@
 """Layers as functions of their weights, under torch's names: convolution, normalization, dropout, embedding, attention,
 sampling.
 
-What follows the input are weights, then options; weights that are left out are not there. The function of batch
-normalization begins with a capital, since `batchnorm` is ktorch's function on modules.
+After the input come weights, then options; omitted weights are not used. The batch normalization function begins with a
+capital, because `batchnorm` is ktorch's function on modules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _functional(name: str) -> Callable[..., Any]:
-    """A function of torch.nn.functional, looked up when it is called."""
+    """A function of torch.nn.functional, looked up when called."""
 
     def run(*tensors: Any, **options: Any) -> Any:
         return getattr(torch.nn.functional, name)(*tensors, **options)

@@ -1,6 +1,6 @@
-"""Options of modules and losses: q values in, torch arguments out, and back from a live object to the q dictionary.
+"""Options of modules and losses: from q values to torch arguments, and from live objects back to q dictionaries.
 
-A module's options are read back from the torch object itself, so a module that plain Python made shows them too.
+A module's options are read back from the torch object, so modules made in plain Python show them too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Given = dict[str, Any]  # option values by name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRecord:
-    """The fields of the entry of a module type or loss beside name and options."""
+    """The fields of a module type or loss entry besides name and options."""
 
     cls: type | None = (
         None  # the class itself, of an entry made by a decorator; else the entry's target names it
@@ -87,7 +87,7 @@ class TypeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleRecord(TypeRecord):
-    """The fields of the entry of a module type beside name and options."""
+    """The fields of a module type entry besides name and options."""
 
     # how a module is made and described
     parse: Callable[[Entry, Sequence[Value]], Given] | None = (
@@ -189,7 +189,7 @@ _READ: dict[str, tuple[Callable[[Value], Any], str]] = {
 
 
 def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
-    """A size of `dims` dimensions: one number stands for all of them."""
+    """A size with `dims` dimensions: one number stands for all."""
     if len(value) == dims:
         return value if dims > 1 else value[0]
     if len(value) == 1:
@@ -219,7 +219,7 @@ def _of_null(name: str, option: Option, value: float, words: str) -> float | Non
 
 
 def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
-    """The Python value of one option; None where q gives a null, `::` or `()` and the option may be absent."""
+    """The Python value of one option; None if q gives a null, `::` or `()` and the option may be absent."""
     if is_empty(x) and option.type != "any":
         if option.default is None or option.type == "tensor":
             return None
@@ -283,7 +283,7 @@ def signature_options(cls: type) -> tuple[Option, ...]:
 
 
 def with_defaults(cls: type, options: Sequence[Option]) -> tuple[Option, ...]:
-    """Options of a class, those without a default with that of the class; such as the class must have are required."""
+    """The options of a class; those without a default take the class's default, or are required if it has none."""
     known = inspect.signature(cls).parameters
     completed = []
     for o in options:
@@ -301,7 +301,7 @@ _NAMES: dict[str, tuple[int, set[str]]] = {}
 
 
 def known_names(kind: str) -> set[str]:
-    """Every option name that some entry of the kind has."""
+    """Every option name used by any entry of the kind."""
     held = _NAMES.get(kind)
     if held is None or held[0] != registry.version():
         names = {option.name for entry in registry.entries(kind) for option in entry.options}
@@ -311,7 +311,7 @@ def known_names(kind: str) -> set[str]:
 
 def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
     """The options in the order in which positional values fill them. An entry may choose by the values (`place`); with
-    `shortflag`, a boolean in the last place is the flag, whatever was left out before it: `leakyrelu;1b`."""
+    `shortflag`, a boolean in last position is the flag, whatever was omitted before it: `leakyrelu;1b`."""
     record = type_record(entry)
     place = record.place
     if place is not None:
@@ -327,7 +327,7 @@ def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
 def parse(
     entry: Entry, positional: Sequence[Value], named: Pairs = (), before: int = 1
 ) -> dict[str, Any]:
-    """The options given, {name: Python value}. `before` counts the arguments in front (type, name)."""
+    """The given options, {name: Python value}. `before` counts the arguments in front (type, name)."""
     name, record = entry.name, type_record(entry)
     dims, widths = record.dims or 1, record.widths
     slots = places(entry, positional)
@@ -354,7 +354,7 @@ def parse(
 
 
 def unknown_option(entry: Entry, key: str) -> QError:
-    """The error for a name that is no option of any entry of the kind."""
+    """The error for a name that no entry of the kind has as an option."""
     words = spellings(entry.options)
     if entry.kind == "loss":
         return unknown("unrecognized loss setting: ", key, words, stand=words)
@@ -362,7 +362,7 @@ def unknown_option(entry: Entry, key: str) -> QError:
 
 
 def check(entry: Entry, given: dict[str, Any]) -> None:
-    """Are the required options there, and in range?"""
+    """Check that required options are given and values are in range."""
     record = type_record(entry)
     for option in entry.options:
         value = given.get(option.name)
@@ -387,8 +387,8 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of the torch class: what was given under torch's names, and defaults that differ; of a
-    class that is not torch's all defaults."""
+    """The keyword arguments for the torch class: given options under torch's names, and defaults that differ; all
+    defaults if the class is not torch's."""
     record = type_record(entry)
     if record.cls is not None:
         given = {
@@ -414,7 +414,7 @@ def torch_name(o: Option) -> str:
 
 
 def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:
-    """The default of an option, which may be the value of another one (a pool's stride is its size)."""
+    """The default of an option, which may be another option's value (a pool's stride is its size)."""
     other = type_record(entry).like.get(option.name)
     return values.get(other) if other else option.default
 
@@ -431,8 +431,8 @@ def _differs(a: object, b: object) -> bool:
 
 
 def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
-    """The q dictionary of option values {name: Python value}; without `every` only those that are no defaults. A value
-    of type any may be a function of `every`."""
+    """The q dictionary of option values {name: Python value}; without `every`, only those that differ from their
+    defaults. A value of type any may be a function of `every`."""
     names, items = [], []
     record = type_record(entry)
     for option in entry.options:
@@ -466,8 +466,8 @@ _FITS: dict[str, tuple[type, ...]] = {
 
 
 def remember(entry: Entry, m: Module, given: dict[str, Any]) -> None:
-    """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
-    were then: an option need not be an attribute, or not as it was given."""
+    """Record the options with which a module of a user's class was made, and the attributes of their names at that
+    time: an option need not be an attribute, or may be stored in another form."""
     if type_record(entry).cls is not None:
         m.__dict__[_GIVEN] = {
             option.name: (given[option.name], _attribute(m, option))
@@ -477,7 +477,7 @@ def remember(entry: Entry, m: Module, given: dict[str, Any]) -> None:
 
 
 def _attribute(m: Module, o: Option) -> Any:
-    """The attribute of an option's name, if it can be the option's value."""
+    """The attribute with an option's name, if it can be the option's value."""
     value = getattr(m, torch_name(o), _NONE)
     if o.type == "boolean" and (value is None or hasattr(value, "requires_grad")):
         return value is not None  # bias: a parameter, or None where there is none
@@ -488,8 +488,8 @@ def _attribute(m: Module, o: Option) -> Any:
 
 
 def _own_values(entry: Entry, m: Module) -> dict[str, Any]:
-    """The options of a module of a class of the user's: those with which it was made, unless the attribute has changed
-    since; of one that Python made the attributes, else the defaults. What cannot be known is left out."""
+    """The options of a module of a user's class: those it was made with, unless the attribute has changed since; if
+    made in Python, the attributes, else the defaults. Unknown values are left out."""
     saved = m.__dict__.get(_GIVEN, {})
     values = {}
     for option in entry.options:
@@ -533,8 +533,8 @@ def live_values(entry: Entry, m: Module) -> dict[str, Any]:
 
 
 def options_dict(entry: Entry) -> Dict:
-    """The q dictionary of an entry's options with their defaults. Required ones of ktorch's types have the example
-    values that ktorch shows, others the symbol `required."""
+    """The q dictionary of an entry's options with their defaults. Required options have ktorch's example values for
+    ktorch's types, for others the symbol `required."""
     record = type_record(entry)
     example = record.example
     values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Module types that torch does not have: kshell.nn's, one row each, and callbacks into q."""
+"""Module types that torch does not have: those from kshell.nn, one row each, and callbacks into q."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ row(
 
 
 def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
-    """Means and deviations that are whole numbers are taken as doubles."""
+    """Integer means and standard deviations are converted to doubles."""
     for key, word in (("mean", "mean(s)"), ("std", "stddev(s)")):
         t = given[key]
         if not t.numel():
@@ -361,7 +361,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
 
 
 def _named(word: str, x: Value | None) -> dict[str, Any]:
-    """Tensors by name: of a dictionary of values or tensors, of a handle of one, or of (names;values)."""
+    """Tensors by name: from a dictionary of values or tensors, a handle to one, or (names;values)."""
     if x is None:
         return {}
     if x.__class__ is DictHandle:
@@ -383,7 +383,7 @@ def _named(word: str, x: Value | None) -> dict[str, Any]:
 
 
 class _QFunction:
-    """A q function, by global name or source text, as the function of a callback module."""
+    """A q function, given by global name or source text, as a callback module's function."""
 
     def __init__(self, source: Value) -> None:
         self.source = source
@@ -396,7 +396,7 @@ class _QFunction:
         return self  # a copy of the module has the same function
 
     def _function(self) -> Value:
-        """The function: of a name what it is now, of a text its value, which a lambda keeps."""
+        """The function: for a name, its current value; for text, its value, which a lambda caches."""
         session = running()
         if self.source.__class__ is Sym:
             return session.names.get(self.text)

@@ -1,4 +1,4 @@
-"""Module types for sequences: recurrent layers, attention, transformers; a row each."""
+"""Module types for sequences: recurrent layers, attention, transformers; one row each."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TEXT = (
 
 
 def _recurrent(m: Module) -> str:
-    """The options of a recurrent layer as libtorch writes them."""
+    """The options of a recurrent layer in libtorch's form."""
     return ", ".join(
         f"{k}={v:g}" if (v := getattr(m, k)).__class__ is float else f"{k}={v}" for k in _TEXT
     )
@@ -186,7 +186,7 @@ for _n, _w in (("encoder", "Encoder"), ("decoder", "Decoder")):
 
 
 def _layer_of(coder: Any) -> Given | None:
-    """The options of the layers of an encoder or decoder as torch makes it in a transformer; None of any other."""
+    """The layer options of an encoder or decoder as torch makes it in a transformer; None for any other."""
     kind = {
         torch.nn.TransformerEncoder: "encoderlayer",
         torch.nn.TransformerDecoder: "decoderlayer",
@@ -197,14 +197,14 @@ def _layer_of(coder: Any) -> Given | None:
 
 
 def _layer(m: Transformer) -> Given:
-    """The options of the layers of a transformer that are not custom ones."""
+    """The options of a transformer's layers, unless they are custom."""
     layers = [v for v in (_layer_of(m.decoder), _layer_of(m.encoder)) if v is not None]
     layers.sort(key=lambda v: (v["in"], v["heads"]) != (m.d_model, m.nhead))
     return layers[0] if layers else {"dim": 2048, "dropout": 0.1, "fn": "relu", "normfirst": False}
 
 
 def _coder_options(m: Transformer, coder: Any) -> Any:
-    """The options of the encoder or decoder of a transformer, if it is a custom one."""
+    """The options of a transformer's encoder or decoder, if custom."""
     own = (
         type(coder) in (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder)
         and coder.norm is not None
@@ -231,7 +231,7 @@ _TRANSFORMER_READ: dict[str, Callable[[Any], Any]] = {
 
 
 def _transformer(entry: Entry, given: Given) -> Any:
-    """A transformer, of torch's own encoder and decoder or given ones."""
+    """A transformer, with torch's encoder and decoder or custom ones."""
     custom = {}
     for key in ("encoder", "decoder"):
         x = given.get(key)

@@ -1,7 +1,7 @@
 """Module specifications: trees, (depth;value) pairs, definition and state tables and dictionaries.
 
 A tree is a list whose first item defines a module and whose other items are the trees of its children; pairs give each
-definition with its depth; a table has a row a module. All three become pushes on a stack of open containers.
+definition with its depth; a table has one row per module. All three become pushes on a stack of open containers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
-    """The definitions of a state with their dotted names in the first of them."""
+    """The definitions in a state, each with its dotted name inside the first."""
     first = rows[0][0] if rows else 0
     path: list[str] = []
     for depth, spec in rows:
@@ -54,7 +54,7 @@ def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
 
 
 def share(base: Module, rows: Sequence[tuple[int, Spec]]) -> None:
-    """Let the modules of a state share the parameters that they shared."""
+    """Restore the parameter sharing recorded in a state."""
     modules = dict(base.named_modules(remove_duplicate=False))
     for path, spec in _paths(rows):
         for key, name in shared_of(spec.parms).items():
@@ -106,7 +106,7 @@ def is_state(x: Value) -> bool:
 
 
 def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
-    """The definitions of a state with their depths; where none are given, that of the first, and 1."""
+    """The definitions in a state with their depths; by default 0 for the first and 1 for the others."""
     rows = []
     for k, item in enumerate([x] if x.__class__ is Dict else seq_items(x)):
         if item.__class__ is not Dict:
@@ -119,12 +119,12 @@ def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
 
 
 def _head(x: Value) -> Value:
-    """The root of a tree: the first item of a list; a symbol or symbol list is a root by itself."""
+    """The root of a tree: the first item of a list; a symbol or symbol list is its own root."""
     return x if x.__class__ is not List or not x.items else x.items[0]
 
 
 def is_single(x: Value) -> bool:
-    """Is a list one definition, not a tree: does it start with a type that has no children?"""
+    """Is a list a single definition rather than a tree: does it start with a type that has no children?"""
     if x.__class__ is not List or len(x.items) < 2 or x.items[0].__class__ is not Sym:
         return False
     entry = registry.find("module", x.items[0].s)
@@ -132,7 +132,7 @@ def is_single(x: Value) -> bool:
 
 
 def _push(x: Value, depth: int, q: Stack) -> None:
-    """Put the module of a definition at a depth, or a module that is there already, and maybe in others too."""
+    """Put the module for a definition, or an existing module (possibly part of others too), at a depth."""
     if isinstance(x, ModuleHandle):
         m = x.get()
         q.to_depth(type_name(m), depth)
@@ -158,8 +158,8 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
 
 
 def define(x: Value, root: Module | None = None, depth: int | None = None) -> Any:
-    """The module of a specification; with `root` that module extended in place, by a definition or a tree at a depth
-    if one is given."""
+    """The module for a specification; with `root`, that module extended in place by a definition or a tree, optionally
+    at a depth."""
     q = Stack(root)
     at = depth or len(q.open)
     try:
@@ -191,7 +191,7 @@ def define(x: Value, root: Module | None = None, depth: int | None = None) -> An
 
 
 def extend(root: Module, m: Module, depth: int | None = None) -> None:
-    """Add a module that exists to the innermost open container of another, or at a depth."""
+    """Add an existing module to the innermost open container of another, or at a depth."""
     q = Stack(root)
     if depth:
         q.to_depth(type_name(m), depth)
@@ -202,8 +202,8 @@ def extend(root: Module, m: Module, depth: int | None = None) -> None:
 
 
 def seq_of(x: Value) -> Value:
-    """All items but the first enlisted: `(`a;`b)` to `(`a;,`b)`. A container with its layers stays as it is, and one
-    that stands in a list with layers is given the same form."""
+    """All items but the first enlisted: `(`a;`b)` becomes `(`a;,`b)`. A container with its layers is unchanged; one in
+    a list with its layers is converted likewise."""
     if x.__class__ is Sym:
         return x
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
@@ -231,7 +231,7 @@ def _enlist(x: Value) -> Value:
 
 
 def _defines_layers(x: Value) -> bool:
-    """Is x the definition of a container in a list of its own, and then its layers, not enlisted yet?"""
+    """Is x a container definition in a list by itself, followed by its layers, not enlisted yet?"""
     if x.__class__ is not List or len(x.items) < 2:
         return False
     entry = head_type(x.items[0])
@@ -239,7 +239,7 @@ def _defines_layers(x: Value) -> bool:
 
 
 def _is_tree(x: Value) -> bool:
-    """Is x a container with its layers, as seq makes one, and not a type with its options?"""
+    """Is x a container with its layers, as made by seq, rather than a type with its options?"""
     if x.__class__ is not List or len(x.items) < 2:
         return False
     head = x.items[0]
@@ -253,7 +253,7 @@ def _is_tree(x: Value) -> bool:
 
 
 def _is_layer(x: Value) -> bool:
-    """Is x a symbol or a list, enlisted?"""
+    """Is x an enlisted symbol or list?"""
     if not is_list(x) or len(x) != 1:
         return False
     if x.__class__ is List:
@@ -262,7 +262,7 @@ def _is_layer(x: Value) -> bool:
 
 
 def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
-    """The (depth;value) pairs of a tree, depth first."""
+    """The (depth;value) pairs for a tree, depth first."""
     tree = x.items if x.__class__ is List else []
     head = tree[0] if tree else x
     if head.__class__ is Vec and head.t == T.S and len(head) == 1:
@@ -274,7 +274,7 @@ def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
 
 
 def tree_from_pairs(x: Value) -> Value:
-    """The tree of (depth;value) pairs."""
+    """The tree for (depth;value) pairs."""
     pairs = pairs_of(x)
     if pairs is None:
         raise CallError("tree", expecting="depth,value pairs", given=kname(x))

@@ -25,12 +25,11 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 @api("summary", "summary m", "summary(m;size)", "summary(m;x;..)", since="kshell")
 def summary(x: Value) -> Value:
-    """A table of the modules in a module or model: depth, name, type, and the counts of the elements of parameters, of
-    those that are trained, and of bytes. Each count is that of the module with all in it, so the first row has the
-    totals.
+    """A table of the modules in a module or model: depth, name, type, parameters, trainable parameters, and bytes.
 
-    With inputs they are run through it, in evaluation mode, and size is that of each output (of several, a list): an
-    input is a tensor or an array; a list of longs is the size of one, for which zeros are taken.
+    Each count includes everything inside the module, so the first row has the totals. With inputs, these are run
+    through the module in evaluation mode, and size is the size of each output (a list if there are several). An input
+    is a tensor or an array; a list of longs is the size of an input of zeros.
 
     q)m:module seq(`sequential;(`linear;`a;3;4);`relu;(`linear;`b;4;2))
     q)freeze(m;`b.weight`b.bias)
@@ -64,7 +63,7 @@ def summary(x: Value) -> Value:
 
 
 def _inputs(m: Module, x: Value) -> Sequence[Any]:
-    """The tensors of an input; of a list of longs one of this size, with the type and device of the module."""
+    """The tensors in an input; for a list of longs, zeros of that size, with the type and device of the module."""
     if x.__class__ is not Vec or x.t != T.J:
         return inputs_of(x, m, "summary")
     size = x.a.tolist()
@@ -78,7 +77,7 @@ def _inputs(m: Module, x: Value) -> Sequence[Any]:
 
 
 def _sizes(m: Module, inputs: Sequence[Any]) -> dict[int, Value]:
-    """By module (its id), the size of what it gives for the inputs, or a list of sizes."""
+    """The output sizes by module (its id): a size, or a list of sizes."""
     by_id: dict[int, Value] = {}
 
     def note(part: Module, _: Any, found: Any) -> None:

@@ -1,5 +1,5 @@
-"""Module types of torch that ktorch has no name for: one row each, as in modules.py. They are not in the table of
-``help`module``, which is ktorch's, but in that of ``help`modules``."""
+"""torch module types that ktorch does not have, one row each, as in types.py. They are listed by ``help`modules``; the
+table of ``help`module`` is ktorch's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The module types: one row each, from which creation, options, state, help, completion and the docs come. Here are the
-first of them, of containers to dropout; window_types.py, sequence_types.py and activation_types.py have the others.
+"""The module types, one row each: the source of creation, options, state, help, completion and documentation.
+Containers, linear layers, convolution, normalization, embedding and dropout are here; window_types.py,
+sequence_types.py and activation_types.py have the others.
 
-A row is name, torch class, summary, options in positional order. To add a type, add a row; a class that torch lacks
-is a file in kshell/nn and a row whose target names it, or a class in any file under `@module(name)`.
+A row is name, torch class, summary, options in positional order. To add a type, add a row; a class that torch lacks is
+a file in kshell/nn and a row whose target names it, or a class in any file under `@module(name)`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 
 
 def q_text(v: object) -> str:
-    """q source of an example's value."""
+    """q source for an example value."""
     if isinstance(v, tuple):
         return " ".join(map(str, v)) + "f" * (isinstance(v[-1], float) and v[-1] == int(v[-1]))
     return _NAMES[type(v)](v)
@@ -79,9 +80,9 @@ def row(
     since: str = "ktorch",
     **fields: Any,
 ) -> Entry:
-    """Register a module type. `eg` are example values for the required options, in order, and `also` for others;
-    `args` is the call of the help text's example, if it is another; `since` says whose name it is. Further fields are
-    those of ModuleRecord (kapi/module/options.py)."""
+    """Register a module type. `eg` are example values for the required options, in order, and `also` for others; `args`
+    is the call in the help text's example, if different; `since` says whose name it is. Further fields are those of
+    ModuleRecord (kapi/module/options.py)."""
     example = dict(
         zip([option.name for option in options if option.default is REQUIRED], eg, strict=True)
     )
@@ -106,11 +107,11 @@ def row(
 def module(
     name: str, *options: Option, kind: str = "module", since: str = "kshell", **fields: Any
 ) -> Callable[[type], type]:
-    """Register a torch module class as a module type, as its decorator; its docstring is the help text.
+    """Register a torch module class as a module type, as a decorator; its docstring is the help text.
 
-    Options that are not given are read from the signature, and so is the default of one that has none. Each is an
-    argument of the class; what a module was made with is remembered, and an attribute of the same name is followed.
-    `fields` are those of ModuleRecord (kapi/module/options.py).
+    Options that are not declared are read from the signature, as are missing defaults. Each option is an argument of
+    the class; the arguments of each module are recorded, and an attribute with the same name takes precedence. `fields`
+    are those of ModuleRecord (kapi/module/options.py).
     """
 
     def register(cls: type) -> type:
@@ -185,7 +186,7 @@ row(
 
 
 def _parameters(m: ParameterDict) -> str:
-    """The parameters of a dictionary as libtorch writes them, a line each."""
+    """The parameters of a dictionary in libtorch's form, one per line."""
     return "\n" + "".join(
         f"({key}): Parameter containing: [{scalar_text(value)} of size {list(value.shape)}]\n"
         for key, value in m.items()
@@ -409,7 +410,7 @@ for _n, _c, _s in (
 
 
 def _table(m: Module) -> str:
-    """The options of an embedding as libtorch writes them: the sizes, and what was asked for."""
+    """The options of an embedding in libtorch's form: sizes, and options that were set."""
     more: list[tuple[str, Any]] = [
         ("padding_idx", None),
         ("max_norm", None),
@@ -425,7 +426,7 @@ def _table(m: Module) -> str:
 
 
 def cpp_value(v: object) -> str:
-    """A number or enumerated value as C++ writes it."""
+    """A number or enumerated value in C++ notation."""
     return (
         f"{v:g}" if v.__class__ is float else f"k{v.capitalize()}" if v.__class__ is str else str(v)
     )

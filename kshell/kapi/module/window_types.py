@@ -1,4 +1,4 @@
-"""Module types that move a window over the input or change its size: pooling, padding, folding; a row each."""
+"""Module types that slide a window over the input or change its size: pooling, padding, folding; one row each."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ for _d in (2, 3):
 
 
 def _lppool(dims: int) -> Callable[[Any], str]:
-    """The options of a power-average pool as libtorch writes them."""
+    """The options of a power-average pool in libtorch's form."""
 
     def size(v: object) -> str:
         many = v if isinstance(v, tuple) else (v,) * dims
@@ -118,7 +118,7 @@ def _padding(m: Any) -> str:
 
 
 def _resize(m: Module) -> str:
-    """The options of a resizing module as libtorch writes them."""
+    """The options of a resizing module in libtorch's form."""
     key, v = ("size", m.size) if m.scale_factor is None else ("scale_factor", m.scale_factor)
     sizes = ", ".join(cpp_value(n) for n in (v if isinstance(v, tuple | list) else (v,)))
     return f"{key}=[{sizes}], mode={cpp_value(make.upsample_mode(m))}"

@@ -1,5 +1,5 @@
-"""Parameter groups of an optimizer that change: schedulers follow, those of the session and those of a Python program
-in which it runs, and the user is told who else sets the rates.
+"""Changes to an optimizer's parameter groups: schedulers follow, both the session's and those of a host Python program,
+and the user is told who else sets the rates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kshell.values.session.context import running
 
 
 class Group(NamedTuple):
-    """A group as it is to be: its options, its parameters, and the number of the group that it comes from."""
+    """A planned group: its options, its parameters, and the number of the group it comes from."""
 
     values: Values
     params: list[Any]
@@ -26,7 +26,7 @@ class Group(NamedTuple):
 
 
 def commit(o: Opt, groups: Sequence[Group]) -> None:
-    """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
+    """Install the groups in the optimizer. The state of parameters moves with them."""
     check_movable(o, groups)
     retained = {id(param) for group in groups for param in group.params}
     for param in o.parameters():
@@ -57,7 +57,7 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
 
 
 def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
-    """Refuse to move parameters of an optimizer whose wrapper has dealt them out. The error begins with the call, or
+    """Reject moving parameters of an optimizer whose wrapper has partitioned them. The error begins with the call, or
     with the optimizer."""
     if o.inner is not None and [[*map(id, group["params"])] for group in o.groups] != [
         [*map(id, group.params)] for group in groups
@@ -69,7 +69,7 @@ def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
 
 
 def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
-    """Can the optimizer have groups of these parameters, which are some of those that it has now?"""
+    """Can the optimizer have groups with these parameters, a subset of its current ones?"""
     count, limit = len(params), o.record.groups or len(params)
     if (
         count > limit
@@ -83,8 +83,8 @@ def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
 
 
 def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
-    """Make groups of these parameters, which are some of those that the optimizer has now. The options of new groups
-    are those of the groups that they come from."""
+    """Make groups with these parameters, a subset of the optimizer's current ones. New groups take the options of the
+    groups they come from."""
     if [[*map(id, group["params"])] for group in o.groups] == [
         [*map(id, members)] for members in params
     ]:
@@ -102,7 +102,7 @@ def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
 
 
 def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] | None:
-    """The parameters with these names by group; None if they are not all the optimizer's, or names are not known."""
+    """The parameters with these names by group; None if they are not all of the optimizer's, or names are unknown."""
     by_name = {row.name: row.p for row in parameters_of(o)} if o.container is not None else {}
     names = [name for members in given for name in members]
     if not names or len(set(names)) < len(names) or any(name not in by_name for name in names):
@@ -112,8 +112,8 @@ def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] |
 
 @contextmanager
 def with_names(o: Opt) -> Iterator[None]:
-    """While groups change: names that a Python program gave the parameters stay with them. (torch has groups with names
-    or without, and none of both.)"""
+    """Keep parameter names set by a Python program while groups change. (torch has groups with or without names, but
+    not a mix.)"""
     if "param_names" not in o.groups[0]:
         yield
         return
@@ -139,7 +139,7 @@ def with_names(o: Opt) -> Iterator[None]:
 
 
 def _of_program(o: Opt) -> list[Any]:
-    """The schedulers that a Python program has attached to an optimizer which it knows too."""
+    """The schedulers that a Python program has attached to an optimizer which it also knows."""
     return _scan(o) if o.program is None else o.program
 
 
@@ -163,8 +163,8 @@ def _of_session(o: Opt) -> list[Sched]:
 
 
 def _follow(o: Opt, source: int | None) -> None:
-    """A group was added to an optimizer: schedulers that know its groups know that one too. Their rates for it are
-    those of the group it came from, times the ratio of the rates of the two."""
+    """A group was added to an optimizer: extend the schedulers that know its groups. Their rates for it are those of
+    the group it came from, multiplied by the ratio of the two groups' rates."""
     schedulers, program = _of_session(o), _of_program(o)
     if len(o.groups) < 2 or not (schedulers or program or source is not None):
         return
@@ -184,8 +184,8 @@ NEW_GROUP.append(_follow)
 
 @contextmanager
 def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
-    """An edit of groups or rates: afterwards a line for each way in which schedulers set the rates too, if they are
-    others than before and were not `moved` with them, and for those of a program that were told of new groups."""
+    """An edit of groups or rates. Afterwards, print a line for each way in which schedulers also set the rates, if
+    these changed and were not `moved` with them, and for each scheduler of a program that got new groups."""
     if not (o.crossed or o.scheduled or o.waiting is not None):
         yield
         return
@@ -228,7 +228,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def move_base(o: Opt, rates: Sequence[float]) -> None:
-    """Set the rates, and in proportion the rates from which schedulers compute. An error if a rate is 0 now."""
+    """Set the rates and, in proportion, the rates from which schedulers compute. An error if a rate is currently 0."""
     schedulers, program = _of_session(o), _of_program(o)
     current_rates = [float(group["lr"]) for group in o.groups]
     if 0.0 in current_rates and (schedulers or program):

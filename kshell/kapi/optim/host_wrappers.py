@@ -1,7 +1,7 @@
-"""Optimizers of a Python program as those of the k-api, also where they are inside of wrappers.
+"""Optimizers of a Python program as k-api optimizers, including those inside wrappers.
 
-accelerate, Lightning and others put an object around the optimizer, which has the optimizer as an attribute. Groups,
-options and state are those of the optimizer inside; a step goes through the wrapper, as in the program.
+accelerate, Lightning and others wrap the optimizer in an object that has it as an attribute. Groups, options and state
+are those of the inner optimizer; a step goes through the wrapper, as in the program.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _INSIDE = ("optimizer", "optim", "_optimizer", "base_optimizer", "inner_optimize
 
 
 def is_optimizer(x: Any) -> bool:
-    """Is x an optimizer of torch, or something that has parameter groups and steps around one? The class counts, not
-    what `__class__` or a stand-in's attributes say, and nothing that x raises comes out."""
+    """Is x a torch optimizer, or something with parameter groups that wraps one? The actual class counts, not
+    `__class__` or a proxy's attributes, and exceptions raised by x are suppressed."""
     if issubclass(type(x), torch.optim.Optimizer):
         return True
     if not hasattr(type(x), "step") or _held(x) is None:
@@ -34,7 +34,7 @@ def is_optimizer(x: Any) -> bool:
 
 
 def _held(x: object) -> Any:
-    """The optimizer, or the wrapper around one, that a wrapper is around; None if x is no wrapper."""
+    """The optimizer or wrapper that a wrapper holds; None if x is not a wrapper."""
     attributes: Any = None
     with suppress(Exception):
         attributes = object.__getattribute__(x, "__dict__")
@@ -51,7 +51,7 @@ def _held(x: object) -> Any:
 
 
 def _entry(cls: type) -> Entry | None:
-    """The registered optimizer of a class."""
+    """The registered optimizer for a class."""
     return next(
         (
             entry
@@ -63,7 +63,7 @@ def _entry(cls: type) -> Entry | None:
 
 
 def chain(x: object) -> list[Any]:
-    """x and all that it is around, from the outermost wrapper to the optimizer."""
+    """x and everything that it wraps, from the outermost wrapper to the optimizer."""
     wrappers = [x]
     while _entry(type(x)) is None:
         x = _held(x)
@@ -74,8 +74,8 @@ def chain(x: object) -> list[Any]:
 
 
 def adopt(x: Any, container: Module | None = None) -> Opt:
-    """An optimizer made by plain Python as one of the k-api, found inside of what is around it; a class that is not
-    registered shows what it has."""
+    """An optimizer made in plain Python as a k-api optimizer, found inside its wrappers; an unregistered class shows
+    the options it has."""
     if isinstance(x, Opt):
         return x
     inner = chain(x)[-1]

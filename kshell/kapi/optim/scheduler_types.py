@@ -1,6 +1,6 @@
-"""The schedulers: one row each, from which creation, options, state, help, completion and the docs come.
+"""Schedulers: one row each, the source of creation, options, state, help, completion and documentation.
 
-Those of torch.optim.lr_scheduler are rows that name the class; their options are read from its signature.
+Those from torch.optim.lr_scheduler are rows that name the class; their options are read from its signature.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def row(
     at: FrameType | None = None,
     **hooks: Any,
 ) -> Entry:
-    """Register a scheduler: `target` is the dotted name of its class, `options` in positional order (without any, they
-    are read from the class). Further fields are those of SchedulerRecord."""
+    """Register a scheduler: `target` is the dotted name of its class, `options` are in positional order (by default
+    read from the class). Further fields are those of SchedulerRecord."""
     at = at or sys._getframe(1)
     return registry.add(
         Entry(
@@ -77,7 +77,7 @@ def row(
 
 
 def scheduler(name: str, *options: Option) -> Callable[[type], type]:
-    """Register a class like those of torch.optim.lr_scheduler, as its decorator; its docstring is the help text."""
+    """Register a class like those in torch.optim.lr_scheduler, as a decorator; its docstring is the help text."""
 
     def register(cls: type) -> type:
         row(
@@ -347,7 +347,7 @@ _WORDS = {
 
 @answers("options", "scheduler")
 def options_of(entry: Entry) -> tuple[Option, ...]:
-    """The options of a scheduler, in order; of a row that names none, those of its class."""
+    """The options of a scheduler, in order; by default those of its class."""
     if not entry.options:
         entry.options = tuple(signature_options(class_of(entry)))
     return entry.options
@@ -369,7 +369,7 @@ def signature_options(cls: type) -> Iterator[Option]:
 
 
 def _kind(text: str) -> tuple[str, tuple[str, ...]]:
-    """The type of an option by the text of its annotation."""
+    """The type of an option from the text of its annotation."""
     if text.startswith("Literal"):
         return "symbol", tuple(re.findall(r"'(\w+)'", text))
     text = text.removesuffix(" | None")
@@ -387,12 +387,12 @@ def _kind(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def entry_of(name: str) -> Entry:
-    """The scheduler of a name; `unrecognized scheduler: name` if there is none."""
+    """The scheduler with a name; `unrecognized scheduler: name` if there is none."""
     return entry_named("scheduler", "unrecognized scheduler: ", name)
 
 
 def known_options() -> frozenset[str]:
-    """The names of the options of all schedulers seen so far."""
+    """The option names of all schedulers seen so far."""
     return frozenset(
         option.name for entry in registry.entries("scheduler") for option in entry.options
     )
@@ -401,7 +401,7 @@ def known_options() -> frozenset[str]:
 def parse(
     entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int
 ) -> Values:
-    """All options, {name: Python value}, of those given and the defaults; None where one may be absent."""
+    """All options, {name: Python value}, given or default; None if one may be absent."""
     options = options_of(entry)
     parsed = parse_options(
         entry.name,

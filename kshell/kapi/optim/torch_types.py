@@ -1,4 +1,4 @@
-"""The optimizers of torch: a row each, from which creation, options, state, help and the docs come."""
+"""torch's optimizers: one row each, the source of creation, options, state, help and documentation."""
 
 from __future__ import annotations
 

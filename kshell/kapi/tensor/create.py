@@ -1,4 +1,4 @@
-"""`tensor`: make a tensor from a q value or by one of the creation modes, or read one back."""
+"""`tensor`: make a tensor from a q value or by a creation mode, or read one back."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 def tensor(x: Value) -> Value:
     """Make a tensor from a q value or by a creation mode, or read one back as a q value.
 
-    Modes: arange complex empty eye full linspace logspace ones rand randint randn randperm range sparse zeros.
-    Options are symbols in any order: device, data type, strided sparse, grad nograd, pinned, memory format.
+    Modes: arange complex empty eye full linspace logspace ones rand randint randn randperm range sparse zeros. Options
+    are symbols in any order: device, data type, strided sparse, grad nograd, pinned, memory format.
 
     q)t:tensor(2 3#til 6;`double)
     q)tensor t
@@ -109,14 +109,14 @@ def _of_arguments(x: List) -> Value:
 
 
 def _finish(t: Tensor, o: TensorOptions) -> Any:
-    """A fresh tensor with options; without a gradient, unless it is asked for or a part of it has one."""
+    """Apply options to a new tensor; it requires no gradient unless that is requested, or a part of it does."""
     if o.grad is None and not t.requires_grad:
         o.grad = False
     return convert_to(t, o)
 
 
 def _assign(out: TensorHandle, t: Tensor | None) -> None:
-    """Write values into an output tensor, whose size follows; its type, device and identity stay."""
+    """Write values to an output tensor; its size changes, its type, device and identity do not."""
     old = out.get()
     if old is None or t is None:
         out.obj = t
@@ -135,7 +135,7 @@ def _assign(out: TensorHandle, t: Tensor | None) -> None:
 
 
 def _read(t: Tensor | None, rest: Sequence[Value]) -> Value:
-    """tensor(t;index), (t;dim;index), with a flag before them for complex tensors."""
+    """tensor(t;index), (t;dim;index), preceded by a flag for complex tensors."""
     flag = None
     if rest and rest[0].__class__ is bool:
         flag, rest = flag_of(rest[0]), rest[1:]
@@ -169,7 +169,7 @@ def _read(t: Tensor | None, rest: Sequence[Value]) -> Value:
 
 
 def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
-    """New handles of the tensors of a vector or dictionary, all of them or those of some indices or keys."""
+    """New handles for the tensors of a vector or dictionary, all or those for some indices or keys."""
     if len(rest) > 1:
         raise QError(f"tensor: expecting up to 2 args for {h.kind}, given {len(rest) + 1}")
     if h.__class__ is VectorHandle:
@@ -207,7 +207,8 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
 
 
 class _Call:
-    """The arguments of one creation: positional items, options or output, and an example tensor's size and options."""
+    """The arguments of a creation call: positional items, options or output, and an example tensor's size and
+    options."""
 
     __slots__ = ("args", "example", "mode", "options", "out")
 
@@ -235,11 +236,11 @@ class _Call:
             self.options = tensor_options(self.args.pop(), "tensor")
 
     def _output(self, last: TensorHandle) -> bool:
-        """Whether the last tensor of a complex call is its output: one that is complex, after the parts."""
+        """Is the last tensor of a complex call its output: a complex tensor after the parts?"""
         return len(self.args) > 1 and last.get() is not None and last.obj.is_complex()
 
     def dtype(self, default: DType | None = None) -> Any:
-        """The data type asked for, the example's, else a default (the default floating type)."""
+        """The requested data type, the example's, or else the default (the default float type)."""
         if self.options.dtype is not None:
             return self.options.dtype
         return default or (self.example.dtype if self.example is not None else default_dtype())
@@ -250,7 +251,7 @@ class _Call:
         )
 
     def size(self, x: Value | None) -> list[int]:
-        """The size that x gives."""
+        """The size given by x."""
         n = longs_of(x) if x is not None else None
         if n is None:
             raise QError(
@@ -291,7 +292,7 @@ class _Call:
         return {"dtype": self.dtype(default), "device": self.device()}
 
     def like(self, *args: Any, default: DType | None = None) -> Any:
-        """A tensor of the mode like the example, also in its order in memory and layout."""
+        """A tensor of this mode with the example's properties, including memory order and layout."""
         reserve(self.example.shape, 8)
         return getattr(torch, self.mode + "_like")(self.example, *args, **self.keywords(default))
 
@@ -310,7 +311,7 @@ def _sized(c: _Call) -> Any:
 
 
 def _full(c: _Call) -> Any:
-    """full: the data type is that of the fill value, if no option gives one."""
+    """full: without an option, the data type is the fill value's."""
     at = 0 if c.example is not None else 1
     c.only(at + 1)
     n = c.size(c.args[0] if c.args else None) if at else []
@@ -403,7 +404,7 @@ def _complex(c: _Call) -> Any:
 
 
 def _part_type(asked: DType | None, parts: Sequence[Any]) -> Any:
-    """The data type of the parts of a complex tensor: that of the type asked for, else the parts' own floating one."""
+    """The data type of a complex tensor's parts: from the requested type, else the parts' own float type."""
     if asked is not None:
         if not asked.is_complex:
             raise QError(f"tensor: complex expects a complex data type, given `{dtype_name(asked)}")
@@ -415,7 +416,7 @@ def _part_type(asked: DType | None, parts: Sequence[Any]) -> Any:
 
 
 def _complex_of(t: Tensor, front: bool) -> Any:
-    """A complex tensor of an array that has the real and imaginary parts along its first or last dimension."""
+    """A complex tensor from an array with the real and imaginary parts along its first or last dimension."""
     dim = 0 if front else -1
     if not t.dim() or t.shape[dim] != 2:
         raise QError(
@@ -462,7 +463,7 @@ MODES: dict[str, Callable[[_Call], Any]] = {
 
 
 def _create(mode: str, given: Sequence[Value]) -> Value:
-    """A tensor by a creation mode, as a new handle or written into an output tensor."""
+    """Make a tensor by a creation mode, as a new handle or written to an output tensor."""
     make = MODES.get(mode)
     if make is None:
         raise unknown("unrecognized tensor creation mode: ", mode, MODES)

@@ -1,4 +1,4 @@
-"""Attributes of a tensor: size, stride, types, flags, `info`, `detail`, `options`: one row of a table for each."""
+"""Tensor attributes: size, stride, types, flags, `info`, `detail`, `options`; one table row each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 
 class Attribute(NamedTuple):
-    """One attribute of a tensor: how to find it, its value for the undefined tensor, what it is, an example."""
+    """One attribute of a tensor: how to read it, its value for the undefined tensor, its description, an example."""
 
     fn: Callable[[Any], Value]
     undefined: Value
@@ -180,7 +180,8 @@ ATTRIBUTES: dict[str, Attribute] = {
 
 
 def attribute(name: str, row: Attribute, x: Value) -> Value:
-    """An attribute of a tensor, or of each tensor of a vector or dictionary; other classes answer by behaviour."""
+    """An attribute of a tensor, or of each tensor of a vector or dictionary; other classes respond through a
+    behaviour."""
     if x.__class__ is not TensorHandle:
         x = need_handle(x, name)
     if x.__class__ is TensorHandle:
@@ -194,7 +195,7 @@ def attribute(name: str, row: Attribute, x: Value) -> Value:
 
 
 def _column(row: Attribute, tensors: Collection[Any]) -> ListValue:
-    """An attribute of several tensors; without any, an empty list of its type."""
+    """An attribute of several tensors; if there are none, an empty list of its type."""
     t = atom_t(row.undefined)
     if not tensors and t:
         return empty(t)
@@ -215,7 +216,7 @@ for _name, _row in ATTRIBUTES.items():
 
 @api("tensorcount", "tensorcount ptr")
 def tensorcount(x: Value) -> Value:
-    """The number of tensors of an object.
+    """The number of tensors in an object.
 
     q)tensorcount vector(1 2 3;001b)
     2
@@ -228,7 +229,7 @@ def tensorcount(x: Value) -> Value:
 
 @api("contiguous", "contiguous ptr", "contiguous(ptr;format)")
 def contiguous(x: Value) -> Value:
-    """Is a tensor contiguous in memory, in the order of a memory format?
+    """Whether a tensor is contiguous in memory, in the given memory format.
 
     q)contiguous each(a;transpose a:tensor 2 3#til 6)
     10b
@@ -261,7 +262,7 @@ def contiguous(x: Value) -> Value:
     "dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype", effect="own"
 )
 def dtype(x: Value) -> Value:
-    """The data type of a tensor; with no argument the default one, which a symbol sets.
+    """The data type of a tensor; without an argument, the default type; a symbol sets the default.
 
     q)dtype tensor 1 2 3
     `long
@@ -289,8 +290,8 @@ def dtype(x: Value) -> Value:
 def options(x: Value) -> Value:
     """The options of a tensor: device, data type, layout, gradient, pinned memory, memory format.
 
-    With no argument, the defaults. Of a vector a table, of a dictionary a keyed table. Given the name of a module,
-    loss or optimizer, or an object of these, its options.
+    Without an argument, the defaults. For a vector, a table; for a dictionary, a keyed table. For a module, loss or
+    optimizer, or the name of one, its options.
 
     q)options tensor 1 2 3
     device  | cpu
@@ -326,7 +327,7 @@ def options(x: Value) -> Value:
 
 
 def _options_table(tensors: Iterable[Any]) -> Table:
-    """The options of some tensors, a row for each."""
+    """The options of some tensors, one row per tensor."""
     rows = [names_of(options_dict(tensor).v) or [] for tensor in tensors]
     names = names_of(options_dict(None).k) or []
     return Table(
@@ -359,7 +360,7 @@ def _info(t: Tensor | None) -> tuple[list[str], list[Value]]:
 
 
 def _storage(t: Tensor | None) -> Value:
-    """A tensor's storage: elements, bytes of each, references, address, data."""
+    """A tensor's storage: elements, bytes per element, references, address, data."""
     if t is None:
         return NIL
     s = t.untyped_storage()
@@ -395,7 +396,7 @@ def info(x: Value) -> Value:
 
 @api("detail", "detail ptr")
 def detail(x: Value) -> Value:
-    """All attributes of a tensor and of its storage as a dictionary; of a sparse one those of indices and values.
+    """All attributes of a tensor and its storage as a dictionary; for a sparse tensor, those of its indices and values.
 
     q)detail[tensor 2 3#til 6][`storage]`data
     0 1 2 3 4 5

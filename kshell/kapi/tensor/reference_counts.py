@@ -1,4 +1,4 @@
-"""Addresses of torch objects and counts of what refers to them: ptr, sptr, ref, sref, weakref, same, alias."""
+"""Addresses and reference counts of torch objects: ptr, sptr, ref, sref, weakref, same, alias."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN: dict[int, int] = {}
 
 
 def address(found: object) -> int:
-    """The address-like number of a torch object: stable for its life, equal for two handles of one object."""
+    """An address-like number for a torch object: stable for its lifetime, equal for all its handles."""
     at = found._cdata if isinstance(found, torch.Tensor) else id(found)
     shown = _SHOWN.get(at)
     if shown is None:
@@ -42,7 +42,7 @@ def address(found: object) -> int:
 
 
 def _each(h: KHandle, fn: Callable[[Any], Value]) -> Value:
-    """fn of a tensor, or of each tensor of a vector or dictionary."""
+    """Apply fn to a tensor, or to each tensor of a vector or dictionary."""
     if h.__class__ is VectorHandle:
         return collapse([fn(t) for t in h.obj])
     if h.__class__ is DictHandle:
@@ -52,7 +52,7 @@ def _each(h: KHandle, fn: Callable[[Any], Value]) -> Value:
 
 @api("ptr", "ptr ptr")
 def ptr(x: Value) -> Value:
-    """The address of the torch object behind a handle; of each tensor for a vector or dictionary.
+    """The address of the torch object behind a handle; for a vector or dictionary, of each tensor.
 
     q)b:addref a:tensor 1 2 3
     q)ptr[a]=ptr b
@@ -76,16 +76,16 @@ def sptr(x: Value) -> Value:
 
 
 def storage_ptr(t: Tensor | None) -> int:
-    """The address of a tensor's data, the same for every view of it."""
+    """The address of a tensor's data, which all its views share."""
     if t is None or t.layout is not torch.strided:
         return 0
     return t.untyped_storage().data_ptr()
 
 
 def references(found: object) -> int:
-    """How many references there are to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
-    models that hold it, and the views made of it. (Counted from the session's live handles: the interpreter's own
-    references are none of the user's.)"""
+    """The number of references to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
+    models that contain it, and its views. (Counted from the session's live handles; the interpreter's own references do
+    not concern the user.)"""
     live = [h for h in table() if whole_of(h) is None]
     return max(sum(held is found for h in live for held in h.holds()), 1)
 
@@ -104,7 +104,7 @@ def _holds_all(h: KHandle) -> list[Any]:
 
 @api("ref", "ref ptr")
 def ref(x: Value) -> Value:
-    """The number of references to a torch object: handles, containers that hold it, views of it.
+    """The number of references to a torch object: its handles, containers and views.
 
     q)a:tensor 1 2 3
     q)v:vector(addref a;4 5)
@@ -141,7 +141,7 @@ def storage_references(t: Tensor | None) -> int:
 
 @api("weakref", "weakref ptr")
 def weakref(x: Value) -> Value:
-    """The number of references that do not own the tensor; the k-api makes none.
+    """The number of non-owning references; always 0.
 
     q)weakref tensor 1 2 3
     1
@@ -151,7 +151,7 @@ def weakref(x: Value) -> Value:
 
 @api("same", "same(t1;t2)")
 def same(x: Value) -> Value:
-    """Do two handles refer to the same tensor?
+    """Whether two handles refer to the same tensor.
 
     q)a:tensor 1 2 3
     q)same(a;detach a)
@@ -163,7 +163,7 @@ def same(x: Value) -> Value:
 
 @api("alias", "alias(t1;t2)")
 def alias(x: Value) -> Value:
-    """Do two tensors share their storage?
+    """Whether two tensors share their storage.
 
     q)a:tensor 1 2 3
     q)alias(a;detach a)

@@ -1,6 +1,6 @@
-"""Shapes, views and parts of tensors: reshape, View, resize, transpose, permute, squeeze, cat, stack, index, narrow..
+"""Tensor shapes, views and parts: reshape, View, resize, transpose, permute, squeeze, cat, stack, index, narrow..
 
-Each takes a tensor or a q array first and gives the same kind back.
+Each takes a tensor or q array first and returns the same kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
-    """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
+    """The tensor of the first argument, whether it was a handle, and the arguments after it."""
     args = (
         items(x) if low > 1 else data_items(x)
     )  # (1 2;2 1) is one array only where one argument is enough
@@ -70,7 +70,7 @@ def _dims(x: Value, call: str) -> list[int]:
 
 
 def _inplace(rest: list[Value], wrap: bool) -> bool:
-    """Take a trailing flag from the arguments: change the tensor itself? (Of an array there is always a result.)"""
+    """Remove a trailing flag from the arguments: change the tensor itself? (For an array there is always a result.)"""
     flag = flag_of(rest[-1]) if rest else None
     if flag is None:
         return False
@@ -109,7 +109,7 @@ _sized(
 
 @api("resize", "resize(tensor;size)", "resize(array;size)", held=True, effect="changes")
 def resize(x: Value) -> Value:
-    """Change the size of a tensor in place; elements that its storage did not have are 0.
+    """Resize a tensor in place; new elements are 0.
 
     q)t:tensor 2 3#til 6
     q)resize(t;2 2)
@@ -137,7 +137,7 @@ def resize(x: Value) -> Value:
 
 
 def _inferred(size: Sequence[int], count: int) -> list[int]:
-    """A size for a number of elements, with what is left over for the one dimension that is -1."""
+    """A size for a number of elements, with the dimension given as -1 computed."""
     known = 1
     for k in size:
         known *= k if k != -1 else 1
@@ -156,9 +156,9 @@ def _inferred(size: Sequence[int], count: int) -> list[int]:
 
 @api("transpose", "transpose x", "transpose(x;dim1;dim2)", "transpose(t;[dim1;dim2;]inplace)")
 def transpose(x: Value) -> Value:
-    """Two dimensions swapped, those of a matrix if none are given; with 1b at the end the tensor itself.
+    """Swap two dimensions; without dimensions, transpose a matrix. With 1b at the end, in place.
 
-    What has no two dimensions stays as it is.
+    Tensors with fewer than two dimensions are unchanged.
 
     q)transpose 2 3#til 6
     0 3
@@ -190,7 +190,7 @@ def _apply(t: Tensor, method: str, args: Sequence[Any], inplace: bool, wrap: boo
 
 @api("permute", "permute(x;dims)")
 def permute(x: Value) -> Value:
-    """The dimensions in another order.
+    """Reorder the dimensions.
 
     q)permute(1 2 3#til 6;2 0 1)
     0 3
@@ -206,7 +206,7 @@ def permute(x: Value) -> Value:
 
 @api("squeeze", "squeeze x", "squeeze(x;dims)", "squeeze(x;[dims;]inplace)")
 def squeeze(x: Value) -> Value:
-    """Without the dimensions of size 1, or without those given; 0N is all of them.
+    """Remove dimensions of size 1, all or the given ones; 0N means all.
 
     q)squeeze 1 3#til 3
     0 1 2
@@ -223,7 +223,7 @@ def squeeze(x: Value) -> Value:
 
 @api("unsqueeze", "unsqueeze(x;dim[;inplace])")
 def unsqueeze(x: Value) -> Value:
-    """With a further dimension of size 1 at a place.
+    """Insert a dimension of size 1 at a position.
 
     q)unsqueeze(til 3;0)
     0 1 2
@@ -237,8 +237,9 @@ def unsqueeze(x: Value) -> Value:
 
 @api("narrow", "narrow(x;dim;offset;size)")
 def narrow(x: Value) -> Value:
-    """A part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or
-    dictionary.
+    """Part of one dimension of a tensor, or of each tensor of a vector or dictionary: `size` items from `offset`.
+
+    The result is a view.
 
     q)narrow(til 10;0;3;4)
     3 4 5 6
@@ -260,7 +261,7 @@ def narrow(x: Value) -> Value:
 
 @api("index", "index(x;dim;i)", "index(x;dim;indices)")
 def index(x: Value) -> Value:
-    """The items at one or several indices of a dimension.
+    """The items at one or more indices of a dimension.
 
     q)index(2 3#til 6;1;0 2)
     0 2
@@ -294,7 +295,7 @@ def _joined(name: str, fn: str, doc: str, example: str) -> None:
 
 
 def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
-    """The parts are a vector, a list of tensors and arrays, or the arguments themselves; then dim and output."""
+    """The parts are a vector, a list of tensors and arrays, or the arguments themselves; then come dim and output."""
     if x.__class__ is VectorHandle:
         return result(fn(x.get()), True)
     args = items(x)
@@ -348,8 +349,7 @@ _joined(
     effect="changes",
 )
 def amend(x: Value) -> Value:
-    """Overwrite the values of a tensor, or of those at some places of a vector or dictionary; size, type and device
-    stay.
+    """Overwrite the values of a tensor, or of tensors in a vector or dictionary; size, type and device are kept.
 
     q)t:tensor 1 2 3
     q)amend(t;4 5 6)
@@ -392,7 +392,7 @@ def _overwrite(pairs: Sequence[tuple[Any, Any]], wait: bool) -> None:
 
 
 def _set(t: Tensor | None, call: str) -> Any:
-    """The tensor, which must be a defined one."""
+    """The tensor, which must be defined."""
     if t is None:
         raise CallError(call, "undefined tensor", says=("tensor",))
     return t
@@ -407,9 +407,9 @@ def _set(t: Tensor | None, call: str) -> Any:
     effect="changes",
 )
 def reset(x: Value) -> Value:
-    """Let a tensor show other places of its storage: from an offset, in a size, with strides.
+    """Change a tensor's view of its storage: offset, size and strides.
 
-    Without strides the size is laid out in rows; what does not fit the storage is an error.
+    Without strides, the size is laid out in rows; exceeding the storage is an error.
 
     q)t:tensor til 10
     q)reset(t;2;2 3)
@@ -461,7 +461,7 @@ def _layout(tensor: Any, args: Sequence[Value]) -> tuple[int, list[int], list[in
 
 
 def _rows(size: Sequence[int]) -> list[int]:
-    """The strides of a size laid out in rows."""
+    """The strides for a size laid out in rows."""
     strides, n = [], 1
     for k in reversed(size):
         strides.append(n)

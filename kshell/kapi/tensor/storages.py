@@ -1,4 +1,4 @@
-"""The memory of tensors: its bytes, and tensors that see some of it, with every bound checked."""
+"""Tensor memory: its bytes, and tensors that view part of it, with all bounds checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIMS = 64  # no operation of torch takes more
 
 
 def memory_of(data: UntypedStorage | Tensor, n: int) -> memoryview:
-    """The n bytes of a storage or of a contiguous tensor on the CPU, which stays while they are referred to."""
+    """The n bytes of a storage or of a contiguous CPU tensor, which stays alive while they are referenced."""
     if not n:
         return memoryview(b"")
     held = (ctypes.c_uint8 * n).from_address(data.data_ptr())
@@ -25,7 +25,7 @@ def memory_of(data: UntypedStorage | Tensor, n: int) -> memoryview:
 
 
 def fresh(n: int) -> tuple[Any, memoryview]:
-    """A new storage of n bytes on the CPU, and the bytes, to be written. (Memory that numpy has seen could not grow
+    """A new CPU storage of n bytes, and the bytes, for writing. (Memory that numpy has seen could not be resized
     later.)"""
     reserve([n], 1)
     held = torch.empty(n, dtype=torch.uint8).untyped_storage()
@@ -35,7 +35,7 @@ def fresh(n: int) -> tuple[Any, memoryview]:
 def view(
     held: UntypedStorage, dtype: object, shape: Sequence[int], stride: Sequence[int], offset: int
 ) -> Any:
-    """The tensor that sees these items of a storage; ValueError if they are not all in it, or are no such items."""
+    """The tensor that views these items of a storage; ValueError if they are out of bounds or not valid items."""
     if (
         not isinstance(dtype, torch.dtype)
         or len(shape) != len(stride)

@@ -1,4 +1,4 @@
-"""`str`: a torch object as text, in the form that libtorch prints."""
+"""`str`: torch objects as text, in libtorch's format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TYPES = {
 
 
 class _Format:
-    """How the numbers of one tensor are printed: a common scale, width, and fixed, scientific or general notation."""
+    """Number format for one tensor: common scale, width, and fixed, scientific or general notation."""
 
     def __init__(self, t: Tensor) -> None:
         good = t[torch.isfinite(t)]
@@ -69,7 +69,7 @@ class _Format:
 
 
 def _exponents(size: Tensor) -> tuple[int, int]:
-    """Digits before the point of the smallest and the largest absolute value."""
+    """The number of digits before the point for the smallest and largest absolute value."""
     if not size.numel():
         return 1, 1
     low, high = (
@@ -96,19 +96,19 @@ def _matrix(t: Tensor, indent: str) -> str:
 
 
 def scalar_text(t: Tensor) -> str:
-    """libtorch's name of a tensor's data type: Float, ComplexDouble."""
+    """libtorch's name for a tensor's data type: Float, ComplexDouble."""
     name = dtype_name(t.dtype)
     return _TYPES.get(name, name.capitalize())
 
 
 def type_text(t: Tensor) -> str:
-    """libtorch's name of a tensor's type: CPUFloatType, CUDADoubleType, SparseCPULongType."""
+    """libtorch's name for a tensor's type: CPUFloatType, CUDADoubleType, SparseCPULongType."""
     sparse = "" if t.layout is torch.strided else "Sparse"
     return f"{sparse}{t.device.type.upper()}{scalar_text(t)}Type"
 
 
 def tensor_text(t: Tensor | None) -> str:
-    """A tensor as libtorch prints it: its numbers, then its type and size in brackets."""
+    """A tensor in libtorch's format: its numbers, then type and size in brackets."""
     if t is None:
         return "[ Tensor (undefined) ]"
     last = f"[ {type_text(t)}{{{','.join(map(str, t.shape))}}} ]"
@@ -135,7 +135,7 @@ def tensor_text(t: Tensor | None) -> str:
 
 @api("str", "str ptr", effect="none")
 def str_(x: Value) -> Value:
-    """A tensor or module as text in the form that libtorch prints, with embedded newlines.
+    """A tensor or module as text in libtorch's format, with embedded line breaks.
 
     q)-1 str tensor(2 3#til 6;`double);
      0  1  2

@@ -1,6 +1,6 @@
-"""q's verbs that go along the first dimension of a tensor: running and moving totals, neighbours, bars, parts.
+"""q's verbs along the first dimension of a tensor: running and moving totals, neighbours, bars, parts.
 
-A null of floats is left out or carried as q's verbs do with it. Whole numbers of tensors have no null.
+Float nulls are ignored or propagated as q's verbs do. Integer tensors have no null.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Fn = Callable[..., Any]
 
 
 def floating(t: Tensor) -> Any:
-    """A tensor to take means of: whole numbers become floating."""
+    """A tensor prepared for means: integers become floats."""
     return t if _has_nulls(t) else t.to(torch.get_default_dtype())
 
 
@@ -34,12 +34,12 @@ def _nulls_as(t: Tensor, value: float) -> Any:
 
 
 def _here(t: Tensor) -> Any:
-    """Which elements are no nulls?"""
+    """Which elements are not null?"""
     return torch.isnan(t).logical_not() if _has_nulls(t) else torch.ones_like(t, dtype=torch.bool)
 
 
 def _beside(v: Tensor, t: Tensor) -> Any:
-    """A list of a value a row, with as many dimensions as t."""
+    """A list with one value per row, with as many dimensions as t."""
     return v.reshape(-1, *[1] * (t.dim() - 1))
 
 
@@ -47,7 +47,7 @@ def _beside(v: Tensor, t: Tensor) -> Any:
 
 
 def _alone(t: Tensor, value: float) -> Any:
-    """A list with its nulls left out; of rows they spread, as between q's vectors."""
+    """A list with its nulls ignored; in rows they propagate, as between q's vectors."""
     return _nulls_as(t, value) if t.dim() == 1 else t
 
 
@@ -60,7 +60,7 @@ def prds(t: Tensor) -> Any:
 
 
 def maxs(t: Tensor) -> Any:
-    """The greatest so far; a null is least, in rows also where there is nothing else yet."""
+    """Running maximum; a null is lowest, in rows also at the start."""
     r = torch.cummax(_nulls_as(t, -torch.inf), 0).values
     return (
         torch.where(torch.cumsum(_here(t), 0) == 0, torch.nan, r)
@@ -74,7 +74,7 @@ def mins(t: Tensor) -> Any:
 
 
 def avgs(t: Tensor) -> Any:
-    """Running means; a scalar is its own."""
+    """Running means; a scalar is returned unchanged."""
     t = floating(t)
     if not t.dim():
         return t
@@ -83,7 +83,7 @@ def avgs(t: Tensor) -> Any:
 
 
 def fills(t: Tensor) -> Any:
-    """Each null replaced by what stands before it."""
+    """Each null replaced by the preceding value."""
     if not t.dim() or not len(t) or not _has_nulls(t):
         return t.clone()
     at = _beside(torch.arange(len(t), device=t.device), t)
@@ -91,8 +91,8 @@ def fills(t: Tensor) -> Any:
 
 
 def ema(a: Tensor | float, t: Tensor) -> Any:
-    """The exponential moving average, a number or one a row: y[i] is a*t[i] + (1-a)*y[i-1]. Steps of 1, 2, 4.. rows are
-    put together, so that there are few calls whatever the length."""
+    """The exponential moving average, with one factor or one per row: y[i] is a*t[i] + (1-a)*y[i-1]. Blocks of 1, 2,
+    4.. rows are combined, so that few calls are needed whatever the length."""
     t = floating(t)
     if not t.dim():
         raise CallError("ema", "expected a list")
@@ -123,12 +123,12 @@ def _count(name: str, x: Value) -> int:
 
 
 def _after(t: Tensor, k: int, value: float) -> Any:
-    """t moved k rows on, with a value before."""
+    """t shifted down by k rows, with a value in front."""
     return torch.cat((t.new_full((min(k, len(t)), *t.shape[1:]), value), t[: max(len(t) - k, 0)]))
 
 
 def _window_sum(t: Tensor, n: int) -> Any:
-    """Sums of the last n rows, put together from windows of 1, 2, 4.. rows: no difference of large totals."""
+    """Sums of the last n rows, combined from windows of 1, 2, 4.. rows, which avoids differences of large totals."""
     sums, at, width = torch.zeros_like(t), 0, 1
     n = min(n, len(t))
     while n > 0:
@@ -188,7 +188,7 @@ def _mdev(t: Tensor, n: int) -> Any:
 
 
 def _whole(t: Tensor) -> Any:
-    """Bits and bytes as numbers that can be below 0."""
+    """Booleans and bytes as signed numbers."""
     return t.to(torch.int32) if t.dtype in (torch.bool, torch.uint8) else t
 
 
@@ -211,7 +211,7 @@ def ratios_from(x: Tensor, t: Tensor) -> Any:
 
 
 def differ(t: Tensor) -> Any:
-    """Which rows differ from the one before; nulls are equal."""
+    """Which rows differ from their predecessor; nulls are equal."""
     if not t.dim():
         return t
     a, b = t[1:], t[:-1]
@@ -223,7 +223,7 @@ def differ(t: Tensor) -> Any:
 
 
 def _shifted(name: str, t: Tensor, n: int) -> Any:
-    """The row n places before each; null where there is none."""
+    """The row n places before each; null if there is none."""
     k = min(abs(n), len(t))
     if not k:
         return t.clone()
@@ -257,7 +257,7 @@ def xbar(x: Tensor, t: Tensor) -> Any:
 
 
 def sublist(x: Value, t: Tensor) -> Any:
-    """At most x rows, from the end if negative; or of two numbers, from where and how many."""
+    """At most x rows, from the end if negative; two numbers are start and count."""
     n = _count("sublist", x) if longs_of(x) is None or long_of(x) is not None else None
     if not t.dim():
         raise CallError("sublist", "expected a list")
@@ -272,7 +272,7 @@ def sublist(x: Value, t: Tensor) -> Any:
 
 
 def parts(name: str, x: Value, t: Tensor) -> list[Any]:
-    """The parts of x rows each, or those that begin at rows x."""
+    """Parts of x rows each, or parts that begin at rows x."""
     at = longs_of(x)
     if at is None or not t.dim():
         raise CallError(name, "expected long(s)" if at is None else "expected a list")
@@ -288,7 +288,7 @@ def parts(name: str, x: Value, t: Tensor) -> list[Any]:
 
 
 def without(t: Tensor, x: Value) -> Any:
-    """t without the row at an index, if there is one."""
+    """t without the row at an index, if it exists."""
     n = _count("_", x)
     if not t.dim():
         raise CallError("_", "expected a list")

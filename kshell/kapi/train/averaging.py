@@ -1,4 +1,4 @@
-"""Averaging of weights: copies, running and exponential means of parameters, the statistics of batch normalization.
+"""Weight averaging: copies, running and exponential means of parameters, batch normalization statistics.
 
 Izmailov et al. 2018, "Averaging weights leads to wider optima and better generalization" (arXiv 1803.05407).
 """
@@ -57,7 +57,7 @@ def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]
 
 
 def _source(x: Value, call: str) -> dict[str, Any]:
-    """The tensors of a dictionary, of tensors or of arrays."""
+    """The tensors in a dictionary of tensors or arrays."""
     if x.__class__ is DictHandle:
         return x.get()
     if x.__class__ is Dict and all(item.__class__ is Sym for item in seq_items(x.k)):
@@ -67,8 +67,10 @@ def _source(x: Value, call: str) -> dict[str, Any]:
 
 @api("copyparms", "copyparms m", "copyparms(m;dict)", held=True, effect="reads1")
 def copyparms(x: Value) -> Value:
-    """A dictionary of copies of a module's parameters; with a dictionary, copy the tensors in it into the parameters
-    of the same names: which of them were there is the result.
+    """Copy a module's parameters to a dictionary, or copy tensors from a dictionary to the parameters.
+
+    With a dictionary, its tensors go to the parameters with the same names; the result is which of the names were
+    found.
 
     q)m:module enlist(`linear;2;1)
     q)p:copyparms m
@@ -108,8 +110,10 @@ def copyparms(x: Value) -> Value:
     effect="changes",
 )
 def avgparms(x: Value) -> Value:
-    """Update the running means of a module's parameters in a dictionary. The result is how many sets of parameters the
-    means are of, the first copy included; it is kept in the dictionary as `.n`.
+    """Update the running means of a module's parameters in a dictionary.
+
+    The result is the number of parameter sets averaged, including the first copy; it is stored in the dictionary as
+    `.n`.
 
     q)m:module enlist(`linear;2;1)
     q)p:copyparms m
@@ -138,7 +142,7 @@ def avgparms(x: Value) -> Value:
 
 
 def _averaged(m: Module, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
-    """The means in a dictionary, the parameters of the module that have one there, and the number of averages."""
+    """The means in a dictionary, the module's parameters that have one there, and the number of averages."""
     means: dict[str, Any] = h.get()
     own = {
         name: param.detach() for name, param in m.named_parameters() if means.get(name) is not None
@@ -168,12 +172,11 @@ def _check_means(means: dict[str, Any], own: dict[str, Any]) -> None:
     effect="changes",
 )
 def emaparms(x: Value) -> Value:
-    """Update the exponential moving averages (EMA) of a module's parameters in a dictionary: each becomes
-    decay*average + (1-decay)*parameter. The result is how many sets of parameters the averages are of, the first copy
-    included; it is kept in the dictionary as `.n`.
+    """Update the exponential moving averages (EMA) of a module's parameters in a dictionary.
 
-    `copyparms m` makes a dictionary to begin with, `copyparms(m;dict)` puts the averages into a module. `avgparms`
-    weighs all updates the same.
+    Each becomes decay*average + (1-decay)*parameter. The result is the number of parameter sets averaged, including the
+    first copy; it is stored in the dictionary as `.n`. `copyparms m` makes the initial dictionary, `copyparms(m;dict)`
+    copies the averages into a module. `avgparms` weights all updates equally.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;1e)
@@ -202,7 +205,7 @@ def emaparms(x: Value) -> Value:
 
 
 def _alike(means: dict[str, Any], own: dict[str, Any]) -> list[list[str]]:
-    """The names of parameters by data type and device of their means, as one call takes them."""
+    """The names of parameters grouped by data type and device of their means, so that each group takes one call."""
     names: dict[Any, list[str]] = {}
     for k in own:
         names.setdefault((means[k].dtype, means[k].device), []).append(k)
@@ -226,9 +229,10 @@ def _norms(m: Module) -> dict[str, Any]:
     effect="changes",
 )
 def batchnorm(x: Value) -> Value:
-    """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
-    momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta
-    set back. With a dictionary of momenta, set them.
+    """Reset the running statistics of a module's batch normalizations, and set their momentum to none (plain averages).
+
+    The result is the previous momenta; with a dictionary of momenta, set them. For a model with training data, the
+    statistics are computed over the data and the momenta restored.
 
     q)m:module seq(`sequential;(`linear;`a;2;3);(`batchnorm1d;`b;3))
     q)batchnorm m

@@ -1,4 +1,4 @@
-"""Data and options of models for training and testing: the functions of q (batches.py has what they do with data)."""
+"""Data and options of models: the q functions for training and testing (batches.py has the operations on data)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _metrics(name: str, x: Value) -> Value:
 
 
 def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
-    """A number and a second one, which may be left out."""
+    """A number and an optional second one."""
     number = number_of(x)
     numbers = (
         [number]
@@ -115,7 +115,7 @@ def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
 
 
 def _clipnorm(name: str, x: Value) -> Value:
-    """The greatest norm and its exponent, 2 if none is given; :: for no limit."""
+    """The maximum norm and its exponent, by default 2; :: for no limit."""
     if is_empty(x):
         return NIL
     most, exponent = _one_or_two(name, x, 2)
@@ -137,7 +137,7 @@ def _autocast(name: str, x: Value) -> Value:
 
 
 def _gradscale(name: str, x: Value) -> Value:
-    """The scale of losses and the steps since it changed, 0 if they are not given; :: for no scale."""
+    """The loss scale and the steps since it changed, by default 0; :: for no scaling."""
     if is_empty(x):
         return NIL
     scale, since = _one_or_two(name, x, 0)
@@ -170,7 +170,7 @@ _ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": 
 
 
 def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequence[Value]) -> None:
-    """Set options; with the first that is wrong none is set."""
+    """Set options; if one is wrong, none is set."""
     call = "test" if test else "train"
     old = cast("dict[str, Any]", model.settings(test))
     new = dict(old)
@@ -207,7 +207,7 @@ def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Va
 
 
 def _setup(x: Value, test: bool) -> Value:
-    """`train` and `test`: options read and set, data given."""
+    """`train` and `test`: read and set options, set data."""
     call = "test" if test else "train"
     args = items(x)
     h = handle(args[0]) if args else None
@@ -288,13 +288,13 @@ def _values_for(names: Sequence[str], values: Value, call: str) -> Sequence[Valu
     effect="reads1",
 )
 def train(x: Value) -> Value:
-    """Read or set a model's options for training, or give its training data: the result is the number of batches.
+    """Read or set a model's training options, or set its training data, which returns the number of batches.
 
-    Four options are shown only when they are set. accumulate: a step every so many batches, by the gradient of the
-    mean of their losses. autocast: outputs and losses are calculated in `bfloat16 or `half where torch's autocast does
-    so. gradscale: a number that losses are multiplied with, for half; gradients are divided by it before a step, a step
-    with infinite ones is left out and halves the scale, 2,000 others double it; it reads as scale and count of steps.
-    stopnan: a loss that is null or infinite ends the run with an error, before a step is made by it.
+    Four options are listed only if set. accumulate: make a step every so many batches, with the gradient of their mean
+    loss. autocast: compute outputs and losses in `bfloat16 or `half as torch's autocast does. gradscale: loss scale for
+    half precision; gradients are unscaled before a step, a step with infinite gradients is skipped and halves the
+    scale, 2,000 other steps double it; it reads as scale and step count. stopnan: a null or infinite loss ends the run
+    with an error before a step is made.
 
     q)q:module enlist(`linear;2;1)
     q)m:model(q;loss`mse;opt(`sgd;q))
@@ -320,9 +320,9 @@ def train(x: Value) -> Value:
     effect="reads1",
 )
 def test(x: Value) -> Value:
-    """Read or set a model's options for testing, or give its test data: the result is the number of batches.
+    """Read or set a model's test options, or set its test data, which returns the number of batches.
 
-    The option autocast, shown only when it is set, is that of `train`.
+    The option autocast, listed only if set, is as for `train`.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;`batchsize)
@@ -337,7 +337,7 @@ def test(x: Value) -> Value:
 
 
 def _model_of(x: Value, call: str) -> Model:
-    """The model of a call that takes nothing else."""
+    """The model of a call that accepts nothing else."""
     h = handle(x)
     if not isinstance(h, ModelHandle):
         raise CallError(call, expected="model as argument", given=kname(x))
@@ -354,7 +354,7 @@ def _value(data: Any) -> Value:
 
 
 def _handle(data: Any) -> Value:
-    """Data as a handle on the same tensors."""
+    """Data as a handle to the same tensors."""
     if data is None:
         return NIL
     if isinstance(data, dict):
@@ -374,7 +374,7 @@ def _data(x: Value, test: bool, call: str) -> Value:
 
 
 def _side(x: Value, test: bool, target: bool, call: str) -> Value:
-    """`input` and `target`: the data of one side, got or given."""
+    """`input` and `target`: read or set the data on one side."""
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
@@ -406,7 +406,8 @@ def both(
     effect: str = "reads1",
     **fields: Any,
 ) -> None:
-    """Register a function of the training data and its twin of the test data, whose example has the twins' names."""
+    """Register a function of the training data and its counterpart for test data, whose example has the counterpart's
+    names."""
     _TWINS[name] = other
     for call, flag, text in ((name, False, doc), (other, True, test_doc)):
 
@@ -472,7 +473,7 @@ def _batch(h: ModelHandle) -> bool:
 
 @api("testbatch", "testbatch m", effect="changes")
 def testbatch(x: Value) -> Value:
-    """Show the next batch of a model's test data in place: 1b until all were shown, then 0b, and all is whole again.
+    """Show the next batch of a model's test data in place: 1b for each batch, then 0b, when the data is whole again.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;`batchsize;5)
@@ -491,7 +492,7 @@ def _restored(h: ModelHandle) -> int:
 
 @api("testrestore", "testrestore m", effect="changes")
 def testrestore(x: Value) -> Value:
-    """Show the whole of a model's test data again; the result is its size along the first dimension.
+    """Restore a model's test data to its full size; returns its size along the first dimension.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;til 10);
@@ -522,7 +523,7 @@ def _shuffled(h: ModelHandle) -> Value:
 
 @api("unshuffle", "unshuffle m", held=True, effect="changes")
 def unshuffle(x: Value) -> Value:
-    """Put a model's training data back into the order in which it was given.
+    """Restore a model's training data to its original order.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)train(m;til 7);

@@ -1,4 +1,4 @@
-"""The options of training and testing a model, in the order in which `train m` and `test m` show them: a row each."""
+"""The options for training and testing a model, in the order shown by `train m` and `test m`, one row each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kshell.values.base.core import NIL, Special, Sym, Value, Vec, _Nil, sym, sy
 
 
 class TrainOption(NamedTuple):
-    """One option: the type it takes, its default in training and in testing (None: testing has none), what it does,
-    lines of an example after a model `m` and what they show, and whether it is shown only where it is set."""
+    """One option: its type, its defaults for training and testing (None: not for testing), its description, the lines
+    of an example after a model `m` and their output, and whether it is listed only if set."""
 
     name: str
     takes: str
@@ -230,7 +230,7 @@ OPTIONS = (
 
 
 def _register(o: TrainOption) -> None:
-    """Make an option known to help, completion and the reference."""
+    """Register an option for help, completion and the reference."""
     calls = ("train", "test") if o.test is not None else ("train",)
     defaults = [o.train] if o.test in (None, o.train) else [o.train, o.test]
     shown = [

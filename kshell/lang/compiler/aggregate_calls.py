@@ -1,4 +1,4 @@
-"""Which phrases of a template are aggregates that can be computed for all groups at once."""
+"""Which template phrases are aggregates that can be computed for all groups at once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ AGGREGATES: dict[str, Callable[..., ListValue | None]] = {}
 
 
 def aggregate_of(node: N.Node) -> tuple[str, list[N.Node]] | None:
-    """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
-    what verbs make of them row by row."""
+    """(verb, argument nodes) of a phrase that can be computed for all groups at once: an aggregate of columns, or of
+    rowwise functions of them."""
     if (
         not isinstance(node, N.Apply)
         or not isinstance(node.f, N.Name)

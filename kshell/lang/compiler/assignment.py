@@ -1,4 +1,4 @@
-"""Assignments: of a name, in a namespace or a function, at indexes, and by a pattern."""
+"""Assignments: to a name, in a namespace or a function, at indexes, and by pattern."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class AssignmentMixin:
         return self.put(name, expression, node)
 
     def op_global(self, node: N.Assign, name: str, glyph: str) -> E:
-        """`g+:v` of a global, which need not exist."""
+        """`g+:v` for a global, which need not exist."""
         entry = registry.find("verb", glyph)
         if entry is None or 2 not in entry.fns:
             raise self.error("assign", node)
@@ -99,7 +99,7 @@ class AssignmentMixin:
 
     def put(self, name: str, e: E, node: N.Node, at: str = "()") -> E:
         """Assign to a variable; the expression is then the variable (a local) or the value (a global). `at` is Python
-        text of the tuple of indexes, of an indexed assignment."""
+        text for the tuple of indexes, for an indexed assignment."""
         if self.is_local(name):
             self.emit(f"{self.local(name)}={e.s}")
             self.kinds[name] = e.kind
@@ -151,7 +151,7 @@ class AssignmentMixin:
 
 
 def _path_text(args: Sequence[N.Node], values: list[E]) -> str:
-    """Python text of the tuple of indexes that an indexed assignment has, nulls where they are left out."""
+    """Python text for the index tuple of an indexed assignment, with nulls for elided indexes."""
     places = [
         "_nil" if isinstance(argument, N.Elided) else value.s
         for argument, value in zip(args, values, strict=True)

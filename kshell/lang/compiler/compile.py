@@ -1,8 +1,8 @@
-"""q trees to Python functions.
+"""Compile q trees to Python functions.
 
 A q lambda becomes a Python function whose locals are fast locals and whose globals are its namespace; a top-level
-statement becomes one without parameters. q evaluates from right to left and Python from left to right, so operands
-that have effects are put into temporaries in q's order; those that have none stay inline.
+statement becomes one without parameters. q evaluates from right to left and Python from left to right, so operands with
+side effects are evaluated into temporaries in q's order; operands without side effects stay inline.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PRIMS: dict[int, Prim] = {}
 
 
 def prim(entry: registry.Entry) -> Prim:
-    """The value of a registered verb, iterator keyword or api function: one Prim an entry."""
+    """The value of a registered verb, iterator keyword or api function: one Prim per entry."""
     primitive = _PRIMS.get(id(entry))
     if primitive is None or primitive.entry is not entry:
         primitive = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, type_of_entry(entry))
@@ -40,13 +40,13 @@ def prim(entry: registry.Entry) -> Prim:
 
 
 def known(name: str) -> Value:
-    """The value of a built-in name; a symbol for any other."""
+    """The value of a built-in name; a symbol for any other name."""
     entry = registry.find("verb", name)
     return prim(entry) if entry is not None else sym(name)
 
 
 def is_infix(name: str) -> bool:
-    """May this name stand between its two arguments?"""
+    """Can this name be used infix?"""
     entry = registry.find("verb", name)
     if entry is not None:
         return entry.infix
@@ -94,7 +94,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.block.append(line)
 
     def mark(self, node: N.Node) -> str:
-        """The end of a Python line whose failure points at a node of the q text."""
+        """The end of a Python line whose failure points at a node in the q text."""
         return f"#{node.at - self.base}\n"
 
     def store(self, text: str) -> str:
@@ -104,7 +104,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return temporary
 
     def simple(self, e: E) -> E:
-        """e as a text that may be written twice: a name, temporary or number."""
+        """e as text that may be written twice: a name, temporary or number."""
         return e if e.atomic else E(self.store(e.s), e.kind, atomic=True, stable=True)
 
     def const(self, x: Value) -> E:
@@ -119,7 +119,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     # ------------------------------------------------------------ order of evaluation
     def eval_many(self, nodes: Sequence[N.Node]) -> list[E]:
-        """The nodes evaluated from right to left, each as an expression that may be used in any order."""
+        """Evaluate nodes from right to left; each becomes an expression that can be used in any order."""
         expressions: list[Any] = [None] * len(nodes)
         loose: Loose | None = None
         for index in range(len(nodes) - 1, -1, -1):
@@ -142,7 +142,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     # ------------------------------------------------------------ expressions
     def expr(self, node: N.Node) -> E:
-        """The Python expression of a node; statements that it needs first go to the block."""
+        """The Python expression for a node; statements it requires are added to the block."""
         if node.__class__ is N.Apply and (spine := self.spine(node)):
             return self.long_row(spine)
         expression: E = getattr(self, "_" + type(node).__name__)(node)
@@ -154,7 +154,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
 
     def spine(self, node: N.Node) -> list[N.Apply]:
-        """The applications of a long row `f g h ...`, outermost first; nothing if it is short."""
+        """The applications in a long row `f g h ...`, outermost first; empty if it is short."""
         applications: list[N.Apply] = []
         while node.__class__ is N.Apply and node.args:
             applications.append(node)
@@ -162,7 +162,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return applications if len(applications) > 40 else []
 
     def long_row(self, spine: list[N.Apply]) -> E:
-        """A long row without recursion: from its right end, each result given to the next application."""
+        """A long row without recursion: from its right end, each result is passed to the next application."""
         expression = self.expr(spine[-1].args[-1])
         previous = ""
         for node in reversed(spine):
@@ -218,7 +218,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.variable(node)
 
     def is_word(self, name: str) -> bool:
-        """Is this a keyword of the language here, and not a local that hides it?"""
+        """Is this a language keyword here, not hidden by a local?"""
         return name not in self.locals and registry.find("verb", name) is not None
 
     def variable(self, node: N.Name) -> E:
@@ -323,7 +323,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     def columns_literal(
         self, node: N.Node, helper: str, keys: list[N.Column] | None, cols: list[N.Column]
     ) -> E:
-        """A table or dictionary literal: names, given or inferred, with their values."""
+        """A table or dictionary literal: given or inferred names, with their values."""
         columns = [*(keys or ()), *cols]
         values = self.eval_many([column for _, column in columns])
         names = tree_queries.column_names(columns)
@@ -343,7 +343,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.const(self.lambda_value(node))
 
     def lambda_value(self, node: N.Lambda, name: str = "") -> Lambda:
-        """The lambda of a node, which may be assigned to a name; inside another it is called after that one."""
+        """The lambda for a node, which may be assigned to a name; a nested lambda is named after the outer one."""
         text = node.text
         if self.params is not None:
             shown = self.source.name + "@" if self.source.name else ""
@@ -372,7 +372,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return expression
 
     def discard(self, e: E) -> None:
-        """Run an expression for its effects."""
+        """Run an expression for its side effects."""
         if not e.idle and (not e.atomic or e.glob):
             self.emit(e.s)
 
@@ -400,7 +400,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.call(node, callee, values)
 
     def projection(self, node: N.Apply) -> E:
-        """Application with arguments left out."""
+        """Application with omitted arguments."""
         args = node.args
         present = [arg for arg in args if not isinstance(arg, N.Elided)]
         values = iter(self.eval_many([node.f, *present]))
@@ -445,13 +445,13 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.direct(node, entry, values)
 
     def k_unary(self, node: N.Apply, glyph: str, known: registry.Entry | None, e: E) -> E:
-        """A glyph with one argument that has no such form in q: k's verb for it, or else an error when it runs."""
+        """A glyph on one argument that has no unary form in q: k's verb for it, or else an error at run time."""
         if known is not None:
             return self.direct(node, known, [e])
         return E(f"_unary({self.mark(node)}{glyph!r},{e.s})", None, impure=True)
 
     def text_after(self, node: N.Node) -> str:
-        """The character of the source text after a node."""
+        """The character after a node in the source text."""
         offset = node.end - self.base
         return self.source.text[offset : offset + 1]
 
@@ -475,7 +475,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return name
 
     def derived_call(self, node: N.Apply, glyph: str, inner: N.Node) -> E:
-        """`f/ x`, `x f' y` and the like: the iterator's function gets f and the arguments."""
+        """`f/ x`, `x f' y` and the like: the iterator's function is called with f and the arguments."""
         helper = ITERATE.get((glyph, len(node.args)))
         f, *values = self.eval_many([inner, *node.args])
         if helper is None:
@@ -490,7 +490,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
 
     def call(self, node: N.Node, f: E, values: list[E]) -> E:
-        """A value that is known only at run time applied to arguments: lambdas of that rank are called directly."""
+        """A value known only at run time, applied to arguments: lambdas of that rank are called directly."""
         n = len(values)
         if n == 0:
             values = [E("_nil", None, atomic=True, stable=True)]
@@ -515,7 +515,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
 
     def call_self(self, node: N.Node, f: E, values: list[E]) -> E:
-        """A lambda's call of itself: its own Python function, if the name still stands for it."""
+        """A recursive call of a lambda: its own Python function, if the name still refers to it."""
         self.recursive = True
         helper = "_ap1" if len(values) == 1 else "_ap"
         if f.s == "_self":
@@ -532,7 +532,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
 
 def _head(c: Compiler, unset: set[str]) -> list[str]:
-    """The lines that a function begins with: its globals are declared, variables not yet set are empty."""
+    """The first lines of a function: declare globals, initialize unset variables to empty."""
     stores = sorted(c.global_stores)
     lines = ["global " + ",".join(stores)] if stores else []
     return lines + [f"{c.local(name)}=_empty" for name in sorted(unset)]
@@ -541,7 +541,7 @@ def _head(c: Compiler, unset: set[str]) -> list[str]:
 def compile_lambda(
     node: N.Lambda, source: Source, names: Names, ctx: str, name: str = ""
 ) -> Lambda:
-    """The Lambda of a lambda node."""
+    """The Lambda for a lambda node."""
     params = tree_queries.params_of(node)
     if len(params) > MAX_PARAMS:
         raise QError("params", 0, source)
@@ -572,12 +572,12 @@ def compile_lambda(
 
 
 def compile_again(f: Lambda, names: Names) -> None:
-    """Compile a lambda once more in place, after something that its code depends on has changed."""
+    """Recompile a lambda in place, after something its code depends on has changed."""
     f.fn.__code__ = compile_lambda(f.tree, f.source, names, f.ctx, f.own).fn.__code__
 
 
 def check_stores(names: Names) -> None:
-    """From now on let compiled code ask before it assigns a global variable, and tell of it."""
+    """From now on, make compiled code check before it assigns a global, and report the assignment."""
     if not names.checked:
         names.checked = True
         for function in list(names.lambdas):
@@ -586,7 +586,7 @@ def check_stores(names: Names) -> None:
 
 
 def compile_statement(node: N.Node, source: Source, names: Names) -> Callable[[], Value]:
-    """The Python function of one top-level expression; call it for the value."""
+    """The Python function for one top-level expression; call it for the value."""
     compiler = Compiler(names, names.current, source, None)
     compiler.function_body_top(node)
     lines: Block = []

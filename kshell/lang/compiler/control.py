@@ -1,7 +1,7 @@
 """Control words and function bodies: Python's own `if`, `while` and `for`.
 
-Kinds of locals (is it a long for certain?) are inferred as code is emitted: a branch works on a copy and the copies are
-joined; a loop's body is emitted again with less assumed, until what it assumed holds at its end.
+Types of locals (is it certainly a long?) are inferred as code is emitted. A branch works on a copy, and the copies are
+joined; a loop's body is emitted again, assuming less each time, until its assumptions hold at its end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MANY = 3000  # statements of a lambda
 
 
 def join(a: Kinds, b: Kinds) -> Kinds:
-    """The kinds that hold on both of two branches."""
+    """The types that hold in both branches."""
     return {key: value for key, value in a.items() if b.get(key) == value}
 
 
@@ -50,7 +50,7 @@ class ControlMixin:
 
     # ------------------------------------------------------------ blocks
     def sub(self, run: Callable[[], object]) -> tuple[Block, Kinds]:
-        """The block and the kinds after `run()` emitted into a block of its own; the present ones stay."""
+        """The block and types after `run()` emits into a separate block; the current ones are unchanged."""
         block, kinds = self.block, dict(self.kinds)
         self.block = []
         try:
@@ -60,7 +60,7 @@ class ControlMixin:
             self.block, self.kinds = block, kinds
 
     def statement(self, node: N.Node) -> None:
-        """A node for its effects."""
+        """A node for its side effects."""
         if isinstance(node, N.Cond):
             self.branches(node.args, None)
         else:
@@ -75,7 +75,7 @@ class ControlMixin:
         return E(target, None, atomic=True, stable=True)
 
     def branches(self, args: list[N.Node], target: str | None) -> None:
-        """`$[c;a;c;a;...;b]` into a chain of ifs; the value goes to `target`, is returned ('return') or dropped."""
+        """`$[c;a;c;a;...;b]` as a chain of ifs; the value goes to `target`, is returned ('return') or dropped."""
         if len(args) == 1:
             self.leaf(args[0], target)
             return
@@ -168,7 +168,7 @@ class ControlMixin:
         self.loop(run)
 
     def loop(self, run: Callable[[], None]) -> None:
-        """Emit a loop so that the kinds at its start hold again at its end."""
+        """Emit a loop so that the types at its start hold again at its end."""
         log_size = len(self.assigned)
         while True:
             temps = self.temps
@@ -192,8 +192,8 @@ class ControlMixin:
             self.emit(f"return {expression.s}")
 
     def whole(self, nodes: Sequence[N.Node]) -> None:
-        """The statements of a lambda. Of very many, those that have no loop do not get the native code that makes one
-        faster: Python's compiler would take longer for it than running it ever saves."""
+        """The statements of a lambda. If there are very many, those without a loop get no inlined native code:
+        compiling it would cost more than it ever saves."""
         for node in nodes[:-1]:
             self.inlines = len(nodes) < MANY or tree_queries.loops([node])
             if not isinstance(node, N.Elided):
@@ -205,7 +205,8 @@ class ControlMixin:
             self.tail(nodes[-1])
 
     def function_body(self, node: N.Lambda, name: str) -> Block:
-        """The block of a lambda: with a second version for long parameters where loops or recursion make it pay."""
+        """The block of a lambda, with a second version for long parameters where loops or recursion make it
+        worthwhile."""
         params = self.params or ()
         if 1 <= len(params) <= 2 and self.worth(node.body, params, name):
             quick, _ = self.sub(lambda: self.version(node.body, params))
@@ -222,7 +223,8 @@ class ControlMixin:
         self.whole(body)
 
     def worth(self, body: list[N.Node], params: tuple[str, ...], name: str) -> bool:
-        """Would a version for long arguments save much: a loop, a condition or recursion, and arithmetic on them?"""
+        """Would a version for long arguments save much: is there a loop, condition or recursion, and arithmetic on
+        them?"""
         repeats = (
             tree_queries.loops(body)
             or tree_queries.uses(body, ".z.s")
@@ -240,7 +242,7 @@ class ControlMixin:
         )
 
     def function_body_top(self, node: N.Node) -> None:
-        """A top-level expression: an assignment has no value to show."""
+        """A top-level expression; an assignment has no value to show."""
         if isinstance(node, N.Assign):
             self.discard(self.expr(node))
             self.emit("return _nil")

@@ -1,6 +1,6 @@
-"""Hints under errors that nothing caught: what newcomers mistake, seen from where the error was raised.
+"""Hints for uncaught errors: common mistakes of newcomers, recognized from where the error was raised.
 
-Only an error that ends a line is looked at, so what is trapped costs nothing. An error that has a hint keeps it.
+Only an error that ends a line is examined, so trapped errors cost nothing. An error that already has a hint keeps it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ _WRONG_KIND = re.compile(
 
 
 def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool) -> str:
-    """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
-    torch."""
+    """A sentence about the probable mistake, or empty. `objects` says whether the session has created torch objects."""
     return (
         error.hint
         or _of_function(error, tb)
@@ -57,7 +56,7 @@ def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool
 
 
 def _of_function(error: QError, tb: TracebackType | None) -> str:
-    """A function or projection was given where a value is wanted."""
+    """A function or projection was passed where a value is expected."""
     if error.text not in ERRORS and ":" not in error.text:
         return ""
     if "function " in error.text or "projection " in error.text:
@@ -71,7 +70,7 @@ def _of_function(error: QError, tb: TracebackType | None) -> str:
 
 
 def _given(tb: TracebackType | None) -> list[Value]:
-    """The arguments of the verb or k-api function that failed; nothing for one that applies functions."""
+    """The arguments of the failed verb or k-api function; empty if it applies functions."""
     innermost: Any = None
     while tb is not None:
         filename = tb.tb_frame.f_code.co_filename
@@ -91,7 +90,7 @@ def _given(tb: TracebackType | None) -> list[Value]:
 
 
 def _of_parameter(tb: TracebackType | None, names: Names) -> str:
-    """A lambda without a list of parameters was called with nothing for its x, where a global has that name too."""
+    """A lambda without a parameter list was called without an argument for x, and there is a global with that name."""
     for frame, python_frame in code_objects.levels(tb):
         text, context = frame.source.text, names.current
         if not implicit(text):
@@ -113,7 +112,7 @@ def _of_parameter(tb: TracebackType | None, names: Names) -> str:
 
 
 def _of_python(error: QError, names: Names) -> str:
-    """A line of Python: a name that Python or torch has and that is not defined here, or an operator of Python."""
+    """A line of Python: an undefined name that Python or torch has, or a Python operator."""
     if not error.frames:
         return ""
     line = error.frames[0].source.text.lstrip()
@@ -145,7 +144,7 @@ def _of_tensor_type(error: QError) -> str:
 
 
 def _of_open(error: QError) -> str:
-    """A bracket that the line does not close, as a function over several lines has in a pipe."""
+    """A bracket that the line leaves open, such as a function over several lines in a pipe."""
     if error.text not in ("{", "(", "[") or not error.frames:
         return ""
     return (
@@ -169,7 +168,7 @@ def _of_joined(error: QError) -> str:
 
 
 def _of_name(error: QError, objects: bool) -> str:
-    """A program that knows nothing of torch calls a function that it did not define, whose name the k-api has."""
+    """A program that does not use torch calls an undefined function whose name the k-api has."""
     name = re.match(r"[a-z]\w*", error.text)
     entry = registry.find("api", name[0]) if name else None
     if (

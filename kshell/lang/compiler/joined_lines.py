@@ -1,15 +1,15 @@
-"""Lines of a lambda that q joins and that were probably meant as two statements: a `;` is missing between them.
+"""Lines of a lambda that q joins but that were probably meant as two statements: a missing `;`.
 
-q ends a statement at `;` only, so a line break after a noun applies that noun to the next line: `a:x*2` above `a+1` is
-`a:x*2 a+1`, where 2 is the handle of standard error. The program stays what it is; the place is warned of, once, when
-the lambda is read. What is looked for are joints that have no use otherwise:
+q ends a statement only at `;`, so a line break after a noun applies that noun to the next line: `a:x*2` above `a+1` is
+`a:x*2 a+1`, where 2 is the handle of standard error. The program is not changed; a warning is printed once, when the
+lambda is read. Only joints that are otherwise useless are reported:
 
-- a number, string or symbol applied to the next line, but for `-1 "text"` and its like, which print;
+- a number, string or symbol applied to the next line, except for `-1 "text"` and the like, which print;
 - a control word applied to the next line: `if[a;b]` above `c`;
-- a noun applied to an assignment that begins the next line, or to what reads the very local that the statement is to
-  set for the first time;
-- a noun that is no keyword, applied to a line that is indented like the one where its statement begins;
-- two numbers, one at the end of a line and one at the beginning of the next, which make a list.
+- a noun applied to an assignment at the start of the next line, or to an expression that reads the very local that the
+  statement sets for the first time;
+- a noun other than a keyword, applied to a line with the same indentation as the line where its statement begins;
+- a number at the end of a line and one at the start of the next, which form a list.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHOWN = 78  # characters of a line that a warning shows
 
 
 def warn(node: N.Lambda, source: Source) -> None:
-    """Warn of the joined lines of a lambda, if it has more than one line."""
+    """Warn about joined lines in a lambda, if it has more than one line."""
     if not _may_join(node.text):
         return
     session = running()
@@ -40,8 +40,8 @@ def warn(node: N.Lambda, source: Source) -> None:
 
 
 def _may_join(text: str) -> bool:
-    """May lines of a lambda's text be joined? Not where a line ends with `;` `[` or `{`, or the next one begins with a
-    bracket that closes or `;`, nor behind the parameters. Comments are looked through only behind `;`."""
+    """Can lines of a lambda's text be joined? Not where a line ends in `;` `[` or `{`, where the next one begins with a
+    closing bracket or `;`, or after the parameters. Comments are only skipped after `;`."""
     if "\n" not in text:
         return False
     start = text.find("]") + 1 if text.startswith("{[") else 0
@@ -58,7 +58,7 @@ _OPEN_END = re.compile(r"[^;\[{\s][ \t\r]*\n\s*[^\]};\s]")
 
 
 def _message(source: Source, at: int, what: str) -> str:
-    """The warning: where, what, and the line that lacks its end."""
+    """The warning: where, what, and the line with the missing `;`."""
     start, _ = _line(source.text, at)
     line = source.text[start:at].expandtabs()
     location = (
@@ -71,13 +71,13 @@ def _message(source: Source, at: int, what: str) -> str:
 
 
 def _line(text: str, at: int) -> tuple[int, int]:
-    """Where the line of an offset begins and ends."""
+    """Start and end of the line that contains an offset."""
     end = text.find("\n", at)
     return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
 
 
 def found(node: N.Lambda, text: str) -> Iterator[tuple[int, str]]:
-    """The joints of a lambda's own statements: the offset in its text where a line ends, and what is done there."""
+    """The joints between a lambda's own statements: the offset where a line ends, and what happens there."""
     base = node.start
     before: list[N.Node] = []
     for statement in _statements(node.body):
@@ -114,7 +114,7 @@ def _statements(body: list[N.Node]) -> Iterator[N.Node]:
 
 
 def _within(node: N.Node) -> Iterator[N.Node]:
-    """A node and those in it, but not those of lambdas in it, which have warnings of their own."""
+    """A node and those inside it, except in nested lambdas, which have their own warnings."""
     pending: list[object] = [node]
     while pending:
         descendant = pending.pop()
@@ -129,7 +129,7 @@ def _within(node: N.Node) -> Iterator[N.Node]:
 def _joint(
     n: N.Node, statement: N.Node, text: str, base: int, known: Callable[[], set[str]]
 ) -> tuple[int, str] | None:
-    """Where a line's noun is applied to the next line, if that is suspicious."""
+    """The place where a line's noun is applied to the next line, if that is suspicious."""
     if n.__class__ is not N.Apply or len(n.args) != 1 or n.args[0].__class__ is N.Elided:
         return None
     f, x = n.f, n.args[0]
@@ -179,7 +179,7 @@ def _assigns(x: N.Node, text: str, base: int, end: int) -> bool:
 
 
 def _reads_itself(statement: N.Node, x: N.Node, known: Callable[[], set[str]]) -> bool:
-    """Does x read the local that its statement assigns for the first time, and not set it itself?"""
+    """Does x read the local that its statement assigns for the first time, without setting it itself?"""
     if (
         statement.__class__ is not N.Assign
         or statement.target.__class__ is not N.Name
@@ -200,7 +200,7 @@ def _name(target: N.Node) -> str:
 
 
 def _same_indent(statement: N.Node, x: N.Node, text: str, base: int) -> bool:
-    """Is the line of x indented like the one that its statement begins?"""
+    """Is the line of x indented like the line where its statement begins?"""
     first_start, second_start = (_line(text, node.start - base)[0] for node in (statement, x))
     first_indent, second_indent = (
         text[first_start : statement.start - base],
@@ -210,7 +210,7 @@ def _same_indent(statement: N.Node, x: N.Node, text: str, base: int) -> bool:
 
 
 def _numbers(n: N.Node, statement: N.Node, text: str, base: int) -> tuple[int, str] | None:
-    """Where a number that ends a line and one that begins the next make a list."""
+    """The place where a number at the end of a line and one at the start of the next form a list."""
     if n.__class__ is not N.Lit or n.data.__class__ is not list or n.t in "sc":
         return None
     written = text[n.start - base : n.end - base]

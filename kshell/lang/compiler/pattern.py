@@ -43,7 +43,7 @@ class PatternMixin:
 
     # ------------------------------------------------------------ assignment
     def assign_pattern(self, node: N.Node, target: N.Node, value: E) -> E:
-        """`pattern:value`; the value of the whole is the value, as filter functions changed it."""
+        """`pattern:value`; the result is the value as changed by filter functions."""
         value = self.part(value.s) if not value.stable else value
         pending: Pending = []
         result = self.fit(target, value, node.at, pending)
@@ -64,12 +64,13 @@ class PatternMixin:
         return E(self.store(text), None, atomic=True, stable=True)
 
     def ask(self, name: str, at: int, *args: str) -> str:
-        """The text of a helper's call whose failure points at an offset of the q text."""
+        """The text of a helper call whose failure points at an offset in the q text."""
         return f"{name}(#{at - self.base}\n{','.join(args)})"
 
     # ------------------------------------------------------------ patterns
     def fit(self, t: N.Node, v: E, at: int, pending: Pending) -> E:
-        """Emit the match of v with pattern t; an error points at `at`. The result is v, with what filters changed."""
+        """Emit the match of v with pattern t; an error points at `at`. The result is v, with the changes made by
+        filters."""
         kind = type(t).__name__
         method = getattr(self, "fit_" + kind, None)
         if method is None:
@@ -122,7 +123,7 @@ class PatternMixin:
         return self.checked(t.target, t, v, pending)
 
     def checked(self, inner: N.Node | None, t: N.Assign | N.Return, v: E, pending: Pending) -> E:
-        """`p:`x`, a check of the type, or `p:f`, a filter function whose result goes on to p."""
+        """`p:`x`, a type check, or `p:f`, a filter function whose result is matched with p."""
         if isinstance(t.value, N.Lit) and t.value.t == "s" and isinstance(t.value.data, str):
             self.emit(self.ask("_of_type", t.at, v.s, repr(t.value.data)))
         else:
@@ -155,7 +156,7 @@ class PatternMixin:
         raise self.error("assign", t)
 
     def fit_keys(self, t: N.Apply, v: E, pending: Pending) -> E:
-        """`k!p`: with constant keys the items under them, else a pattern for the keys and one for the values."""
+        """`k!p`: with constant keys, the items under them, else one pattern for the keys and one for the values."""
         keys, values = t.args
         if any(
             isinstance(n, (N.Name, N.Elided, N.Assign, N.Return)) for n in tree_queries.walk([keys])
@@ -218,7 +219,7 @@ class PatternMixin:
 
     # ------------------------------------------------------------ `:[v;p;r;...;d]`
     def pattern_cond(self, node: N.Apply) -> E:
-        """The result beside the first pattern that the value matches, else the last."""
+        """The result for the first pattern that the value matches, else the last one."""
         arguments = node.args
         value = self.part(self.expr(arguments[0]).s)
         target = self.temp()
@@ -256,12 +257,12 @@ class PatternMixin:
 
 
 def ready(e: E, node: N.Node) -> N.Node:
-    """A node that stands for an expression emitted already."""
+    """A node for an expression that has already been emitted."""
     return Ready(e, node)
 
 
 class Ready(N.Node):
-    """In place of a node: its expression, already emitted."""
+    """Used instead of a node: an expression that has already been emitted."""
 
     __slots__ = ("e",)
 
@@ -271,7 +272,7 @@ class Ready(N.Node):
 
 
 def _named(node: N.Node) -> N.Node:
-    """The part of a pattern whose name is the column's."""
+    """The part of a pattern with the column's name."""
     while isinstance(node, N.Assign):
         node = node.target
     return node

@@ -1,4 +1,4 @@
-"""qSQL templates: each phrase becomes a Python function of the columns, and lang/qsql/functional.py runs them."""
+"""qSQL templates: each phrase becomes a Python function of the columns, run by lang/qsql/functional.py."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TemplateMixin:
         def tail(self, node: N.Node) -> None: ...
 
     def phrase(self, node: N.Node, name: str | None) -> str:
-        """The Python text of a Phrase: emits its function before it."""
+        """The Python text for a Phrase; emits its function first."""
         function = "_p" + self.temp()[1:]
         block, kinds = self.block, self.kinds
         self.block, self.kinds, self.columns = [], {}, self.columns + 1
@@ -55,7 +55,7 @@ class TemplateMixin:
         return f"_Phrase({function},{self.consts.add(node)},{name!r},{self.aggregate(node)})"
 
     def aggregate(self, node: N.Node) -> str:
-        """The Python text of (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
+        """The Python text for (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
         once, else None."""
         parsed = aggregate_of(node)
         if parsed is None:
@@ -101,8 +101,8 @@ class TemplateMixin:
         )
 
     def exec_named(self, pairs: list[N.Column]) -> str:
-        """As named; but `exec` of one unnamed column gives the list itself, and one unnamed key the list of keys:
-        their name stays None."""
+        """Like named, but `exec` with one unnamed column returns the list itself, and with one unnamed key the list of
+        keys: their name stays None."""
         if len(pairs) == 1 and pairs[0][0] is None:
             return f"[(None,{self.phrase(pairs[0][1], None)})]"
         return self.named(pairs)

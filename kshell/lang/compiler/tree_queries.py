@@ -1,4 +1,4 @@
-"""Questions about a tree that the compiler asks before it emits code."""
+"""Questions about a tree that the compiler asks before emitting code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAVES = frozenset((N.Lit, N.Name, N.Verb, N.Elided, N.Lambda, N.Command, N.Pre
 
 
 def children(node: N.Node) -> list[N.Node]:
-    """The nodes directly under a node, lambdas' bodies left out."""
+    """The nodes directly under a node, except lambda bodies."""
     nodes: list[N.Node] = []
     if node.__class__ not in _LEAVES:
         for field in node.fields:
@@ -24,7 +24,7 @@ def children(node: N.Node) -> list[N.Node]:
 
 
 def _gather(x: object, out: list[N.Node]) -> None:
-    """Put the nodes of a field, which may be lists in lists, into out."""
+    """Add the nodes in a field, possibly nested in lists, to out."""
     if isinstance(x, N.Node):
         out.append(x)
     elif isinstance(x, (list, tuple)):
@@ -33,8 +33,8 @@ def _gather(x: object, out: list[N.Node]) -> None:
 
 
 def walk(nodes: Nodes, templates: bool = True) -> Iterator[N.Node]:
-    """Every node under these, themselves included, lambdas entered no further; of templates, if they are not to be
-    entered either, only the source and the number of rows."""
+    """Every node under these, including themselves; lambdas are not entered; templates, if not to be entered either,
+    only contribute the source and the row limit."""
     stack: list[N.Node] = []
     _gather(nodes, stack)
     while stack:
@@ -55,7 +55,7 @@ def walk(nodes: Nodes, templates: bool = True) -> Iterator[N.Node]:
 
 
 def params_of(node: N.Lambda) -> tuple[str, ...]:
-    """The parameters of a lambda; implicit ones are x, y, z up to the last that its body names."""
+    """The parameters of a lambda; implicit ones are x, y, z up to the last one its body uses."""
     if node.params is not None:
         return tuple(node.params)
     used = {
@@ -91,7 +91,7 @@ def _is_pattern(f: N.Node) -> bool:
 
 
 def locals_of(body: list[N.Node], params: tuple[str, ...]) -> set[str]:
-    """The names that a lambda's body assigns with `:` (or indexed, or compound), other than its parameters."""
+    """The names that a lambda's body assigns with `:` (also indexed or compound), other than its parameters."""
     names: set[str] = set()
     for node in walk(body):
         if isinstance(node, N.Assign) and node.op is None:
@@ -147,7 +147,7 @@ def set_first(body: list[N.Node]) -> set[str]:
 
 
 def uses(nodes: Nodes, name: str) -> bool:
-    """Does the code name this variable?"""
+    """Does the code refer to this variable?"""
     return any(
         isinstance(node, N.Name) and (node.name == name or node.name.startswith(name + "."))
         for node in walk(nodes)
@@ -179,9 +179,9 @@ _COMPARE = frozenset(("=", "<", ">", "<>", "<=", ">="))
 
 
 def inferred_name(node: N.Node) -> str:
-    """The column name that q infers from an expression: the last part of the variable that is reached by the first
-    argument of arithmetic operators and comparisons (of these the second, if the first is a constant) and the last
-    one of everything else; `x` if that is none."""
+    """The column name that q infers from an expression: the last part of the variable reached through the first
+    argument of arithmetic operators and comparisons (or their second, if the first is a constant), and through the last
+    argument of everything else; `x` if there is none."""
     default = "x"
     while True:
         if isinstance(node, N.Name):
@@ -210,7 +210,7 @@ def inferred_name(node: N.Node) -> str:
 
 
 def column_names(pairs: list[N.Column]) -> list[str]:
-    """The names of columns, given or inferred; a repeated one gets 1, 2, ... appended."""
+    """The names of columns, given or inferred; duplicates get 1, 2, ... appended."""
     names: list[str] = []
     for explicit, node in pairs:
         name = explicit or inferred_name(node)
@@ -223,7 +223,7 @@ def column_names(pairs: list[N.Column]) -> list[str]:
 
 
 def group_clash(node: N.Select) -> str:
-    """The error of a select that gives a column the name of a group, '' if it does not."""
+    """The error if a select gives a column the name of a group, else ''."""
     if node.verb == "select" and node.by and node.cols:
         groups = set(column_names(node.by))
         for name in column_names(node.cols):
@@ -233,7 +233,8 @@ def group_clash(node: N.Select) -> str:
 
 
 def atomic_expr(node: N.Node, params: tuple[str, ...]) -> bool:
-    """Is the expression made of atomic verbs on the parameters and number atoms alone, each parameter in it?"""
+    """Does the expression consist only of atomic verbs on the parameters and number atoms, with every parameter in
+    it?"""
     if not isinstance(node, N.Apply) or not _atomic(node, params):
         return False
     return {

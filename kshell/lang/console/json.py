@@ -1,4 +1,4 @@
-"""JSON: q values to text and back, as `.j.j` and `.j.k` do."""
+"""JSON: q values to text and back, for `.j.j` and `.j.k`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kshell.values.items.rows import strings_of
 
 
 class Writer:
-    """Writes values as JSON, floats at `digits` significant digits; with `null_inf`, infinities are null."""
+    """Writes values as JSON, floats with `digits` significant digits; with `null_inf`, infinities become null."""
 
     def __init__(self, digits: int, null_inf: bool = False) -> None:
         self.digits, self.null_inf = digits, null_inf
@@ -149,7 +149,7 @@ def _word(found: re.Match[str]) -> str:
 
 
 def read(text: str) -> Value:
-    """The q value of JSON text: numbers are floats, strings strings, objects dictionaries with symbol keys."""
+    """The q value of JSON text: numbers become floats, strings strings, objects dictionaries with symbol keys."""
     parsed: Any = None
     problem = ""
     try:
@@ -169,7 +169,7 @@ def from_json(x: Any) -> Value:
 
 
 def _value(x: Any, known: dict[tuple[str, ...], Vec]) -> Value:
-    """The same; objects with the same names share one vector of them."""
+    """The same; objects with equal names share one vector of names."""
     kind = x.__class__
     if kind is str:
         return string(x)

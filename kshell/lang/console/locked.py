@@ -1,4 +1,4 @@
-"""Locked scripts, `f.q_`: the text of a script so that it cannot be read; its functions show no source."""
+"""Locked scripts, `f.q_`: scripts whose text cannot be read and whose functions show no source."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Any value on one line, as q source where there is such source: what `.Q.s1` and `-3!` give.
+"""Any value on one line, as q source where possible: `.Q.s1` and `-3!`.
 
-Everything here takes a limit: text beyond it need not be made, because the console will cut it off.
+Everything here takes a limit: text beyond it need not be created, because the console cuts it off.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMES = (T.S, T.ENUM)
 
 
 class _Writer:
-    """Writes values at one precision. `room` is how many characters are still wanted."""
+    """Writes values at a given precision. `room` is the number of characters still wanted."""
 
     __slots__ = ("digits",)
 
@@ -162,7 +162,7 @@ class _Writer:
 
 
 def _bare(k: Value) -> bool:
-    """Can keys stand before `!` without brackets: a list that is written without a mark, or in brackets of its own?"""
+    """Can keys precede `!` without parentheses: is it a list written without a prefix, or in its own parentheses?"""
     if isinstance(k, List):
         return len(k) != 1
     if k.__class__ is not Vec or k.attr or k.t == T.ENUM:
@@ -193,18 +193,18 @@ _BY_CLASS: dict[type, Any] = {
 
 
 def s1_text(x: Value, digits: int = 7, limit: int = 0) -> str:
-    """One line of text for x at `digits` significant digits. With a limit, text beyond it may be missing."""
+    """One line of text for x with `digits` significant digits. With a limit, text beyond it may be missing."""
     room = limit or NO_LIMIT
     return _Writer(digits).value(x, room)
 
 
 def s1(x: Value, settings: Any) -> str:
-    """The whole one-line form of x, as `.Q.s1` gives it."""
+    """The full one-line form of x, as in `.Q.s1`."""
     return s1_text(x, settings.P)
 
 
 def cut(line: str, width: int) -> str:
-    """A line cut to the console's width: `..` stands for what is left out."""
+    """A line cut to the console's width: `..` marks the cut."""
     if len(line) < width and (line.isascii() or len(_bytes(line)) < width):
         return line
     visible = _bytes(line)[: width - 3]
@@ -216,6 +216,6 @@ def _bytes(line: str) -> bytes:
 
 
 def s1_line(x: Value, settings: Any) -> str:
-    """The one-line form of x cut to the console's width, as `0N!` writes it."""
+    """The one-line form of x cut to the console's width, as in `0N!x`."""
     width = settings.c[1]
     return cut(s1_text(x, settings.P, width), width)

@@ -1,4 +1,4 @@
-"""A small lambda being carried out for many items at once: its expressions on what every item gives."""
+"""Evaluation of a small lambda for many items at once."""
 
 from __future__ import annotations
 
@@ -57,29 +57,29 @@ _FUNCTIONS = (Lambda, Prim, Proj, Comp)
 
 
 def give_up(tree: Any) -> None:
-    """Remember that the lambda of this tree cannot be carried out for many items at once."""
+    """Remember that the lambda with this tree cannot be vectorized."""
     if len(IMPOSSIBLE) > KEPT:
         IMPOSSIBLE.clear()
     IMPOSSIBLE[id(tree)] = tree
 
 
 def _still_wants(f: Any, args: list[Any], full: list[Any]) -> bool:
-    """Are these arguments, `full` with those it has, too few for a projection to be carried out?"""
+    """Are these arguments (`full` includes those already bound) too few to evaluate a projection?"""
     rank = f.f.rank if isinstance(f.f, Function) else 1
     too_few = len(full) < rank if f.__class__ is Bound else len(args) < f.rank
     return too_few or HOLE in full
 
 
 def _names_all(x: Value, y: Columns) -> bool:
-    """Is x a vector of symbols, a different one for each of the columns?"""
+    """Is x a vector of distinct symbols, one per column?"""
     if x.__class__ is not Vec or x.t != T.S:
         return False
     return len(x.a) == len(y.cols) == len(set(x.a.tolist()))
 
 
 class Batch:
-    """A lambda being carried out for n items: `env` has its parameters and locals; `first` what it had when these items
-    were taken from among others."""
+    """The evaluation of a lambda for n items: `env` has its parameters and locals; `first` those from before these
+    items were selected."""
 
     def __init__(self, f: Lambda | None, n: int, env: dict[str, Any]) -> None:
         self.f: Any = f
@@ -88,7 +88,7 @@ class Batch:
         self.at = np.arange(n)  # which of all items these are
 
     def body(self, statements: list[Any]) -> Value:
-        """The list of the results."""
+        """The list of results."""
         done: list[tuple[Any, Any]] = []
         count = self.n
         result = self.statements(statements, done)
@@ -97,7 +97,7 @@ class Batch:
         return merged(done, count)
 
     def result(self, statements: list[Any]) -> Any:
-        """The result of the statements: Many, or one value for all items."""
+        """The result of the statements: Many, or one value shared by all items."""
         done: list[tuple[Any, Any]] = []
         count = self.n
         result = self.statements(statements, done)
@@ -108,8 +108,8 @@ class Batch:
         return Many(merged(done, count))
 
     def statements(self, nodes: Sequence[N.Node], done: list[tuple[Any, Any]]) -> Any:
-        """The value of the last of some statements for the items that get there, None if there are none; `done` takes
-        what was returned before."""
+        """The value of the last statement for the items that reach it; None if no item does. `done` collects values
+        returned earlier."""
         value: Any = None
         for index, node in enumerate(nodes):
             if isinstance(node, N.Return):
@@ -128,7 +128,7 @@ class Batch:
         return value
 
     def branch(self, args: list[Any], done: list[tuple[Any, Any]]) -> None:
-        """`if[c;...]`: the statements for the items for which c holds."""
+        """`if[c;...]`: run the statements for the items where c holds."""
         holding, failing = self.split(self.expr(args[0]))
         if not len(holding):
             return
@@ -161,7 +161,7 @@ class Batch:
                 )
 
     def some(self, at: Any) -> Batch:
-        """The same at some of the items."""
+        """The same evaluation for some of the items."""
         if len(at) == self.n:
             batch = Batch(self.f, self.n, dict(self.env))
             batch.at, batch.first = self.at, dict(self.env)
@@ -175,7 +175,7 @@ class Batch:
         return batch
 
     def split(self, c: Any) -> tuple[Any, Any]:
-        """Where a condition holds, and where it does not."""
+        """The positions where a condition holds, and where it does not."""
         if c.__class__ is not Many:
             every, nowhere = np.arange(self.n), np.arange(0)
             return (every, nowhere) if truth(c) else (nowhere, every)
@@ -187,7 +187,7 @@ class Batch:
     # ------------------------------------------------------------------ expressions
 
     def expr(self, node: N.Node) -> Any:
-        """The value of an expression: Many, or one value for all items."""
+        """The value of an expression: Many, or one value shared by all items."""
         method = _WORK.get(node.__class__)
         if method is None:
             raise Never
@@ -277,7 +277,7 @@ class Batch:
         return Many(merged(results, self.n))
 
     def many_of(self, nodes: Sequence[N.Node]) -> list[Any]:
-        """Arguments, the last first."""
+        """Arguments, evaluated from the last to the first."""
         return [self.expr(node) for node in reversed(nodes)][::-1]
 
     def _ListOf(self, node: N.ListOf) -> Any:
@@ -316,7 +316,7 @@ class Batch:
         return Many(self.table(names, Columns(columns, self.n)))
 
     def table(self, names: list[str], c: Columns) -> Table:
-        """The dictionaries of all items, which in a list are a table."""
+        """The dictionaries of all items, which form a table in a list."""
         columns = c.columns()
         if any(isinstance(column, Columns) for column in columns):
             raise No
@@ -348,7 +348,7 @@ class Batch:
         return self.call(self.expr(f), values)
 
     def iterated(self, f: Any, args: list[Any]) -> Any:
-        """A verb or function with an iterator: `+/`, and `f'`."""
+        """A verb or function with an iterator: `+/`, or `f'`."""
         if f.glyph == "'" and f.f is not None:
             values = self.many_of(args)
             return self.each(self.expr(f.f), values)
@@ -366,7 +366,7 @@ class Batch:
     # ------------------------------------------------------------------ functions
 
     def call(self, f: Any, args: list[Any]) -> Any:
-        """One function, list or dictionary applied to what every item gives."""
+        """Apply one function, list or dictionary to the values of all items."""
         kind = f.__class__
         if isinstance(f, Lambda):
             if HOLE in args or len(args) < f.rank:
@@ -401,7 +401,7 @@ class Batch:
         return self.verb("@", [f, *args])
 
     def each(self, f: Any, args: list[Any]) -> Any:
-        """`f'` of what every item gives: f on the items of all of them."""
+        """`f'` on the values of all items: f on the items of all of them."""
         lists = [argument for argument in args if argument.__class__ is Many]
         if not lists and len(args) == 1 and not isinstance(args[0], Function):
             return self.constant(f, args[0])
@@ -428,7 +428,7 @@ class Batch:
         return Many(results)
 
     def constant(self, f: Any, x: Value) -> Value:
-        """`f'x` of what is the same for all items."""
+        """`f'x` where x is shared by all items."""
         if x.__class__ is Dict and not x.keyed:
             return Dict(x.k, list_value(self.constant(f, x.v)))
         if x.__class__ not in (Vec, List, Nd) or not len(x):
@@ -439,11 +439,11 @@ class Batch:
         return collapse(results)
 
     def inner(self, f: Any, args: list[Any], ids: Any) -> Value:
-        """f on the items of items: `ids` has the item of each."""
+        """f on the items of items: `ids` has the outer item of each."""
         return value_list(Batch(None, len(ids), {}).call(taken(f, ids), args), len(ids))
 
     def verb(self, name: str, args: list[Any]) -> Any:
-        """A verb on arguments of which any may be many."""
+        """A verb on arguments any of which may be many."""
         x, x_many = args[0], args[0].__class__ is Many
         if x_many:
             x = x.v
@@ -476,7 +476,7 @@ class Batch:
         return Many(results)
 
     def monad(self, name: str, x: Any) -> Any:
-        """A verb on what every item gives."""
+        """A verb on the values of all items."""
         if x.__class__ is Dicts:
             results = grouped.monad(name, x)
         elif x.__class__ is Columns:
@@ -499,7 +499,7 @@ _WORK: dict[type, Any] = {  # how a node of each kind is carried out
 
 
 def _constant(name: str, args: list[Any]) -> Value:
-    """A verb on what is the same for all items."""
+    """A verb on a value shared by all items."""
     for argument in args:
         if argument.__class__ is Bound or argument.__class__ is Many:
             raise No
@@ -521,7 +521,7 @@ def _constant(name: str, args: list[Any]) -> Value:
 
 
 def _has(name: str, n: int) -> bool:
-    """May a verb of n arguments be carried out here?"""
+    """Can a verb of n arguments be evaluated here?"""
     return verb_at_once.has(name, n) or (name in _PURE and verb_at_once.prim(name, n) is not None)
 
 

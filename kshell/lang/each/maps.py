@@ -1,7 +1,6 @@
-"""The maps: each, each-left, each-right, each-prior, with rules for the cases numpy has a call for; derived
-functions.
+"""The maps each, each-left, each-right and each-prior, with shortcuts where numpy has a function; derived functions.
 
-Source of behaviour: q's reference, "Maps".
+Specified by q's reference, "Maps".
 """
 
 from __future__ import annotations
@@ -56,8 +55,8 @@ Fn = Callable[..., Value]
 
 
 def each1(f: Value, x: Value) -> Value:
-    """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay. The item of a handle is
-    its number, but for functions of the k-api, which want the handle."""
+    """`f' x`, `f each x`: f on each item; the keys of dictionaries and keyed tables are kept. The item of a handle is
+    its number, except for k-api functions, which get the handle."""
     if x.__class__ is Dict:
         return Dict(x.k, list_value(each1(f, x.v)))
     if (
@@ -92,7 +91,7 @@ def each1(f: Value, x: Value) -> Value:
 
 
 def each_parallel(f: Value, x: Value) -> Value:
-    """`f': x`, `f peach x`: as each, with the items dealt out to threads; a single item is computed here."""
+    """`f': x`, `f peach x`: like each, with the items distributed over threads; a single item is evaluated here."""
     if x.__class__ is Dict:
         return Dict(x.k, list_value(each_parallel(f, x.v)))
     threads = peach.wanted(len(x)) if is_collection(x) else 0
@@ -102,8 +101,8 @@ def each_parallel(f: Value, x: Value) -> Value:
 
 
 def is_atomic(f: Value, n: int) -> bool:
-    """Does f work through lists of its n arguments item by item, so that it may be given whole vectors at once? An
-    atomic verb does, its projection on an atom, and a lambda of one expression of such verbs, numbers and parameters.
+    """Does f process lists of its n arguments item by item, so that it can be given whole vectors? True for atomic
+    verbs, their projections on an atom, and lambdas of a single expression made of such verbs, numbers and parameters.
     """
     if f.__class__ is Prim:
         return (f.name, n) in ATOMIC
@@ -127,7 +126,7 @@ _ATOMIC: dict[int, tuple[Any, bool]] = {}
 
 
 def each2(f: Value, x: Value, y: Value) -> Value:
-    """`x f' y`: f on corresponding items; an atom goes with every item."""
+    """`x f' y`: f on corresponding items; an atom pairs with every item."""
     xn = len(x) if is_collection(x) else -1
     yn = len(y) if is_collection(y) else -1
     x_many, y_many = xn >= 0, yn >= 0
@@ -182,7 +181,7 @@ def each2(f: Value, x: Value, y: Value) -> Value:
 
 
 def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
-    """Each of several arguments, some of them dictionaries: the items under the same key."""
+    """Each with several arguments, some of them dictionaries: items with the same key are paired."""
     keys: ListValue = next(argument.k for argument in args if argument.__class__ is Dict)
     for argument in args:
         if (
@@ -200,7 +199,7 @@ def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
 
 
 def _under(d: Dict, keys: ListValue) -> Value:
-    """The values of a dictionary under some keys."""
+    """The values of a dictionary for some keys."""
     return d.v if not d.keyed and same_keys(d.k, keys) else index1(d, keys)
 
 
@@ -237,12 +236,12 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
 
 
 def is_case(f: Value) -> TypeGuard[Vec]:
-    """Is it a vector of integers, whose `'` picks each item from the argument of that number?"""
+    """Is it a vector of integers, whose `'` picks each item from the argument with that number?"""
     return f.__class__ is Vec and f.t in (T.H, T.I, T.J)
 
 
 def case(f: Vec, args: Sequence[Value]) -> Value:
-    """`i'[a;b;...]`: item n is that of the argument i[n]; an atom stands for as many items as are needed."""
+    """`i'[a;b;...]`: item n comes from argument i[n]; atoms are repeated."""
     if f.a.size and not 0 <= f.a.min() <= f.a.max() < len(args):
         raise QError("index")
     columns = [seq_items(argument) if is_collection(argument) else argument for argument in args]
@@ -303,9 +302,9 @@ _STEPS: dict[str, Fn] = {"-": running.deltas, "%": running.ratios}
 
 
 def prior1(f: Value, x: Value) -> Value:
-    """`f': x`: f between each item and the one before it; the first has the identity of f before it, else a null.
+    """`f': x`: f of each item and its predecessor; the first is paired with f's identity, else with a null.
 
-    A function of one argument is applied to each item, in threads.
+    A unary f is applied to each item, in threads.
     """
     if rank_of(f) == 1 and not is_collection(f):
         return each_parallel(f, x)
@@ -340,7 +339,7 @@ def _pairs(f: Value, items: list[Value]) -> list[Value]:
 
 
 def prior2(f: Value, x: Value, y: Value) -> Value:
-    """`x f': y`: as `f': y`, with x before the first item."""
+    """`x f': y`: like `f': y`, with x before the first item."""
     if not is_collection(y):
         return apply(f, (y, x))
     if not len(y):
@@ -366,7 +365,7 @@ _TWO: dict[str, Fn] = {
 
 
 def _text(d: Derived, x: Value) -> Value:
-    """`f/: x`, `f\\: x` of a list or atom f: joins strings, or takes a number apart, as sv and vs do."""
+    """`f/: x`, `f\\: x` where f is a list or atom: joins strings or splits a number, as sv and vs do."""
     if isinstance(d.f, Function):
         raise QError("rank")
     entry = find("verb", "sv" if d.glyph == "/:" else "vs")
@@ -401,8 +400,8 @@ Derived.run = staticmethod(run)
 
 
 def _called(glyph: str, n: int, most: int) -> Fn:
-    """The iterator as the compiler calls it, with n arguments. The derived function has the rank of f, for `/` and `\\`
-    if that is above two; with fewer arguments than `most` and that rank allow it is projected."""
+    """The iterator as the compiler calls it, with n arguments. The derived function has the rank of f for `/` and `\\`
+    if that is above two; with fewer arguments than `most` and that rank allow, the result is a projection."""
     run = (_ONE if n == 1 else _TWO)[glyph]
 
     def call1(f: Value, x: Value) -> Value:

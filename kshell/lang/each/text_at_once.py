@@ -1,4 +1,4 @@
-"""Verbs on each item of lists of strings, for all items at once: the part of verb_at_once.py that is about text."""
+"""Vectorized verbs for lists of strings: the text part of verb_at_once.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.values.items.rows import Rows, string_list, strings_of
 
 
 def _deep(name: str) -> None:
-    """A verb that goes down to strings by itself."""
+    """A verb that recurses to strings itself."""
 
     @one(name)
     def run(p: Part) -> Value | None:
@@ -46,7 +46,7 @@ def _is_text(x: Value) -> bool:
 
 @two("vs")
 def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """Strings split at a character: lists whose strings are not made before they are asked for."""
+    """Split strings at a character: lists whose strings are not created until needed."""
     layout = part(y) if my and not mx and atom_t(x) == T.C else None
     if layout is None or layout.t != T.C or layout.m == -1:
         return None
@@ -77,7 +77,7 @@ def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def _joined(mark: bytes, flats: list[Flat]) -> Value:
-    """Each row of strings as one string with a mark between them."""
+    """Join each row of strings with a separator."""
     row_ends = [flat.ends for flat in flats]
     sizes, counts = np.concatenate(row_ends), np.array(list(map(len, row_ends)))
     final = np.cumsum(counts) - 1
@@ -100,7 +100,7 @@ def _joined(mark: bytes, flats: list[Flat]) -> Value:
 
 @two("sv")
 def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """Lists of strings joined by a mark."""
+    """Join lists of strings with a separator."""
     if mx or not _is_text(x) or y.__class__ is not List:
         return None
     texts: list[bytes] = []
@@ -120,7 +120,8 @@ def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def replaced(x: Value, old: Value, new: Value) -> Value | None:
-    """`ssr[;old;new] each x`; a text without wildcards is replaced in all strings at once, with a mark behind each."""
+    """`ssr[;old;new] each x`; text without wildcards is replaced in all strings at once, with a separator after
+    each."""
     layout = part(x)
     if layout is None or layout.t != T.C or layout.m == -1:
         return None

@@ -1,8 +1,8 @@
-"""Verbs on each item of lists, for all items at once: what `each`, `'`, each-left and each-right give, sooner.
+"""Vectorized verbs: the same results as `each`, `'`, each-left and each-right, computed for all items at once.
 
-An argument is *many*, a list of n items, or one value that goes with every item. The items of a list that is many are
-atoms of one type, or vectors of one type: a Part (lang/tables/flat_items.py). A lift gives the list of results, or
-None if it has no quick way; then the verb itself runs on one item after another, and both ways must agree.
+An argument is *many*, a list of n items, or one value shared by all items. The items of a list that is many are atoms
+of one type, or vectors of one type: a Part (lang/tables/flat_items.py). A vectorized version (a lift) returns the list
+of results, or None if it has no fast path; the verb then runs on one item at a time, and both ways must agree.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EACH = 64  # so many for each vector
 
 
 def _fits(size: int, n: int) -> bool:
-    """Is there room for n vectors of so many items in all?"""
+    """Is there room for n vectors with this many items in total?"""
     return size <= max(_LIMIT, _EACH * n)
 
 
@@ -44,7 +44,7 @@ _PLAIN = (*_WHOLE, T.C, T.S, *T.TEMPORAL)  # equal if their raw values are
 
 
 def prim(name: str, n: int) -> Callable[..., Value] | None:
-    """The function of a verb for n arguments."""
+    """The function of a verb with n arguments."""
     entry = find("verb", name)
     return None if entry is None else entry.fns.get(n)
 
@@ -72,7 +72,7 @@ def two(*names: str) -> Callable[[Callable[..., Value | None]], Any]:
 
 
 def has(name: str, n: int) -> bool:
-    """Is there a way for a verb of n arguments?"""
+    """Is there a vectorized version of a verb with n arguments?"""
     return (name, n) in ATOMIC or name in (ONE if n == 1 else TWO if n == 2 else ())
 
 
@@ -176,7 +176,7 @@ def _distinct(p: Part) -> Value | None:
 
 
 class Runs:
-    """The vectors of a Part that are not empty, as aggregates want their groups."""
+    """The non-empty vectors of a Part, in the form that aggregates expect groups."""
 
     __slots__ = ("counts", "first", "ids", "k", "n", "order", "starts")
 
@@ -263,7 +263,7 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
 
 
 def side(v: Value, many: bool, n: int) -> Part | None:
-    """An argument as n items: one value is repeated."""
+    """An argument as n items; a single value is repeated."""
     if many:
         return part(v)
     qtype = atom_t(v)
@@ -299,7 +299,7 @@ def _join(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def _counts(x: Value, many: bool, n: int) -> Array | None:
-    """Counts that are not negative."""
+    """Counts, if none is negative."""
     if not many:
         return np.full(n, x) if x.__class__ is int and 0 <= x <= _LIMIT else None
     return (
@@ -399,7 +399,7 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def _at_each(x: Value, y: Value) -> Value | None:
-    """One list or dictionary, of which each atom of y gets an item."""
+    """Index one list or dictionary by each atom of y."""
     if x.__class__ is Vec and y.__class__ is not Vec and (indices := part(y)) is not None:
         return (
             indices.filled(take_at(x, indices.a))
@@ -420,7 +420,7 @@ def _at_each(x: Value, y: Value) -> Value | None:
 
 
 def _same(p: Part, v: Value, many: bool) -> Array | None:
-    """Which values of vectors are those of an atom, or of the atom that goes with each."""
+    """Which values of vectors equal an atom, or the atom paired with each vector."""
     if p.t not in _PLAIN or p.m == -1:
         return None
     if not many:
@@ -564,7 +564,7 @@ def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 @two("!")
 def _dict(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """A list of dictionaries with the same symbols as keys is a table."""
+    """A list of dictionaries with the same symbol keys is a table."""
     if mx or x.__class__ is not Vec or x.t != T.S or len(set(x.a.tolist())) != len(x.a):
         return None
     layout = part(y)

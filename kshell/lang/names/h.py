@@ -85,7 +85,7 @@ constant(
 
 
 def plain(x: Value) -> str:
-    """A string, char or symbol as Python text; of anything else its `string`."""
+    """A string, char or symbol as Python text; for anything else, its `string`."""
     if (
         x.__class__ is Sym
         or (x.__class__ is Vec and x.t == T.C)
@@ -103,8 +103,8 @@ def lines_value(lines: list[str]) -> List:
 
 
 def delimited(x: Value, sep: str, strings: bool = False) -> Value:
-    """A table, or a list of columns, as lines of text; items of nested columns are joined by `.h.d`. With `strings`,
-    those that are strings stay as they are."""
+    """A table, or a list of columns, as lines of delimited text; items of nested columns are joined by `.h.d`. With
+    `strings`, strings stay unchanged."""
     separator = text_of(running().names.get(".h.d"))
     if is_table(x):
         table = unkeyed(x)
@@ -116,7 +116,7 @@ def delimited(x: Value, sep: str, strings: bool = False) -> Value:
 
 
 def flat(column: V, inner: str, strings: bool) -> V | List:
-    """A column whose nested items are texts."""
+    """A column with its nested items as text."""
     if not isinstance(column, List):
         return column
     return List(
@@ -143,7 +143,7 @@ def cd(x: Value) -> Value:
 
 @name(".h.td")
 def td(x: Value) -> Value:
-    """A table as lines separated by tabs.
+    """A table as tab-separated lines.
 
     q).h.td ([]a:1 2;b:`x`y)
     "a\\tb"
@@ -175,7 +175,7 @@ def xd(x: Value) -> Value:
 
 
 def json_lines(x: Value) -> Value:
-    """Each item of a list as JSON; of one that is a table, the rows begin lines."""
+    """Each item of a list as JSON; for a table, one row per line."""
     writer = Writer(running().settings.P)
     if is_table(x):
         return lines_value([writer.write(row) for row in unkeyed(x).items])
@@ -191,7 +191,7 @@ def json_lines(x: Value) -> Value:
 
 @name(".h.xt", ".h.xt[`json;x]")
 def xt(kind: Value, x: Value) -> Value:
-    """Lines of JSON as values.
+    """Parse lines of JSON to values.
 
     q).h.xt[`json;enlist"{\\"a\\":1}"]
     a
@@ -229,7 +229,7 @@ constant(
 
 
 def xml(s: str) -> str:
-    """Text with what XML reserves escaped."""
+    """Text with XML's reserved characters escaped."""
     for character, entity in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot"), ("'", "apos")):
         s = s.replace(character, f"&{entity};")
     return s
@@ -244,7 +244,7 @@ def attributes(d: Value) -> str:
 
 
 def quote(x: Value) -> str:
-    """An attribute's value: a string stands between quotes, a symbol does not."""
+    """An attribute's value: a string is quoted, a symbol is not."""
     return plain(x) if x.__class__ is Sym else f'"{plain(x)}"'
 
 
@@ -253,7 +253,7 @@ def element(tag: str, content: str, attrs: str = "") -> str:
 
 
 def rows_text(x: Value) -> str:
-    """Strings as one text, a line's end after each."""
+    """Strings as one text, each followed by a line break."""
     return "".join(text_of(item) + "\n" for item in seq_items(x))
 
 
@@ -262,7 +262,7 @@ def paragraphs(x: Value) -> str:
 
 
 def code_of(s: str) -> str:
-    """Text whose every second part between tabs is code."""
+    """Text in which every second tab-separated part is code."""
     sections = s.split("\t")
     return " ".join(
         element("code", element("nobr", section)) if index % 2 else section
@@ -373,7 +373,7 @@ _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
 
 
 def _strings() -> None:
-    """Register the names that make one string of one argument."""
+    """Register the names that make one string from one argument."""
     for short, convert, summary, example, result in _STRINGS:
         full_name = f".h.{short}"
         text = f"{summary}\n\nq){full_name} {example}\n{result}\n"
@@ -403,7 +403,7 @@ def ha(x: Value, y: Value) -> Value:
 
 @name(".h.hb", ".h.hb[address;text]")
 def hb(x: Value, y: Value) -> Value:
-    """A link whose page opens in the frame v.
+    """A link whose page opens in frame v.
 
     q).h.hb[`http://kx.com;"kx"]
     "<a target=v href=http://kx.com>kx</a>"
@@ -451,7 +451,7 @@ def response(status: str, kind: str, content: str) -> Value:
 
 @name(".h.hn", ".h.hn[status;kind;content]")
 def hn(x: Value, y: Value, z: Value) -> Value:
-    """An answer of HTTP with a status.
+    """An HTTP response with a status.
 
     q)"\\r\\n"vs .h.hn["404 Not Found";`txt;"no such page"]
     "HTTP/1.1 404 Not Found"
@@ -466,7 +466,7 @@ def hn(x: Value, y: Value, z: Value) -> Value:
 
 @name(".h.hy", ".h.hy[kind;content]")
 def hy(x: Value, y: Value) -> Value:
-    """An answer of HTTP with a content of a kind.
+    """An HTTP response with content of a file type.
 
     q)"\\r\\n"vs .h.hy[`txt;"hello"]
     "HTTP/1.1 200 OK"
@@ -481,7 +481,7 @@ def hy(x: Value, y: Value) -> Value:
 
 @name(".h.he")
 def he(x: Value) -> Value:
-    """The answer of HTTP to a bad request.
+    """The HTTP response to a bad request.
 
     q)"\\r\\n"vs .h.he"no such page"
     "HTTP/1.1 400 Bad Request"
@@ -496,7 +496,7 @@ def he(x: Value) -> Value:
 
 @name(".h.hp")
 def hp(x: Value) -> Value:
-    """Lines as a preformatted page, in an answer of HTTP.
+    """Lines as a preformatted page, in an HTTP response.
 
     q)last"\\r\\n"vs .h.hp("one";"two")
     "<html><head><style>body{font:10pt verdana;text-align:justify}</style></head>..

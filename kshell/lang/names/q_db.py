@@ -1,4 +1,4 @@
-"""The .Q namespace: loading databases on disk, and asking them."""
+"""The .Q namespace: loading and querying databases on disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kshell.values.session.context import running
 
 
 def database() -> Any:
-    """The partitioned database that is loaded; its names are not known without one."""
+    """The loaded partitioned database; its names are undefined without one."""
     return running().database
 
 
@@ -54,7 +54,7 @@ def _need(what: str) -> Any:
 
 @name(".Q.l", effect="changes")
 def load(x: Value) -> Value:
-    """Load a folder: the same as `\\l`.
+    """Load a folder; same as `\\l`.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -72,7 +72,7 @@ def load(x: Value) -> Value:
 
 @name(".Q.lo", ".Q.lo[folder;enter;scripts]", effect="changes")
 def load_without(x: Value, cd: Value, scripts: Value) -> Value:
-    """Load a folder without making it the present one, or without running its scripts.
+    """Load a folder without changing to it, or without running its scripts.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -90,7 +90,7 @@ def load_without(x: Value, cd: Value, scripts: Value) -> Value:
 
 @name(".Q.li", effect="changes")
 def load_parts(x: Value) -> Value:
-    """Add partitions that have come to the database that is loaded.
+    """Add new partitions to the loaded database.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -120,7 +120,7 @@ def load_parts(x: Value) -> Value:
 
 @name(".Q.ld")
 def grouped_lines(x: Value) -> Value:
-    """The lines of a script, those of one statement together, each with the number of its first; comments too.
+    """The statements of a script, each with its lines and the number of the first one, including comments.
 
     q).Q.ld("f:{";" x}";"f 1")
     1          3
@@ -137,7 +137,7 @@ def grouped_lines(x: Value) -> Value:
 
 @name(".Q.view", ".Q.view x", effect="changes")
 def view(x: Value) -> Value:
-    """Restrict what queries see of a partitioned database to some partitions; without any, to all.
+    """Restrict queries on a partitioned database to some partitions; without arguments, lift the restriction.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -159,7 +159,7 @@ def view(x: Value) -> Value:
 
 @name(".Q.bv", ".Q.bv[]", ".Q.bv[`]", effect="changes")
 def bv(x: Value) -> Value:
-    """Have tables that are missing from some partitions taken as empty there.
+    """Treat tables missing from some partitions as empty there.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -181,7 +181,7 @@ def bv(x: Value) -> Value:
 
 @name(".Q.bvi", effect="changes")
 def bvi(x: Value) -> Value:
-    """The same as `.Q.bv`.
+    """Same as `.Q.bv`.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -193,7 +193,7 @@ def bvi(x: Value) -> Value:
 
 @name(".Q.MAP")
 def map_all(x: Value) -> Value:
-    """Keep the files of a database open; here there is nothing to do.
+    """Keep the files of a database open; does nothing here.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -210,7 +210,7 @@ def map_all(x: Value) -> Value:
 
 @name(".Q.ind", ".Q.ind[table;rows]")
 def ind(t: Value, at: Value) -> Value:
-    """Rows of a partitioned table by their numbers.
+    """Rows of a partitioned table by row number.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -233,7 +233,7 @@ def ind(t: Value, at: Value) -> Value:
 
 @name(".Q.cn")
 def cn(t: Value) -> Value:
-    """The number of rows of a partitioned table in each partition.
+    """The row count of a partitioned table by partition.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -262,7 +262,7 @@ def qp(x: Value) -> Value:
 
 @name(".Q.fk")
 def fk(x: Value) -> Value:
-    """The table that a column refers to; an empty symbol if it is no foreign key.
+    """The table that a column refers to; an empty symbol if it is not a foreign key.
 
     q)k:([id:1 2]v:3 4)
     q)t:([]r:`k$1 2 1)
@@ -283,7 +283,7 @@ q)\\l db
 
 
 def _state(short: str, doc: str, example: str, make: Any) -> None:
-    """Register a name that is known while a partitioned database is loaded."""
+    """Register a name that is defined while a partitioned database is loaded."""
     full_name = f".Q.{short}"
 
     def run() -> Value:

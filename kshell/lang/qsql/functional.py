@@ -1,6 +1,6 @@
 """qSQL: select, exec, update and delete, as templates and in functional form.
 
-A template goes to the file that runs it: select.py, update.py, or partitioned.py for a partitioned table.
+A template is run by select.py, update.py, or partitioned.py for a partitioned table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def select(
     distinct: bool = False,
     limit: Limit = None,
 ) -> Value:
-    """Run a template: verb is select, exec, update or delete; the phrases of `by` and `cols` with their names."""
+    """Run a template: verb is select, exec, update or delete; `by` and `cols` are phrases with their names."""
     if by is not None and verb != "exec":
         group_names = {name for name, _ in by}
         clash = next((name for name, _ in cols if name in group_names), None)
@@ -78,7 +78,7 @@ def _is_false(p: Phrase) -> bool:
 
 
 def tree(x: Value) -> Phrase:
-    """The phrase of a parse tree."""
+    """The phrase for a parse tree."""
     return TREE.fn(x)
 
 
@@ -109,7 +109,7 @@ def _phrases(x: Value) -> Named:
 def functional_select(
     t: Value, c: Value, b: Value, a: Value, n: Value | None = None, g: Value | None = None
 ) -> Value:
-    """`?[t;c;b;a]`, `?[t;c;b;a;n]`, `?[t;c;b;a;n;g]`: select or exec of parse trees."""
+    """`?[t;c;b;a]`, `?[t;c;b;a;n]`, `?[t;c;b;a;n;g]`: select or exec from parse trees."""
     if g.__class__ is List and len(g) == 1:
         g = g.item(0)
     limit = None if n is None else (n, None, None if g is None else tree(g))
@@ -125,7 +125,7 @@ def functional_select(
 
 @UPDATE.set
 def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
-    """`![t;c;b;a]`: update, or delete if a is no dictionary."""
+    """`![t;c;b;a]`: update, or delete if a is not a dictionary."""
     conditions = constraints(c)
     if a.__class__ is Dict:
         return update.update(t, conditions, pairs(b) if b.__class__ is Dict else None, pairs(a))

@@ -1,4 +1,5 @@
-"""qSQL on partitioned tables: conditions on the partitions choose them, the others run in each partition by itself."""
+"""qSQL on partitioned tables: conditions on the partition field select partitions; the others run in each partition
+separately."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def is_partitioned(x: Value) -> TypeGuard[Table]:
 
 
 def names_used(phrases: list[Phrase]) -> set[str]:
-    """The names in phrases, of dotted ones the first part."""
+    """The names in phrases; for dotted names, the first part."""
     nodes = [phrase.node for phrase in phrases]
     return {
         node.name.split(".")[0] for node in tree_queries.walk(nodes) if isinstance(node, N.Name)
@@ -64,7 +65,7 @@ def names_used(phrases: list[Phrase]) -> set[str]:
 
 
 def _links(source: PartCols, phrases: list[Phrase]) -> list[str]:
-    """The dotted names in phrases that go through a link: what these refer to differs by partition."""
+    """The dotted names in phrases that go through a link, whose target differs by partition."""
     named = {
         reference.name
         for reference in tree_queries.walk([phrase.node for phrase in phrases])
@@ -111,7 +112,7 @@ def query(
 
 
 def chosen(source: PartCols, where: list[Phrase]) -> tuple[list[int], list[Phrase]]:
-    """The partitions that meet the first conditions, as far as these look at nothing else; and the other conditions."""
+    """The partitions that meet the leading conditions that depend on nothing else, and the other conditions."""
     field = source.names[0]
     others = {*source.names[1:], "i"}
     partitions = np.arange(len(source.db.pv))
@@ -145,7 +146,7 @@ def _columns(source: PartCols, part: int, where: list[Phrase]) -> tuple[select.S
 
 
 class _Lazy(dict[str, Any]):
-    """The columns of a table by name, read when asked for."""
+    """The columns of a table by name, read on demand."""
 
     def __init__(self, t: Table) -> None:
         super().__init__(dict.fromkeys(t.names))
@@ -165,8 +166,7 @@ def _rows(source: PartCols, parts: list[int], where: list[Phrase]) -> list[int]:
 def gathered(
     source: PartCols, parts: list[int], where: list[Phrase], names: list[str], numbers: bool
 ) -> Table:
-    """Some columns of the rows that meet the conditions, of all chosen partitions; with the row numbers within each as
-    `i`."""
+    """Some columns of the matching rows, from all chosen partitions; `i` has the row numbers within each."""
     collected: list[list[ListValue]] = [[] for _ in range(len(names) + numbers)]
     for partition in parts:
         _, columns = _columns(source, partition, where)
@@ -188,7 +188,7 @@ def _each(
     cols: Named,
     distinct: bool,
 ) -> Value:
-    """The results of each chosen partition, one after the other."""
+    """The results for each chosen partition, in order."""
     results = []
     for partition in parts:
         subject, columns = _columns(source, partition, where)
@@ -212,7 +212,7 @@ def _each(
 
 
 def _last_row(source: PartCols, parts: list[int], where: list[Phrase]) -> Value:
-    """The last row of those that meet the conditions; one of nulls if there is none."""
+    """The last matching row; a row of nulls if there is none."""
     for partition in reversed(parts):
         subject, columns = _columns(source, partition, where)
         if len(columns):
@@ -231,7 +231,7 @@ def _nothing(is_exec: bool, source: PartCols, where: list[Phrase], cols: Named) 
 
 
 def _joined_exec(out: list[Value], single: bool, distinct: bool) -> Value:
-    """The results of an exec in each partition as one: `single` if it has one column without a name."""
+    """The results of an exec in each partition, combined; `single` if it has one unnamed column."""
     if not single:
         dicts = [result for result in out if result.__class__ is Dict]
         keys = dicts[0].k
@@ -252,7 +252,7 @@ def _joined_values(out: list[Value]) -> ListValue | Dict:
 
 
 def rows_at(x: Table, at: np.ndarray) -> Table:
-    """`.Q.ind`: rows of a partitioned table by their numbers over all partitions."""
+    """`.Q.ind`: rows of a partitioned table by row number across all partitions."""
     source: PartCols = x.cols  # type: ignore[assignment]
     counts = np.array(source.db.count(source.name), np.int64)
     ends = np.cumsum(counts)

@@ -1,10 +1,11 @@
-"""Going on after an error: what is left of a function that failed, with a value in the place of what failed.
+"""Continue after an error: build the rest of a failed function, with a value in place of the failed expression.
 
 A Python function that failed has ended, but its traceback tells which expression of the emitted text failed, and its
-frame still has all variables and temporaries. The compiler puts whatever has effects into temporaries, in q's order, so
-what stood on Python's stack when an expression failed can be calculated again. The rest of the function is therefore
-made from the syntax tree of the emitted text: the statement that failed, with the value in its place, and all that
-follows; of a loop the rest of the present turn and then the others. Nothing of this costs anything before it is used.
+frame still holds all variables and temporaries. The compiler puts everything with side effects into temporaries, in q's
+order, so whatever was on Python's stack when an expression failed can be recomputed. The rest of the function can
+therefore be built from the syntax tree of the emitted text: the failed statement with the value in place, and
+everything after it; for a loop, the rest of the current iteration and then the others. All of this costs nothing until
+it is used.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _MADE = "_r"  # begins the names that only a rest of a function has
 
 
 def _of_python(code: CodeType) -> CodeInfo:
-    """A function of Python's text, as compiled q code has its own."""
+    """A function from Python source, in the form of compiled q code."""
     tree = ast.parse(inspect.getsource(code)).body[0]
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     info = CodeInfo(Source(""), [0] * (code.co_firstlineno + len(code.co_code)), "", Consts())
@@ -54,15 +55,15 @@ def _of_python(code: CodeType) -> CodeInfo:
 
 
 class Stuck:
-    """A point from which evaluation cannot go on: a function of Python that was at work on more than the call that
-    failed, or (q) a phrase of a query."""
+    """A point where evaluation cannot continue: a Python function that had more to do than the failed call, or (q) a
+    phrase of a query."""
 
     def __init__(self, q: bool) -> None:
         self.q = q
 
 
 class Rest:
-    """The rest of a q function that failed."""
+    """The rest of a failed q function."""
 
     __slots__ = ("code", "info", "last", "locals", "ran", "space")
 
@@ -74,8 +75,8 @@ class Rest:
         self.info: CodeInfo = info if info.__class__ is CodeInfo else _of_python(ran.f_code)
 
     def failed(self) -> tuple[ast.FunctionDef, ast.expr] | None:
-        """A tree of the function, and in it the expression that failed; None if it is nowhere there, or in a loop over
-        what no variable holds."""
+        """The tree of the function, and the failed expression in it; None if it cannot be found, or is in a loop over
+        something that no variable holds."""
         original: Any = (
             self.info.tree if self.info.tree is not None else ast.parse(self.info.text).body[0]
         )
@@ -114,7 +115,7 @@ class Rest:
 
 
 class _Left:
-    """Makes the body of the rest of a function: the statements from the one that failed on."""
+    """Builds the body of the rest of a function: the statements from the failed one on."""
 
     def __init__(self, tree: ast.FunctionDef, node: ast.expr, given: str, info: CodeInfo) -> None:
         self.tree, self.node, self.given, self.lines, self.offsets = (
@@ -127,7 +128,7 @@ class _Left:
         self.flags: list[str] = []  # one for each loop: is this the turn that failed?
 
     def body(self) -> tuple[list[ast.stmt], list[int]]:
-        """The statements, and the q offset of each of their lines."""
+        """The statements, and the q offset of each line."""
         above: dict[ast.AST, ast.AST] = {
             node: parent for parent in ast.walk(self.tree) for node in ast.iter_child_nodes(parent)
         }
@@ -160,8 +161,8 @@ class _Left:
         return [*heads, *(_assign(flag, True) for flag in self.flags), *remaining], self.offsets
 
     def instead(self, node: ast.expr) -> ast.expr:
-        """The replacement for an expression that failed: the value. For `g+:x` of a global the value is then assigned;
-        an assignment to items is dropped, and the variable stays as it is."""
+        """The replacement for a failed expression: the value. For `g+:x` of a global, the value is then assigned; an
+        indexed assignment is dropped, and the variable stays unchanged."""
         function = (
             node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         )
@@ -172,7 +173,7 @@ class _Left:
         return _load(self.given)
 
     def after(self, body: list[ast.stmt], way: list[ast.AST]) -> list[ast.stmt]:
-        """The statements still to run, given the first one on the way to the failure."""
+        """The statements still to run, given the first one on the path to the failure."""
         index = next(i for i, statement in enumerate(body) if statement is way[0])
         return [*self.within(body[index], way[1:]), *body[index + 1 :]]
 
@@ -186,7 +187,7 @@ class _Left:
         return [s]
 
     def loop(self, s: ast.While | ast.For, way: list[ast.AST]) -> ast.stmt:
-        """The loop with the turn that failed first."""
+        """The loop, with the failed iteration first."""
         flag = f"{self.given}_{len(self.flags)}"
         self.flags.append(flag)
         if isinstance(s, ast.While) and way[0] is s.test:
@@ -205,7 +206,7 @@ class _Left:
         return s
 
     def again(self, x: Any) -> Any:
-        """A second copy, on lines of its own, so that an error tells in which one it was."""
+        """A second copy on its own lines, so that an error can be attributed to one of them."""
         duplicate = _Turned().visit(copy.deepcopy(x))
         for node in ast.walk(duplicate):
             if isinstance(node, (ast.stmt, ast.expr)):
@@ -218,7 +219,7 @@ class _Left:
 
 
 class _Turned(ast.NodeTransformer):
-    """Leaves out what was for the first turn of a loop."""
+    """Removes the code for the first iteration of a loop."""
 
     def visit_If(self, s: ast.If) -> Any:
         self.generic_visit(s)
@@ -242,7 +243,7 @@ class _Turned(ast.NodeTransformer):
 
 
 def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
-    """Give a tree the least line numbers that keep their order; the q offset of each of them."""
+    """Give a tree the smallest line numbers that preserve its order; returns the q offset of each."""
     nodes: list[Any] = [element for element in ast.walk(tree) if hasattr(element, "lineno")]
     numbers = sorted({node.lineno for node in nodes} | {node.end_lineno for node in nodes})
     renumbered = {line: index + 1 for index, line in enumerate(numbers)}
@@ -255,7 +256,7 @@ def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
 
 
 def _loops_around(tree: ast.AST, node: ast.AST) -> Iterator[ast.For]:
-    """The loops over something that a node is in the body of."""
+    """The for loops whose body contains a node."""
     for loop in ast.walk(tree):
         if isinstance(loop, ast.For) and any(
             inner_node is node for statement in loop.body for inner_node in ast.walk(statement)
@@ -264,7 +265,7 @@ def _loops_around(tree: ast.AST, node: ast.AST) -> Iterator[ast.For]:
 
 
 def _goes_on(s: ast.For) -> bool:
-    """Does a variable hold what a loop goes over?"""
+    """Does a variable hold what a loop iterates over?"""
     function = s.iter.func if isinstance(s.iter, ast.Call) else s.iter
     return isinstance(function, ast.Name) and (function is s.iter or function.id.startswith(_MADE))
 
@@ -286,8 +287,8 @@ def _replace(parent: ast.AST, old: ast.AST, new: ast.AST) -> None:
 
 
 def way(tb: TracebackType | None) -> Iterator[Rest | Step | Stuck]:
-    """How an error came through its frames, outermost first: each q function, and whatever of Python between them does
-    more with a result than to give it on."""
+    """The path of an error through its frames, outermost first: each q function, and each Python function between them
+    that does more with a result than return it."""
     while tb is not None:
         frame, code = tb.tb_frame, tb.tb_frame.f_code
         if code.co_filename == FILE:
@@ -312,7 +313,7 @@ def verb_called(name: str) -> registry.Entry | None:
 
 
 def gives_on(code: CodeType, at: int) -> bool:
-    """Is what stands at this place of a function a call whose result is the function's own?"""
+    """Is the call at this point of a function one whose result the function returns unchanged?"""
     operations = [opname[operation] for operation in code.co_code[::2]]
     at //= 2
     while (

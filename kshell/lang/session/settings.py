@@ -1,4 +1,4 @@
-"""The settings of a session: what the system commands of one letter read and change."""
+"""The settings of a session, read and changed by one-letter system commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Settings:
-    """One attribute a setting, named after its system command."""
+    """One attribute per setting, named after its system command."""
 
     P: int = 7  # digits shown of a float; 0 is all 17
     c: tuple[int, int] = (25, 80)  # rows and columns of the console

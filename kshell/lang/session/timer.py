@@ -1,4 +1,4 @@
-"""The timer of a session: when `.z.ts` is to be called next. The shell calls it while it waits for input."""
+"""The session timer: when to call `.z.ts` next. The shell calls it while it waits for input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kshell.values.session.context import running
 
 
 class Timer:
-    """Ticks every `interval` milliseconds; 0 is off. The first one is due at once."""
+    """Ticks every `interval` milliseconds; 0 turns it off. The first tick is due immediately."""
 
     __slots__ = ("due", "interval")
 
@@ -28,7 +28,7 @@ class Timer:
         return max(0.0, self.due - time.monotonic()) if self.interval else None
 
     def next(self) -> int:
-        """Go on to the next tick; when the present one was due, as a timestamp. Ticks that were missed are dropped."""
+        """Advance to the next tick; returns when the current one was due, as a timestamp. Missed ticks are dropped."""
         current = time.monotonic()
         due_time = utc() - int((current - self.due) * 1e9)
         seconds = self.interval / 1000
@@ -37,7 +37,7 @@ class Timer:
 
 
 def tick() -> None:
-    """Call `.z.ts`, if it is assigned, with the time at which it was to be called."""
+    """Call `.z.ts`, if assigned, with the time at which it was due."""
     session = running()
     handler = session.names.find(".z.ts")
     due_time = session.timer.next()

@@ -1,4 +1,4 @@
-"""When a condition is met, and how often `do` runs."""
+"""When a condition holds, and how often `do` runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshell.values.base.functions import Handle
 
 
 def truth(x: Value) -> bool:
-    """Is a condition met? Atoms of the number types count; anything else is 'type."""
+    """Does a condition hold? Numeric atoms are accepted; anything else is 'type."""
     if x.__class__ is bool or x.__class__ is int or x.__class__ is float:
         return bool(x)
     if x.__class__ is Special:
@@ -22,7 +22,7 @@ def truth(x: Value) -> bool:
 
 
 def times(x: Value) -> int:
-    """How often `do` runs: a count."""
+    """The repeat count of `do`."""
     if x.__class__ is int or x.__class__ is bool:
         return max(int(x), 0)
     if x.__class__ is Atom and x.t in (T.H, T.I, T.X):

@@ -1,4 +1,4 @@
-"""Attributes: what a list promises (sorted, unique, parted, grouped), `s# and attr."""
+"""Attributes: declared properties of a list (sorted, unique, parted, grouped), `s# and attr."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def attr(x: Value) -> Value:
 
 
 def attribute_of(x: Value) -> str:
-    """The attribute's letter, or an empty text."""
+    """The attribute's letter, or an empty string."""
     if x.__class__ is Vec or x.__class__ is Dict or isinstance(x, List):
         return str(x.attr)
     if x.__class__ is Table:
@@ -39,7 +39,7 @@ def set_attribute(a: str, x: ListValue) -> ListValue: ...
 @overload
 def set_attribute(a: str, x: Value) -> Value: ...
 def set_attribute(a: str, x: Value) -> Value:
-    """`a#x`: x with an attribute, which is checked; with the empty one, without any."""
+    """`a#x`: set an attribute on x, after checking it; the empty symbol removes it."""
     if x.__class__ is Vec:
         if x.attr == a:
             return x
@@ -78,7 +78,7 @@ def _check(a: str, x: Vec | List) -> None:
 
 
 def parted(x: ListValue) -> bool:
-    """Do equal items stand side by side?"""
+    """Are equal items adjacent?"""
     keys = codes(x)
     changes = int((keys[1:] != keys[:-1]).sum()) + 1 if len(keys) else 0
     return changes == len(distinct_at(x))
@@ -98,7 +98,7 @@ def _plain(t: Table) -> Table:
 
 
 def _on_table(a: str, t: Table) -> Table:
-    """A table whose first column has the attribute: parted, where the rows are sorted by more than that column."""
+    """A table whose first column has the attribute; parted if the rows are sorted by more columns than that one."""
     if not a:
         return _plain(t)
     if a != "s":

@@ -1,4 +1,4 @@
-"""Making lists and taking them apart: til, count, first, last, enlist, reverse, rotate, where, flip, cross, type."""
+"""Create lists and take them apart: til, count, first, last, enlist, reverse, rotate, where, flip, cross, type."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def int_of(x: Value) -> int:
 
 @verb("til")
 def til(x: Value) -> Value:
-    """The first x whole numbers, from 0.
+    """The first x integers, from 0.
 
     q)til 5
     0 1 2 3 4
@@ -80,7 +80,7 @@ def til(x: Value) -> Value:
 
 @verb("count")
 def count(x: Value) -> Value:
-    """How many items x has; 1 for an atom.
+    """The number of items of x; 1 for an atom.
 
     q)count 2 3 5 7
     4
@@ -96,7 +96,7 @@ def count(x: Value) -> Value:
 
 @verb("first", handle=True)
 def first(x: Value) -> Value:
-    """The first item; a null if there is none; an atom is itself.
+    """The first item; null if there is none; an atom is returned unchanged.
 
     q)first 10 20 30
     10
@@ -108,7 +108,7 @@ def first(x: Value) -> Value:
 
 @verb("last", handle=True)
 def last(x: Value) -> Value:
-    """The last item; a null if there is none; an atom is itself.
+    """The last item; null if there is none; an atom is returned unchanged.
 
     q)last `a`b`c
     `c
@@ -127,7 +127,7 @@ def _end(x: Value, at: int) -> Value:
 
 @verb("enlist", "enlist x", "enlist[x;y;..]")
 def enlist(x: Value) -> Value:
-    """The list of its arguments; of a dictionary, a table of one row.
+    """Make a list of the arguments; a dictionary becomes a table with one row.
 
     q)enlist 5
     ,5
@@ -150,7 +150,7 @@ def reverse(x: ListValue) -> ListValue: ...
 def reverse(x: Value) -> Value: ...
 @verb("reverse")
 def reverse(x: Value) -> Value:
-    """The items (entries, rows) in the opposite order.
+    """The items (entries, rows) in reverse order.
 
     q)reverse 1 2 3
     3 2 1
@@ -170,7 +170,7 @@ def reverse(x: Value) -> Value:
 
 @verb("rotate", handle=True)
 def rotate(x: Value, y: Value) -> Value:
-    """List y shifted round by x items, to the left if x is positive.
+    """List y rotated by x items, to the left if x is positive.
 
     q)2 rotate 1 2 3 4 5
     3 4 5 1 2
@@ -196,7 +196,7 @@ def _rotated(number: int, y: ListValue) -> ListValue:
 
 @verb("where", handle=True)
 def where(x: Value) -> Value:
-    """The indexes (or keys) of the 1s, each as often as its item says.
+    """The indexes (or keys) of the 1s; with counts, each repeated that many times.
 
     q)where 01101b
     1 2 4
@@ -225,7 +225,7 @@ def where_at(x: Value) -> np.ndarray:
 
 @verb("flip", handle=True)
 def flip(x: Value) -> Value:
-    """Rows for columns: of a matrix, a table, a dictionary of columns.
+    """Transpose a matrix, or convert between a table and a dictionary of columns.
 
     q)flip (1 2 3;4 5 6)
     1 4
@@ -262,7 +262,7 @@ def _flip_list(x: List) -> Value:
 
 
 def _extend(items: Sequence[Value]) -> list[ListValue]:
-    """Lists of one length: atoms among them are repeated. 'length if the lists differ, 'rank if there are none."""
+    """Lists of equal length; atoms are repeated. 'length if the lists differ in length, 'rank if there are none."""
     lengths = {len(i) for i in items if isinstance(i, (Vec, List, Table, Dict))}
     if len(lengths) != 1:
         raise QError("length" if lengths else "rank")

@@ -1,4 +1,4 @@
-"""Uniform verbs along a list: sums prds maxs mins avgs, deltas ratios differ, prev next xprev, fills, ema."""
+"""Uniform list verbs: sums prds maxs mins avgs, deltas ratios differ, prev next xprev, fills, ema."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ from kshell.values.items.pick import null_of, take_at
 
 
 def along(x: Value, fn: Callable[[Value], Value]) -> Dict | Table | None:
-    """A uniform verb on a dictionary (along its values) or a table (along every column); None for other values."""
+    """Apply a uniform verb to a dictionary (along its values) or a table (along every column); None for other
+    values."""
     if x.__class__ is Dict:
         return Dict(x.k, list_value(fn(x.v)))
     if x.__class__ is Table:
@@ -64,7 +65,7 @@ def _uniform(
     op: Callable[[Value, Value], Value],
     again: Callable[[Value], Value],
 ) -> Value:
-    """on_vec for a vector, a scan with op for a general list, an atom unchanged."""
+    """on_vec for a vector, a scan with op for a general list; atoms unchanged."""
     if x.__class__ is Vec:
         return on_vec(x.t, x.a)
     if x.__class__ is Nd:
@@ -196,7 +197,8 @@ def _steps(
     none: bool,
     again: Callable[[Value], Value],
 ) -> Value:
-    """f between each item and the one before it; before the first stands `none`, of a vector `first` makes it."""
+    """f of each item and its predecessor; the first is paired with `none`; for a vector, `first` computes the first
+    result."""
     if is_list(x):
         if x.__class__ is Vec:
             rest = vec_value(f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])))
@@ -210,7 +212,7 @@ def _steps(
 
 @verb("deltas", handle=True)
 def deltas(x: Value) -> Value:
-    """Differences between neighbours; the first item is kept.
+    """Differences between adjacent items; the first item is unchanged.
 
     q)deltas 1 4 9 16
     1 3 5 7
@@ -220,7 +222,7 @@ def deltas(x: Value) -> Value:
 
 @verb("ratios", handle=True)
 def ratios(x: Value) -> Value:
-    """Each item divided by the one before it; the first item is kept.
+    """Each item divided by its predecessor; the first item is unchanged.
 
     q)ratios 2 4 6
     2 2 1.5
@@ -231,7 +233,7 @@ def ratios(x: Value) -> Value:
 def _steps_from(
     x: Value, y: Value, f: Callable[[Value, Value], Value], plain: Callable[[Value], Value]
 ) -> Value:
-    """f between neighbours of y, with x before its first item."""
+    """f of each item of y and its predecessor; the first is paired with x."""
     if is_list(y):
         if not len(y):
             return y
@@ -257,7 +259,7 @@ def ratios_from(x: Value, y: Value) -> Value:
 
 @verb("differ", handle=True)
 def differ(x: Value) -> Value:
-    """Where an item differs from the one before it; true for the first.
+    """Whether each item differs from its predecessor; true for the first.
 
     q)differ 1 3 3 4
     1101b
@@ -282,7 +284,7 @@ def differ(x: Value) -> Value:
 
 
 def shift(x: Value, n: int) -> Value:
-    """The item n places before each item of a list; null outside it."""
+    """For each item, the item n places before it; null outside the list."""
     if x.__class__ is Vec:
         out = np.empty_like(x.a)
         k = min(abs(n), len(out))
@@ -304,7 +306,7 @@ def shift(x: Value, n: int) -> Value:
 
 @verb("prev", handle=True)
 def prev(x: Value) -> Value:
-    """The item before each item; null for the first.
+    """The predecessor of each item; null for the first.
 
     q)prev 2 3 5
     0N 2 3
@@ -314,7 +316,7 @@ def prev(x: Value) -> Value:
 
 @verb("next", handle=True)
 def next_(x: Value) -> Value:
-    """The item after each item; null for the last.
+    """The successor of each item; null for the last.
 
     q)next 2 3 5
     3 5 0N
@@ -324,7 +326,7 @@ def next_(x: Value) -> Value:
 
 @verb("xprev", handle=True)
 def xprev(x: Value, y: Value) -> Value:
-    """The item x places before each item of y; null where there is none.
+    """The item x places before each item of y; null if there is none.
 
     q)2 xprev 2 7 5 3
     0N 0N 2 7
@@ -337,7 +339,7 @@ def xprev(x: Value, y: Value) -> Value:
 
 @verb("fills", handle=True)
 def fills(x: Value) -> Value:
-    """Nulls replaced by the last item before them that is none.
+    """Nulls replaced by the preceding non-null item.
 
     q)fills 0N 2 0N 0N 7
     0N 2 2 2 7
@@ -354,7 +356,7 @@ def fills(x: Value) -> Value:
 
 @verb("ema", handle=True)
 def ema(x: Value, y: Value) -> Value:
-    """Exponential moving average of y with smoothing factor x, one or one an item.
+    """Exponential moving average of y with smoothing factor x, either one factor or one per item.
 
     q)0.5 ema 1 2 3
     1 1.5 2.25

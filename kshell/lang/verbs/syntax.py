@@ -1,4 +1,4 @@
-"""Help topics for what is part of the syntax and has no function of its own: queries, control, iterators, lambdas."""
+"""Help topics for syntax without a function of its own: queries, control, iterators, lambdas."""
 
 from __future__ import annotations
 

@@ -25,12 +25,12 @@ def short(f: Value) -> str:
 
 
 def implicit(text: str) -> bool:
-    """Is a text a lambda without a list of parameters, so that x, y and z in it are its parameters?"""
+    """Is a text a lambda without a parameter list, so that x, y and z in it are its parameters?"""
     return text[:1] == "{" and text[1:].lstrip()[:1] != "["
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: `x`, `x and y`, `x, y and z`."""
+    """Names joined in a phrase: `x`, `x and y`, `x, y and z`."""
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
 
 
@@ -49,12 +49,12 @@ def _given(f: Proj) -> int:
 
 
 def word_hint(name: str) -> str:
-    """A hint where the name of a keyword is assigned."""
+    """A hint for assigning to the name of a keyword."""
     return f"{name} is a function of q, which cannot be assigned: choose another name"
 
 
 def rank_hint(f: Value, n: int) -> str:
-    """A hint where a function was given n arguments, which are too many."""
+    """A hint for a function called with n arguments, which is too many."""
     if isinstance(f, Prim) and f.entry is not None and f.entry.kind == "api":
         forms = [form for form in f.entry.forms if "(" in form and "[" not in form]
         form = min(forms, key=lambda form: abs(form.count(";") + 1 - n), default=f"{f.name}(a;b)")

@@ -1,7 +1,7 @@
-"""The built-in names in k, the language that kdb+ defines q in: primitives by number, or made from others.
+"""The built-in names in k, the language in which kdb+ defines q: primitives by number, or composed of others.
 
-`type`, `value`, what the console shows and kdb+'s binary form all follow from these tables; a name that is in none of
-them is, to q, a function.
+`type`, `value`, the console's output and kdb+'s binary format are all derived from these tables; a name in none of them
+is, to q, a function.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ K_TEXT = {
 
 
 def spelled(name: str) -> Derived | None:
-    """The operator with its iterator that a keyword is: `+\\` of sums."""
+    """The operator with iterator that a keyword stands for: `+\\` for sums."""
     op, glyph = DERIVED.get(name, ("", ""))
     entry = registry.find("verb", op) if op else None
     return None if entry is None else Derived(glyph, Prim(entry.name, entry.fns, entry, 102))
 
 
 def in_k(name: str) -> str:
-    """The text in k for a built-in name; kdb+ has one primitive under several names."""
+    """The k text for a built-in name; kdb+ has one primitive under several names."""
     return K_TEXT.get(name, name)
 
 
 def number(name: str) -> int | None:
-    """kdb+'s number of a primitive; None for what is no primitive."""
+    """kdb+'s number for a primitive; None if it is not one."""
     name = _SAME.get(name, name)
     return (
         OPERATORS.index(name) if name in OPERATORS else UNARY.index(name) if name in UNARY else None
@@ -62,7 +62,7 @@ def number(name: str) -> int | None:
 
 
 def type_of_entry(entry: Entry) -> int:
-    """The type of the function that a registered name stands for."""
+    """The type of the function with a registered name."""
     name = _SAME.get(entry.name, entry.name)
     if name in OPERATORS:
         return 102

@@ -1,8 +1,8 @@
-"""Synonyms of other languages and libraries for names that are different here: one table for names near a wrong one,
-one for the search.
+"""Synonyms from other languages and libraries for names used here: one table for names close to a wrong one, one for
+the search.
 
-Words stand without underscores, blanks and capitals. Where torch's own name without underscores is the name here, or
-the name of the class or function behind an entry, nothing need be said.
+Words are written without underscores, blanks and capitals. Nothing need be listed if torch's name without underscores
+is the name here, or the name of an entry's class or function.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ TENSOR_TYPES = {"bool": "boolean", "double": "float"} | dict.fromkeys(
 
 
 def of_python(name: str) -> str:
-    """A hint for a name of Python or torch that is not defined here; empty for other names."""
+    """A hint for an undefined name from Python or torch; empty for other names."""
     base, _, member = name.partition(".")
     if base in PYTHON:
         return f"{base} of Python is here: {PYTHON[base]}"
@@ -335,16 +335,16 @@ def of_python(name: str) -> str:
 
 
 def plain(word: str) -> str:
-    """A word as the tables have it."""
+    """A word in the tables' form."""
     return word.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 def near(name: str, among: Iterable[str]) -> list[str]:
-    """Which of some names a name of others stands for."""
+    """Which of some names a foreign name stands for."""
     there = set(among)
     return [n for n in OPTIONS.get(plain(name), ()) if n in there]
 
 
 def of_torch(word: str) -> tuple[tuple[str, ...], str]:
-    """The entries that do what a name of torch does, and what has to be said of it."""
+    """The entries equivalent to a torch name, and an explanation."""
     return TORCH.get(plain(word.rsplit(".", 1)[-1]), ((), ""))

@@ -1,4 +1,4 @@
-"""The q types: one row each, from which every table of types is derived."""
+"""The q types: one row each, from which all type tables are derived."""
 
 from __future__ import annotations
 

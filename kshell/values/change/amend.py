@@ -1,7 +1,7 @@
-"""Amend: `x[i;j]:v`, `x[i]+:v`, `@[x;i;f;y]`, `.[x;path;f;y]` on lists, dictionaries, tables and regular arrays.
+"""Amend: `x[i;j]:v`, `x[i]+:v`, `@[x;i;f;y]`, `.[x;path;f;y]` on lists, dictionaries, tables and rectangular arrays.
 
-Values are shared, so amending makes a new value; assign_in_place writes into the old array, for callers that hold the
-only reference. Index vectors are handled by numpy where the items fit the vector; repeated indexes accumulate.
+Values are shared, so amending makes a new value; assign_in_place writes to the old array, for callers that hold the
+only reference. Index vectors are handled by numpy if the items fit the vector; repeated indexes accumulate.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _NUMBERS = (T.H, T.I, T.J, T.E, T.F)
 
 
 def amend(x: Value, path: Path, f: Value | None, y: Value = MISSING) -> Value:
-    """x with f[old] or f[old;y] in the place of each item at the path; f None or `:` puts y there."""
+    """x with f[old] or f[old;y] in place of each item at the path; if f is None or `:`, y itself."""
     if isinstance(x, Handle):
         if y is MISSING and f is not None:
             return x.amend(path, None, pyfn(f, 1)(x.index(path)))
@@ -91,7 +91,7 @@ def amend(x: Value, path: Path, f: Value | None, y: Value = MISSING) -> Value:
 
 
 def assign_at(x: Value, path: Path, y: Value) -> Value:
-    """x with y at the path: `x[i;j]:y`. A dictionary gets keys that it does not have yet."""
+    """x with y at the path: `x[i;j]:y`. New keys are added to dictionaries."""
     if not len(path):
         return y
     if isinstance(x, Handle):
@@ -113,7 +113,7 @@ def assign_in_place(x: ListValue, path: tuple[Value], y: Value) -> ListValue: ..
 @overload
 def assign_in_place(x: Value, path: Path, y: Value) -> Value: ...
 def assign_in_place(x: Value, path: Path, y: Value) -> Value:
-    """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits it."""
+    """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits."""
     i = path[0] if len(path) else NIL
     if len(path) == 1 and i.__class__ is int:
         if x.__class__ is Vec and 0 <= i < len(x.a):
@@ -146,18 +146,18 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
 
 
 def _stays_general(items: list[Value], i: int, y: Value) -> bool:
-    """Is it sure that a general list does not become a vector when y replaces item i?"""
+    """Will a general list certainly not become a vector when y replaces item i?"""
     qtype = atom_t(y)
     return not qtype or atom_t(items[0 if i else 1]) != qtype
 
 
 def _whole(x: Value, f: Value) -> bool:
-    """Does `@[x;::;f;y]` give f all of x, not item by item? Of an atom, and where a vector is joined to."""
+    """Does `@[x;::;f;y]` apply f to all of x rather than item by item? For atoms, and when joining to a vector."""
     return bool(atom_t(x)) or (x.__class__ is Vec and f.__class__ is Prim and f.name == ",")
 
 
 def is_assign(f: Value | None) -> bool:
-    """Is it `:`, which takes the new value as it is?"""
+    """Is it `:`, which stores the new value unchanged?"""
     return f is None or (f.__class__ is Prim and f.name == ":")
 
 
@@ -172,10 +172,10 @@ def _name_of(x: Value) -> str:
 
 
 class _Amend:
-    """One amendment: its function, and whether that takes the old value alone.
+    """One amendment: its function, and whether that takes only the old value.
 
-    Values are made anew, but what a handle owns is changed in place. So that an error changes nothing, an amendment of
-    several items keeps for each handle what takes its change back.
+    Values are created anew, but objects behind handles are changed in place. To leave everything unchanged on an error,
+    an amendment of several items records how to undo the change of each handle.
     """
 
     def __init__(self, f: Value | None, alone: bool = False) -> None:
@@ -211,7 +211,7 @@ class _Amend:
         raise QError("type")
 
     def all_or_nothing(self, x: Value, path: Path, y: Value) -> Value:
-        """x amended at a path; with an error handles that were changed get back what they had."""
+        """x amended at a path; on an error, changed handles are restored."""
         try:
             out = self.at(x, path, y)
         except BaseException as e:
@@ -224,7 +224,7 @@ class _Amend:
         return let_through(self.note, out) if PENDING else out
 
     def handle(self, x: Handle, path: Path, y: Value) -> Value:
-        """A handle in a list, dictionary or table: what it owns is changed in place."""
+        """A handle in a list, dictionary or table: its object is changed in place."""
         if self.several:
             self.changed.append(x.undo(path))
         out = amend(x, path, self.f, MISSING if self.alone else y)
@@ -234,7 +234,7 @@ class _Amend:
     # -------------------------------------------------------------- lists
 
     def array(self, x: Vec | Nd, path: Path, y: Value) -> Vec | Nd | None:
-        """By numpy, if the path is of integers and whole axes and the new items fit the array; else None."""
+        """Through numpy, if the path consists of integers and whole axes and the new items fit the array; else None."""
         if len(path) > x.a.ndim:
             return None
         position = place(x, path)
@@ -265,12 +265,13 @@ class _Amend:
         )
 
     def whole(self, y: Value) -> bool:
-        """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
+        """Can f be applied to all old items at once? Yes for an atomic verb, if y is not a list or has one number per
+        item."""
         atomic = (self.name, 1 if self.alone else 2) in ATOMIC
         return atomic and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
 
     def accumulate(self, x: Vec, at: int | np.ndarray, y: Value) -> Vec | None:
-        """`x[i]+:y` with indexes that repeat, by numpy: numbers of one type, none of them null."""
+        """`x[i]+:y` with repeated indexes, through numpy: numbers of one type, none null."""
         qtype, op = x.t, _ACCUMULATE[self.name]
         if qtype not in (T.J, T.F, T.I, T.H) or at.__class__ is not np.ndarray:
             return None
@@ -291,7 +292,7 @@ class _Amend:
         return Vec(qtype, array)
 
     def list(self, x: Vec | List, path: Path, y: Value) -> ListValue:
-        """A list item by item."""
+        """A list, item by item."""
         i = path[0]
         count = len(x)
         if x.__class__ is Vec and len(path) == 1:
@@ -307,7 +308,7 @@ class _Amend:
         return _relist(x, items)
 
     def vector(self, x: Vec, i: Value, y: Value) -> Vec:
-        """A vector, of which only the items at the index are looked at. All must be atoms of its type."""
+        """A vector, where only the items at the index are examined. All must be atoms of its type."""
         count = len(x.a)
         new: dict[int, Value] = {}
         pairs = list(self.pairs(_indexes(i, count), y, i))
@@ -333,7 +334,7 @@ class _Amend:
     def pairs(
         self, keys: int | Sequence[Value], y: Value, i: Value
     ) -> Iterable[tuple[Value, Value]]:
-        """Each index with its part of y: item by item if the index is a list, and y one."""
+        """Each index with its part of y: item by item if the index is a list and y is too."""
         if isinstance(keys, int):
             return ((keys, y),)
         self.several = self.several or len(keys) > 1
@@ -388,7 +389,7 @@ class _Amend:
         return Dict(grown(d.k, append_item(d.k, key)), append_item(d.v, self.first(d, rest, y)))
 
     def first(self, d: Dict, rest: Path, y: Value) -> Value:
-        """The value of a key that is new."""
+        """The value for a new key."""
         old = null_of(d.v)
         if not rest and not self.plain and not self.alone:
             if isinstance(old, List) and not len(d.k) and self.name in _ACCUMULATE:
@@ -406,7 +407,7 @@ class _Amend:
         return self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
 
     def keyed(self, d: Dict, i: Value, rest: Path, y: Value) -> Dict:
-        """A keyed table by key: a row, or an item of a row; a new key is a new row."""
+        """A keyed table by key: a row, or an item of a row; a new key adds a row."""
         keys, values = d.tables
         one = len(keys.names) == 1
         if i.__class__ is Sym and i.s in values.names and not one:
@@ -494,7 +495,7 @@ class _Amend:
         t.add(name, new)
 
     def row(self, t: Table, k: Value, rest: Path, y: Value) -> Table:
-        """One row: from a dictionary (which may have some of the columns) or a list of items."""
+        """One row: from a dictionary (possibly with only some of the columns) or a list of items."""
         if k.__class__ is not int:
             raise QError("type")
         if not 0 <= k < len(t):
@@ -517,7 +518,7 @@ class _Amend:
 
 
 def _fits(t: Table, rest: Path, y: Value) -> bool:
-    """Does a column that is a table stay one, if y is assigned to a row of it, or to an item of a row?"""
+    """Does a column that is a table stay one if y is assigned to a row of it, or to an item of a row?"""
     if not rest or rest[0].__class__ is not int:
         return True
     if len(rest) > 1:
@@ -534,7 +535,7 @@ class _Reached(Exception):
 
 
 class _Assign(_Amend):
-    """The assignment that all share: it keeps nothing of one, and leaves those that change handles to others."""
+    """The shared assignment: it has no state, and leaves assignments that change handles to others."""
 
     def handle(self, x: Handle, path: Path, y: Value) -> Value:
         raise _Reached
@@ -544,7 +545,7 @@ _ASSIGN = _Assign(None)
 
 
 def first_value(d: Dict, f: Value, y: Value) -> Value:
-    """The value that `d[key]f:y` puts under a new key."""
+    """The value that `d[key]f:y` stores under a new key."""
     return _Amend(f).first(d, (), y)
 
 
@@ -552,12 +553,12 @@ def first_value(d: Dict, f: Value, y: Value) -> Value:
 
 
 def _is_key(keys: ListValue, i: Value) -> bool:
-    """With keys that are lists themselves: is this list one of them (or as deep), and not a list of keys?"""
+    """If keys are themselves lists: is this list one of them (or as deep) rather than a list of keys?"""
     return depth(i) <= depth(keys.item(0))
 
 
 def _indexes(i: Value, n: int) -> int | list[Value]:
-    """An index as an int, or as the list of its items."""
+    """An index as an int, or as a list of items."""
     if i is NIL or i is HOLE:
         return list(range(n))
     if i.__class__ is int:

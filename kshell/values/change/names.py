@@ -1,7 +1,8 @@
-"""Global variables: one Python dict a namespace, so that compiled q code finds them with Python's own global look-up.
+"""Global variables: one Python dict per namespace, so that compiled q code finds them through Python's own global
+look-up.
 
-Each namespace dict is the globals of the functions compiled in it; its `__builtins__` is the table of names that every
-namespace sees (the k-api). A q name has no leading underscore, so no helper of the compiler can clash with one.
+Each namespace dict is the globals of the functions compiled in it; its `__builtins__` is the table of names visible in
+every namespace (the k-api). q names have no leading underscore, so the compiler's helpers cannot clash with them.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Names:
         self.space(".")
 
     def space(self, name: str) -> dict[str, Any]:
-        """The dict of a namespace, made if it is new."""
+        """The dict of a namespace, created if new."""
         found = self.spaces.get(name)
         if found is None:
             outer = name.rpartition(".")[0]
@@ -95,7 +96,7 @@ class Names:
         return found
 
     def view(self, name: str) -> View | None:
-        """The view of that name, if it is one still."""
+        """The view with that name, if it still is one."""
         found = self.views.get(name)
         if found is not None and name in self.spaces["."]:
             del self.views[name]
@@ -103,7 +104,7 @@ class Names:
         return found
 
     def read(self, name: str) -> Value:
-        """The value of a global of the root that is, or once was, a view."""
+        """The value of a global in the root that is, or was, a view."""
         x = self.spaces["."].get(name)
         if x is not None:
             return x
@@ -113,7 +114,7 @@ class Names:
         return found.get(self.find) if found is not None else self.get(name, ".")
 
     def pending(self, name: str) -> bool:
-        """Is a view to be computed when it is read next?"""
+        """Is a view to be evaluated when next read?"""
         v = self.view(name)
         if v is None:
             return False
@@ -126,7 +127,7 @@ class Names:
         )
 
     def allow(self, space: str, last: str) -> None:
-        """'noupdate if global variables are to stay as they are now."""
+        """'noupdate if globals must not change now."""
         if blocked():
             raise QError(f"noupdate: `{space} `{last.lstrip('.')}")
 
@@ -138,14 +139,15 @@ class Names:
         self.views[v.name] = v
 
     def load_builtins(self) -> dict[str, Any]:
-        """The names that every namespace sees, the k-api's among them; what was registered since is added."""
+        """The names visible in every namespace, including the k-api's; new registrations are added."""
         if self._resolve is not None and self._version != registry.version():
             self._resolve(self.builtins)
             self._version = registry.version()
         return self.builtins
 
     def split(self, name: str, ctx: str | None = None) -> tuple[str, str]:
-        """Namespace and last part of a name: `.a.b` is ('.a', 'b'); an unqualified one is in `ctx` or the current."""
+        """Namespace and last part of a name: `.a.b` is ('.a', 'b'); an unqualified name belongs to `ctx` or the current
+        namespace."""
         if name.startswith("."):
             head, _, last = name.rpartition(".")
             return (head, last) if head else (".", name)  # `.a` is not the `a` of the root
@@ -183,7 +185,7 @@ class Names:
         return entry.fns[0]() if 0 in entry.fns else Prim(name, entry.fns, entry, entry.qtype)
 
     def defined(self, name: str, ctx: str | None = None) -> bool:
-        """Does a name stand for something? No view is computed to find out."""
+        """Does a name refer to something? No view is evaluated to find out."""
         space, last = self.split(name, ctx)
         if space == "." and not {last, name, name.partition(".")[0]}.isdisjoint(self.views):
             return True
@@ -198,7 +200,7 @@ class Names:
         return dotted(x, last) if x.__class__ is Dict else None
 
     def _held(self, name: str) -> Value | None:
-        """The dictionary or table that a variable of a namespace, or an item of one, holds under this name."""
+        """The dictionary or table with this name in a variable of a namespace, or in an item of one."""
         space, last = self.split(name)
         x = self.spaces.get(space, {}).get(last)
         if x is None and space != ".":
@@ -217,7 +219,7 @@ class Names:
         return x
 
     def get(self, name: str, ctx: str | None = None) -> Value:
-        """The value of a global; an unknown one is the error that q names after it."""
+        """The value of a global; for an unknown one, the error is its name."""
         x = self.find(name, ctx)
         if x is None:
             raise QError(name)
@@ -225,8 +227,8 @@ class Names:
 
     @brief
     def set(self, name: str, x: Value, ctx: str | None = None, at: Sequence[Value] = ()) -> None:
-        """Assign a global. `a.b` of an unqualified a assigns into the dictionary a. `at` is where in the variable it is
-        that x differs from what was there, if that is known."""
+        """Assign a global. For an unqualified a, `a.b` assigns into the dictionary a. `at` is where x differs from the
+        previous value, if known."""
         if not name.startswith(".") and "." in name:
             self._set_dotted(name, x, ctx)
             return
@@ -270,7 +272,7 @@ class Names:
 
     @brief
     def replace(self, name: str, d: Dict) -> None:
-        """Make a namespace hold just the items of a dictionary."""
+        """Replace the contents of a namespace by the items of a dictionary."""
         self.allow(".", name)
         keys, space = names_in(d.k), self.space(name)
         for k in self.members(name):
@@ -286,7 +288,7 @@ class Names:
 
     @brief
     def delete(self, name: str, ctx: str | None = None) -> None:
-        """Forget a global; an unknown one is an error that names it."""
+        """Delete a global; an unknown one is an error that names it."""
         space, last = self.split(name, ctx)
         self.allow(space, last)
         if space == "." and self.view(last) is not None:
@@ -303,8 +305,8 @@ class Names:
         return sorted(k for k in self.spaces.get(space, {}) if k != _HIDDEN and k[0] != ".")
 
     def children(self) -> list[str]:
-        """The namespaces under the root, without the dot: those that are always there, then others that hold something.
-        (.z is no namespace that q lists.)"""
+        """The namespaces under the root, without the dot: the permanent ones, then others that are not empty. (.z is
+        not listed by q.)"""
         return list(
             dict.fromkeys(
                 [
@@ -319,8 +321,8 @@ class Names:
         )
 
     def as_dict(self, space: str) -> Dict:
-        """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root; names in
-        the order in which they came, then views or namespaces within."""
+        """A namespace as the dictionary that q shows: :: under the empty symbol first, except for the root; names in
+        order of creation, then nested views or namespaces."""
         names = self.spaces[space]
         found = [(name, names[name]) for name in list(names) if name != _HIDDEN and name[0] != "."]
         if space == ".":

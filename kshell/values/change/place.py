@@ -1,4 +1,4 @@
-"""Places in an array: a path of q indexes as a numpy index, and q values as raw data that fits there."""
+"""Positions in an array: a path of q indexes as a numpy index, and q values as raw data that fits there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BIG = 1 << 31
 
 
 def place(x: Vec | Nd, path: Sequence[Value]) -> tuple[Any, ...] | None:
-    """The numpy index of a path into an array, or None if there is none. 'length if it is outside."""
+    """The numpy index for a path into an array, or None if there is none. 'length if out of bounds."""
     array = x.a
     out: list[Any] = []
     vectors = 0
@@ -63,7 +63,7 @@ def _mesh(parts: list[Any]) -> tuple[Any, ...]:
 
 
 def single(place: tuple[Any, ...]) -> bool:
-    """Does a place select no item twice?"""
+    """Does an index select no item twice?"""
     for p in place:
         if p.__class__ is np.ndarray and p.size > 1:
             flat = p.ravel()
@@ -74,7 +74,7 @@ def single(place: tuple[Any, ...]) -> bool:
 
 
 def part(x: Vec | Nd, place: tuple[Any, ...]) -> Value:
-    """The item or part of an array at a place."""
+    """The item or part of an array at an index."""
     a = x.a[place]
     if x.t == T.ENUM and x.__class__ is Vec:
         return Vec(x.t, a, "", x.dom) if a.ndim else EnumAtom(int(a), x.dom)
@@ -82,7 +82,7 @@ def part(x: Vec | Nd, place: tuple[Any, ...]) -> Value:
 
 
 def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
-    """Raw data of y for a place in an array, or None if it does not fit the array as it is."""
+    """Raw data from y for an index into an array, or None if it does not fit unchanged."""
     qtype = x.t
     ty = atom_t(y)
     if qtype == T.ENUM and x.__class__ is Vec:
@@ -106,7 +106,7 @@ def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
 
 
 def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """An array of items for a shape: equal, or items for the leading axes, which the others repeat."""
+    """An array of items for a shape: equal, or items for the leading axes, repeated along the others."""
     if a.ndim > len(shape):
         return None
     if a.shape != shape[: a.ndim]:
@@ -118,7 +118,7 @@ def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
 
 
 def _enum_block(x: Vec, y: Value) -> Any:
-    """Symbols assigned into an enumeration become members of it: 'cast if they are none."""
+    """Symbols assigned into an enumeration become members of it: 'cast if they are not in its list."""
     if (y.__class__ is EnumAtom or (y.__class__ is Vec and y.t == T.ENUM)) and y.dom == x.dom:
         return y.v if isinstance(y, EnumAtom) else y.a
     if atom_t(y) not in (T.S, T.ENUM) and not (y.__class__ is Vec and y.t in (T.S, T.ENUM)):
@@ -131,7 +131,7 @@ def _enum_block(x: Vec, y: Value) -> Any:
 
 
 def plain_numbers(a: np.ndarray, t: int) -> bool:
-    """Numbers that numpy adds as q does: no nulls, and integers small enough not to overflow."""
+    """Numbers that numpy adds like q: no nulls, and integers small enough not to overflow."""
     if not len(a):
         return True
     if t == T.F:

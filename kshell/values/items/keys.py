@@ -1,6 +1,6 @@
 """Distinct, group and find on integer keys.
 
-A small range of keys uses a table of first positions, a wide one sorts packed words (see order.py).
+For a small key range, a table of first positions is used; for a large one, packed words are sorted (see order.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEAD = 1 << 15  # how many keys are looked at before the rest is only checked f
 
 
 def _small(keys: Array, n: int) -> tuple[int, int] | None:
-    """Least key and size of the range, if a table over it is worth making for n items."""
+    """The minimum key and the size of the range, if a table over it is worthwhile for n items."""
     lo, hi = bounds(keys)
     size = hi - lo + 1
     return (lo, size) if size <= _TABLE and size <= min(64 * n, 16 * n + 65536) else None
@@ -34,7 +34,7 @@ def _offset(keys: Array, lo: int) -> Array:
 
 
 def _first_table(at: Array, size: int) -> Array:
-    """For each key of a small range, its first position; len(at) where it does not occur."""
+    """For each key in a small range, its first position; len(at) if it does not occur."""
     count = len(at)
     table = np.full(size, count, np.int64)
     table[at[::-1]] = np.arange(count - 1, -1, -1)  # the last write counts
@@ -42,7 +42,7 @@ def _first_table(at: Array, size: int) -> Array:
 
 
 def distinct_keys(keys: Array) -> Array:
-    """The positions, ascending, at which integer keys occur for the first time."""
+    """The positions, ascending, of first occurrences of integer keys."""
     count = len(keys)
     if count <= _LITTLE:
         seen: dict[int, int] = {}
@@ -67,7 +67,7 @@ def distinct_keys(keys: Array) -> Array:
 
 
 def _changes(a: Array) -> Array:
-    """Where the items of a sorted array differ from the one before; the first does."""
+    """Where items of a sorted array differ from their predecessor; true for the first."""
     new = np.empty(len(a), np.bool_)
     new[:1] = True
     np.not_equal(a[1:], a[:-1], out=new[1:])
@@ -75,7 +75,7 @@ def _changes(a: Array) -> Array:
 
 
 def _distinct_lost(keys: Array, order: Array, new: Array) -> Array:
-    """The same where the words lack the low bits of the keys: items with equal words are looked at again."""
+    """The same if the words lack the low bits of the keys: items with equal words are examined again."""
     again = ~new
     again[:-1] |= again[1:]
     some = np.sort(order[again])
@@ -91,7 +91,7 @@ def _distinct_lost(keys: Array, order: Array, new: Array) -> Array:
 
 
 def _distinct_small(at: Array, size: int) -> Array:
-    """The same over a small range: mostly all keys are seen early, and the rest is only looked through."""
+    """The same for a small range: usually all keys are seen early, and the rest is only scanned."""
     head = at[:_HEAD]
     table = _first_table(head, size)
     seen = table < len(head)
@@ -109,7 +109,7 @@ def _distinct_small(at: Array, size: int) -> Array:
 
 
 def group_keys(keys: Array) -> tuple[Array, Array]:
-    """Integer keys as (first positions of each in order of appearance, the number of its group for each item)."""
+    """Group integer keys: (first position of each in order of appearance, group number of each item)."""
     count = len(keys)
     if count <= _LITTLE:
         return _group_little(keys)
@@ -132,7 +132,7 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
 
 
 def _group_little(keys: Array) -> tuple[Array, Array]:
-    """The same of a few keys, by a dictionary."""
+    """The same for few keys, with a dictionary."""
     known: dict[int, int] = {}
     first: list[int] = []
     ids: list[int] = []
@@ -146,7 +146,7 @@ def _group_little(keys: Array) -> tuple[Array, Array]:
 
 
 def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
-    """`group_lists_of` for a few keys, by a dictionary."""
+    """`group_lists_of` for few keys, with a dictionary."""
     known: dict[int, list[int]] = {}
     for k, key in enumerate(keys.tolist()):
         g = known.get(key)
@@ -165,7 +165,7 @@ def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
 
 
 def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
-    """Integer keys as (first positions of each in order of appearance, the positions of each)."""
+    """Group integer keys: (first position of each in order of appearance, positions of each)."""
     count = len(keys)
     if not count or (count <= _LITTLE and keys.dtype.itemsize > 1):
         return _lists_little(keys) if count else (np.arange(0), [])
@@ -211,7 +211,7 @@ def split_groups(ids: Array, count: int) -> list[Array]:
 
 
 def seek(tops: Array, keys: Array, right: bool) -> Array:
-    """Where keys belong among sorted ones: before those equal to them or, to the right, behind them."""
+    """The insertion points of keys among sorted ones: before equal keys or, with right, after them."""
     side: Any = "right" if right else "left"
     if (
         len(keys) < _MANY
@@ -240,7 +240,7 @@ _MANY = 1 << 15  # keys, of which more do not stay in the cache
 
 
 def find_keys(hay: Array, needles: Array) -> Array:
-    """The first position of each needle among integer keys; len(hay) where there is none."""
+    """The first position of each needle among integer keys; len(hay) if missing."""
     count, m = len(hay), len(needles)
     if not count or not m:
         return np.full(m, count, np.int64)
@@ -272,7 +272,7 @@ def find_keys(hay: Array, needles: Array) -> Array:
 
 
 def _search(tops: Array, order: Array, needles: Array) -> Array:
-    """Needles in sorted keys, of which `order` tells the positions."""
+    """Needles in sorted keys, whose positions are in `order`."""
     count = len(tops)
     by = grade_keys(needles)  # sorted needles walk through memory in one direction
     some = needles[by]
@@ -284,7 +284,7 @@ def _search(tops: Array, order: Array, needles: Array) -> Array:
 
 
 def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> Array:
-    """Needles in sorted words of keys above positions: the first word not below (needle, 0) is the one."""
+    """Needles in sorted words with keys above positions: the first word not below (needle, 0) is the match."""
     count = len(words)
     inside = np.flatnonzero((needles >= lo) & (needles <= hi))
     some = needles[inside].astype(np.int64, copy=False) - np.int64(lo)
@@ -304,10 +304,10 @@ _LOOKS = 64  # searches for one item after which the next are by a dictionary
 
 
 def place_one(x: Vec, v: object) -> int:
-    """The first position in a vector of one raw item, not null if it is a float; its length if it is not there.
+    """The first position in a vector of one raw item, which is not a null float; its length if missing.
 
-    One that is searched again and again gets a dictionary of its items, so that a loop of lookups takes no time for
-    each that grows with the length.
+    A vector that is searched repeatedly gets a dictionary of its items, so that the time per look-up in a loop does not
+    grow with the length.
     """
     array = x.a
     count = len(array)
@@ -324,7 +324,7 @@ def place_one(x: Vec, v: object) -> int:
 
 
 def place_row(x: Table, raws: tuple[Any, ...]) -> int:
-    """The first row of a table of vectors that holds these raw items, as place_one; its length if there is none."""
+    """The first row of a table of vectors with these raw items, like place_one; its length if missing."""
     count = len(x)
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
@@ -344,7 +344,7 @@ def place_row(x: Table, raws: tuple[Any, ...]) -> int:
 
 
 def find_one(hay: Array, v: object) -> int:
-    """The first position of one key, looking at ever larger blocks."""
+    """The first position of one key, searching in growing blocks."""
     count, start, step = len(hay), 0, 4096
     while start < count:
         hit = hay[start : start + step] == v

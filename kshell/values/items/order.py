@@ -1,4 +1,4 @@
-"""Order: how q values compare, the grade of any list, sorting, and dense codes of items."""
+"""Order: comparing q values, grading any list, sorting, and dense codes for items."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _grade_list(x: List, down: bool) -> Array:
 
 
 def _kind(x: Value) -> int:
-    """The first thing two items of a mixed list compare by: the type number without its sign."""
+    """The first sort criterion for items of a mixed list: the type number without its sign."""
     if x.__class__ is Vec:
         return int(x.t)
     if isinstance(x, (List, Handle)):
@@ -111,7 +111,7 @@ def _kind(x: Value) -> int:
 
 
 def compare(x: Value, y: Value) -> int:
-    """-1, 0 or 1 as x comes before, with or after y in a mixed list: by type, then atoms first, then value."""
+    """-1, 0 or 1 if x sorts before, with or after y in a mixed list: by type, then atoms first, then value."""
     a, b = _kind(x), _kind(y)
     if a != b:
         return -1 if a < b else 1
@@ -152,7 +152,7 @@ def _compare_atoms(x: Value, y: Value, t: int) -> int:
 
 
 def sort_vec(x: Vec, down: bool = False) -> Vec:
-    """A vector's items in order; the array is new."""
+    """A vector's items sorted; the array is new."""
     qtype = x.t
     if qtype in (T.S, T.G, T.ENUM):
         return Vec(qtype, x.a[grade(x, down)], "", x.dom)

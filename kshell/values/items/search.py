@@ -1,6 +1,6 @@
 """Search: find, distinct, group, membership and binary search in any list or table.
 
-All of it is work on integers (see keys.py): a vector gives int_keys, anything else dense codes. Comparisons are
+Everything is reduced to integers (see keys.py): vectors give int_keys, anything else dense codes. Comparisons are
 exact.
 """
 
@@ -55,7 +55,7 @@ Array = np.ndarray
 
 
 def key_of(x: Value) -> Hashable:
-    """A Python key that is equal for values that match (floats exactly)."""
+    """A Python key that is equal for matching values (floats exactly)."""
     qtype = atom_t(x)
     if qtype:
         v = raw(x)
@@ -91,7 +91,7 @@ def _function_key(x: Value) -> Hashable:
 
 
 def codes(x: Value) -> Array:
-    """Integers that are equal where the items of a list (or rows of a table) match."""
+    """Integers that are equal where items of a list (or rows of a table) match."""
     if x.__class__ is Vec:
         return int_keys(x)
     if x.__class__ is Table:
@@ -112,7 +112,7 @@ _FEW = 16  # strings, of which fewer are looked at one by one
 
 
 def _item_keys(x: List) -> Sequence[Hashable]:
-    """A key for each item, in bulk for regular lists and strings; to be compared with those of the same list only."""
+    """A key per item, in bulk for rectangular lists and strings; comparable only within the same list."""
     strings = string_rows(x)
     if strings is not None:
         return strings.items()
@@ -125,7 +125,7 @@ def _item_keys(x: List) -> Sequence[Hashable]:
 
 
 def row_codes(cols: Sequence[ListValue]) -> Array:
-    """Codes of rows: equal where all columns agree."""
+    """Codes of rows: equal where all columns are."""
     out = codes(cols[0])
     for col in cols[1:]:
         out = pair_codes(out, codes(col))
@@ -145,7 +145,7 @@ def pair_codes(a: Array, b: Array) -> Array:
 
 
 def _narrow(a: Array) -> tuple[Array, int]:
-    """Codes from zero, and the size of their range."""
+    """Codes starting at zero, and the size of their range."""
     lo, hi = bounds(a)
     if hi - lo >= 1 << 40:
         return _dense(a)
@@ -161,7 +161,7 @@ WHOLE = frozenset({T.H, T.I, T.J})  # integers of these types are found in each 
 
 
 def widened(a: Array, t: int) -> Array:
-    """Whole numbers of type t as longs, nulls and infinities as those of longs."""
+    """Integers of type t as longs, with the nulls and infinities of longs."""
     if t == T.J:
         return a
     row, out = T.TYPE[t], a.astype(np.int64)
@@ -195,7 +195,7 @@ def joint_codes(x: ListValue, y: ListValue) -> tuple[Array, Array]:
 
 
 def joint_columns(xs: Sequence[ListValue], ys: Sequence[ListValue]) -> tuple[Array, Array]:
-    """joint_codes of rows, given as columns."""
+    """joint_codes for rows, given as columns."""
     count = len(xs[0])
     out: Array | None = None
     for x, y in zip(xs, ys, strict=True):
@@ -211,14 +211,14 @@ def joint_columns(xs: Sequence[ListValue], ys: Sequence[ListValue]) -> tuple[Arr
 
 
 def distinct_at(x: ListValue | Dict) -> Array:
-    """The positions at which items of a list, or rows of a table, occur for the first time."""
+    """The positions of first occurrences of items of a list, or rows of a table."""
     if x.__class__ is Vec and x.attr == "u":
         return np.arange(len(x.a))
     return distinct_keys(codes(x)) if len(x) else np.arange(0)
 
 
 def group_lists(x: ListValue | Dict) -> tuple[Array, list[Array]]:
-    """(first positions of each distinct item, the positions of each)."""
+    """(first position of each distinct item, positions of each)."""
     return group_lists_of(codes(x)) if len(x) else (np.arange(0), [])
 
 
@@ -237,8 +237,8 @@ def depth(x: Value) -> int:
 
 
 def find(x: Value, y: Value) -> Any:
-    """Where y is among the items of x: an int if y is one item, an int64 array if it is a list of items (or a
-    table of rows); len(x) where it is not. `y` nested deeper than that gives a list value."""
+    """The positions of y among the items of x: an int if y is one item, an int64 array if it is a list of items (or a
+    table of rows); len(x) if missing. If `y` is nested deeper, a list value."""
     if x.__class__ is Vec:
         return _find_in_vec(x, y)
     if x.__class__ is Table:
@@ -261,7 +261,7 @@ def find(x: Value, y: Value) -> Any:
 
 
 def _find_row(x: Nd, y: Value) -> int:
-    """The first row of a regular list that matches y."""
+    """The first row of a rectangular list that matches y."""
     row = y if y.__class__ is Vec else as_nd(y)
     if row is None or row.t != x.t or row.a.shape != x.a.shape[1:]:
         return len(x)
@@ -275,7 +275,7 @@ _SCANNED = 8  # items of which a shorter list is looked through each time
 
 
 def _find_one(x: List, y: Value) -> int:
-    """The first item of a general list that matches y. One that is searched again and again gets a dictionary."""
+    """The first item of a general list that matches y. A list that is searched repeatedly gets a dictionary."""
     items, key = x.items, key_of(y)
     count, look = len(items), x.look
     if look.__class__ is not list and count >= _SCANNED:
@@ -385,7 +385,7 @@ def _find_in_table(x: Table, y: Value) -> Any:
 
 
 def find_row(x: Table, items: Sequence[Value]) -> int:
-    """The first row of a table that holds these items."""
+    """The first row of a table with these items."""
     raws = raw_row(x, items)
     if raws is not None:
         first = x.cols[0]
@@ -403,7 +403,7 @@ def find_row(x: Table, items: Sequence[Value]) -> int:
 
 
 def raw_row(x: Table, items: Sequence[Value]) -> tuple[Any, ...] | None:
-    """Items as the raw ones of a row, if the columns are vectors of their types and there is no more to compare by."""
+    """Items as the raw items of a row, if the columns are vectors of their types and nothing else needs comparing."""
     out = []
     for col, item in zip(x.cols, items, strict=True):
         if col.__class__ is not Vec or col.t in (T.G, T.ENUM) or atom_t(item) != col.t:
@@ -438,8 +438,8 @@ indexing.FIND.set(find)
 
 
 def find_value(x: Value, y: Value) -> Value:
-    """`x?y` as a value. Of a list y its first item says how deep the items are that are looked for: if that is a
-    list, an atom elsewhere in y is not found in a vector x; if it is an atom, lists behind it are 'type.
+    """`x?y` as a value. The first item of a list y determines the depth of the items to search for: if it is a list,
+    atoms elsewhere in y are not found in a vector x; if it is an atom, later lists are 'type.
     """
     if x.__class__ is Vec and y.__class__ is List and y.items:
         if depth(y.items[0]) == 0:
@@ -472,7 +472,7 @@ def search_sorted(x: Value, y: Value, right: bool) -> Any:
 
 
 def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
-    """Keys of two vectors in one order."""
+    """Keys of two vectors in a common order."""
     if x.t in (T.S, T.G, T.ENUM) or y.t == T.ENUM:
         left, right = unenum(x), unenum(y)
         if left.__class__ is not Vec or right.__class__ is not Vec or left.t != right.t:
@@ -495,8 +495,8 @@ def _bisect(x: List, y: Value, right: bool) -> int:
 
 
 def search_rows(xs: Sequence[ListValue], ys: Sequence[ListValue], right: bool) -> Array:
-    """Binary search by several columns: all but the last must agree, in the last the greatest not above (right), or
-    the least not below. -1 where no row is found. The last column must be sorted within equal others."""
+    """Binary search by several columns: all but the last must be equal; in the last, the greatest not above (right), or
+    the least not below. -1 if no row is found. The last column must be sorted within equal others."""
     x, y = xs[-1], ys[-1]
     count, m = len(x), len(y)
     if not count or not m:
@@ -525,7 +525,7 @@ indexing.BIN_ROWS.set(search_rows)
 
 
 def _ordered_dense(keys: Array) -> tuple[Array, int]:
-    """Keys as small integers in the same order, and how many."""
+    """Keys as small integers in the same order, and their number."""
     lo, hi = bounds(keys)
     if hi - lo < 1 << 31:
         return keys.astype(np.int64, copy=False) - lo, hi - lo + 1

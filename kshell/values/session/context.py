@@ -1,4 +1,4 @@
-"""The session that is running: how a verb reaches settings, names and streams without a global of its own."""
+"""The running session: how verbs reach settings, names and streams without globals of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Running(Protocol):
-    """The part of a session that the packages below it may use."""
+    """The part of a session available to the packages below it."""
 
     names: Any  # every global variable, by namespace: values/change/names.py
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/session/settings.py
@@ -40,14 +40,14 @@ class Running(Protocol):
         """The number of this process among several: kapi/distributed/processes.py."""
 
     def write(self, text: str) -> None:
-        """Text to the console (standard output)."""
+        """Write text to the console (standard output)."""
 
     def warn(self, text: str) -> None:
-        """Text to standard error."""
+        """Write text to standard error."""
 
     def send(self, handle: int, args: Sequence[Value]) -> Value | None:
-        """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 with an end of line; None if the
-        handle is the result."""
+        """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 add a line break; None if the handle
+        is the result."""
 
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
@@ -56,7 +56,7 @@ class Running(Protocol):
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""
 
     def evaluate(self, text: str, file: str = "", line: int = 0) -> Any:
-        """The value of q text, run in the session's present namespace."""
+        """The value of q text, evaluated in the session's current namespace."""
 
     def load(self, path: str) -> Value:
         """Run a script file, as `\\l` does."""
@@ -71,7 +71,7 @@ LINE: list[Callable[[Any], str]] = [str]
 
 
 class Worker:
-    """A thread of peach: its number, and random numbers of its own, so that they do not depend on which is first."""
+    """A peach thread: its number, and its own random numbers, so that these do not depend on scheduling."""
 
     __slots__ = ("number", "rng")
 
@@ -92,7 +92,7 @@ def running() -> Running:
 
 
 def perhaps() -> Running | None:
-    """The session whose `run` is on the stack, None if there is none, as in a thread that no session started."""
+    """The session whose `run` is on the stack; None if there is none, as in a thread not started by a session."""
     return _RUNNING.get(None)
 
 
@@ -102,9 +102,10 @@ _HOST_LIMIT = [0]  # the recursion limit of the program around them
 
 
 def enter(session: Running) -> Token[Running]:
-    """Make `session` the running one; give the result to `leave` afterwards.
+    """Make `session` the running one; pass the result to `leave` afterwards.
 
-    Between the two Python allows the depth that q functions need; the limit belongs to the program around."""
+    In between, Python's recursion limit allows the depth that q functions need; outside, the host program's limit
+    applies."""
     _DEEP.add(get_ident())
     limit = sys.getrecursionlimit()
     if limit < RECURSION_LIMIT:
@@ -114,7 +115,7 @@ def enter(session: Running) -> Token[Running]:
 
 
 def leave(token: Token[Running]) -> None:
-    """End what `enter` began."""
+    """End the effect of `enter`."""
     _RUNNING.reset(token)
     if _RUNNING.get(None) is not None:
         return
@@ -124,28 +125,28 @@ def leave(token: Token[Running]) -> None:
 
 
 def worker() -> Worker | None:
-    """The thread of peach that this is, if it is one."""
+    """The current peach thread, if this is one."""
     return _WORKER.get()
 
 
 def work_as(found: Worker) -> None:
-    """Make the present context that of a thread of peach: it may change no global variable."""
+    """Mark the current context as that of a peach thread, which must not change globals."""
     _WORKER.set(found)
     _BLOCKED.set(True)
 
 
 def blocked() -> bool:
-    """Are global variables to stay as they are, as in a thread of peach and in reval?"""
+    """Must globals stay unchanged, as in a peach thread and in reval?"""
     return _BLOCKED.get()
 
 
 def restricted() -> str:
-    """The restriction on evaluation here, `reval` or `read-only`; empty if there is none."""
+    """The current restriction on evaluation, `reval` or `read-only`; empty if there is none."""
     return RESTRICTED.get()
 
 
 def block(on: bool) -> Token[bool]:
-    """Block changes of global variables, or allow them; give the result to `unblock` afterwards."""
+    """Block changes of globals, or allow them; pass the result to `unblock` afterwards."""
     return _BLOCKED.set(on)
 
 
@@ -154,7 +155,7 @@ def unblock(token: Token[bool]) -> None:
 
 
 def warn_once(text: str) -> None:
-    """A warning on standard error, once for a line of q."""
+    """A warning on standard error, once per line of q."""
     session: Any = running()
     at = CODE[0]()
     key = text, LINE[0](at) if at else ""
