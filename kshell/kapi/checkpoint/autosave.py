@@ -24,7 +24,7 @@ from kshell.values.session import context
 from kshell.values.session.context import running
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.values.session.context import Running
 
 LEAST = 0.1  # seconds
 clock = time.monotonic
@@ -37,7 +37,7 @@ class Autosave:
     `due` is the time of the next save, `count` the steps since the last; `saves` counts the files written.
     """
 
-    def __init__(self, session: Session, path: str, every: float, steps: bool) -> None:
+    def __init__(self, session: Running, path: str, every: float, steps: bool) -> None:
         self.session, self.given, self.every, self.steps = session, path, every, steps
         self.path = os.path.abspath(path)
         self.saves = self.count = 0
@@ -175,7 +175,7 @@ class Autosave:
         )
 
 
-def _stop(session: Session) -> None:
+def _stop(session: Running) -> None:
     if session.autosave is not None:
         session.autosave.close()
         session.autosave = None
