@@ -33,8 +33,8 @@ help`foo  / 'help: unrecognized help topic, `foo (near `Floor)
 help 1  / 'help: expecting a name, function or torch object, given long scalar
 help(1;2)  / 'help: expecting a name, function or torch object, given long list
 help model(module enlist(`linear;2;3);loss`mse;opt`sgd)  / 'help: not implemented for models
-help`deltas  / deltas x\ndeltas[x;y]\n\nDifferences between neighbours; the first item is kept.\n\nq)deltas 1 4 9 16\n1 3 5 7
-type help`lr  / lr o\nlr(o;rates)\nlr(o;rates;flag)\n\nThe learning rates of an optimizer or model, one a parameter group; given rates, set them.\n\nA scheduler sets the rates too, at each of its steps: a line says so, and whether it goes on from the rates given or\ncomputes its own. With the flag 1b the rates from which schedulers compute are multiplied by the same ratio, so that\nthey go on from the rates given.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h
+help`deltas  / deltas x\ndeltas[x;y]\n\nDifferences between adjacent items; the first item is unchanged.\n\nq)deltas 1 4 9 16\n1 3 5 7
+type help`lr  / lr o\nlr(o;rates)\nlr(o;rates;flag)\n\nThe learning rates of an optimizer or model, one per parameter group; given rates, set them.\n\nIf a scheduler also sets the rates at each step, a line says so, and whether it continues from the given rates or\ncomputes its own. With the flag 1b, the rates from which schedulers compute are multiplied by the same ratio, so\nthat they continue from the given rates.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h
 help"relu"  / / relu: function of the k-api\n\nrelu(x[;options..])\n\nRectified linear unit.\n\nThe module type `relu` as a function: its options follow the input.\n\nq)relu(-1 0 1f)\n0 0 1f\n\n/ relu: module type\n\nmodule enlist(`relu[;inplace])\n\nRectified linear unit.\n\nPyTorch: torch.nn.ReLU\n\noption   type     default\ninplace  boolean  0b       writes the result into its input\n\nq)objtype module`relu\n`relu
 help`interpolate  / size   | 4\nscale  | ()\nmode   | `nearest\nalign  | ()\nrescale| ()
 exec first pytorch from help[`module] where module=`interpolate  / "torch.nn.functional.interpolate"
@@ -44,5 +44,5 @@ first select result,n from help[`module] where module=`attention  / result| `tup
 exec pytorch from help[`module] where module in`zscore`randomcrop`randomflip`select  / "torchvision.transforms"\n"torchvision.transforms"\n"torch.Tensor.select"\n"torchvision.transforms"
 exec module from help[`module] where not forward  / `moduledict`modulelist`parmdict
 count help`module  / 128
-help`narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or\ndictionary.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
-help narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or\ndictionary.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
+help`narrow  / narrow(x;dim;offset;size)\n\nPart of one dimension of a tensor, or of each tensor of a vector or dictionary: `size` items from `offset`.\n\nThe result is a view.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
+help narrow  / narrow(x;dim;offset;size)\n\nPart of one dimension of a tensor, or of each tensor of a vector or dictionary: `size` items from `offset`.\n\nThe result is a view.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6

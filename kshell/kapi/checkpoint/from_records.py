@@ -426,20 +426,20 @@ class Loader:
             not isinstance(param, torch.Tensor) for params, _ in groups for param in params
         ):
             raise ValueError("a wrong optimizer")
-        optimizer = create(entry, group_values(entry, groups[0][1]))
-        optimizer.container = (
+        restored = create(entry, group_values(entry, groups[0][1]))
+        restored.container = (
             None if rec["container"] is None else self.get("module", rec["container"])
         )
-        optimizer.own = bool(rec["own"])
+        restored.own = bool(rec["own"])
         for position, (params, settings) in enumerate(groups):
             edit_group(
-                optimizer, position, group_values(entry, settings) if position else {}, params
+                restored, position, group_values(entry, settings) if position else {}, params
             )
-        optimizer.torch.defaults.update(self.python(rec["defaults"]))
+        restored.torch.defaults.update(self.python(rec["defaults"]))
         for number, buffers in rec["state"]:
-            optimizer.state.put(self.tensor(number), self.python(buffers))
-        self._optimizers.append((optimizer, rec))
-        return optimizer
+            restored.state.put(self.tensor(number), self.python(buffers))
+        self._optimizers.append((restored, rec))
+        return restored
 
     def _state(self, form: Form) -> Dict:
         state = self.decoder.value(form)
