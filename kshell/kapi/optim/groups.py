@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kshell import optim
-from kshell.errors import QError
+from kshell.errors import UNSAID, CallError, QError
 from kshell.kapi.optim.host_wrappers import chain
 from kshell.kapi.optim.optimizer import NEW_GROUP, Opt, Values, edit_group, group_values, set_rate
 from kshell.kapi.optim.parameters import owners, parameters_of
@@ -62,9 +62,10 @@ def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
     if o.inner is not None and [[*map(id, group["params"])] for group in o.groups] != [
         [*map(id, group.params)] for group in groups
     ]:
-        raise QError(
-            f"{call or o.entry.name}: a {type(o.torch).__name__} has dealt its parameters out: their groups "
-            "stay as they are"
+        raise CallError(
+            call or o.entry.name,
+            f"a {type(o.torch).__name__} has dealt its parameters out: their groups stay as they are",
+            given=UNSAID,
         )
 
 
