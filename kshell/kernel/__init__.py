@@ -1,1 +1,1 @@
-"""The Jupyter kernel: `python -m kshell.kernel install`, then a notebook of q."""
+"""The Jupyter kernel: `python -m kshell.kernel install`, then open a q notebook."""

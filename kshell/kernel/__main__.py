@@ -1,4 +1,4 @@
-"""`python -m kshell.kernel install`: make the kernel known to Jupyter. Without `install`, run it (Jupyter does)."""
+"""`python -m kshell.kernel install`: install the kernel for Jupyter. Without `install`, run it (Jupyter does that)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def spec() -> dict[str, object]:
 
 
 def install(words: list[str]) -> str:
-    """Write the kernel's spec where the words say; the folder."""
+    """Write the kernel's spec to the location given by the words; returns the folder."""
     from jupyter_client.kernelspec import KernelSpecManager
 
     parser = argparse.ArgumentParser(

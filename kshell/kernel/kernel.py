@@ -1,4 +1,4 @@
-"""The kernel: what Jupyter asks, answered by a session."""
+"""The kernel: Jupyter's requests, answered by a session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reply = dict[str, Any]
 
 
 class QKernel(Kernel):
-    """A kernel of q. Every value that a cell has shows, the last one as its result; tables as HTML too."""
+    """A q kernel. Every value of a cell is shown, the last one as its result; tables also as HTML."""
 
     implementation = "kshell"
     implementation_version = __version__
@@ -39,7 +39,7 @@ class QKernel(Kernel):
         super().__init__(**options)
         self.session_q = Session()
         self.session_q.input.ask = self._ask
-        self.cells: list[str] = []  # the cells that were run, as consoles list them
+        self.cells: list[str] = []  # the cells that were run, as listed by consoles
 
     # ------------------------------------------------------------ running
     async def do_execute(
@@ -69,7 +69,7 @@ class QKernel(Kernel):
         return reply | {"execution_count": self.execution_count}
 
     def _run_cell(self, code: str, silent: bool, user_expressions: Reply) -> Reply:
-        """Run the statements of a cell and show their values; the reply says how it ended."""
+        """Run the statements of a cell and show their values; returns the reply with the outcome."""
         try:
             notebook.run(
                 self.session_q, code, lambda data, last: None if silent else self._show(data, last)
@@ -87,7 +87,7 @@ class QKernel(Kernel):
             return {"status": "ok", "payload": [leave], "user_expressions": {}}
 
     def _ask(self) -> bytes:
-        """A line that the front end asks for, when q reads standard input."""
+        """A line requested from the front end, when q reads standard input."""
         try:
             return self.raw_input().encode("utf-8", "surrogateescape") + b"\n"
         except EOFError:
@@ -153,7 +153,7 @@ class QKernel(Kernel):
         return {"status": "ok", "found": bool(data), "data": data, "metadata": {}}
 
     async def do_is_complete(self, code: str) -> Reply:
-        """May the cell run as it is?"""
+        """Can the cell be run as it is?"""
         status = notebook.state(code)
         return {"status": status, "indent": "  "} if status == "incomplete" else {"status": status}
 
@@ -169,7 +169,7 @@ class QKernel(Kernel):
         pattern: str | None = None,
         unique: bool = False,
     ) -> Reply:
-        """The cells that were run: the last ones, those of a range of numbers, those like a pattern."""
+        """The cells that were run: the last ones, a range of numbers, or those that match a pattern."""
         found = list(enumerate(self.cells, 1))
         if hist_access_type == "range":
             found = found[max(start or 1, 1) - 1 : None if stop is None else max(stop - 1, 0)]
@@ -184,7 +184,7 @@ class QKernel(Kernel):
         }
 
     async def do_shutdown(self, restart: bool) -> Reply:
-        """Leave, by `.z.exit` as any session does."""
+        """Shut down, calling `.z.exit` like any session."""
         with suppress(QError, QExit):
             self.session_q.at_exit(0)
         return {"status": "ok", "restart": restart}

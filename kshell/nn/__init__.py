@@ -1,6 +1,6 @@
-"""Modules, losses and tensor operations over torch that torch itself does not have.
+"""Modules, losses and tensor operations built on torch that torch itself does not have.
 
-Its modules import torch, so each is imported when it is first used.
+Its modules import torch, so each is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Numbers on a device, looked at before a calculation that a device does not survive if they are out of range.
+"""Checks of numbers on a device before a computation that would kill the GPU context if they were out of range.
 
-The CPU's calculations refuse them with an error; a GPU's end with one after which the process can use that GPU no more.
+The CPU rejects them with an error; on a GPU, the error makes the device unusable for the process.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from kshell.errors import said
 
-_SPANS = WeakTensorKeyDictionary()  # by tensor: its version, its least and its greatest element
+_SPANS = WeakTensorKeyDictionary()  # by tensor: its version, minimum and maximum
 _COPIES = (
     WeakTensorKeyDictionary()
-)  # by tensor on a device: its version, what it is a copy of and the version of that
-_PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and what is known of it
+)  # by tensor on a device: its version, its source and the source's version
+_PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and the checks it has passed
 
 
 def span(t: Tensor) -> tuple[float, float]:
-    """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
-    long as nothing writes there."""
+    """The minimum and maximum of a tensor, or of the one that it is part of; read back from a device, and cached until
+    something writes it."""
     whole = t if t._base is None else t._base
     if whole.is_inference():  # it has no version
         return tuple(torch.stack(torch.aminmax(t)).tolist())
@@ -37,14 +37,15 @@ def span(t: Tensor) -> tuple[float, float]:
 
 
 def copied(t: Tensor, there: Tensor) -> None:
-    """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
+    """A copy on a device takes the range of its source, which the CPU can read without synchronizing."""
     if t.is_cpu and t.numel() and not (t.is_floating_point() or t.is_complex() or t.is_inference()):
         _SPANS[there] = (there._version, *span(t))
         _COPIES[there] = (there._version, t, t._version)
 
 
 def original(t: Tensor) -> Tensor:
-    """The tensor that a tensor on a device was copied from, if neither has been written since; else itself."""
+    """The tensor that a tensor on a device was copied from, if neither has been written since; else the tensor
+    itself."""
     found = _COPIES.get(t)
     return (
         found[1]
@@ -54,8 +55,8 @@ def original(t: Tensor) -> Tensor:
 
 
 def passes(t: Tensor, what: Hashable, check: Callable[[Tensor], bool]) -> bool:
-    """Does a check hold for a tensor, or for all of the one that it is a part of? That is asked once, for as long as
-    nothing writes there."""
+    """Does a check hold for a tensor, or for all of the one that it is part of? The result is cached until something
+    writes it."""
     whole = t if t._base is None else t._base
     if whole.is_inference():
         return check(t)
@@ -68,20 +69,20 @@ def passes(t: Tensor, what: Hashable, check: Callable[[Tensor], bool]) -> bool:
 
 
 def readable(t: Tensor) -> bool:
-    """Has a tensor values, and may they be read now? Not on meta, and not while a program is made of a calculation."""
+    """Does a tensor have values, and may they be read now? Not on meta, and not during tracing."""
     if t.is_meta or isinstance(t, FakeTensor) or torch.compiler.is_compiling():
         return False
     return not (t.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def within(name: str, t: Tensor, n: int | None, what: str) -> None:
-    """Refuse whole numbers that are no indices of n things, or of any number; other types are left to torch."""
+    """Reject integers that are not indices into n things, or into any number; other types are left to torch."""
     if t.is_floating_point() or t.is_complex() or not t.numel() or not readable(t):
         return
     low, high = span(t)
     if low >= 0 and (n is None or high < n):
         return
-    if t._base is not None:  # not these ones, perhaps
+    if t._base is not None:  # perhaps the ones out of range are in another part
         low, high = torch.stack(torch.aminmax(t.detach())).tolist()
     if n is not None and high >= n:
         raise said(IndexError(f"{name}: index {high} is out of bounds for {n} {what}"), high, n)

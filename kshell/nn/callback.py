@@ -1,4 +1,4 @@
-"""A module whose forward calculation is a function of the user's."""
+"""A module whose forward is a user's function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.errors import said
 
 
 class Callback(nn.Module):
-    """forward(*inputs) is fn(module, *inputs); children, parameters and buffers are there for fn to use."""
+    """forward(*inputs) is fn(module, *inputs); fn may use the module's children, parameters and buffers."""
 
     def __init__(
         self,
@@ -22,11 +22,11 @@ class Callback(nn.Module):
     ) -> None:
         super().__init__()
         self.fn, self.inputs = fn, inputs
-        self.call = fn  # the function as it is called: what compiles a module puts one here that is left as it is
+        self.call = fn  # the function to call: compilation replaces it by one that is not traced
         for name, t in (parameters or {}).items():
             if not isinstance(
                 t, nn.Parameter
-            ):  # one of another module stays the same: weights that are shared
+            ):  # a parameter of another module is shared, not copied
                 t = nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex())
             self.register_parameter(name, t)
         for name, t in (buffers or {}).items():

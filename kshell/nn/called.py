@@ -1,4 +1,4 @@
-"""A module around another, through which torch.func.functional_call calls it."""
+"""A wrapper module through which torch.func.functional_call calls a module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 
 class Called(nn.Module):
-    """`run` of the module `m`, the inputs, and those by name."""
+    """`run` of the module `m`, its inputs, and those by name."""
 
     def __init__(
         self, m: nn.Module, run: Callable[[nn.Module, Sequence[Any], dict[str, Any]], Any]

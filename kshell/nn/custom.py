@@ -1,4 +1,4 @@
-"""A calculation with a backward calculation of its own."""
+"""A computation with a custom backward pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 
 class Custom(torch.autograd.Function):
-    """f(*inputs), whose gradients are b(gradient of the result, *inputs): one for each input, or None."""
+    """f(*inputs), whose gradients are b(gradient of the result, *inputs): one per input, or None."""
 
     generate_vmap_rule = True
 
@@ -32,5 +32,5 @@ class Custom(torch.autograd.Function):
 
 
 def _apart(t: Any, inputs: tuple[Any, ...]) -> Any:
-    """A result, not the very tensor that was given: torch keeps that for the backward calculation."""
+    """A result that is not the same object as an input: torch keeps that for backward."""
     return t.view_as(t) if any(t is i for i in inputs) else t

@@ -1,6 +1,6 @@
-"""A module's forward calculation as plain calls, without what torch does around each call of a submodule.
+"""A module's forward as plain calls, without torch's overhead around each submodule call.
 
-Where no submodule has hooks, the result is that of the module itself, bit for bit.
+If no submodule has hooks, the result is bit for bit the module's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GLOBAL = (
 
 
 def plain(m: nn.Module) -> bool:
-    """Is a call of the module nothing but a call of its forward?"""
+    """Is calling the module just calling its forward?"""
     return (
         not any(getattr(m, name) for name in _HOOKS)
         and m._compiled_call_impl is None
@@ -31,9 +31,9 @@ def plain(m: nn.Module) -> bool:
 
 
 def forward_of(m: nn.Module) -> Callable[[Any], Any]:
-    """A function of one tensor that does what the module does, for as long as its submodules stay the same.
+    """A function of one tensor equivalent to the module, as long as its submodules stay the same.
 
-    A sequential's children are called one after the other; any other module is called by its `forward`.
+    The children of a sequential are called one after another; any other module's `forward` is called.
     """
     if any(getattr(_base, name) for name in _GLOBAL) or not plain(m):
         return m

@@ -1,4 +1,4 @@
-"""Operations on tensors as modules without parameters, for use in sequences."""
+"""Tensor operations as modules without parameters, for use in sequences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.nn.tables import Embedding
 
 
 class Cat(nn.Module):
-    """Two tensors joined along a dimension."""
+    """Concatenate two tensors along a dimension."""
 
     def __init__(self, dim: int = 0) -> None:
         super().__init__()
@@ -28,22 +28,22 @@ class Cat(nn.Module):
 
 
 class Mul(nn.Module):
-    """The product of two tensors, element by element."""
+    """Multiply two tensors element by element."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return x * y
 
 
 class Matmul(nn.Module):
-    """The matrix product of two tensors."""
+    """Matrix product of two tensors."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return x @ y
 
 
 class OneHot(nn.Module):
-    """Class numbers as rows of 0 and a single 1, along a new last dimension; -1 classes: as many as occur. The result
-    is float unless another type is asked for."""
+    """One-hot encoding of class indices along a new last dimension; -1 classes: as many as occur. The result is float
+    unless another type is requested."""
 
     def __init__(self, classes: int = -1, dtype: torch.dtype | None = None) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class OneHot(nn.Module):
 
 
 class Select(nn.Module):
-    """The slice at one index of a dimension."""
+    """Select one index of a dimension."""
 
     def __init__(self, dim: int, ind: int) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Select(nn.Module):
 
 
 class IndexSelect(nn.Module):
-    """The slices at some indices of a dimension; the indices are a buffer, `ind`."""
+    """Select several indices of a dimension; the indices are a buffer, `ind`."""
 
     ind: Tensor
 
@@ -92,8 +92,8 @@ class IndexSelect(nn.Module):
 
 
 class DropPath(nn.Module):
-    """Stochastic depth: in training, whole samples (places of the first dimension) are zero with probability p, the
-    others are scaled by 1/(1-p). Huang et al. 2016 (arXiv 1603.09382)."""
+    """Stochastic depth: in training, whole samples (along the first dimension) are zeroed with probability p, the
+    others scaled by 1/(1-p). Huang et al. 2016 (arXiv 1603.09382)."""
 
     def __init__(self, p: float = 0.0) -> None:
         super().__init__()
@@ -115,8 +115,8 @@ class DropPath(nn.Module):
 
 
 class EmbedPosition(nn.Module):
-    """A learnt vector for each place of a sequence: (1, n, cols) for an input of n columns, all rows for one of more;
-    zeros at first."""
+    """Learned position embedding: (1, n, cols) for an input of n columns, all rows for an input with one more
+    dimension; initially zero."""
 
     def __init__(self, rows: int, cols: int) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class EmbedPosition(nn.Module):
 
 
 class EmbedSequence(nn.Module):
-    """The sum of a token embedding (rows x cols) and a learnt vector for each of `length` places."""
+    """The sum of a token embedding (rows x cols) and a learned position embedding for `length` positions."""
 
     def __init__(self, rows: int, cols: int, length: int) -> None:
         super().__init__()
@@ -154,11 +154,11 @@ class EmbedSequence(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of a sequence to itself, (batch, n, dim) to the same shape; Vaswani et al. 2017, section
-    3.2 (arXiv 1706.03762). With `norm` a layer normalization comes first.
+    """Multi-head self-attention, from (batch, n, dim) to the same shape; Vaswani et al. 2017, section 3.2
+    (arXiv 1706.03762). With `norm`, a layer normalization comes first.
 
-    A mask is added to the scores: (n, n) or larger, -inf where attention is not allowed; a padding mask is
-    (batch, n), true where the input is padding.
+    A mask, (n, n) or larger, is added to the scores: -inf where attention is not allowed. A padding mask, (batch, n),
+    is true where the input is padding.
     """
 
     most_inputs = 3
@@ -185,7 +185,7 @@ class SelfAttention(nn.Module):
         q, k, v = h.reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(
             -2, -1
-        )  # n x d numbers to scale, not n x n
+        )  # scale n x d numbers instead of n x n
         if mask is not None:
             scores = scores + (mask if mask.size(-1) == n else mask[..., :n, :n])
         if padmask is not None:
@@ -201,7 +201,7 @@ class SelfAttention(nn.Module):
 
 
 class Zscore(nn.Module):
-    """(x - mean) / std, with one mean and deviation, or one a channel of (.., channels, height, width)."""
+    """(x - mean) / std, with one mean and standard deviation, or one per channel of (.., channels, height, width)."""
 
     mean: Tensor
     stddev: Tensor
@@ -229,7 +229,7 @@ def _short(t: Tensor) -> str:
 
 
 class RandomCrop(nn.Module):
-    """Images padded, then cut to a size at a random place, another for each image of a batch."""
+    """Pad images, then crop them to a size at a random position, separately for each image in a batch."""
 
     def __init__(
         self,
@@ -277,7 +277,7 @@ class RandomCrop(nn.Module):
 
 
 class RandomFlip(nn.Module):
-    """Images turned over along a dimension with probability p, each image of a batch by itself."""
+    """Flip images along a dimension with probability p, separately for each image in a batch."""
 
     def __init__(self, p: float = 0.5, dim: int = -1) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Activation checkpointing: a module that keeps its inputs only, and calculates again what backward needs.
+"""Activation checkpointing: a module that stores only its inputs, and recomputes what backward needs.
 
 Chen et al. 2016, "Training deep nets with sublinear memory cost" (arXiv 1604.06174).
 """
@@ -16,7 +16,7 @@ from kshell.nn.seq import chain, parameters_of
 
 
 class Recomputed(nn.Module):
-    """The base that is mixed into a class of modules: `forward` without the values that backward needs."""
+    """The mixin for module classes whose `forward` does not store values for backward."""
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         run: Any = super().forward
@@ -36,16 +36,16 @@ _CLASSES: dict[type, type] = {}
 
 
 def recomputes(m: nn.Module) -> bool:
-    """Is the module one that calculates again?"""
+    """Does the module recompute?"""
     return isinstance(m, Recomputed)
 
 
 def set_recompute(m: nn.Module, flag: bool) -> None:
-    """Let a module calculate again in backward, or not: its class becomes a subclass that does, or what it was."""
+    """Turn recomputation on or off for a module: its class becomes a subclass that recomputes, or the original one."""
     if flag is recomputes(m):
         return
     if not flag:
-        if m.__class__ not in _CLASSES.values():  # torch has made another class of it
+        if m.__class__ not in _CLASSES.values():  # torch has changed its class
             raise ValueError("parameters are sharded")
         m.__class__ = m.__class__.__mro__[2]
         return

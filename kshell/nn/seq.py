@@ -15,7 +15,7 @@ MOST_INPUTS = 8
 
 
 def call(m: nn.Module, *inputs: Any) -> Any:
-    """m(*inputs); an LSTM's two states become the pair it takes, a sequential's first child gets all inputs."""
+    """m(*inputs); an LSTM's two states become a pair, a sequential's first child gets all inputs."""
     if len(inputs) == 1:
         return m(inputs[0])
     if isinstance(m, nn.LSTM | nn.LSTMCell) and len(inputs) == 3:
@@ -26,7 +26,7 @@ def call(m: nn.Module, *inputs: Any) -> Any:
 
 
 def chain(children: Iterable[nn.Module], *inputs: Any) -> Any:
-    """Modules one after the other; the first gets all inputs, each other one the output before it."""
+    """Modules in sequence; the first gets all inputs, each other one the previous output."""
     rest = iter(children)
     x = call(next(rest), *inputs)
     for child in rest:
@@ -35,7 +35,7 @@ def chain(children: Iterable[nn.Module], *inputs: Any) -> Any:
 
 
 def takes(m: nn.Module) -> int:
-    """The most inputs that a module's forward calculation takes."""
+    """The maximum number of inputs of a module's forward."""
     if isinstance(m, nn.Sequential):
         return takes(m[0]) if len(m) else 1
     most = getattr(m, "most_inputs", None)
@@ -47,12 +47,12 @@ def takes(m: nn.Module) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _of_method(forward: Callable[..., Any]) -> int:
-    """As parameters_of, for a method that is bound to its module when it is called."""
+    """Like parameters_of, for a method that is bound to its module when called."""
     return parameters_of(functools.partial(forward, None))
 
 
 def parameters_of(forward: Callable[..., Any]) -> int:
-    """How many positional arguments a forward calculation takes at most."""
+    """The maximum number of positional arguments of a forward function."""
     found = inspect.signature(forward).parameters.values()
     if any(p.kind is p.VAR_POSITIONAL for p in found):
         return MOST_INPUTS
@@ -63,12 +63,12 @@ class SeqNest(nn.Sequential):
     """A Sequential whose first child may take up to three inputs, so that it can be nested."""
 
     def forward(self, *inputs: Any) -> Any:
-        """Run the children in order; the first gets all inputs, each other one the output before it."""
+        """Run the children in order; the first gets all inputs, each other one the previous output."""
         return chain(self, *inputs) if len(self) else inputs[0]
 
 
 def through(parts: Any, inputs: tuple[Any, ...]) -> Any:
-    """Pass the first input through parts in order; the others go beside it to each part that takes so many."""
+    """Pass the first input through parts in order; the others are also passed to each part that accepts that many."""
     x, *rest = inputs
     for part in parts:
         x = call(part, x, *rest[: takes(part) - 1])
@@ -76,13 +76,13 @@ def through(parts: Any, inputs: tuple[Any, ...]) -> Any:
 
 
 class _Grown(nn.Module):
-    """Base of containers that are given their children one by one, with rules for their names and kinds."""
+    """Base of containers that get their children one by one, with rules for their names and types."""
 
     kind = ""
-    replaces = False  # does a child take the place of one of its name?
+    replaces = False  # does a child replace one with the same name?
 
     def kshell_add(self, name: str, child: nn.Module) -> str:
-        """Add a child; its name, or one by its role, is the result. ValueError says what cannot be added."""
+        """Add a child; returns its name, or its role as the name. ValueError says what cannot be added."""
         name = self.role(child, name)
         if name in self._modules and not self.replaces:
             raise said(ValueError(f"{self.kind}: a module named `{name} is already defined"))
@@ -90,7 +90,7 @@ class _Grown(nn.Module):
         return name
 
     def role(self, child: nn.Module, name: str) -> str:
-        """The name under which a child is added."""
+        """The name for a new child."""
         return name or str(len(self._modules))
 
     def parts(self) -> list[nn.Module]:
@@ -102,7 +102,7 @@ def _is_sequence(m: nn.Module) -> bool:
 
 
 class SeqDict(_Grown):
-    """Named sequences run one after the other; inputs but the first go to every sequence that takes them."""
+    """Named sequences run one after another; inputs other than the first go to every sequence that accepts them."""
 
     kind = "seqdict"
     replaces = True
@@ -117,19 +117,19 @@ class SeqDict(_Grown):
 
 
 class SeqList(SeqDict):
-    """A list of sequences run one after the other; inputs but the first go to every sequence that takes them."""
+    """A list of sequences run one after another; inputs other than the first go to every sequence that accepts them."""
 
     kind = "seqlist"
     replaces = False
 
     def role(self, child: nn.Module, name: str) -> str:
-        return super().role(child, "")  # a list's children have numbers
+        return super().role(child, "")  # children of a list are numbered
 
 
 class SeqJoin(_Grown):
-    """join(f(x), g(y)): two sequences, each for one input, and a module that joins their outputs.
+    """join(f(x), g(y)): two sequences with one input each, and a module that joins their outputs.
 
-    Without g the join gets y itself; without y both inputs are x.
+    Without g, the join gets y itself; without y, both inputs are x.
     """
 
     kind = "seqjoin"
@@ -161,7 +161,7 @@ class SeqJoin(_Grown):
 
 
 class Fork(_Grown):
-    """(f(x), g(x)): two modules for the same input; for a missing one the input itself."""
+    """(f(x), g(x)): two modules for the same input; a missing one passes the input through."""
 
     kind = "fork"
     most_inputs = 1
@@ -184,9 +184,9 @@ class Fork(_Grown):
 
 
 class Residual(_Grown):
-    """a(f(x) + x) or a(f(x) + g(x)): one or two sequences and an optional module for the sum.
+    """a(f(x) + x) or a(f(x) + g(x)): one or two sequences, and an optional module for the sum.
 
-    Inputs but the first go to each sequence that takes them.
+    Inputs other than the first go to each sequence that accepts them.
     """
 
     kind = "residual"
@@ -257,8 +257,8 @@ class Residual(_Grown):
 
 
 class Transform(_Grown):
-    """Two sequences of transformations of data: one for training mode, one for evaluation. A missing or empty one
-    leaves the data as it is."""
+    """Two sequences of data transforms: one for training, one for evaluation. A missing or empty one leaves the data
+    unchanged."""
 
     kind = "transform"
     most_inputs = 1
@@ -280,8 +280,8 @@ class Transform(_Grown):
 
 
 class NBeats(_Grown):
-    """Blocks that each give (backcast, forecast): the backcast is taken from the input of the next block, the
-    forecasts add up to the output. Oreshkin et al. 2020, "N-BEATS" (arXiv 1905.10437), section 3.2.
+    """Blocks that each return (backcast, forecast): the backcast is subtracted from the next block's input, the
+    forecasts are summed. Oreshkin et al. 2020, "N-BEATS" (arXiv 1905.10437), section 3.2.
 
     Children are sequences, or lists of them.
     """
@@ -292,7 +292,7 @@ class NBeats(_Grown):
     def role(self, child: nn.Module, name: str) -> str:
         if not isinstance(child, nn.Sequential | nn.ModuleList):
             raise said(ValueError("nbeats: not a sequential or list module"), "module")
-        return super().role(child, "")  # its children are a list's, with numbers
+        return super().role(child, "")  # its children are numbered, like a list's
 
     def forward(self, x: Tensor) -> Any:
         y = None
@@ -315,10 +315,10 @@ class NBeats(_Grown):
 
 
 class Recur(_Grown):
-    """A recurrent layer (lstm, gru, rnn), with sequences for its input and its output.
+    """A recurrent layer (lstm, gru, rnn), with sequences for its input and output.
 
-    Takes the input and the hidden state (of an LSTM hidden and cell state), gives the output and the new state.
-    `detach`: the state leaves the graph of gradients, so that back-propagation ends at the batch.
+    Takes the input and the hidden state (for an LSTM, hidden and cell state), and returns the output and the new state.
+    `detach`: detach the state, so that back-propagation ends at the batch.
     """
 
     kind = "recur"

@@ -1,4 +1,4 @@
-"""Modules that change the shape of their input and have no parameters."""
+"""Modules without parameters that change the shape of their input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _row(numbers: tuple[int, ...]) -> str:
 
 
 class _Sized(nn.Module):
-    """Base of modules with one option, a size."""
+    """Base of modules whose only option is a size."""
 
     def __init__(self, size: tuple[int, ...]) -> None:
         super().__init__()
@@ -22,28 +22,28 @@ class _Sized(nn.Module):
 
 
 class Reshape(_Sized):
-    """The input in another shape."""
+    """Reshape the input."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.reshape(self.size)
 
 
 class Expand(_Sized):
-    """The input broadcast to a size; -1 keeps a dimension."""
+    """Expand the input to a size; -1 keeps a dimension."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.expand(self.size)
 
 
 class Permute(_Sized):
-    """The input with its dimensions in another order."""
+    """Reorder the dimensions of the input."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.permute(self.size)
 
 
 class Pad(nn.Module):
-    """Padding by pairs of sizes, from the last dimension on."""
+    """Padding with pairs of sizes, starting at the last dimension."""
 
     def __init__(self, pad: tuple[int, ...], mode: str = "constant", value: float = 0.0) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Pad(nn.Module):
 
 
 class AvgPool1d(nn.AvgPool1d):
-    """Average pooling that divides the sums by a number of its own."""
+    """Average pooling with an explicit divisor."""
 
     kernel_size: tuple[int]
     stride: tuple[int]
@@ -85,7 +85,7 @@ class AvgPool1d(nn.AvgPool1d):
 
 
 class Squeeze(nn.Module):
-    """The input without a dimension of size 1, or without all of them."""
+    """Remove a dimension of size 1, or all of them."""
 
     def __init__(self, dim: int | None = None, inplace: bool = False) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Squeeze(nn.Module):
 
 
 class Unsqueeze(nn.Module):
-    """The input with a new dimension of size 1."""
+    """Insert a dimension of size 1."""
 
     def __init__(self, dim: int, inplace: bool = False) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class Unsqueeze(nn.Module):
 
 
 class Transpose(nn.Module):
-    """The input with two dimensions swapped."""
+    """Swap two dimensions."""
 
     def __init__(self, dim0: int = -2, dim1: int = -1) -> None:
         super().__init__()

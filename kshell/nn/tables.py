@@ -1,4 +1,4 @@
-"""torch's tables of vectors, which refuse what is no row of theirs wherever they are, and say which."""
+"""torch's embeddings, with a check that rejects and names invalid indices on any device."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kshell.nn.bounds import within
 
 
 class Embedding(nn.Embedding):
-    """torch's, for indices that are rows."""
+    """torch's embedding, with checked indices."""
 
-    from_weights = False  # was it made of given ones?
+    from_weights = False  # was it made from given weights?
 
     def forward(self, x: Tensor) -> Tensor:
         if not x.is_cpu:
@@ -32,7 +32,7 @@ class Embedding(nn.Embedding):
 
 
 class EmbeddingBag(nn.EmbeddingBag):
-    """torch's, for indices that are rows and offsets that are places among them."""
+    """torch's embedding bag, with checked indices and offsets."""
 
     from_weights = False
 

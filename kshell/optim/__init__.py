@@ -1,6 +1,6 @@
-"""Optimizers, schedulers, wrappers and optimizer state, over torch; nothing here knows q.
+"""Optimizers, schedulers, wrappers and optimizer state, based on torch; nothing here depends on q.
 
-Its modules import torch, so each is imported when it is first used.
+Its modules import torch, so each is imported on first use.
 """
 
 from __future__ import annotations

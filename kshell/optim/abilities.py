@@ -1,7 +1,7 @@
-"""Abilities of an optimizer beyond torch's contract, as methods and flags that every optimizer answers.
+"""Abilities of an optimizer beyond torch's contract, as methods and flags that every optimizer has.
 
-Optimizers of kshell derive from `Abilities` and override what they do. `abilities` gives those of any other optimizer:
-none.
+kshell's optimizers derive from `Abilities` and override what they support. `abilities` returns the abilities of any
+other optimizer: none.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ from typing import Any
 
 
 class Abilities:
-    """An optimizer that can do no more than torch's own. Subclasses come before torch's class in the list of bases."""
+    """An optimizer without abilities beyond torch's. Subclasses list it before torch's class among their bases."""
 
-    meets = False  # are a step and new parameters collective calls, made by all processes at once?
-    keeps_extra = False  # is there state beside that of the parameters?
-    by_process = False  # and is it each process's own?
-    gathers = (
-        False  # does a step take losses by layer, and update now and then? By the last five methods
-    )
+    meets = False  # are stepping and adding parameters collective calls?
+    keeps_extra = False  # is there state besides per-parameter buffers?
+    by_process = False  # and does it differ between processes?
+    gathers = False  # does a step take losses per layer, with occasional updates? See the last five methods
 
     def attached(self) -> None:
-        """Parameters or groups were added, or options were changed. An error here takes the change back."""
+        """Parameters or groups were added, or options changed. An error here undoes the change."""
 
     def backward(self, loss: Any, **options: Any) -> None:
-        """Calculate the gradients of a loss."""
+        """Compute the gradients of a loss."""
         loss.backward(**options)
 
     # ------------------------------------------------------------ state beside that of the parameters
@@ -33,39 +31,39 @@ class Abilities:
         return {}
 
     def set_extra(self, extra: dict[str, Any]) -> None:
-        """Go on from a state that `get_extra` gave."""
+        """Restore a state from `get_extra`."""
 
     # ------------------------------------------------------------ gradients gathered over several steps
 
     def gather(self, together: bool = False) -> bool:
-        """Take in the losses given since the last step; is an update due? With `together` all processes must agree."""
+        """Process the losses given since the last step; is an update due? With `together`, all processes must agree."""
         return True
 
     def update(self) -> None:
-        """Update the parameters by what was gathered."""
+        """Update the parameters from what was accumulated."""
         raise NotImplementedError
 
     def undo(self) -> None:
-        """The update that was due was not made."""
+        """The due update failed."""
 
     def settle(self) -> None:
-        """A step ends."""
+        """End of a step."""
 
     def forget(self) -> None:
         """The gradients were dropped."""
 
 
 class Extra(Abilities):
-    """An optimizer with state beside that of its parameters. It is the entry `extra` of the state_dict."""
+    """An optimizer with state besides per-parameter buffers. It is stored as the entry `extra` of the state_dict."""
 
     keeps_extra = True
 
     def state_dict(self) -> dict[str, Any]:
-        """torch's state, and the entry `extra`."""
+        """torch's state, plus the entry `extra`."""
         return {**super().state_dict(), "extra": self.get_extra()}  # type: ignore[misc]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict` gave."""
+        """Restore a state from `state_dict`."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "extra"})  # type: ignore[misc]
         self.set_extra(state_dict.get("extra", {}))
 
@@ -74,5 +72,5 @@ _NONE = Abilities()
 
 
 def abilities(optimizer: Any) -> Abilities:
-    """The abilities of an optimizer; of one that is not of kshell, those of torch's own."""
+    """The abilities of an optimizer; for one that is not kshell's, those of torch's own."""
     return optimizer if isinstance(optimizer, Abilities) else _NONE

@@ -1,11 +1,11 @@
-"""Gradients or weights averaged over processes around the step of any optimizer, as in mlbench_core.
+"""Averaging gradients or weights over processes around the steps of any optimizer, as in mlbench_core.
 
-With W processes and a divisor D, which is W (`world`) or given at each step (`custom`):
+With W processes and a divisor D, which is W (`world`) or passed at each step (`custom`):
 
     x <- x / D where `before`,   x <- sum of x over the processes,   x <- x / D otherwise
 
-x are the gradients before the step, or with `agggrad` off the weights after it. All of one type travel in one vector,
-or with `bylayer` each by itself. Nothing travels with one process, but custom divisors count there too.
+x are the gradients before the step or, with `agggrad` off, the weights after it. All x of one type are sent in one
+vector, or with `bylayer` separately. A single process sends nothing, but custom divisors still apply.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _reduced(v: Tensor, divisor: float, before: bool) -> Tensor:
 
 
 def lacking(params: Iterable[Tensor]) -> int:
-    """How many parameters that take part have no gradient of their own type here."""
+    """The number of participating parameters that have no gradient of their own type here."""
     return sum(p.grad is None or p.grad.dtype != p.dtype for p in comm.trained(params))
 
 
@@ -58,10 +58,10 @@ def mean_gradients(
     bylayer: bool = False,
     every: bool = False,
 ) -> None:
-    """`mean_` of gradients. Frozen parameters take no part; a gradient that is missing here counts as zeros, and one
-    that is missing everywhere stays so: behind the elements each process sends which gradients it has. `every`: none is
-    missing anywhere, so the elements travel alone (what is behind them would change where the vector is cut for the
-    sum, and so its rounding)."""
+    """`mean_` of gradients. Frozen parameters are skipped; a gradient missing here counts as zeros, and one missing
+    everywhere stays missing: after the elements, each process sends which gradients it has. `every`: none is missing
+    anywhere, so only the elements are sent (the extra data would change where the vector is split for the sum, and so
+    the rounding)."""
     params = comm.trained(params)
     if every or comm.world() == 1:
         mean_([param.grad for param in params if param.grad is not None], divisor, before, bylayer)
@@ -80,7 +80,8 @@ def mean_gradients(
 
 
 def clip_(params: Iterable[Tensor], limit: float) -> Tensor:
-    """Scale gradients so that their norm is at most `limit`: g min(1, limit / (norm + 1e-6)); the norm before."""
+    """Scale gradients so that their norm is at most `limit`: g min(1, limit / (norm + 1e-6)); returns the previous
+    norm."""
     held = [param for param in params if param.grad is not None]
     if any(p.grad is not None and p.grad.is_sparse for p in held):
         raise ValueError("sparse gradients cannot be clipped")
@@ -88,11 +89,11 @@ def clip_(params: Iterable[Tensor], limit: float) -> Tensor:
 
 
 class Aggregation:
-    """Aggregation around the step of an optimizer: see the top of the file. `clip` is the norm to which gradients are
-    clipped when they were aggregated (with `agggrad` off, each process's own).
+    """Aggregation around the steps of an optimizer: see the top of the file. `clip` is the maximum norm of aggregated
+    gradients (with `agggrad` off, of each process's own).
 
-    After AllReduceAggregation and CustomCentralizedOptimizer of mlbench_core. ValueError for options that are unknown,
-    out of range or do not go together; where processes do not agree, the same one on all.
+    After AllReduceAggregation and CustomCentralizedOptimizer in mlbench_core. ValueError for options that are unknown,
+    out of range or incompatible; the same one on all processes if they disagree.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Aggregation:
         )
 
     def divisor(self, denom: float | None) -> float:
-        """The divisor of a step; a ValueError for one that cannot be."""
+        """The divisor for a step; ValueError if invalid."""
         if self.average == "world":
             if denom is not None:
                 raise ValueError("agg: a denominator is for custom averages")
@@ -139,8 +140,8 @@ class Aggregation:
         dense: bool = False,
         more: int = 0,
     ) -> list[int]:
-        """Are the processes all here, with the same parameters and options? A ValueError on all, if not. (Where weights
-        are averaged each may have its own rates.) What each gives as `more`."""
+        """Check that all processes are in this call, with the same parameters and options; if not, ValueError on all.
+        (If weights are averaged, rates may differ.) Returns what each passed as `more`."""
         if comm.world() == 1:
             return [more]
         return comm.meet(
@@ -167,7 +168,7 @@ class Aggregation:
         denom: float | None,
         *own: tuple[str, str],
     ) -> tuple[float, bool]:
-        """The divisor of a step, of processes that agree and want the same, and whether all have every gradient."""
+        """The divisor for a step, agreed by all processes, and whether all have every gradient."""
         try:
             divisor = self.divisor(denom)
         except ValueError as exc:
@@ -193,7 +194,7 @@ class Aggregation:
         return () if self.agggrad else group
 
     def start(self, groups: Sequence[dict[str, Any]], call: str = "agg") -> None:
-        """With `agggrad` off, give every process the mean of their weights."""
+        """With `agggrad` off, set the weights of every process to their mean."""
         if not self.agggrad and comm.world() > 1:
             self.agree(call, groups)
             self.weights(groups)
@@ -207,7 +208,7 @@ class Aggregation:
         call: str = "step: agg",
         own: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Before the step: gradients are aggregated and clipped."""
+        """Before the step: aggregate and clip gradients."""
         divisor, every = self.meet(call, groups, denom, *own)
         params = [param for group in groups for param in group["params"]]
         if self.agggrad and (comm.world() > 1 or divisor != 1):
@@ -217,7 +218,7 @@ class Aggregation:
 
     @torch.no_grad()
     def weights(self, groups: Sequence[dict[str, Any]]) -> None:
-        """After the step: with `agggrad` off, the weights are averaged."""
+        """After the step: with `agggrad` off, average the weights."""
         if not self.agggrad and comm.world() > 1:
             mean_(
                 comm.trained(param for group in groups for param in group["params"]),
@@ -233,8 +234,8 @@ class Aggregation:
         closure: Callable[[], Any] | None = None,
         denom: float | None = None,
     ) -> Any:
-        """A whole step around `inner`; the closure's loss. (Aggregation must come after the closure has computed the
-        gradients, so the optimizer inside gets none.)"""
+        """A whole step with `inner`; returns the closure's loss. (Aggregation must follow the closure, which computes
+        the gradients, so the inner optimizer gets no closure.)"""
         loss = comm.loss_of(closure)
         self.gradients(groups, denom)
         inner()
@@ -243,8 +244,8 @@ class Aggregation:
 
 
 class Aggregated:
-    """An optimizer with aggregation around its step; everything else is the optimizer's own. The options, and what is
-    refused, are those of Aggregation."""
+    """An optimizer with aggregation around its steps; everything else is the optimizer's own. Options are
+    those of Aggregation; invalid ones raise ValueError."""
 
     def __init__(
         self,
@@ -259,7 +260,7 @@ class Aggregated:
         self.aggregation.start(inner.param_groups)
 
     def step(self, closure: Callable[[], Any] | None = None, denom: float | None = None) -> Any:
-        """Aggregate and step; the closure's loss."""
+        """Aggregate and step; returns the closure's loss."""
         return self.aggregation.step(self.inner.step, self.inner.param_groups, closure, denom)
 
     def __getattr__(self, name: str) -> Any:
@@ -270,7 +271,7 @@ class _Central(comm.Together, Optimizer):
     """Aggregation over the world as options of an optimizer's groups."""
 
     def _take(self, **options: bool) -> None:
-        """The options of aggregation, as those of every group."""
+        """Set the options of aggregation, the same in every group."""
         self.defaults.update(options)
         for group in self.param_groups:
             for key, value in options.items():
@@ -279,7 +280,7 @@ class _Central(comm.Together, Optimizer):
             self.attached()
 
     def _kinds(self) -> list[tuple[Aggregation, list[Any]]]:
-        """The groups with the same options of aggregation."""
+        """The groups with equal aggregation options."""
         found: dict[tuple[bool, bool, bool], list[Any]] = {}
         for group in self.param_groups:
             found.setdefault((group["before"], group["bylayer"], group["agggrad"]), []).append(
@@ -292,11 +293,11 @@ class _Central(comm.Together, Optimizer):
         return [(made[key], groups) for key, groups in found.items()]
 
     def free(self, group: dict[str, Any]) -> Iterable[str]:
-        """Those whose weights are averaged may have their own rates."""
+        """If weights are averaged, rates may differ."""
         return () if group["agggrad"] else group.keys() - {"before", "bylayer", "agggrad"}
 
     def attached(self) -> None:
-        """Parameters were added: where weights are averaged, they start as the mean over the processes."""
+        """Parameters were added: if weights are averaged, they start as the mean over the processes."""
         super().attached()
         self._start()
 
@@ -305,7 +306,7 @@ class _Central(comm.Together, Optimizer):
             how.weights(groups)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Aggregate the gradients and step, or step and average the weights; the closure's loss."""
+        """Aggregate the gradients and step, or step and average the weights; returns the closure's loss."""
         loss = comm.loss_of(closure)
         kinds = self._kinds()
         if comm.world() > 1:
@@ -332,7 +333,7 @@ class _Central(comm.Together, Optimizer):
 
 
 class CentralizedSGD(_Central, SGD):
-    """torch's SGD, of the mean gradient or with the mean of the weights over all processes; mlbench_core's
+    """torch's SGD with the mean gradient, or with the mean weights, over all processes; after mlbench_core's
     CentralizedSGD. ValueError for options out of range, and on all processes for parameters or options that differ."""
 
     def __init__(
@@ -359,7 +360,7 @@ class CentralizedSGD(_Central, SGD):
 
 
 class CentralizedAdam(_Central, Adam):
-    """torch's Adam, of the mean gradient or with the mean of the weights over all processes; mlbench_core's
+    """torch's Adam with the mean gradient, or with the mean weights, over all processes; after mlbench_core's
     CentralizedAdam. ValueError for options out of range, and on all processes for parameters or options that differ."""
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Common code of the optimizers of several processes: collectives over flat buckets, and their cost.
+"""Common code of the distributed optimizers: collectives over flat buckets, and their cost.
 
-Everything works on the default group of torch.distributed, and does nothing where there is none. Calls must be the same
-on every process, in the same order.
+Everything uses the default group of torch.distributed, and does nothing if there is none. Calls must be the same on
+every process, in the same order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AVAILABLE = dist.is_available()
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Inside the block there is one process: for objects that are made to look at them only."""
+    """Inside the block, act as a single process: for objects created only for inspection."""
     _ALONE[0] += 1
     try:
         yield
@@ -39,7 +39,7 @@ def alone() -> Iterator[None]:
 
 
 def is_alone() -> bool:
-    """Is this inside a block of `alone`?"""
+    """Is this inside an `alone` block?"""
     return _ALONE[0] > 0
 
 
@@ -64,7 +64,7 @@ class Meter:
         self.seconds, self.calls, self.bytes = 0.0, 0, 0
 
     def run(self, fn: Callable[[], R], *sent: Tensor) -> R:
-        """Do a communication that gives away the tensors `sent`."""
+        """Run a communication that sends the tensors `sent`."""
         start = time.perf_counter()
         out = meeting.carried(fn)
         self.seconds += time.perf_counter() - start
@@ -77,26 +77,26 @@ METER = Meter()
 
 
 def all_reduce(t: Tensor) -> Tensor:
-    """The sum of a tensor over all processes, in place."""
+    """Sum a tensor over all processes, in place."""
     METER.run(lambda: dist.all_reduce(t), t)
     return t
 
 
 def all_gather(t: Tensor) -> list[Tensor]:
-    """A tensor of each process, all of one size."""
+    """A tensor from each process, all of one size."""
     out = [torch.empty_like(t) for _ in range(world())]
     METER.run(lambda: dist.all_gather(out, t), t)
     return out
 
 
 def gathered(values: Sequence[float], dtype: torch.dtype = torch.float64) -> list[list[float]]:
-    """A few numbers of each process."""
+    """A few numbers from each process."""
     device = "cuda" if dist.get_backend() == "nccl" else "cpu"
     return [t.tolist() for t in all_gather(torch.tensor(list(values), dtype=dtype, device=device))]
 
 
 def buckets(tensors: Iterable[Tensor], apart: bool = False) -> list[list[Tensor]]:
-    """Tensors by data type and device, in their order; with `apart` each by itself."""
+    """Tensors grouped by data type and device, in order; with `apart`, each separately."""
     if apart:
         return [[tensor] for tensor in tensors]
     found: dict[Any, list[Tensor]] = {}
@@ -106,7 +106,7 @@ def buckets(tensors: Iterable[Tensor], apart: bool = False) -> list[list[Tensor]
 
 
 def flat(tensors: Sequence[Tensor], extra: Sequence[float] = ()) -> Tensor:
-    """The elements of tensors of one type, row by row, in one vector, with some numbers behind."""
+    """The elements of tensors of one type, row by row, in one vector, followed by some numbers."""
     parts = [tensor.detach().reshape(-1) for tensor in tensors]
     if len(extra):
         parts.append(torch.tensor(list(extra), dtype=parts[0].dtype, device=parts[0].device))
@@ -114,18 +114,18 @@ def flat(tensors: Sequence[Tensor], extra: Sequence[float] = ()) -> Tensor:
 
 
 def spread(vector: Tensor, tensors: Sequence[Tensor]) -> None:
-    """Put the elements of a vector into tensors, in order; the reverse of `flat`."""
+    """Copy the elements of a vector into tensors, in order; the inverse of `flat`."""
     at = 0
     for tensor in tensors:
         tensor.copy_(vector[at : at + tensor.numel()].view(tensor.shape))
         at += tensor.numel()
 
 
-_HOW = ("foreach", "fused", "capturable", "differentiable")  # how to compute, not what
+_HOW = ("foreach", "fused", "capturable", "differentiable")  # implementation flags
 
 
 def _told_of(group: dict[str, Any], free: Iterable[str]) -> dict[str, Any]:
-    """The options of a group that have to be the same on every process."""
+    """The options of a group that must be the same on every process."""
     return {
         key: float(value) if isinstance(value, Tensor) and value.numel() == 1 else value
         for key, value in settings_of(group).items()
@@ -144,12 +144,12 @@ def meet(
     more: int = 0,
     dense: bool = True,
 ) -> list[int]:
-    """The beginning of something that an optimizer (or what is around it) does with the other processes: `more` of each
-    of them. Refused on all, before anything else travels, if they are not all at this, or their parameters or options
-    are not alike.
+    """The start of a collective operation of an optimizer (or its wrapper); returns what each process passed as `more`.
+    Refused on all, before anything else is sent, if they are not all in this operation, or if their parameters or
+    options differ.
 
-    `groups` are the parameter groups; `free(group)` names the options that may differ between processes; `own` is what
-    else has to be the same, (what it is, what it is here). With `dense` a sparse gradient is refused."""
+    `groups` are the parameter groups; `free(group)` names the options that may differ between processes; `own` lists
+    further (name, value) pairs that must be the same. With `dense`, sparse gradients are rejected."""
     params = [param for group in groups for param in group["params"]]
     if any(hasattr(param, "full_tensor") for param in params):
         raise ValueError(f"{call}: sharded parameters have the gradients of all processes already")
@@ -171,7 +171,7 @@ def meet(
 
 
 class Together(Abilities):
-    """A torch optimizer whose steps are those of all processes at once."""
+    """A torch optimizer whose steps are collective."""
 
     meets = True
     param_groups: Any
@@ -181,7 +181,7 @@ class Together(Abilities):
         return ()
 
     def meet(self, call: str, **more: Any) -> list[int]:
-        """`meet` at the beginning of something that all do (a step, or giving it parameters)."""
+        """`meet` at the start of a collective operation (a step, or adding parameters)."""
         return meet(
             self, f"{call}: {type(self).__name__.lower()}", self.param_groups, self.free, **more
         )
@@ -192,7 +192,7 @@ class Together(Abilities):
             self.meet("opt", dense=False)
 
 
-_HEAD = torch.zeros(4, dtype=torch.int64)  # the header that a meeting sends
+_HEAD = torch.zeros(4, dtype=torch.int64)  # the header sent by a barrier
 
 
 def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) -> meeting.Told:
@@ -215,7 +215,7 @@ def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) 
 
 
 def loss_of(closure: Callable[[], Any] | None) -> Any:
-    """The loss that a closure computes, with gradients enabled; None without one."""
+    """The loss computed by a closure, with gradients enabled; None without one."""
     if closure is None:
         return None
     with torch.enable_grad():
@@ -223,12 +223,12 @@ def loss_of(closure: Callable[[], Any] | None) -> Any:
 
 
 def trained(params: Iterable[Tensor]) -> list[Tensor]:
-    """The parameters that take part: frozen ones do not."""
+    """The participating parameters: all except frozen ones."""
     return [param for param in params if param.requires_grad]
 
 
 def finite(tensors: Iterable[Tensor | None]) -> list[bool]:
-    """Which tensors have finite elements alone, read from a device at once; one that is missing counts as such."""
+    """Which tensors have only finite elements, read back in one transfer; a missing one counts as finite."""
     flags = [None if tensor is None else tensor.isfinite().all() for tensor in tensors]
     held = [flag for flag in flags if flag is not None]
     read = iter(torch.stack([f.to(held[0].device) for f in held]).tolist() if held else ())
@@ -236,7 +236,7 @@ def finite(tensors: Iterable[Tensor | None]) -> list[bool]:
 
 
 class Draws(Extra):
-    """A torch optimizer with a random generator of its own, made at its first use from the first group's seed."""
+    """A torch optimizer with its own random generator, created on first use from the first group's seed."""
 
     by_process = True
     param_groups: Any
@@ -254,14 +254,14 @@ class Draws(Extra):
         return self._made
 
     def get_extra(self) -> dict[str, Any]:
-        """The state of the generator, whole numbers in a tensor; nothing before its first use."""
+        """The generator's state, integers in a tensor; empty before its first use."""
         if self._made is None:
             return {}
         kept: Any = self._made.get_state()
         return {"generator": torch.tensor([*kept[1].tolist(), kept[2]])}
 
     def set_extra(self, extra: dict[str, Any]) -> None:
-        """Draw from where the state was taken."""
+        """Continue drawing from a saved state."""
         if "generator" in extra:
             *key, at = extra["generator"].tolist()
             made = np.random.RandomState()

@@ -1,8 +1,7 @@
-"""A step of torch's own optimizers by their fused kernels, called directly.
+"""Steps of torch's own optimizers by direct calls of their fused kernels.
 
-The same algorithm and the same state as `optimizer.step()` with `fused=True`, bit for bit, at a third of its cost for a
-small model: what torch does around the kernel at every step (hooks, profiling, regrouping) is left out where there is
-nothing for it to do.
+The same algorithm and state as `optimizer.step()` with `fused=True`, bit for bit, at a third of the cost for a small
+model: torch's overhead around the kernel at each step (hooks, profiling, regrouping) is skipped if it has no effect.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from torch import Tensor
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 from torch.optim import optimizer as _base
 
-_OFF = ("foreach", "capturable", "differentiable")  # ways to compute that a group may ask for
+_OFF = ("foreach", "capturable", "differentiable")  # implementation flags of a group
 _DEVICES = ("cpu", "cuda")
 _TYPES = (
     torch.float32,
     torch.float64,
-)  # torch's kernel for bfloat16 reads momenta that were never written
+)  # torch's kernel for bfloat16 reads uninitialized momenta
 
 
 def step(o: Optimizer) -> bool:
-    """Update the parameters that have gradients; False, with nothing done, if only `o.step()` can do it (another
-    class, hooks, a group with another way to compute, sparse gradients, parameters that no fused kernel takes)."""
+    """Update the parameters that have gradients; False, without doing anything, if only `o.step()` can do it (another
+    class, hooks, a group with implementation flags, sparse gradients, parameters without a fused kernel)."""
     kernel = _KERNELS.get(o.__class__)
     if kernel is None or o._optimizer_step_pre_hooks or o._optimizer_step_post_hooks or _watched(o):
         return False
@@ -56,8 +55,8 @@ def step(o: Optimizer) -> bool:
 
 
 def plain(o: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
-    """`o.step(closure)`. What torch puts around the step of a class imports its compiler (80 MB, most of a second) to
-    tell it that it shall leave the step alone: while nothing has imported it, it is not told."""
+    """`o.step(closure)`. torch's wrapper around step imports its compiler (80 MB, most of a second), only to exclude
+    step from compilation; as long as nothing has imported the compiler, that is skipped."""
     own = _own(o)
     if own is None:
         return o.step() if closure is None else o.step(closure)
@@ -72,7 +71,7 @@ def plain(o: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
 
 
 def _own(o: Optimizer) -> Callable[..., Any] | None:
-    """The step of one of torch's classes as it is written; None if all that is around it is needed."""
+    """The undecorated step of one of torch's classes; None if all of its wrapper is needed."""
     if (
         "torch._dynamo" in sys.modules
         or o._optimizer_step_pre_hooks
@@ -80,7 +79,9 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
         or _watched(o)
     ):
         return None
-    if "step" in vars(o) and not hasattr(o.step, "_wrapped_by_lr_sched"):  # somebody else's
+    if "step" in vars(o) and not hasattr(
+        o.step, "_wrapped_by_lr_sched"
+    ):  # decorated by someone else
         return None
     around: Any = getattr(o.__class__.step, "__wrapped__", None)
     if getattr(getattr(around, "__code__", None), "co_name", "") != "_use_grad":
@@ -89,14 +90,14 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
 
 
 def _watched(o: Optimizer) -> bool:
-    """Does anything want to know of every step: hooks on all optimizers, gradient scaling?"""
+    """Does anything observe every step: hooks on all optimizers, gradient scaling?"""
     return bool(_base._global_optimizer_pre_hooks or _base._global_optimizer_post_hooks) or hasattr(
         o, "grad_scale"
     )
 
 
 def _lots(params: list[Tensor]) -> Sequence[list[Tensor]] | None:
-    """The parameters by device and data type, as a kernel takes them; None if no kernel takes one of them."""
+    """The parameters by device and data type, as a kernel takes them; None if one has no kernel."""
     first = params[0]
     dtype, device = first.dtype, first.device
     if device.type not in _DEVICES or dtype not in _TYPES:
@@ -119,7 +120,7 @@ def _lots(params: list[Tensor]) -> Sequence[list[Tensor]] | None:
 
 
 def _steps(states: Sequence[dict[str, Any]], params: Sequence[Tensor]) -> list[Tensor]:
-    """The step counters, on the device of the parameters, one further."""
+    """The step counters, on the device of the parameters, incremented."""
     device = params[0].device
     for state in states:
         if state["step"].device != device:
@@ -130,7 +131,7 @@ def _steps(states: Sequence[dict[str, Any]], params: Sequence[Tensor]) -> list[T
 
 
 def _adam(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
-    """Adam, and AdamW, which decays weights beside the gradient."""
+    """Adam, and AdamW with its decoupled weight decay."""
     amsgrad = group["amsgrad"]
     states = [o.state[param] for param in params]
     for param, state in zip(params, states, strict=True):
@@ -163,8 +164,8 @@ def _adam(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
 
 
 def _sgd(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
-    """SGD. A first step with momentum takes the gradient as the momentum; parameters at their first step and others
-    are two calls."""
+    """SGD. A first step with momentum uses the gradient as the momentum; parameters at their first step and others need
+    two calls."""
     if not group["momentum"]:
         _sgd_call(group, params, [], False)
         return

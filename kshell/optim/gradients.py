@@ -1,4 +1,4 @@
-"""Gradients of parameters that optimizers drop."""
+"""Dropping gradients in optimizers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def drop_gradient(p: Tensor) -> None:
-    """Take a parameter's gradient away; it lives until the parameter is without it, for threads that read it now."""
+    """Remove a parameter's gradient; it outlives the removal, for threads reading it at that moment."""
     old = p.grad
     p.grad = None
     del old

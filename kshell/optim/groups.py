@@ -1,4 +1,4 @@
-"""Parameter groups of torch's optimizers: dictionaries of settings, and of the parameters that these are for."""
+"""Parameter groups of torch's optimizers: dictionaries of settings, and of the parameters they apply to."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
-    """All entries of a group but its parameters."""
+    """All entries of a group except its parameters."""
     return {key: value for key, value in group.items() if key != "params"}

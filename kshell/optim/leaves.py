@@ -1,4 +1,4 @@
-"""Values of any depth: lists, tuples and dictionaries, and the leaves in them."""
+"""Nested values: lists, tuples and dictionaries, and their leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Path = tuple[Any, ...]
 
 
 def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The leaves in a value of lists, tuples and dictionaries, with the paths that lead to them."""
+    """The leaves in a value of lists, tuples and dictionaries, with their paths."""
     if isinstance(value, dict | list | tuple):
         for key, v in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves_of(v, (*path, key))
@@ -18,7 +18,7 @@ def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def mapped(fn: Callable[[Path, Any], Any], value: Any, path: Path = ()) -> Any:
-    """A value of the same form, whose leaves are fn(path, leaf)."""
+    """A value of the same form with each leaf replaced by fn(path, leaf)."""
     if isinstance(value, dict):
         return {key: mapped(fn, value, (*path, key)) for key, value in value.items()}
     if isinstance(value, list | tuple):

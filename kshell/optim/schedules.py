@@ -1,7 +1,8 @@
-"""Schedulers of torch, and of other libraries, that are attached to an optimizer: found, and told of its groups.
+"""Schedulers from torch and other libraries that are attached to an optimizer: finding them, and extending them to new
+groups.
 
-A scheduler keeps lists with an item for each parameter group, and entries in the groups themselves. When a group is
-added, its items are made from those of the group that it came from.
+A scheduler has lists with one item per parameter group, and entries in the groups themselves. When a group is added,
+its items are derived from those of the group that it came from.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import torch
 from torch.optim import lr_scheduler as lrs
 from torch.optim import swa_utils
 
-# per group: the rates among these are scaled with the rate of a group, the others are only copied
+# per-group attributes: rates are scaled with a group's rate, the others are only copied
 _RATES = ("base_lrs", "max_lrs", "base_values")
 _OTHERS = ("lr_lambdas", "min_lrs", "base_momentums", "max_momentums")
 _LAST = "_last_lr"
 _OWN = re.compile(
     r"(lrs?|rates?|lambdas|momentums?|decays?|factors?|gammas?)$"
-)  # of classes of other libraries
-GROUP_RATES = ("initial_lr", "max_lr", "min_lr", "swa_lr")  # entries of a group that are rates
+)  # in classes of other libraries
+GROUP_RATES = ("initial_lr", "max_lr", "min_lr", "swa_lr")  # group entries that are rates
 _HERE = ("torch.", "kshell.")
 
 COMPUTED = (
@@ -31,7 +32,7 @@ COMPUTED = (
     lrs.CyclicLR,
     lrs.OneCycleLR,
     lrs.CosineAnnealingWarmRestarts,
-)  # from the base rates
+)  # computed from the base rates
 FOLLOWING = (
     lrs.MultiplicativeLR,
     lrs.StepLR,
@@ -48,8 +49,8 @@ FOLLOWING = (
 
 
 def attached(optimizers: Sequence[Any]) -> list[Any]:
-    """The schedulers that refer to one of these objects (an optimizer, and what is around it); a scheduler that is part
-    of another one comes with that."""
+    """The schedulers that refer to any of these objects (an optimizer and its wrappers); a scheduler that is part of
+    another is included in that."""
     out: dict[int, Any] = {}
     for optimizer in optimizers:
         found = gc.get_referrers(optimizer)
@@ -73,14 +74,14 @@ def _is_scheduler(x: Any, o: Any) -> bool:
 
 
 def _parts(s: Any) -> Iterable[Any]:
-    """A scheduler, and those that it is made of."""
+    """A scheduler and its parts."""
     yield s
     for p in vars(s).get("_schedulers") or ():
         yield from _parts(p)
 
 
 def _lists(s: Any, n: int) -> list[str]:
-    """The attributes of a scheduler that have an item for each of n groups."""
+    """The attributes of a scheduler with one item for each of n groups."""
     own = vars(s)
     known = [rate for rate in (*_RATES, *_OTHERS, _LAST) if rate in own]
     if not type(s).__module__.startswith(_HERE):
@@ -89,8 +90,8 @@ def _lists(s: Any, n: int) -> list[str]:
 
 
 def extend(s: Any, groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
-    """Tell a scheduler of the last of these groups, which came from the group `source` and has `ratio` times its rate.
-    A scheduler that knew another number of groups stays as it is."""
+    """Extend a scheduler to the last of these groups, which came from the group `source` and has `ratio` times its
+    rate. A scheduler for a different number of groups is left alone."""
     for part in _parts(s):
         own = vars(part)
         for inner in _lists(part, len(groups) - 1):
@@ -102,15 +103,15 @@ def extend(s: Any, groups: Sequence[dict[str, Any]], source: int, ratio: float) 
 
 
 def inherit(groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
-    """Give the last group every entry of the group `source` that it lacks; rates times `ratio`."""
+    """Copy to the last group every entry of the group `source` that it lacks; rates times `ratio`."""
     new = groups[-1]
     for key, value in groups[source].items():
-        if key not in new and key != "param_names":  # torch has names in all groups or in none
+        if key not in new and key != "param_names":  # torch requires names in all groups or in none
             new[key] = scaled(copy.copy(value), ratio) if key in GROUP_RATES else copy.copy(value)
 
 
 def rebase(s: Any, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) -> None:
-    """Multiply the rates from which a scheduler computes, a ratio for each group."""
+    """Multiply the base rates of a scheduler, with one ratio per group."""
     for part in _parts(s):
         own = vars(part)
         for inner in _lists(part, len(groups)):
@@ -121,15 +122,15 @@ def rebase(s: Any, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) ->
 
 
 def scaled(rate: Any, ratio: float) -> Any:
-    """A rate times a ratio; the very rate if that is 1."""
+    """A rate times a ratio; the same object if the ratio is 1."""
     return (
         rate if ratio == 1.0 or not isinstance(rate, int | float | torch.Tensor) else rate * ratio
     )
 
 
 def manner(s: Any) -> str:
-    """How a scheduler treats a rate that is set beside it: `computed` (the next step overwrites it), `following` (the
-    next step goes on from it), or `unknown`."""
+    """How a scheduler treats a rate set elsewhere: `computed` (the next step overwrites it), `following` (the next step
+    continues from it), or `unknown`."""
     cls = type(s)
     if isinstance(s, lrs.SequentialLR):
         return "unknown"

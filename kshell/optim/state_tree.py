@@ -1,7 +1,7 @@
-"""The state of an optimizer, as one tree of leaves: all that shows, counts, moves, saves or restores it walks this
-tree.
+"""The state of an optimizer as one tree of leaves: everything that shows, counts, moves, saves or restores it walks
+this tree.
 
-An optimizer keeps buffers for each parameter, torch's `state[p]`, and some keep more: `Abilities.get_extra`. Both are
+An optimizer has buffers per parameter, torch's `state[p]`, and some have extra state: `Abilities.get_extra`. Both are
 numbers, names, None and tensors, in lists, tuples and dictionaries of any depth. Nothing else in kshell reads the state
 of an optimizer, except the optimizers themselves and their fused kernels.
 """
@@ -22,7 +22,7 @@ from kshell.optim.leaves import Path, leaves_of, mapped
 
 
 class Leaf(NamedTuple):
-    """One thing that an optimizer keeps: `path` leads to it, ("exp_avg",) or ("old_dirs", 3) say, from the buffers of
+    """One leaf of an optimizer's state: `path` leads to it, ("exp_avg",) or ("old_dirs", 3) say, from the buffers of
     the parameter `owner`, or from the extra state if that is None."""
 
     path: Path
@@ -34,10 +34,11 @@ class Leaf(NamedTuple):
 
 
 def fitted(value: Any, like: Any, p: Tensor) -> Any:
-    """A buffer for the parameter p, as a q value or a file has it, with the types of one that the optimizer makes.
+    """A buffer for the parameter p, from a q value or a file, converted to the types of a sample that the optimizer
+    made.
 
-    Without such a one (None) tensors come to the device of p, those of floats in its type. A tensor stands for its
-    items where the optimizer has a list.
+    Without a sample (None), tensors move to the device of p, and floats get its type. A tensor stands for its items if
+    the optimizer has a list.
     """
     if isinstance(value, dict):
         by_name = like if isinstance(like, dict) else {}
@@ -64,7 +65,7 @@ def fitted(value: Any, like: Any, p: Tensor) -> Any:
 
 
 def _part(t: Tensor, p: Tensor) -> Tensor:
-    """This process's part of a buffer, if p is sharded; an empty one has as many dimensions as p, which q loses."""
+    """This process's shard of a buffer, if p is sharded; an empty shard has as many dimensions as p, which q loses."""
     if not t.numel() and not p.numel():
         t = t.new_empty(p.shape)
     if hasattr(p, "full_tensor"):
@@ -76,8 +77,8 @@ def _part(t: Tensor, p: Tensor) -> Tensor:
 
 
 class StateTree:
-    """The state of an optimizer. `names` are those under which its buffers are shown, {shown: torch's}; `transient` are
-    buffers that each step makes anew, which are never shown or saved."""
+    """The state of an optimizer. `names` are the names under which its buffers are shown, {shown: torch's}; `transient`
+    are buffers recomputed at each step, which are never shown or saved."""
 
     __slots__ = ("names", "optimizer", "transient")
 
@@ -90,11 +91,11 @@ class StateTree:
         self.optimizer, self.names, self.transient = optimizer, names or {}, transient
 
     def __len__(self) -> int:
-        """For how many parameters something is kept."""
+        """The number of parameters that have state."""
         return len(self.optimizer.state)
 
     def owners(self) -> list[Tensor]:
-        """The parameters for which something is kept."""
+        """The parameters that have state."""
         return list(self.optimizer.state)
 
     def of(self, p: Tensor) -> dict[str, Any]:
@@ -106,8 +107,8 @@ class StateTree:
         }
 
     def named(self, p: Tensor) -> dict[str, Any]:
-        """The buffers of a parameter as they are shown: the documented ones in order, None for one that is not in use,
-        then any others; none before its first step."""
+        """The buffers of a parameter as shown: the documented ones in order, None for an unused one, then any others;
+        none before its first step."""
         kept = self.of(p)
         if not kept:
             return {}
@@ -121,7 +122,7 @@ class StateTree:
         return abilities(self.optimizer).get_extra()
 
     def leaves(self) -> Iterator[Leaf]:
-        """All that is kept, the buffers of each parameter first."""
+        """All leaves, the buffers of each parameter first."""
         yield from self.buffers()
         for path, value in leaves_of(self.extra()):
             yield Leaf(path, value, None)
@@ -135,23 +136,23 @@ class StateTree:
     # ------------------------------------------------------------ changes
 
     def put(self, p: Tensor, kept: dict[str, Any]) -> None:
-        """Let these be the buffers of a parameter."""
+        """Set the buffers of a parameter."""
         self.optimizer.state[p] = kept
 
     def add(self, p: Tensor, name: str, value: Any) -> None:
-        """Add a buffer to those of a parameter."""
+        """Add a buffer for a parameter."""
         self.optimizer.state[p][name] = value
 
     def drop(self, p: Tensor) -> None:
-        """Forget the buffers of a parameter."""
+        """Drop the buffers of a parameter."""
         self.optimizer.state.pop(p, None)
 
     def clear(self) -> None:
-        """Forget the buffers of all parameters."""
+        """Drop the buffers of all parameters."""
         self.optimizer.state.clear()
 
     def copy(self) -> dict[Tensor, dict[str, Any]]:
-        """The buffers as they are now, for `restore`. Steps write into tensors, and replace those in lists."""
+        """A copy of the current buffers, for `restore`. Steps write to tensors, and replace those in lists."""
         return {
             key: mapped(
                 lambda path, v: v.clone() if isinstance(v, Tensor) and len(path) == 1 else v,
@@ -161,17 +162,17 @@ class StateTree:
         }
 
     def restore(self, copied: Mapping[Tensor, dict[str, Any]]) -> None:
-        """Back to what was copied."""
+        """Restore a copy."""
         self.clear()
         self.optimizer.state.update(copied)
 
     def forget_from(self, n: int) -> None:
-        """Forget the buffers of all but the first n parameters that got some."""
+        """Drop the buffers of all but the first n parameters that got some."""
         for owner in self.owners()[n:]:
             self.drop(owner)
 
     def exchange(self, new: Mapping[int, Tensor], convert: Callable[[Leaf, Tensor], Any]) -> None:
-        """Let other parameters stand for those with the ids of `new`, in the groups and in the state; a leaf becomes
+        """Replace the parameters with the ids in `new` by others, in the groups and in the state; a leaf becomes
         convert(leaf, the new parameter)."""
         state = self.optimizer.state
         for p in list(state):
@@ -190,18 +191,18 @@ def _converted(
 
 # ------------------------------------------------------------------ moves
 
-# a parameter as it was: itself, and its type then
+# a parameter before moving: the object, and its type then
 Was = tuple[Tensor, torch.dtype]
 
 
 def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
-    """Bring the state of an optimizer to its parameters, after those have moved.
+    """Move the state of an optimizer after its parameters have moved.
 
-    `was` has, by the id of each parameter that moved, the parameter that stands there now (the same object, save on
-    devices like meta, for which torch makes another) and the type it had. Buffers go to the parameter's device; those
-    of the type it had become of the type it has. A step counter stays on the CPU unless the group is fused or
-    capturable, as torch's `load_state_dict` has it. Optimizers within this one (of copies in single precision, of
-    layers) follow too, and tensors of floats in the extra state go to the device of the first parameter.
+    `was` has, by the id of each moved parameter, the current parameter (the same object, except on devices like meta,
+    for which torch makes another) and its previous type. Buffers go to the parameter's device; those with its previous
+    type get its current type. A step counter stays on the CPU unless the group is fused or capturable, as in torch's
+    `load_state_dict`. Inner optimizers (of single-precision copies, of layers) follow too, and float tensors in the
+    extra state go to the first parameter's device.
     """
     groups = {id(param): group for group in o.param_groups for param in group["params"]}
     for held in list(vars(o).values()):
@@ -219,7 +220,7 @@ def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
 
 
 def _moved(x: Any, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:
-    """A buffer as the parameter needs it."""
+    """A buffer as the parameter requires it."""
     if not isinstance(x, Tensor) or (counter and x.device.type == "cpu"):
         return x
     return x.to(
@@ -246,7 +247,7 @@ def _move_extra(o: Optimizer, moved: Collection[int]) -> None:
 def _copies(
     o: Optimizer, inner: Optimizer, own: Mapping[int, object], was: Mapping[int, Was]
 ) -> dict[int, Was]:
-    """The parameters that an inner optimizer has for itself, group by group, moved to the device of the outer ones."""
+    """The inner optimizer's own parameters, group by group, moved to the device of the outer ones."""
     out = {}
     for group, mine in zip(o.param_groups, inner.param_groups, strict=False):
         first = group["params"][0] if group["params"] else None
@@ -259,7 +260,7 @@ def _copies(
 
 
 def _move(p: Tensor, device: torch.device) -> None:
-    """Move a parameter and its gradient; it stays the same object, on devices like meta too."""
+    """Move a parameter and its gradient; it stays the same object, even on devices like meta."""
     there, gradient = p.data.to(device), None if p.grad is None else p.grad.to(device)
     if torch._has_compatible_shallow_copy_type(p.data, there):
         p.data = there

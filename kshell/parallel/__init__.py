@@ -1,6 +1,6 @@
-"""Several processes: launching them, their group, and what they do together.
+"""Several processes: launching them, their group, and collective operations.
 
-Its modules import torch, so each is imported when it is first used.
+Its modules import torch, so each is imported on first use.
 """
 
 from __future__ import annotations

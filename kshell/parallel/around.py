@@ -1,6 +1,6 @@
-"""torch's own distributed training around a module: DistributedDataParallel and FSDP2, put on the module in place.
+"""torch's distributed training applied to a module in place: DistributedDataParallel and FSDP2.
 
-The module stays the object that it is, with its names and its type: what is different is what a call of it does.
+The module stays the same object, with its names and type; only calling it behaves differently.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from kshell.parallel.calculations import Calculation, Shared, in_backward
 
 
 def forward_of(m: nn.Module) -> Callable[..., Any]:
-    """A module's own forward calculation; a sequential's first child gets all inputs."""
+    """A module's own forward; a sequential's first child gets all inputs."""
     if type(m).forward is nn.Sequential.forward:
         return partial(chain, m)  # type: ignore[arg-type]
     return partial(type(m).forward, m)
 
 
 class _Inner(nn.Module):
-    """The module that DistributedDataParallel wraps: a module's parameters, and its forward calculation without its
-    hooks."""
+    """The module that DistributedDataParallel wraps: a module's parameters, and its forward without its hooks."""
 
     def __init__(self, m: nn.Module) -> None:
         super().__init__()
@@ -40,13 +39,13 @@ class _Inner(nn.Module):
 
 
 class Route:
-    """Stands in the place of a module's `forward`; by itself, and in a copy of the module, it is the module's own."""
+    """Replaces a module's `forward`; by default, and in a copy of the module, it is the module's own."""
 
     def __init__(self, m: nn.Module) -> None:
         self._m = weakref.ref(m)
 
     @property
-    def __wrapped__(self) -> Callable[..., Any]:  # whose signature is that of the module
+    def __wrapped__(self) -> Callable[..., Any]:  # for the module's signature
         return partial(type(self.module).forward, self.module)
 
     @property
@@ -62,17 +61,16 @@ class Route:
         return Route(memo.get(id(self._m()), self._m()))  # type: ignore[arg-type]
 
     def together(self, grad: bool) -> bool:
-        """Do processes calculate together here, with gradients or without?"""
+        """Is computation here collective, with or without gradients?"""
         return False
 
 
 class Averaged(Route, Shared):
-    """Calculates with gradients through torch.nn.parallel.DistributedDataParallel (Li et al. 2020, arXiv 2006.15704),
-    which is made when it is first needed and again when parameters or the group are others, or when it was left in the
-    middle of something.
+    """Computes gradients through torch.nn.parallel.DistributedDataParallel (Li et al. 2020, arXiv 2006.15704), which is
+    created on first use and recreated when parameters or the group change, or after it was interrupted.
 
-    All processes meet when gradients come into the module; before a forward calculation only if something of it may
-    travel: at the first ones, with buffers, and after an error."""
+    All processes synchronize when gradients reach the module; before a forward pass only if it may communicate: the
+    first ones, with buffers, and after an error."""
 
     def __init__(
         self, m: nn.Module, options: dict[str, Any], text_of: Callable[[BaseException], str] = str
@@ -82,10 +80,10 @@ class Averaged(Route, Shared):
         self.options = options
         self._key: tuple[Any, ...] = ()
         self._ddp: Any = None
-        self._armed = False  # does it wait for gradients?
+        self._armed = False  # is it waiting for gradients?
         self._reached: list[
             tuple[str, Any]
-        ] = []  # names of what is trained, and the nodes where gradients end
+        ] = []  # names of trained parameters, and the graph nodes where their gradients end
 
     def together(self, grad: bool) -> bool:
         return grad and group.joined()
@@ -106,7 +104,7 @@ class Averaged(Route, Shared):
             raise self.failed(exc) from None
 
     def _begin(self, m: nn.Module, told: list[tuple[str, str]]) -> None:
-        """Have a DistributedDataParallel, all of them if one needs a new one."""
+        """Ensure that there is a DistributedDataParallel; if one process needs a new one, all create one."""
         stale = self.open or self._now(m) != self._key
         if stale or self.refusals != meet.REFUSALS[0] or not self._settled():
             if any(self.met(told, stale)):
@@ -114,7 +112,7 @@ class Averaged(Route, Shared):
                 self.ready(m)
 
     def _settled(self) -> bool:
-        """Does nothing travel in a forward calculation?"""
+        """Does a forward pass not communicate?"""
         return not self._ddp.will_sync_module_buffers() and (
             self.options["find_unused_parameters"]
             or getattr(self._ddp, "_has_rebuilt_buckets", False)
@@ -132,14 +130,14 @@ class Averaged(Route, Shared):
                 ),
                 "",
             )
-        except RuntimeError:  # torch.autograd.grad goes to no parameter
+        except RuntimeError:  # torch.autograd.grad reaches no parameter
             return ""
         return (
             found and f"backward: no gradient comes to {found}; ddp has the option unused for that"
         )
 
     def begin(self, again: bool) -> None:
-        if not self._armed:  # DistributedDataParallel would leave a second backward to each process
+        if not self._armed:  # DistributedDataParallel would not synchronize a second backward
             if self.options["find_unused_parameters"]:
                 raise ValueError(
                     "one backward for each forward, of the last one, by ddp with unused"
@@ -153,8 +151,8 @@ class Averaged(Route, Shared):
         )
 
     def ready(self, m: nn.Module) -> None:
-        """Have a DistributedDataParallel for the parameters as they are. ValueError, the same on every process, for
-        modules that differ, or have nothing to train."""
+        """Ensure a DistributedDataParallel for the current parameters. ValueError, the same on every process, for
+        modules that differ or have nothing to train."""
         key = self._now(m)
         if key == self._key:
             return
@@ -182,13 +180,13 @@ class Averaged(Route, Shared):
 
 
 def route_of(m: nn.Module) -> Route | None:
-    """The route that stands in place of a module's forward; None if there is none."""
+    """The route that replaces a module's forward; None if there is none."""
     found = m.__dict__.get("forward")
     return found if isinstance(found, Route) else None
 
 
 def together(m: nn.Module, grad: bool) -> bool:
-    """Do processes calculate together with a module, with gradients or without?"""
+    """Is computation with a module collective, with or without gradients?"""
     found = route_of(m)
     return found is not None and found.together(grad)
 
@@ -196,9 +194,9 @@ def together(m: nn.Module, grad: bool) -> bool:
 def average(
     m: nn.Module, options: dict[str, Any], text_of: Callable[[BaseException], str] = str
 ) -> None:
-    """Let backward leave the mean of all processes' gradients in the parameters, by DistributedDataParallel with these
-    options; `text_of` makes the text of what a calculation fails with. All begin with the values of process 0.
-    ValueError, the same on all, for modules that differ or have nothing to train."""
+    """Average gradients over all processes in backward, through DistributedDataParallel with these options; `text_of`
+    formats the error of a computation. All processes start with the values of process 0. ValueError, the same on all,
+    for modules that differ or have nothing to train."""
     made = Averaged(m, options, text_of)
     if group.joined():
         made.ready(m)
@@ -206,7 +204,7 @@ def average(
 
 
 def alone(m: nn.Module) -> None:
-    """Take `average` away."""
+    """Undo `average`."""
     m.__dict__.pop("forward", None)
 
 
@@ -214,14 +212,14 @@ def alone(m: nn.Module) -> None:
 
 
 def is_sharded(x: Any) -> bool:
-    """Is a tensor in parts on several processes, or has a module a parameter that is?"""
+    """Is a tensor sharded over processes, or does a module have a parameter that is?"""
     if isinstance(x, nn.Module):
         return any(hasattr(param, "full_tensor") for param in x.parameters())
     return hasattr(x, "full_tensor")
 
 
 def part_like(t: Tensor, p: Any) -> Tensor:
-    """This process's part of a whole tensor, sharded as p is; t itself if p is not sharded or has another size."""
+    """This process's shard of a full tensor, sharded like p; t itself if p is not sharded or has another size."""
     if not hasattr(p, "full_tensor") or hasattr(t, "full_tensor") or t.shape != p.shape:
         return t
     from torch.distributed.tensor import distribute_tensor
@@ -244,8 +242,8 @@ def mesh_of(device: str) -> Any:
 
 
 def layers(m: nn.Module) -> Iterator[nn.Module]:
-    """The parts of a module that are sharded each by itself: the layers in its sequences and lists that have
-    parameters, and share none with others."""
+    """The parts of a module that are sharded separately: the layers in its sequences and lists that have parameters,
+    none shared with others."""
     users: dict[int, int] = {}
     found = []
     for parent in m.modules():
@@ -300,22 +298,20 @@ def check_shards(m: nn.Module) -> None:
 
 
 class Sharded(Shared):
-    """A module whose parameters are in parts on several processes: all its calculations are of all processes, which
-    meet before each, and when gradients come into it."""
+    """A module whose parameters are sharded over processes: all its computations are collective, and processes
+    synchronize before each, and when gradients reach it."""
 
     def __init__(self, m: nn.Module, text_of: Callable[[BaseException], str]) -> None:
         super().__init__(m, text_of)
         self._m = weakref.ref(m)
-        self.names: dict[nn.Module, str] = {}  # the parts that are sharded each by itself
-        self.order: list[nn.Module] = []  # in which these were calculated last
-        self.running: list[
-            list[nn.Module]
-        ] = []  # if a calculation runs, the parts that it has come to
-        self.now: Calculation | None = None  # the one that begins or runs, if it has gradients
+        self.names: dict[nn.Module, str] = {}  # the parts that are sharded separately
+        self.order: list[nn.Module] = []  # the order in which they last ran
+        self.running: list[list[nn.Module]] = []  # during a forward pass, the parts reached so far
+        self.now: Calculation | None = None  # the current forward pass, if it has gradients
         self.generation = group.generation()
 
     def take(self, part: nn.Module, name: str) -> None:
-        """A part is one of those that are sharded."""
+        """Add a part to those that are sharded."""
         self.names[part] = name
         part.register_forward_pre_hook(self._enter, prepend=True, with_kwargs=True)
         part.__dict__["forward"] = Part(part, self)
@@ -340,13 +336,13 @@ class Sharded(Shared):
         self.now = Calculation(self, told) if grad else None
 
     def reset(self) -> None:
-        """Nothing is gathered, and nothing of a calculation that failed is left."""
+        """Release gathered parameters and the remains of a failed computation."""
         m: Any = self._m()
         m.reset_iter_state()
         self.open = False
 
     def run(self, part: Part, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """The calculation of a part whose parameters are there."""
+        """Run a part whose parameters have been gathered."""
         if in_backward():
             return Route.__call__(part, *inputs, **options)
         if self.running:
@@ -364,13 +360,13 @@ class Sharded(Shared):
             self.now = None
 
     def _watched(self, out: Any) -> Any:
-        """The output of a part: processes meet before its parameters are gathered for backward."""
+        """The output of a part: processes synchronize before its parameters are gathered for backward."""
         if self.now is not None:
             self.now.watch(out)
         return out
 
     def _left(self, exc: Exception) -> Exception:
-        """The error to end with where the others calculate on: with them their parameters are gathered first."""
+        """The error to raise while the other processes continue; their parameter gathering is joined first."""
         come = self.running[-1]
         order = (
             self.order
@@ -386,7 +382,7 @@ class Sharded(Shared):
 
 
 class Part(Route):
-    """The forward calculation of a part that is sharded by itself."""
+    """The forward pass of a part that is sharded separately."""
 
     def __init__(self, m: nn.Module, of: Sharded) -> None:
         super().__init__(m)
@@ -400,11 +396,11 @@ class Part(Route):
 
 
 def shard(m: nn.Module, text_of: Callable[[BaseException], str] = str) -> dict[int, Any]:
-    """Keep a part of each parameter on each process, by torch's FSDP2 (torch.distributed.fsdp.fully_shard; Zhao et al.
-    2023, arXiv 2304.11277). ValueError, the same on all, for modules that differ or that `check_shards` refuses. Whole
-    layers are there only while they are calculated, and backward leaves this process's part of the mean gradient. All
-    begin with the values of process 0; `text_of` makes the text of what a calculation fails with. By the ids of the
-    parameters before, the new ones are the result; nothing is done without other processes."""
+    """Shard each parameter over the processes with torch's FSDP2 (torch.distributed.fsdp.fully_shard; Zhao et al. 2023,
+    arXiv 2304.11277). ValueError, the same on all, for modules that differ or that `check_shards` rejects. Layers are
+    gathered only while they are computed, and backward leaves this process's shard of the mean gradient. All processes
+    start with the values of process 0; `text_of` formats the error of a computation. Returns the new parameters by the
+    ids of the old ones; does nothing with a single process."""
     from torch.distributed.fsdp import fully_shard
 
     before = list(m.parameters())

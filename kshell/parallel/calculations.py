@@ -1,8 +1,8 @@
-"""How processes come together for the calculations of a module that they share, and for the gradients of these.
+"""How processes synchronize the computations of a module that they share, and its gradients.
 
-torch's own engines (`around`) send without a word: a process that calculates something else, nothing, or fails half way
-leaves the others waiting. So all meet before anything of a forward calculation travels and once more before gradients
-come into the module; and a process whose calculation fails comes to the next meeting to say so.
+torch's own engines (`around`) communicate without checks: a process that computes something else, nothing, or fails
+midway leaves the others waiting. Therefore all processes synchronize before a forward pass communicates, and again
+before gradients reach the module; and a process whose computation fails comes to the next barrier to report it.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from torch import Tensor, nn
 
 from kshell.parallel import meet
 
-_MADE = [0]  # modules that were shared
-_MARK = "kshell"  # in the metadata of the node whose output is that of a calculation
-_ALIVE: weakref.WeakSet[Calculation] = weakref.WeakSet()  # that no backward has come through
+_MADE = [0]  # shared modules
+_MARK = "kshell"  # key in the metadata of the graph node that outputs a computation
+_ALIVE: weakref.WeakSet[Calculation] = (
+    weakref.WeakSet()
+)  # forward passes not yet reached by a backward
 _THROUGH: list[
     list[Calculation]
-] = []  # the calculations that the running backward passes, where looked for
+] = []  # the computations on the path of the running backward, if determined
 
 
 class Shared:
-    """A module that processes calculate with together. `text_of` makes the text of an error."""
+    """A module with which processes compute together. `text_of` formats an error."""
 
     def __init__(self, m: nn.Module, text_of: Callable[[BaseException], str] = str) -> None:
         _MADE[0] += 1
         self.name = f"{type(m).__name__.lower()} {_MADE[0]}"
         self.text_of = text_of
-        self.count = 0  # calculations that could have gradients, since the last error
-        self.open = False  # did gradients come into the module, and backward not to its end?
+        self.count = 0  # computations with gradients since the last error
+        self.open = False  # did gradients reach the module without backward finishing?
         self.refusals = meet.REFUSALS[0]
 
     def told(
         self, part: str, inputs: Iterable[Any], training: bool, grad: bool = True
     ) -> list[tuple[str, str]]:
-        """The attributes of a calculation that must be the same everywhere. (Sizes need not be.)"""
+        """The properties of a computation that must be the same everywhere. (Sizes may differ.)"""
         kinds = [
             f"{str(tensor.dtype).removeprefix('torch.')} of {tensor.dim()} dimensions"
             for tensor in _tensors(inputs)
@@ -51,29 +53,29 @@ class Shared:
         ]
 
     def met(self, told: list[tuple[str, str]], stale: bool) -> list[int]:
-        """All are at the beginning of a calculation: which have to begin anew. Those that had an error count from here
-        on."""
+        """All processes have reached the start of a computation: which must reset? Processes with an error restart
+        their count here."""
         found = meet.meet("forward", meet.told(*told), int(stale))
         if self.refusals != meet.REFUSALS[0]:
             self.refusals, self.count = meet.REFUSALS[0], 0
         return found
 
     def failed(self, exc: Exception) -> Exception:
-        """The error to end with when a calculation fails: the others are told."""
+        """The error to raise when a computation fails; the others are notified."""
         return meet.tell("forward", exc, "" if in_backward() else self.text_of(exc))
 
     def missing(self) -> str:
-        """The error for a parameter that the backward pass must reach but does not; empty if there is none."""
+        """The error for a parameter that backward must reach but does not; empty if there is none."""
         return ""
 
     def begin(self, again: bool) -> None:
-        """Gradients are about to come into the module, `again` if a backward came through this calculation before."""
+        """Gradients are about to reach the module, `again` if a backward came through this computation before."""
         self.open = True
 
 
 class Calculation:
-    """One forward calculation of a shared module, as a hook of its outputs: before gradients come into the module, all
-    processes meet."""
+    """One forward pass of a shared module, as a hook on its outputs: before gradients reach the module, all processes
+    synchronize."""
 
     __slots__ = ("__weakref__", "of", "task", "told")
 
@@ -84,7 +86,7 @@ class Calculation:
         self.task = -1  # the last backward that came here
 
     def watch(self, out: Any) -> None:
-        """Meet when a backward comes to this output."""
+        """Synchronize when a backward reaches this output."""
         for tensor in _tensors([out]):
             if tensor.grad_fn is not None:
                 tensor.grad_fn.metadata[_MARK] = weakref.ref(self)  # type: ignore[index]
@@ -116,7 +118,7 @@ class Calculation:
 
 
 def in_backward() -> bool:
-    """Is this inside of a backward? (There layers are calculated again that did not keep what they calculated.)"""
+    """Is this inside a backward? (Checkpointed layers recompute there.)"""
     return torch._C._current_graph_task_id() >= 0
 
 
@@ -131,7 +133,7 @@ def _tensors(x: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def _through(roots: Iterable[Tensor]) -> list[Calculation]:
-    """The calculations that a backward from tensors goes through, last one first."""
+    """The computations on the path of a backward from tensors, last one first."""
     found: dict[int, Calculation] = {}
     seen = set()
     todo = [root.grad_fn for root in roots if root.grad_fn is not None]
@@ -151,9 +153,9 @@ def _through(roots: Iterable[Tensor]) -> list[Calculation]:
 def backward(
     roots: Sequence[Tensor], run: Callable[[], Any], text_of: Callable[[BaseException], str] = str
 ) -> None:
-    """run(), a backward from these tensors. If it goes through what processes share and fails before they have met, the
-    others are told. With several calculations that no backward has come through, all meet for those of this one at
-    once: gradients travel when the last of them is there."""
+    """run(), a backward from these tensors. If its path includes a shared module and it fails before they have
+    synchronized, the others are notified. If several computations have not been reached by a backward, all processes
+    synchronize for this backward's computations at once: gradients are exchanged when the last of them is there."""
     before = meet.MEETINGS[0]
     _THROUGH.append(_through(roots) if len(_ALIVE) > 1 else [])
     try:

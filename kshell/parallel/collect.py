@@ -1,7 +1,7 @@
-"""Collective operations on tensors and bytes. Everything works for one process without a group too.
+"""Collective operations on tensors and bytes. Everything also works with a single process and no group.
 
-Before tensors travel their sizes and types are compared (`meet`), so that all processes refuse what does not fit
-together, with the same ValueError.
+Before tensors are sent, their sizes and types are compared (`meet`), so that all processes refuse a mismatch with the
+same ValueError.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPS = {
     "max": "MAX",
     "prod": "PRODUCT",
 }  # by torch's names
-# the order is the number that travels
+# sent as the position in this order
 DTYPES = (
     torch.float32,
     torch.float64,
@@ -39,20 +39,20 @@ DTYPES = (
     torch.complex64,
     torch.complex128,
 )
-_BYTES = -1  # the number of bytes that are no tensor
+_BYTES = -1  # the type number of bytes that are not a tensor
 _DIMS = 16
 _HEAD = 3 + _DIMS
 
 
 def _home(t: Tensor | None = None) -> Any:
-    """The device on which a tensor can travel."""
+    """The device on which a tensor can be sent."""
     if t is not None and t.is_cuda and "nccl" in str(dist.get_backend_config()):
         return t.device
     return torch.device("cpu")
 
 
 def head_of(t: Tensor | None, n: int = 0) -> Tensor:
-    """The header that is sent before a tensor, or n bytes: type, elements, dimensions, sizes."""
+    """The header sent before a tensor, or before n bytes: type, elements, dimensions, sizes."""
     made = torch.zeros(_HEAD, dtype=torch.int64)
     if t is None:
         made[0], made[1] = _BYTES, n
@@ -69,7 +69,7 @@ def head_of(t: Tensor | None, n: int = 0) -> Tensor:
 
 
 def blank(head: Tensor, device: Any = "cpu") -> Tensor:
-    """An empty tensor for what a head announces."""
+    """An empty tensor for what a header announces."""
     kind, n, dims, *sizes = head.tolist()
     if kind == _BYTES:
         return torch.empty(n, dtype=torch.uint8)
@@ -77,12 +77,12 @@ def blank(head: Tensor, device: Any = "cpu") -> Tensor:
 
 
 def is_bytes(head: Tensor) -> bool:
-    """Does a head announce bytes?"""
+    """Does a header announce bytes?"""
     return int(head[0]) == _BYTES
 
 
 def about(t: Tensor) -> str:
-    """The type and sizes, as text, of a tensor that can travel."""
+    """Type and sizes, as text, of a tensor that can be sent."""
     head_of(t)
     return plain(t)
 
@@ -97,13 +97,13 @@ def _wire(t: Tensor, home: Any) -> Tensor:
 
 
 def barrier(call: str = "barrier") -> None:
-    """Wait until all processes are here."""
+    """Block until all processes are here."""
     if joined():
         meet(call)
 
 
 def allreduce(t: Tensor, op: str = "sum") -> Tensor:
-    """A new tensor: the sum, mean, least, greatest or product over all processes."""
+    """A new tensor: the sum, mean, minimum, maximum or product over all processes."""
     if op not in OPS:
         raise said(
             ValueError(f"unrecognized operation {op}, expecting one of {', '.join(OPS)}"), op
@@ -175,7 +175,7 @@ def broadcast(x: Tensor | bytes | None, source: int) -> Tensor | bytes:
 
 
 def broadcast_(t: Tensor, source: int) -> None:
-    """Give a tensor the values that it has on the process `source`, in place. (Sizes are not compared: `alike`.)"""
+    """Overwrite a tensor with its values on the process `source`, in place. (Sizes are not compared: see `alike`.)"""
     work = _wire(t, _home(t))
     carried(lambda: dist.broadcast(work, source))
     with torch.no_grad():
@@ -199,11 +199,11 @@ def _peer(r: int, what: str) -> None:
         raise said(ValueError(f"{what} {r} is this process itself"), r)
 
 
-POINTS = [0]  # how many messages this process has begun to send or receive
+POINTS = [0]  # the number of messages this process has started to send or receive
 
 
 def send(x: Tensor | bytes, target: int) -> None:
-    """Send a tensor or bytes to a process, which receives them."""
+    """Send a tensor or bytes to a process."""
     _peer(target, "target")
     head = head_of(x) if isinstance(x, Tensor) else head_of(None, len(x))
     POINTS[0] += 1
@@ -226,7 +226,7 @@ def receive(source: int) -> Tensor | bytes:
 
 
 def _from_one(fn: Callable[[], Any], r: int, what: str) -> None:
-    """A communication with one process; what it did not do is the error if the time has passed."""
+    """Communicate with one process; on timeout, the error says what it did not do."""
     try:
         fn()
         return
@@ -237,8 +237,8 @@ def _from_one(fn: Callable[[], Any], r: int, what: str) -> None:
 
 
 def alike(call: str, tensors: Iterable[Tensor], *more: tuple[str, str]) -> None:
-    """Are these tensors alike on every process, one by one, and what else is given, (what it is, what it is here)? The
-    same ValueError on all, if not."""
+    """Check that tensors, pairwise, and further (name, value) pairs are alike on every process; if not, the same
+    ValueError on all."""
     meet(
         call,
         told(

@@ -1,7 +1,7 @@
-"""A console of several processes: process 0 gives each line to all, every process runs it, and what one of them fails
-at is known to all before the next line.
+"""A console for several processes: process 0 sends each line to all, every process runs it, and errors are known to all
+before the next line.
 
-All this travels through the job's store, not through the group: it works while the group does not.
+All of this goes through the job's store rather than the group, so it works even when the group does not.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from typing import Any, NamedTuple
 
 from kshell.parallel import collect, group
 
-GRACE = 1.0  # seconds that processes may go on after one has failed, or after Ctrl-C, before their connections are cut
+GRACE = 1.0  # seconds that processes may continue after a failure or Ctrl-C before their connections are closed
 _IDLE = timedelta(seconds=20)
 _SLICE = timedelta(milliseconds=100)
 _PART = timedelta(seconds=10)
 _TICK = 0.05
 
 
-# how a line ended on a process: the text of its error, or the code with which it left
+# how a line ended on a process: the text of its error, or its exit code
 End = tuple[str, int | None]
 
 
 class Outcome(NamedTuple):
-    """How a line ended on all: errors and the numbers of the processes that had them, and the code to leave with."""
+    """How a line ended on all processes: errors with the numbers of the processes, and the exit code."""
 
     errors: dict[str, list[int]]
     exit: int | None
 
 
 class Console:
-    """The lines of a job, from the first on; each process has one."""
+    """The lines of a job, from the first one; each process has a console."""
 
     def __init__(self) -> None:
         self.rank, self.world = group.rank(), group.world()
         self.store = group.store()
-        self.n = 0  # of the line
+        self.n = 0  # the line's number
         self.watch = _Watch(self)
 
     # ------------------------------------------------------------ lines
 
     def give(self, kind: str, text: str = "") -> None:
-        """Process 0: begin a line."""
-        self._forget(self.n - 2)  # of the last line not every process may have read the outcome
+        """Process 0: start a line."""
+        self._forget(self.n - 2)  # not every process may have read the outcome of the last line yet
         self.store.set(self.key("line"), json.dumps([kind, text]))
 
     def take(self) -> tuple[str, str]:
@@ -62,7 +62,8 @@ class Console:
         return kind, text
 
     def run(self, work: Callable[[], End]) -> Outcome:
-        """Run the line, on every process, and learn how it ended on all. Where they lost touch the group is new."""
+        """Run the line on every process, and find out how it ended on all. If they lost contact, the group is
+        recreated."""
         before = group.calls(), collect.POINTS[0]
         with self.watch:
             error, left = work()
@@ -119,11 +120,11 @@ class Console:
     # ------------------------------------------------------------ keys
 
     def key(self, *parts: Any) -> str:
-        """A key of this line."""
+        """A key for this line."""
         return "/".join(map(str, ("console", self.n, *parts)))
 
     def _there(self, keys: list[str], wait: timedelta) -> bool:
-        """Are these keys set, now or before the time has passed?"""
+        """Are these keys set, now or before the timeout?"""
         import torch.distributed as dist
 
         try:
@@ -135,7 +136,7 @@ class Console:
             return False
 
     def _forget(self, n: int) -> None:
-        """Take the keys of an old line away: every process is beyond it."""
+        """Delete the keys of an old line, which every process is past."""
         if n >= 0:
             for last in (
                 "line",
@@ -148,13 +149,13 @@ class Console:
 
 
 class _Watch:
-    """Sees, while a line runs, what its own thread cannot see in the middle of a call that waits: Ctrl-C, here or at
-    another process, and that another has failed. Soon after that it cuts the connections, so that no call waits for
-    what will not come."""
+    """Watches, while a line runs, for what its thread cannot see while blocked in a call: Ctrl-C, here or at another
+    process, and failures of other processes. Soon afterwards it closes the connections, so that no call waits forever.
+    """
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.cut = False  # were the connections cut in this line?
+        self.cut = False  # were the connections closed during this line?
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._running = threading.Event()
@@ -197,7 +198,7 @@ class _Watch:
                 own = True
                 store.set(stop, "1")
             stopped = store.check([stop])
-            if stopped and not own:  # at a terminal of which this process knows nothing
+            if stopped and not own:  # at another terminal
                 own = True
                 os.kill(os.getpid(), signal.SIGINT)
             if not since and (stopped or store.check([failed])):

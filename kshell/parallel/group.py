@@ -1,6 +1,6 @@
 """The process group of this process: joined at the start of a job, left at its end.
 
-A job is what `kshell -n` or torchrun starts: RANK and WORLD_SIZE are set.
+A job is started by `kshell -n` or torchrun: RANK and WORLD_SIZE are set.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 from kshell.parallel.launch import LISTEN, PARENT
 
-TIMEOUT = 60.0  # seconds that a process waits for the others
+TIMEOUT = 60.0  # timeout in seconds
 
 
 def place() -> tuple[int, int]:
-    """The number of this process and how many there are, (0;1) outside of a job; torch is not needed for it."""
+    """The number of this process and the number of processes, (0;1) outside a job; does not need torch."""
     try:
         rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     except ValueError:
@@ -30,7 +30,7 @@ def place() -> tuple[int, int]:
 
 
 def follow_parent() -> None:
-    """End when the launcher ends, however it does (on Linux)."""
+    """Exit when the launcher exits, for whatever reason (on Linux)."""
     parent = os.environ.get(PARENT)
     if parent is None or not parent.isdecimal():
         return
@@ -43,41 +43,41 @@ def follow_parent() -> None:
 
 
 def _group() -> Any:
-    """torch.distributed, if it has a process group; it is not imported to see that it has none."""
+    """torch.distributed, if it has a process group; not imported just to find out that it has none."""
     dist = sys.modules.get("torch.distributed")
     return dist if dist is not None and dist.is_available() and dist.is_initialized() else None
 
 
 def exists() -> bool:
-    """Is there a process group, of this process alone even?"""
+    """Is there a process group, even with only this process?"""
     return _group() is not None
 
 
 def joined() -> bool:
-    """Is there a process group of more than this process?"""
+    """Is there a process group with other processes?"""
     dist = _group()
     return dist is not None and dist.get_world_size() > 1
 
 
 def rank() -> int:
-    """The number of this process in its group, 0 without one."""
+    """The number of this process in its group, 0 without a group."""
     dist = _group()
     return 0 if dist is None else dist.get_rank()
 
 
 def world() -> int:
-    """How many processes there are in the group, 1 without one."""
+    """The number of processes in the group, 1 without a group."""
     dist = _group()
     return 1 if dist is None else dist.get_world_size()
 
 
 class _Job:
-    """The state of this process's job: where the processes meet, and how the group was made."""
+    """The state of this process's job: where the processes meet, and how the group was created."""
 
     def __init__(self) -> None:
         self.store: Any = None
         self.options: dict[str, Any] = {}
-        self.sockets: dict[int, str] = {}  # of the group's connections
+        self.sockets: dict[int, str] = {}  # sockets of the group's connections
         self.generation = 0
 
 
@@ -85,24 +85,24 @@ _JOB = _Job()
 
 
 def generation() -> int:
-    """How often the group was made anew: what was made of an earlier one cannot be used."""
+    """How often the group was recreated: objects from an earlier one cannot be used."""
     return _JOB.generation
 
 
 def store() -> Any:
-    """The store of keys and values that the processes of the job share."""
+    """The key-value store shared by the processes of the job."""
     return _JOB.store
 
 
 def timeout() -> float:
-    """How many seconds this process waits for the others; 0 if it is not known."""
+    """The timeout of this process in seconds; 0 if unknown."""
     wait = _JOB.options.get("timeout")
     return wait.total_seconds() if wait is not None else 0.0
 
 
 def join(timeout: float = TIMEOUT) -> None:
-    """Join the group of this job: nccl for tensors of a GPU if each process has its own, gloo for others. Nothing to
-    do for a job of one."""
+    """Join the group of this job: nccl for GPU tensors if each process has its own GPU, gloo for others. Nothing to do
+    for a job of one."""
     r, n = place()
     if n == 1:
         return
@@ -136,7 +136,7 @@ def join(timeout: float = TIMEOUT) -> None:
 
 
 def _counted(r: int, n: int, wait: timedelta) -> None:
-    """Do all processes know of as many? A ValueError on all, if not; and if one does not come."""
+    """Check that all processes have the same world size; if not, or if one is missing, ValueError on all."""
     import torch.distributed as dist
 
     store = _JOB.store
@@ -151,12 +151,12 @@ def _counted(r: int, n: int, wait: timedelta) -> None:
             problem = (
                 f"numbers of processes differ between processes ({first} on 0, {found} on {k})"
             )
-            time.sleep(0.5)  # process 0 holds the store, which others have yet to read
+            time.sleep(0.5)  # process 0 holds the store, which others still have to read
         raise ValueError(problem)
 
 
 def _form() -> None:
-    """Make the group."""
+    """Create the group."""
     import torch.distributed as dist
 
     before = _sockets()
@@ -167,11 +167,11 @@ def _form() -> None:
 
 
 def renew() -> None:
-    """Make the group anew, after its processes lost touch; all have to."""
+    """Recreate the group after its processes lost contact; all must call it."""
     import torch.distributed as dist
 
     if dist.is_initialized():
-        cut()  # a message that nobody takes would be waited for
+        cut()  # otherwise it would wait for a message that nobody receives
         dist.destroy_process_group()
     _JOB.generation += 1
     _form()
@@ -191,8 +191,8 @@ def _sockets() -> dict[int, str]:
 
 
 def cut() -> None:
-    """Close the connections of the group, so that no process waits for another any longer: what waits fails. (torch has
-    no other way to end a wait of gloo; calls on GPUs it can end itself.)"""
+    """Close the connections of the group, so that no process waits for another any longer: pending calls fail. (torch
+    has no other way to end a wait in gloo; it can end GPU calls itself.)"""
     import torch
     import torch.distributed as dist
 
@@ -200,7 +200,7 @@ def cut() -> None:
     for key, name in _JOB.sockets.items():
         if now.get(key) == name:
             with suppress(OSError), socket.socket(fileno=os.dup(key)) as s:
-                s.getpeername()  # gloo's listening socket has none, and must stay
+                s.getpeername()  # gloo's listening socket has no peer, and must stay open
                 s.shutdown(socket.SHUT_RDWR)
     if "nccl" in str(_JOB.options.get("backend")) and dist.is_initialized():
         with suppress(RuntimeError):
@@ -208,11 +208,11 @@ def cut() -> None:
 
 
 def calls() -> int:
-    """How many collective calls this process has made in its group."""
+    """The number of collective calls that this process has made in its group."""
     dist = _group()
     if dist is None:
         return 0
     try:
         return int(dist.group.WORLD._get_sequence_number_for_group())
-    except RuntimeError:  # of a group with several backends
+    except RuntimeError:  # for a group with several backends
         return 0

@@ -1,7 +1,7 @@
 """One command line on several processes of this machine: they are started, watched, and ended when one fails.
 
-The ranks are forked, so they share what the launcher has imported before. None of that may start a thread or a GPU:
-neither would be in a forked process.
+The ranks are forked, so they share what the launcher has imported. Nothing imported may start a thread or use a GPU:
+neither would exist in a forked process.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from typing import NoReturn
 
 import numpy as np
 
-GRACE = 5.0  # seconds between asking a rank to end and ending it
-LISTEN = "KSHELL_LISTEN_FD"  # rank 0: the socket at which the ranks meet, opened here so that nobody else can take it
-PARENT = "KSHELL_PARENT"  # the launcher's process id; ranks end with it
+GRACE = 5.0  # seconds between asking a rank to exit and killing it
+LISTEN = "KSHELL_LISTEN_FD"  # rank 0: the socket where the ranks meet, opened here so that nobody else can take it
+PARENT = "KSHELL_PARENT"  # the launcher's process id; ranks exit with it
 
 
 def threads_for(n: int) -> int:
-    """How many threads each of n ranks may use, so that they do not wait for one another."""
+    """The number of threads for each of n ranks, chosen so that they do not compete."""
     return max(1, (os.cpu_count() or 1) // n)
 
 
 def loopback() -> str:
-    """The name of the loopback interface, empty if it is not known."""
+    """The name of the loopback interface, empty if unknown."""
     names = [name for _, name in socket.if_nameindex()] if hasattr(socket, "if_nameindex") else []
     return next((name for name in ("lo", "lo0") if name in names), "")
 
 
 def shared(n: int, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that n ranks share beside those given."""
+    """Additional environment variables shared by n ranks."""
     made = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1"}
     name = loopback()
     for key, value in (
         ("OMP_NUM_THREADS", str(threads_for(n))),
         ("GLOO_SOCKET_IFNAME", name),
         ("TORCH_CPP_LOG_LEVEL", "ERROR"),
-    ):  # failures are errors of q
+    ):  # failures become q errors
         if value and key not in given:
             made[key] = value
     return made
 
 
 def describe(code: int) -> str:
-    """How a process ended that did not end well."""
+    """Describe how a process failed."""
     if code >= 0:
         return f"failed with exit code {code}"
     try:
@@ -61,7 +61,7 @@ def describe(code: int) -> str:
 
 
 class Rank:
-    """A forked process: `code` is what it ended with, as subprocess counts (negative: a signal), None before."""
+    """A forked process: `code` is its exit code, as in subprocess (negative: a signal), None while it runs."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -69,7 +69,7 @@ class Rank:
         self._ended = threading.Event()
 
     def watch(self, tell: Callable[[], None]) -> None:
-        """Wait for its end in a thread of its own, and tell."""
+        """Wait for its end in a separate thread, and report."""
 
         def wait() -> None:
             _, status = os.waitpid(self.pid, 0)
@@ -80,21 +80,21 @@ class Rank:
         threading.Thread(target=wait, daemon=True).start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Has it ended, if need be after so many seconds?"""
+        """Has it ended, at the latest after so many seconds?"""
         return self._ended.wait(seconds)
 
     def send(self, signum: int) -> None:
-        """Send it a signal, if it has not ended."""
+        """Send it a signal, if it is still running."""
         if self.code is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signum)
 
 
 def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
-    """Call `run`, which ends its process, on n processes of this machine. The exit code is 0, or that of the first that
-    fails (128 and the number of the signal that killed it): which it was is written to standard error, and the others
-    are ended. From a `console` of all they leave with the same code, and that is no failure."""
-    gc.freeze()  # the collector would write to every page of what is shared
+    """Call `run`, which ends its process, in n processes of this machine. The exit code is 0, or that of the first that
+    fails (128 plus the signal number if it was killed): that process is named on standard error, and the others are
+    ended. With a shared `console`, all leave with the same code, which is not a failure."""
+    gc.freeze()  # the collector would write to every shared page
     with socket.create_server(("127.0.0.1", 0), backlog=max(128, n)) as meeting:
         ranks = []
         try:
@@ -113,7 +113,7 @@ def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
 
 
 def _fork(r: int, meeting: socket.socket, run: Callable[[], NoReturn]) -> int:
-    """The process of a rank, forked: it runs."""
+    """The forked process of a rank, running."""
     launcher = os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -121,7 +121,7 @@ def _fork(r: int, meeting: socket.socket, run: Callable[[], NoReturn]) -> int:
     if pid:
         return pid
     try:
-        np.random.seed()  # q's own generator starts equal in every process
+        np.random.seed()  # q's own generator starts out the same in every process
         if "torch" in sys.modules:
             sys.modules["torch"].default_generator.seed()
         os.environ.update(
@@ -146,7 +146,7 @@ def _fork(r: int, meeting: socket.socket, run: Callable[[], NoReturn]) -> int:
 
 @contextmanager
 def _terminal() -> Iterator[None]:
-    """The terminal's modes afterwards are those before: a rank that was killed at the prompt cannot see to that."""
+    """Restore the terminal's modes afterwards: a rank killed at the prompt cannot."""
     try:
         import termios
 
@@ -157,7 +157,7 @@ def _terminal() -> Iterator[None]:
     try:
         yield
     finally:
-        # of a process that is no longer in front the terminal would ask who it is
+        # a background process would be stopped by the terminal
         if os.tcgetpgrp(0) == os.getpgrp():
             termios.tcsetattr(0, termios.TCSADRAIN, before)
 
@@ -172,7 +172,7 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
     before = {s: signal.signal(s, ask) for s in (signal.SIGTERM, signal.SIGHUP)}
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # the terminal sends it to the ranks too, and they decide
+    )  # the terminal also sends it to the ranks, and they decide
     try:
         for _ in ranks:
             r = ended.get()
@@ -192,7 +192,7 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
 
 
 def _all_end(ranks: Sequence[Rank], code: int) -> bool:
-    """Do all end with this code by themselves?"""
+    """Do all exit with this code by themselves?"""
     until = time.monotonic() + GRACE
     return all(
         rank.wait(max(0.0, until - time.monotonic())) and rank.code == code for rank in ranks
@@ -200,7 +200,7 @@ def _all_end(ranks: Sequence[Rank], code: int) -> bool:
 
 
 def _end(ranks: Sequence[Rank]) -> None:
-    """End those that still run, and wait for them."""
+    """End those still running, and wait for them."""
     for rank in ranks:
         rank.send(signal.SIGTERM)
     until = time.monotonic() + GRACE

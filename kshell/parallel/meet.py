@@ -1,9 +1,9 @@
-"""How processes meet before they do something together.
+"""Barriers before collective operations.
 
-Every call of several processes begins here, with the same few numbers from each: which call it is, a digest of what has
-to be the same everywhere, one number more, and whether the process refuses. So processes that are in different calls,
-were given different things, or of which one refuses all get the same error, before anything else travels; and of one
-that does not come the others can say so.
+Every collective call begins here, with the same few numbers from each process: the call, a digest of what must be the
+same everywhere, one more number, and whether the process refuses. Processes that are in different calls, were given
+different arguments, or of which one refuses, thus all get the same error before anything else is sent; and if one does
+not come, the others can name it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import torch.distributed as dist
 from kshell.parallel import group
 
 R = TypeVar("R")
-_GRACE = 2.0  # seconds in which processes that waited for the same one tell each other so
-_NEWS = 1.0  # seconds in which one whose connections were closed looks whether another had waited in vain
-# messages of a communication that waited in vain, or whose connection was closed
+_GRACE = 2.0  # seconds in which processes that waited for the same one report it to each other
+_NEWS = 1.0  # seconds in which a process whose connections were closed checks whether another had waited in vain
+# messages of a communication that timed out, or whose connection was closed
 _LOST = ("timed out", "by peer", "pair closure", "did not come", "processes came", "lost touch")
-_LONGEST = 1 << 18  # bytes of what a process tells when something is wrong
+_LONGEST = 1 << 18  # bytes that a process sends when something is wrong
 
 
 class Refused(ValueError):
@@ -42,7 +42,7 @@ class Told(NamedTuple):
 
 
 def told(*parts: tuple[str, str]) -> Told:
-    """The facts that must be the same: pairs of the name, as an error gives it, and the value here."""
+    """The facts that must be the same: pairs of a name, as used in errors, and the value here."""
     text = "\n".join(f"{what}\t{here}" for what, here in parts)
     return Told(
         parts, int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big")
@@ -51,8 +51,8 @@ def told(*parts: tuple[str, str]) -> Told:
 
 NOTHING = told()
 _CALLS: dict[str, int] = {}
-MEETINGS = [0]  # how often this process has come
-REFUSALS = [0]  # how many meetings ended in Refused: the same on all
+MEETINGS = [0]  # the number of barriers this process has reached
+REFUSALS = [0]  # the number of barriers that ended in Refused: the same on all
 
 
 def _code(call: str) -> int:
@@ -63,13 +63,13 @@ def _code(call: str) -> int:
 
 
 def meet(call: str, same: Told = NOTHING, more: int = 0) -> list[int]:
-    """Every process is here, in the same call and with the same things: what each gives as `more`. Refused on all, if
-    not."""
+    """A barrier: every process is in the same call with the same facts; returns what each passed as `more`. If not,
+    Refused on all."""
     return _meet(call, same, more, None)
 
 
 def refuse(call: str, text: str) -> None:
-    """Meet the others to say that this process refuses: always ends in Refused, on all."""
+    """Meet the others to report that this process refuses: always raises Refused, on all."""
     _meet(call, NOTHING, 0, text)
 
 
@@ -91,7 +91,7 @@ def _device() -> str:
     return "cuda" if dist.get_backend() == "nccl" else "cpu"
 
 
-# the same by the name that it has since torch 2.13
+# its name since torch 2.13
 _gather_flat: Callable[[Any, Any], Any] = getattr(
     dist, "all_gather_single", dist.all_gather_into_tensor
 )
@@ -106,7 +106,7 @@ def _gather(mine: Any) -> list[Any]:
 def _texts(text: str) -> list[dict[str, Any]]:
     """Gather the facts of every process, each sent as JSON."""
     data = text.encode()
-    if len(data) > _LONGEST:  # of many parameters, as many as there is room for
+    if len(data) > _LONGEST:  # of many parameters, as many as fit
         told_ = json.loads(text)
         told_["parts"] = told_["parts"][: _LONGEST // 256]
         data = json.dumps(told_).encode()[:_LONGEST]
@@ -120,7 +120,7 @@ def _texts(text: str) -> list[dict[str, Any]]:
 
 
 def _why(found: list[dict[str, Any]]) -> str:
-    """The one error of what the processes tell."""
+    """The common error from what the processes report."""
     errors = [f["error"] for f in found]
     who = next((r for r, error in enumerate(errors) if error is not None), None)
     if who is not None:
@@ -145,8 +145,8 @@ def _why(found: list[dict[str, Any]]) -> str:
 
 @contextmanager
 def together(call: str, text_of: Callable[[BaseException], str] = str) -> Iterator[None]:
-    """A call that all processes make: what one of them refuses before it has met the others is refused by all. An error
-    without a text stays with its process."""
+    """A collective call: what one process refuses before it has met the others is refused by all. An error without text
+    stays with its process."""
     if not group.joined():
         yield
         return
@@ -155,14 +155,14 @@ def together(call: str, text_of: Callable[[BaseException], str] = str) -> Iterat
         yield
         return
     except Exception as exc:
-        if MEETINGS[0] != before:  # the others know
+        if MEETINGS[0] != before:  # the others already know
             raise
         raise tell(call, exc, text_of(exc)) from None
 
 
 def tell(call: str, error: Exception, text: str) -> Exception:
-    """Meet the others to tell them an error that ends a call here: the error that all have now. It is the one given if
-    they have it already, if it has no text, or if there is nobody to tell."""
+    """Meet the others to report an error that ends a call here; returns the error that all now raise. It is the given
+    one if they already have it, if it has no text, or if there are no others."""
     if not text or getattr(error, "alike", False) or lost(str(error)):
         return error
     try:
@@ -175,7 +175,7 @@ def tell(call: str, error: Exception, text: str) -> Exception:
 
 
 def lost(text: str) -> bool:
-    """Is this the text of an error that processes have lost touch?"""
+    """Is this the text of an error about lost contact between processes?"""
     return any(part in text.lower() for part in _LOST)
 
 
@@ -183,7 +183,7 @@ def lost(text: str) -> bool:
 
 
 def carried(fn: Callable[[], R]) -> R:
-    """fn(), a communication of all processes. If it waits in vain the error says for whom."""
+    """fn(), a collective communication. On timeout, the error says which process is missing."""
     try:
         return fn()
     except RuntimeError as exc:
@@ -195,8 +195,8 @@ def carried(fn: Callable[[], R]) -> R:
 
 
 def awaited(text: str) -> str:
-    """The text for the error of a communication: which processes did not come, or that all came, but too late for one
-    of them; empty if that is not known."""
+    """The error text for a communication: which processes did not come, or that all came but one too late; empty if
+    unknown."""
     missing = _missing(text) if group.joined() else None
     if missing is None:
         return ""
@@ -208,8 +208,8 @@ def awaited(text: str) -> str:
 
 
 def _missing(text: str) -> list[int] | None:
-    """The processes that did not come to where this one waits; None if it cannot be said. Each that waited in vain puts
-    that down: it closes its connections, which is what others that wait there see, and put down."""
+    """The processes that did not come to where this one waits; None if unknown. Each process that timed out records
+    that: it closes its connections, so that others waiting there fail and record it too."""
     store = group.store()
     timed_out = "timed out waiting" in text.lower()
     if store is None or not (timed_out or "by peer" in text):
@@ -221,7 +221,7 @@ def _missing(text: str) -> list[int] | None:
 
     late = [r for r in range(n) if r != me]
     until = time.monotonic() + (_GRACE if timed_out else _NEWS)
-    with suppress(RuntimeError):  # process 0 has left, and the store with it
+    with suppress(RuntimeError):  # process 0 has left, and with it the store
         store.set(key(me), "in vain" if timed_out else "closed")
         while late and time.monotonic() < until:
             here = [r for r in late if store.check([key(r)])]
@@ -230,21 +230,21 @@ def _missing(text: str) -> list[int] | None:
             late = [r for r in late if r not in here]
             time.sleep(0.02)
         if not late and me == 0:
-            time.sleep(0.5)  # process 0 holds the store, which others have yet to read
-    return late if timed_out else None  # else a process is gone, which others than this one tell
+            time.sleep(0.5)  # process 0 holds the store, which others still have to read
+    return late if timed_out else None  # otherwise a process is gone, which others report
 
 
 def leave(well: bool, error: str = "") -> None:
-    """Leave the group: when all went well after the others have come to their end too, or the timeout has passed. After
-    an error the group stays as it is until this process ends, and one that was lost because another ended waits a
-    little, so that the launcher sees first which it was."""
+    """Leave the group: after success, once the others have also finished, or after the timeout. After an error, the
+    group is kept until this process ends, and a process whose group was lost because another ended waits a little, so
+    that the launcher first sees which one it was."""
     if not well:
         if "by peer" in error:
             time.sleep(0.5)
         return
     with suppress(
         RuntimeError, ValueError
-    ):  # another has ended before, or is in another call: nothing is left to do
+    ):  # another has already ended, or is in another call: nothing left to do
         if group.joined():
             meet("exit")
         dist.destroy_process_group()

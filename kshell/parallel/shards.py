@@ -1,8 +1,8 @@
-"""Tensors of several processes in the files of one folder, by torch.distributed.checkpoint: each process writes its
-part once, and any number of processes reads what it needs.
+"""Tensors of several processes in the files of one folder, through torch.distributed.checkpoint: each process writes
+its shard once, and any number of processes reads what it needs.
 
-A file is the bytes of tensors, one after the other. Where they are stands in a `Stored` for the folder's index; nothing
-here is pickled.
+A file contains the bytes of tensors, one after another. Their locations are in a `Stored` for the folder's index;
+nothing is pickled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kshell.parallel import group
 
 SUFFIX = ".data"
 _CHUNK = 1 << 22
-# the tensors of a folder, by name: data type, sizes, and chunks (offsets, sizes, number of the file, where in it)
+# tensors in a folder, by name: data type, sizes, and chunks (offsets, sizes, file number, position)
 Stored = dict[str, list[Any]]
 
 
@@ -51,7 +51,7 @@ def _bytes_of(t: Tensor) -> Tensor:
 class _Writer(StorageWriter):
     def __init__(self, folder: str, tag: str) -> None:
         self.folder, self.tag = folder, tag
-        self.written: list[Any] = []  # of this process's file: name, bytes, digest
+        self.written: list[Any] = []  # this process's file: name, bytes, digest
         self.metadata: Any = None
 
     def reset(self, checkpoint_id: Any = None) -> None:
@@ -96,8 +96,8 @@ class _Writer(StorageWriter):
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """Raise the error of the process that failed, in place of torch's report on all of them; and drop the warning that
-    there is no group."""
+    """Raise the failed process's error instead of torch's report on all of them, and suppress the warning about a
+    missing group."""
     problem: BaseException | None = None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
@@ -110,8 +110,8 @@ def _plainly() -> Iterator[None]:
 
 
 def save(folder: str, tag: str, tensors: dict[str, Tensor]) -> tuple[list[Any], Stored]:
-    """Write this process's part of tensors, which have the same names everywhere: a tensor that is not sharded is
-    written by one process. Name, bytes and digest of this process's file; and, on process 0, what the folder holds."""
+    """Save this process's shards of tensors, which have the same names everywhere; an unsharded tensor is written by
+    one process. Returns name, bytes and digest of this process's file and, on process 0, the contents of the folder."""
     writer = _Writer(folder, tag)
     planner = DefaultSavePlanner(flatten_state_dict=False, flatten_sharded_tensors=False)
     with _plainly():
@@ -134,7 +134,7 @@ def save(folder: str, tag: str, tensors: dict[str, Tensor]) -> tuple[list[Any], 
 
 
 def verify(folder: str, files: Sequence[Sequence[Any]]) -> None:
-    """Have files the bytes and digests that they are to have? OSError or ValueError, which names the file, if not."""
+    """Check that files have the expected sizes and digests; if not, OSError or ValueError that names the file."""
     for name, size, want in files:
         path = os.path.join(folder, name)
         if os.path.getsize(path) != size:
@@ -220,7 +220,7 @@ class _Reader(StorageReader):
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """The data type of a name; ValueError for one that is none."""
+    """The data type with a name; ValueError if unknown."""
     found = getattr(torch, name, None)
     if not isinstance(found, torch.dtype):
         raise ValueError(f"{name} is no data type")
@@ -228,7 +228,7 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 def load(folder: str, files: Sequence[str], stored: Stored, into: dict[str, Tensor]) -> None:
-    """Fill tensors, sharded or not, with what a folder holds under their names."""
+    """Fill tensors, sharded or not, from a folder, by name."""
     planner = DefaultLoadPlanner(flatten_state_dict=False, flatten_sharded_tensors=False)
     with _plainly():
         dcp.load(

@@ -1,4 +1,4 @@
-"""q text to trees: `parse`, and what scripts and the prompt need to know of a text."""
+"""From q text to trees: `parse`, and what scripts and the prompt need to know about a text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["complete", "lex", "logical_lines", "parse", "split_script"]
 def parse(text: str, is_infix: Callable[[str], bool], source: Source | None = None) -> list[Any]:
     """The statements of a line or a whole script: Statement, Command and Prefixed nodes.
 
-    `is_infix` says whether a name stands between its arguments. Only a line's last expression is to be shown, unless it
-    ends in a semicolon. Anything that is not q is a QError that points into `source`.
+    `is_infix` says whether a name can be used infix. Only a line's last expression is to be shown, unless it ends in a
+    semicolon. Text that is not valid q is a QError that points into `source`.
     """
     if source is None:
         source = Source(text)
@@ -57,7 +57,7 @@ def statement(
 
 
 def view(nodes: Any, text: str, end: int) -> Any:
-    """The View of a line that starts with `name::`, or None if what is assigned there is no name of the root."""
+    """The View for a line that starts with `name::`, or None if the name assigned is not in the root."""
     first, *rest = nodes
     if first.target.__class__ is not tree.Name or first.target.name[0] == ".":
         return None

@@ -1,7 +1,7 @@
-"""Rows of terms to tree nodes: the builders of the grammar's rules, and q's reading from right to left.
+"""From rows of terms to tree nodes: the builders of the grammar's rules, and q's right-to-left evaluation.
 
 A builder `rule_(p, start, end, items)` gets the tokens p, the token indexes where its rule begins and ends, and the
-rule's items: a token is its index, a rule what its builder made.
+rule's items: the index of a token, or the result of a rule's builder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _COLONS = (COLON, GLOBAL)
 
 
 class Group:
-    """A function in parentheses: there it is a noun."""
+    """A function in parentheses, which makes it a noun."""
 
     __slots__ = ("node",)
 
@@ -26,7 +26,7 @@ class Group:
 
 
 class Head(tuple[Any, ...]):
-    """The items in the brackets at the start of a list, lambda or template."""
+    """The items in brackets at the start of a list, lambda or template."""
 
 
 class By(tuple[Any, ...]):
@@ -38,7 +38,7 @@ class Where(tuple[Any, ...]):
 
 
 def fail(p: Any, i: int, want: str) -> None:
-    """The error at token i, where the rules have no place for it."""
+    """The error at token i, which no rule allows there."""
     word = (
         p.text[p.starts[i] : p.ends[i]]
         if p.kinds[i] in "bf"
@@ -55,7 +55,7 @@ def error(text: str, p: Any, i: int) -> QError:
 
 # ---------------------------------------------------------------------------------------------------- leaves
 def leaf(p: Any, i: int) -> Any:
-    """The node of a token by itself."""
+    """The node for a single token."""
     start, end = p.starts[i], p.ends[i]
     kind, text = p.kinds[i], p.text[start:end]
     if kind in "awbf":
@@ -70,7 +70,7 @@ def leaf(p: Any, i: int) -> Any:
 
 
 def literal(p: Any, i: int, kind: str, text: str) -> Any:
-    """The node of a literal token. What looks like a number but is none is an error by its own text."""
+    """The node for a literal token. Text that looks like a number but is not one is an error with that text."""
     problem: QError | None = None
     try:
         t, data = number(text) if kind == "0" else symbol(text) if kind == "`" else string(text)
@@ -85,7 +85,7 @@ _SORT = dict.fromkeys("+,", VERB) | {":": COLON, "g": GLOBAL, "=": AMEND}
 
 
 def sort_of(p: Any, item: Any, node: Any) -> int:
-    """The part of speech of a row's item."""
+    """The part of speech of an item in a row."""
     kind = item.__class__
     if kind is int:
         if p.kinds[item] in "'~":
@@ -96,7 +96,7 @@ def sort_of(p: Any, item: Any, node: Any) -> int:
 
 # ---------------------------------------------------------------------------------------------------- expressions
 def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
-    """The node of a row of terms, read from right to left."""
+    """The node for a row of terms, read from right to left."""
     if len(items) == 1:
         item = items[0]
         return (
@@ -131,8 +131,9 @@ phrase_ = source_ = expr_
 
 
 def fold(nodes: list[Any], sorts: list[int]) -> Any:
-    """A row's node. `acc` is what lies to the right so far. While that still wants an argument, because the row ends in
-    a verb, it is the list `train` instead, of functions from the innermost: what stands before makes a composition."""
+    """The node for a row. `acc` is what has been read so far, on the right. If that still lacks an argument, because
+    the row ends in a verb, it is a list of functions, `train`, innermost first; what precedes it makes a composition.
+    """
     acc, train, i = tail(nodes, sorts)
     while i >= 0:
         node, sort, i = nodes[i], sorts[i], i - 1
@@ -143,7 +144,7 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
             i >= 0
             and sort not in (NOUN, BLOCK, SIGNAL)
             and (sorts[i] in (NOUN, BLOCK) or (sort != VERB and nodes[i].__class__ is N.Name))
-        )  # `cor:1`, which is 'assign
+        )  # `cor:1` is 'assign
         if infix and sort == VERB:
             left, i = nodes[i], i - 1
             if train:
@@ -166,7 +167,7 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
 
 
 def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
-    """The end of a row: its node (None if that is left to `fold`), or a train, and where to go on."""
+    """The end of a row: its node (None if left to `fold`), or a train, and where to continue."""
     i = len(nodes) - 1
     node, sort = nodes[i], sorts[i]
     if sort == BLOCK:
@@ -178,7 +179,7 @@ def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
     left = nodes[i - 1]
     if (
         sort == GLOBAL
-    ):  # `f g::` composes f and g: the last term only says that g wants its arguments
+    ):  # `f g::` composes f and g: the last term only says that g takes the arguments
         return None, [left], i - 2
     return (
         None,
@@ -188,7 +189,7 @@ def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
 
 
 def closed(acc: Any, train: list[Any]) -> Any:
-    """The node of a train, if there is one."""
+    """The node for a train, if there is one."""
     if not train:
         return acc
     return train[0] if len(train) == 1 else N.Compose(train[::-1], train[-1].start, train[0].end)
@@ -205,7 +206,7 @@ def assign(left: Any, verb: Any, sort: int, value: Any) -> Any:
 
 
 def term_(p: Any, start: int, end: int, items: list[Any]) -> Any:
-    """A noun or verb with the brackets and iterators after it; by itself it is left as it is."""
+    """A noun or verb with the brackets and iterators after it; a single one is returned unchanged."""
     item = items[0]
     if len(items) == 1:
         return item
@@ -250,7 +251,7 @@ def block_(p: Any, start: int, end: int, items: list[Any]) -> Any:
 
 
 def head_(p: Any, start: int, end: int, items: list[Any]) -> Head:
-    """No expressions at all between the brackets is an empty head."""
+    """Brackets without any expression make an empty head."""
     (row,) = items
     return Head(() if _empty(row) else row)
 
@@ -300,7 +301,7 @@ def column(node: Any) -> tuple[str | None, Any]:
 
 
 def lambda_(p: Any, start: int, end: int, items: list[Any]) -> Any:
-    """A function. A parameter that is a pattern takes its argument under a hidden name and is assigned first."""
+    """A function. A parameter that is a pattern receives its argument under a hidden name and is matched first."""
     a, b = p.starts[start], p.ends[end - 1]
     params: list[str] | None = None
     first: list[Any] = []
@@ -380,7 +381,7 @@ def query_(p: Any, start: int, end: int, items: list[Any]) -> Any:
 
 
 def without_distinct(cols: Any) -> tuple[Any, bool]:
-    """`select distinct a,b`: the columns without that word, and whether it was there."""
+    """`select distinct a,b`: the columns without that word, and whether it was present."""
     if cols:
         node = cols[0]
         if node.__class__ is N.Name and node.name == "distinct":

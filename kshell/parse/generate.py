@@ -1,10 +1,10 @@
-"""From the pyparsing elements of the grammar to Python functions: writes parse/fast.py.
+"""Generate Python functions from the grammar's pyparsing elements: writes parse/fast.py.
 
     python -m kshell.parse.generate
 
-Kinds are single characters and the grammar needs no look-ahead but the next one, so every choice is a test of one
-character. A rule that is used by others becomes part of them where that makes no loop; its value is what the builder of
-that name in parse/fold.py makes of its items.
+Token kinds are single characters and the grammar needs only one token of look-ahead, so every choice tests one
+character. Rules used by others are inlined unless that would create a loop; a rule's value is what the builder with its
+name in parse/fold.py returns for its items.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ OWN = (
     "list",
     "lambda",
     "query",
-)  # rules that are functions of their own
+)  # rules that become separate functions
 START = "row"
-SOLE = ("term",)  # rules whose value is their first item if they have no more
+SOLE = ("term",)  # rules whose value is their only item, if there is just one
 HEAD = '''"""The parser proper, generated from grammar/q.ebnf by parse/generate.py: do not edit."""
 # ruff: noqa
 
@@ -43,7 +43,7 @@ NAMES = {names!r}
 
 
 class Generator:
-    """Emits one function a rule of OWN."""
+    """Emits one function per rule in OWN."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.rules = grammar.rules
@@ -74,11 +74,11 @@ class Generator:
         return f"fold.{name}_(p, s_{out}, i, {out})"
 
     def store(self, out: str, value: str) -> str:
-        """`out` is a list that takes the value, or with an equals sign a variable that becomes it."""
+        """`out` is a list to append the value to or, with an equals sign, a variable to assign."""
         return f"{out[1:]} = {value}" if out[0] == "=" else f"{out}.append({value})"
 
     def element(self, e: Any, out: str, depth: int, known: bool) -> None:
-        """The code of an element; `known` if its first token was already tested."""
+        """The code for an element; `known` if its first token has already been tested."""
         if isinstance(e, pp.Forward):
             self.reference(e.name, out, depth, known)
         elif isinstance(e, pp.And):
@@ -108,7 +108,7 @@ class Generator:
             self.emit(depth, self.store(out, f"_{name}(p, i)"), "i = p.i")
             return
         body = self.rules[name].expr
-        if isinstance(body, pp.MatchFirst):  # a choice adds nothing of its own
+        if isinstance(body, pp.MatchFirst):  # a choice adds no node of its own
             self.element(body, out, depth, known)
             return
         self.temps += 1
@@ -121,7 +121,7 @@ class Generator:
         self.emit(depth, self.store(out, self.built(name, inner)))
 
     def sole(self, name: str, body: Any, inner: str, depth: int, known: bool) -> None:
-        """A rule `first { more }` that is just its first item if there is no more: no list is made for that."""
+        """A rule `first { more }` that is just its first item if there are no more: no list is created then."""
         first, more = body.exprs
         self.emit(depth, f"s_{inner} = i")
         self.element(first, f"=v_{inner}", depth, known)
@@ -130,7 +130,7 @@ class Generator:
         self.emit(depth + 1, f"v_{inner} = {self.built(name, inner)}")
 
     def choice(self, e: Any, out: str, depth: int) -> None:
-        """A test an alternative, the longest first; those that are one token each share a test."""
+        """One test per alternative, the longest first; single-token alternatives share a test."""
         tokens, others = _sorted(self.flat(e))
         tests = [(tokens, None)] if tokens else []
         tests += [(self.first(part)[0], part) for part in others]
@@ -145,7 +145,7 @@ class Generator:
         self.emit(depth, "else:", "    fail(p, i, '')")
 
     def flat(self, e: Any) -> list[Any]:
-        """The alternatives, those of rules that are choices themselves included."""
+        """The alternatives, including those of rules that are themselves choices."""
         found = []
         for part in e.exprs:
             body = part.expr if isinstance(part, pp.Forward) and part.name not in OWN else part
@@ -156,7 +156,7 @@ class Generator:
         return _among(self.first(e)[0])
 
     def first(self, e: Any) -> tuple[str, bool]:
-        """The kinds that an element can begin with, and whether it may be empty."""
+        """The token kinds that an element can begin with, and whether it may be empty."""
         if isinstance(e, pp.Forward):
             return self.first(e.expr)
         if isinstance(e, (pp.ZeroOrMore, pp.Opt)):
@@ -180,7 +180,7 @@ class Generator:
 
 
 def _sorted(parts: list[Any]) -> tuple[str, list[Any]]:
-    """The kinds of the parts that are single tokens, and the other parts."""
+    """The token kinds of single-token parts, and the other parts."""
     tokens = "".join(part.match for part in parts if isinstance(part, pp.Literal))
     return tokens, [part for part in parts if not isinstance(part, pp.Literal)]
 

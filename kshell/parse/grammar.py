@@ -1,7 +1,7 @@
-"""The grammar as it stands in grammar/q.ebnf: its tokens, and its rules as pyparsing elements over token kinds.
+"""The grammar from grammar/q.ebnf: its tokens, and its rules as pyparsing elements over token kinds.
 
-The elements are the oracle of the tests and draw the railroad diagrams; parse/generate.py turns them into the Python
-functions of parse/fast.py, which are what runs. So pyparsing is not imported to run q.
+The elements serve as the tests' oracle and draw the railroad diagrams; parse/generate.py turns them into the Python
+functions of parse/fast.py, which are what runs. So running q does not import pyparsing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RULE = re.compile(r"^(\w+)\s*= (?!/)(.*?) ;$", re.M)
 
 
 class Grammar(NamedTuple):
-    """The content of q.ebnf. `master` is the one regular expression of all tokens: group n is the token of `kinds[n]`.
+    """The content of q.ebnf. `master` is the regular expression for all tokens: group n is the token of `kinds[n]`.
     `rules` maps a rule's name to its pyparsing element, `examples` a name to its example."""
 
     master: str
@@ -31,14 +31,14 @@ class Grammar(NamedTuple):
 
 
 def text() -> str:
-    """The text of q.ebnf: from the installed package, else from the checkout around it."""
+    """The text of q.ebnf, from the installed package, else from the surrounding checkout."""
     inside = files("kshell") / "grammar" / "q.ebnf"
     beside = Path(__file__).parents[2] / "grammar" / "q.ebnf"
     return (inside if inside.is_file() else beside).read_text(encoding="utf-8")
 
 
 def read(source: str) -> Grammar:
-    """The grammar that an EBNF text states."""
+    """The grammar defined by an EBNF text."""
     examples = dict(re.findall(r"^(\w+) .* ;[ \t]+\(\* (.*?) \*\)$", source, re.M))
     bare = re.sub(r"(?<= ;)[ \t]+\(\*.*\*\)$", "", source, flags=re.M)
     parts: dict[str, str] = {}
@@ -59,7 +59,7 @@ def read(source: str) -> Grammar:
 
 
 def _elements(bodies: dict[str, str], kinds: dict[str, str]) -> dict[str, pp.Forward]:
-    """One named element a rule, each body read by a small pyparsing grammar of EBNF itself."""
+    """One named element per rule; the bodies are parsed by a small pyparsing grammar of EBNF."""
     rules: dict[str, Any] = {name: pp.Forward().set_name(name) for name in bodies}
     alternatives = pp.Forward()
     word = pp.Word(pp.alphas)
@@ -86,14 +86,14 @@ def _elements(bodies: dict[str, str], kinds: dict[str, str]) -> dict[str, pp.For
 def oracle(
     grammar: Grammar, build: Callable[[str, int, int, list[Any]], Any]
 ) -> Callable[[str], Any]:
-    """A parser of strings of kinds by pyparsing itself. A rule's value is `build(name, start, end, items)`, where a
-    token counts as its index. It raises pyparsing's ParseException. The grammar's elements are changed by it."""
+    """A pyparsing parser for strings of token kinds. A rule's value is `build(name, start, end, items)`, where a token
+    counts as its index. It raises pyparsing's ParseException, and modifies the grammar's elements."""
     for element in _all(grammar):
         element.leave_whitespace(recursive=False)
         if isinstance(element, pp.Literal):
             element.set_parse_action(lambda s, at, t: at)
     for name, rule in grammar.rules.items():
-        if not isinstance(rule.expr, pp.MatchFirst):  # a choice adds nothing of its own
+        if not isinstance(rule.expr, pp.MatchFirst):  # a choice adds no node of its own
             rule <<= rule.expr + pp.Empty().leave_whitespace().set_parse_action(lambda s, at, t: at)
             rule.set_parse_action(lambda s, at, t, name=name: build(name, at, t[-1], list(t)[:-1]))
     whole = grammar.rules["row"] + pp.Suppress(pp.Literal("."))
@@ -106,7 +106,7 @@ def oracle(
 
 
 def _all(grammar: Grammar) -> list[Any]:
-    """Every element under the rules, once each."""
+    """Every element under the rules, without duplicates."""
     seen: dict[int, Any] = {}
     stack: list[Any] = list(grammar.rules.values())
     while stack:
@@ -120,6 +120,6 @@ def _all(grammar: Grammar) -> list[Any]:
 
 
 def diagram(path: str) -> None:
-    """Write the railroad diagram of the rules as an HTML file (needs the extra `docs`)."""
+    """Write the railroad diagram of the rules as an HTML file (requires the extra `docs`)."""
     grammar = read(text())
     grammar.rules["row"].create_diagram(path, vertical=4, show_results_names=False)

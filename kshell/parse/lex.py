@@ -1,4 +1,4 @@
-"""Text to tokens. Brackets are balanced here, and their nesting capped; so is what is no q at all."""
+"""From text to tokens. Brackets are balanced here and their nesting limited; text that is not q is rejected here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BRACKETS = re.compile(r"[()\[\]{}]")
 _NESTING = re.compile(r"[()\[\]{};q]")
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _FAULTS = re.compile(r"[!?]")
-_BRACKET = len(KINDS) - 3  # the group of brackets: their kind is their text
+_BRACKET = len(KINDS) - 3  # the group of brackets, whose kind is their text
 assert NAMES[_BRACKET] == "bracket"
 
 
@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 
 class Tokens:
-    """The tokens of a text: a string of kinds, ended by '.', and the offsets of each. `i` is where the parser is."""
+    """The tokens of a text: a string of kinds, ended by '.', and the offsets of each. `i` is the parser's position."""
 
     __slots__ = ("ends", "i", "is_infix", "kinds", "source", "starts", "text")
 
@@ -60,7 +60,7 @@ class Tokens:
 
 
 def scan(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:
-    """The tokens of text[start:end], whatever it holds: nothing is checked."""
+    """The tokens of text[start:end], without any checks."""
     kinds: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -79,8 +79,8 @@ def scan(text: str, start: int = 0, end: int | None = None, source: Source | Non
 
 
 def _signs(text: str, kinds: list[str], starts: list[int], ends: list[int]) -> None:
-    """Give a minus sign after the verb `_` to the number it touches, as after any verb: `1_-1_x`. By the characters
-    alone it could stand after a name, which may end so."""
+    """Attach a minus sign after the verb `_` to the adjacent number, as after any verb: `1_-1_x`. Judging by characters
+    alone, it could follow a name that ends in `_`."""
     for i in reversed(range(1, len(kinds) - 1)):
         if (
             kinds[i - 1 : i + 2] == ["+", "+", "0"]
@@ -92,7 +92,7 @@ def _signs(text: str, kinds: list[str], starts: list[int], ends: list[int]) -> N
 
 
 def lex(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:
-    """The tokens of text[start:end]. A QError points at what is not q, or at a bracket without its partner."""
+    """The tokens of text[start:end]. A QError points at text that is not q, or at an unmatched bracket."""
     tokens = scan(text, start, end, source)
     kinds = tokens.kinds
     bad = _FAULTS.search(kinds)
@@ -105,7 +105,8 @@ def lex(text: str, start: int = 0, end: int | None = None, source: Source | None
 
 
 def _open(tokens: Tokens, limit: int) -> list[int]:
-    """The brackets that the tokens before `limit` leave open. A template nests too, up to the next `;` or closer."""
+    """The brackets left open by the tokens before `limit`. A template also nests, up to the next `;` or closing
+    bracket."""
     kinds = tokens.kinds
     open_: list[int] = []
     for m in (_NESTING if "q" in kinds else _BRACKETS).finditer(kinds, 0, limit):
@@ -132,7 +133,7 @@ def _error(text: str, tokens: Tokens, i: int) -> QError:
 _STRING = r'"[^"\\]*+(?:\\(?s:.)[^"\\]*+)*+"'
 _BLOCK = r"[ \t\r]*+\n(?s:.)*?\n\\[ \t\r]*+(?=\n|\Z)"
 _COMMENT = rf"/(?:(?<=\n/)(?:{_BLOCK}|(?![ \t\r]*+(?:\n|\Z))[^\n]*+)|(?<=[^\S\n]/)[^\n]*+)|\\(?<=\n\\)[^\n]*+"
-# a text up to a string or a block comment that is left open; a line that begins with \ is a command and opens neither
+# text up to an unclosed string or block comment; a line that begins with \ is a command and opens neither
 _CLOSED = re.compile(rf'(?:\s++(?:{_COMMENT})?+|{_STRING}|(?!(?<=\s)/)[^"\s]++)*+')
 _NO_CODE = re.compile(f"{_STRING}|{_COMMENT}")
 _NO_BRACKETS = re.compile(r"[^()\[\]{}]++")
@@ -141,41 +142,40 @@ _PAIRS = ("()", "[]", "{}")
 
 
 def left_open(text: str) -> tuple[str, int]:
-    """The construct that a typed text leaves open, and its offset: `"` a string, `/` a block comment, the lines from a
-    lone `/` to a lone `\\`; if neither, nothing, and the length of the text."""
+    """The construct that a typed text leaves open, and its offset: `"` for a string, `/` for a block comment (from a
+    lone `/` to a lone `\\`); if neither, empty and the length of the text."""
     end = _CLOSED.match("\n" + text).end() - 1  # type: ignore[union-attr]
     return text[end : end + 1], end
 
 
 @lru_cache(maxsize=32)
 def open_before(head: str) -> str:
-    """The construct that the lines up to one leave open, as left_open names it."""
+    """The construct left open by the lines before one, as named by left_open."""
     return left_open(head)[0]
 
 
 def open_after(line: str, before: str) -> str:
-    """The construct that a line leaves open, given the one that is open before it."""
+    """The construct left open after a line, given the one open before it."""
     if before == "/":
         return "" if line.rstrip() == "\\" else "/"
     return left_open(before + line)[0]
 
 
 def open_at(text: str) -> str:
-    """The construct that is open at the end of a text; that of the lines before the last one is cached while it is
-    typed."""
+    """The construct open at the end of a text; that of the lines before the last one is cached while typing."""
     start = text.rfind("\n") + 1
     return open_after(text[start:], open_before(text[:start]))
 
 
 def string_end(text: str, start: int) -> int:
-    """The end of the string that is open at an offset; -1 if nothing ends it."""
+    """The end of the string that is open at an offset; -1 if it is not closed."""
     match = _STRING_END.match(text, start)
     return match.end() if match else -1
 
 
 def complete(text: str) -> bool:
-    """Is a typed text complete: does it leave no bracket, string or block comment open? One that is wrong is: more text
-    would not mend it."""
+    """Is a typed text complete, without an open bracket, string or block comment? Invalid text is: adding more would
+    not fix it."""
     if text[:1] == "\\":
         return True
     kind, end = left_open(text)
@@ -188,7 +188,7 @@ def complete(text: str) -> bool:
     return any(c in brackets for c in ")]}") or not (brackets or kind)
 
 
-# colours of the prompt: token kinds to classes
+# prompt colours: token kind -> class
 CLASSES = {
     '"': "string", "?": "error", "`": "symbol", "0": "number", "q": "word", "b": "word", "f": "word", "w": "word",
     "i": "word", "a": "name", "g": "verb", ",": "verb", "=": "verb", "+": "verb", ":": "verb", "'": "iterator",
@@ -198,14 +198,14 @@ CLASSES = {
 
 def coloured(text: str, inside: str = "") -> list[tuple[str, int, int]]:
     """(class, start, end) for each token and comment of a text, for highlighting: string symbol number word name verb
-    iterator bracket comment command error. A text that is not q is coloured as far as it goes. `inside` tells what the
-    text before it leaves open, as left_open does; inside a block comment it must be a line."""
+    iterator bracket comment command error. Text that is not q is coloured as far as possible. `inside` is the construct
+    left open by the preceding text, as in left_open; inside a block comment, the text must be a single line."""
     if not inside and text[:1] == "\\":
         return [("command", 0, len(text))]
     out: list[tuple[str, int, int]] = []
     if inside == "/":
         return [("comment", 0, len(text))] if text else out
-    text = (inside or "\n") + text  # after a newline a slash begins a comment
+    text = (inside or "\n") + text  # after a line break, a slash begins a comment
     tokens = scan(text)
     at = 1
     for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):

@@ -1,7 +1,7 @@
-"""Literal text to raw data: a type character with plain Python numbers, as `tree.Lit` says.
+"""From literal text to raw data: a type character with plain Python numbers, as in `tree.Lit`.
 
-A null or infinity is its bit pattern. Text that looks like a literal and is none is an error by its own name, as in q;
-a number outside its type's range is 'limit.
+A null or infinity is its bit pattern. Text that looks like a literal but is not is an error with that text, as in q; a
+number outside its type's range is 'limit.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NULL = (
 )
 LIMIT = {
     key: -value - 1 for key, value in NULL.items()
-}  # the raw infinity; minus it is the negative one
+}  # the raw infinity; its negative is negative infinity
 DAY = 86_400_000_000_000  # nanoseconds
-EPOCH_DAYS = 730_119  # of 2000.01.01 in the proleptic Gregorian calendar, 0001.01.01 being 0
+EPOCH_DAYS = 730_119  # 2000.01.01 in the proleptic Gregorian calendar, where 0001.01.01 is 0
 
 _DATE = r"(\d{4})\.(\d\d)\.(\d\d)"
 _CLOCK = r"(\d+):(\d\d)(?::(\d\d)(?:[.:](\d*))?)?"
@@ -36,8 +36,8 @@ _SPECIAL = re.compile(r"(-?)0([NnWw])([a-z]?)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|(?s:.))")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"\\": b"\\"}
 _SUFFIXES = "hijefpmdznuvt"
-_WHOLE = "hijpmdnuvt"  # the types whose raw data are integers
-_RANK = "gcbxhijefmdpznuvt"  # of mixed items, the type furthest to the right is the vector's
+_WHOLE = "hijpmdnuvt"  # types whose raw data are integers
+_RANK = "gcbxhijefmdpznuvt"  # for mixed items, the rightmost of these types is the vector's
 _NANOS = {"u": 60_000_000_000, "v": 1_000_000_000, "t": 1_000_000, "n": 1, "p": 1, "d": DAY}
 
 
@@ -65,7 +65,7 @@ def symbol(text: str) -> tuple[str, Any]:
 
 # ---------------------------------------------------------------------------------------------------- numbers
 def number(text: str) -> tuple[str, Any]:
-    """Type and data of a number literal: an atom, or a vector of items with blanks between them."""
+    """Type and data of a number literal: an atom, or a vector of items separated by blanks."""
     return _number(text) if len(text) < 64 else _read(text)
 
 
@@ -79,7 +79,7 @@ def _read(text: str) -> tuple[str, Any]:
         return "j", int(text)
     items = (
         re.sub(r"/[^\n]*", "", text) if "/" in text else text
-    ).split()  # a list over lines, with notes
+    ).split()  # a list over several lines, with comments
     if len(items) == 1:
         return _scalar(text)
     return _vector(items)
@@ -133,9 +133,9 @@ def _vector(items: list[str]) -> tuple[str, Any]:
 
 
 def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
-    """A vector of ordinary longs or floats, which needs no look at each item."""
+    """A vector of ordinary longs or floats, whose items need no individual checks."""
     data: list[Any] = []
-    if max(map(len, items)) > 100:  # Python refuses integers of thousands of digits
+    if max(map(len, items)) > 100:  # Python rejects integers with thousands of digits
         return None
     with suppress(ValueError):
         data = list(map(int, items))
@@ -151,7 +151,7 @@ def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
 
 
 def _joined(items: list[str]) -> tuple[str, Any]:
-    """`1b 0b`, `0x01 02`: one after the other."""
+    """`1b 0b`, `0x01 02`: concatenated."""
     out: list[Any] = []
     kind = ""
     for item in items:
@@ -215,7 +215,7 @@ def _ranged(n: int, t: str) -> int:
 
 
 def _special(text: str, m: re.Match[str]) -> tuple[str, Any]:
-    """`0N` and its kin. The small letter by itself is the float, the capital the long."""
+    """`0N` and the like. The lower-case letter alone is a float, the upper-case one a long."""
     sign, letter, t = m[1], m[2], m[3]
     t = t or ("f" if letter in "nw" else "j")
     if letter in "Nn":
@@ -233,7 +233,7 @@ def _special(text: str, m: re.Match[str]) -> tuple[str, Any]:
 
 
 def cast(t: str, x: Any, to: str, text: str) -> Any:
-    """A raw value of type t as an item of a vector of type `to`; `text` names the error."""
+    """A raw value of type t as an item of a vector of type `to`; `text` is the error."""
     if t == to:
         return x
     if t in "gc" or to in "gc":
@@ -288,7 +288,7 @@ def _nanos(h: str | None, m: str | None, s: str | None, fraction: str | None) ->
 
 
 def temporal(text: str) -> tuple[str, Any] | None:
-    """Type and raw value of a temporal of any form, None if it is none."""
+    """Type and raw value of a temporal of any form, None if it is not one."""
     for read in (parse_date, parse_month, _clock, parse_timespan, _stamp):
         found = read(text)
         if found is not None:
@@ -313,7 +313,7 @@ def parse_month(text: str) -> int | None:
 
 
 def _clock(text: str) -> tuple[str, int] | None:
-    """`12:00` a minute, `12:00:00` a second, `12:00:00.000` a time, with more digits a timespan."""
+    """`12:00` is a minute, `12:00:00` a second, `12:00:00.000` a time, with more digits a timespan."""
     match = _FULL_CLOCK.fullmatch(text)
     nanos = _nanos(*match.groups()) if match else None
     if match is None or nanos is None:
@@ -334,7 +334,7 @@ def parse_timespan(text: str) -> int | None:
 
 
 def _stamp(text: str) -> tuple[str, Any] | None:
-    """`2000.01.01D12:00:00` a timestamp, `2000.01.01T12:00:00` a datetime."""
+    """`2000.01.01D12:00:00` is a timestamp, `2000.01.01T12:00:00` a datetime."""
     match = _STAMP.fullmatch(text)
     if match is None:
         return None

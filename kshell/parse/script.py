@@ -1,4 +1,4 @@
-"""Scripts: which physical lines make one statement, which are comments, where the script ends."""
+"""Scripts: which physical lines form a statement, which are comments, where the script ends."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from kshell.parse.lex import left_open, string_end
 
-Span = tuple[int, int]  # the offsets where a text begins and ends
+Span = tuple[int, int]  # start and end offsets of a text
 
 
 def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Iterator[Span]:
-    """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one
-    before; a lone `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole
-    text. With `comments`, each line that is one counts as a statement. Of a `typed` text, not a script, all lines up to
-    the end of a string continue it."""
+    """The offsets of each statement in a text. A line that begins with a blank or a closing bracket continues the
+    previous one; a lone `/` begins a comment that a lone `\\` ends; outside a comment, a lone `\\` ends the script,
+    unless it is the whole text. With `comments`, each comment line counts as a statement. In a `typed` text, as opposed
+    to a script, lines up to the end of a string belong to its statement."""
     if text.strip() == "\\":
         yield 0, len(text)
         return
@@ -46,7 +46,8 @@ def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Ite
 
 
 def _string_end(text: str, start: int, here: int) -> int:
-    """Where a string ends that is open between two offsets, the first that of a statement; 0 if none is."""
+    """The end of a string that is open between two offsets, the first of which starts a statement; 0 if there is
+    none."""
     if text[start] == "\\" or text.find('"', start, here) < 0:
         return 0
     kind, length = left_open(text[start:here])
@@ -54,12 +55,12 @@ def _string_end(text: str, start: int, here: int) -> int:
 
 
 def split_script(text: str, comments: bool = False, typed: bool = False) -> list[tuple[int, str]]:
-    """(line number from 1, text) of each statement of a script, or of a `typed` text, for running one after the other;
-    with `comments`, of lines that are comments too."""
+    """(line number from 1, text) of each statement in a script, or a `typed` text, for running them one after another;
+    with `comments`, also of comment lines."""
     if text.startswith("\ufeff"):
-        text = text[1:]  # a mark that some editors write before UTF-8
+        text = text[1:]  # byte order mark written by some editors
     if text.startswith("#!"):
-        text = "/" + text[1:]  # the line that names the interpreter is a comment
+        text = "/" + text[1:]  # the interpreter line is a comment
     out = []
     line = 1
     at = 0

@@ -1,1 +1,1 @@
-"""kshell for Python programs: the session with Python's values on its outside, frames, the prompt inside a program."""
+"""kshell for Python programs: a session with Python values, data frames, the prompt inside a program."""

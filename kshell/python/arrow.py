@@ -1,7 +1,7 @@
-"""Reading Arrow data of any library through its C interface (`__arrow_c_stream__`, `__arrow_c_array__`).
+"""Reading Arrow data from any library through its C interface (`__arrow_c_stream__`, `__arrow_c_array__`).
 
 https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html. The memory belongs to the producer,
-so everything is copied. Whoever reads decides what columns are made of (`Made` of into.py).
+so everything is copied. The caller decides what columns are made of (`Made` in into.py).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _NUMBERS = {
     "f": "f4",
     "g": "f8",
 }
-# temporal formats without a zone: how they are stored, numpy's type, and that of the result
+# temporal formats without a time zone: storage type, numpy's type, and the result type
 _TIMES = {
     "tdD": ("i4", "M8[D]", "M8[D]"),
     "tdm": ("i8", "M8[ms]", "M8[D]"),
@@ -96,12 +96,13 @@ _CALLS = ("__arrow_c_stream__", "__arrow_c_array__")
 
 
 def offers(x: Any) -> bool:
-    """Has it Arrow data to give?"""
+    """Does it offer Arrow data?"""
     return any(hasattr(type(x), name) for name in _CALLS)
 
 
 def read(x: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
-    """The names and columns of an object's Arrow data; without names, the one column of what is no struct."""
+    """The names and columns of an object's Arrow data; without names, the single column of data that is not a
+    struct."""
     error = ""
     try:
         if hasattr(type(x), _CALLS[0]):
@@ -178,7 +179,7 @@ def _child(schema: Schema, a: Array, i: int, start: int, n: int) -> _Part:
 
 
 class _Part:
-    """Items start..start+n of an array, by its schema."""
+    """Items start..start+n of an array, interpreted by its schema."""
 
     __slots__ = ("a", "n", "s", "start")
 
@@ -186,7 +187,7 @@ class _Part:
         self.s, self.a, self.start, self.n = schema, array, start, n
 
     def buffer(self, i: int, dtype: Any, start: int, n: int) -> np.ndarray:
-        """A part of a buffer as an array over the producer's memory."""
+        """Part of a buffer as an array over the producer's memory."""
         at, size = self.a.buffers[i], np.dtype(dtype).itemsize
         if not n or not at:
             return np.zeros(n, dtype)
@@ -199,7 +200,7 @@ class _Part:
         return np.unpackbits(data, bitorder="little")[skip : skip + self.n].view(bool)
 
     def absent(self) -> np.ndarray | None:
-        """Which items are null; None if none is."""
+        """Which items are null; None if none are."""
         if not self.a.null_count or not self.a.n_buffers or not self.a.buffers[0]:
             return None
         return ~self.bits(0)
@@ -209,7 +210,7 @@ class _Part:
 
 
 def _joined(schema: Schema, parts: list[_Part], made: Any) -> Value:
-    """The column of the parts of all arrays of a stream."""
+    """The column formed by the parts of all arrays in a stream."""
     fmt = (schema.format or b"").decode()
     done = [_part(fmt, part, made) for part in parts if part.n]
     if len(done) == 1:
@@ -233,7 +234,7 @@ def _together(values: list[Value], made: Any) -> Value:
 
 
 def _none(fmt: str, schema: Schema, made: Any) -> Value:
-    """An empty column, of the type that it would have."""
+    """An empty column of the type that it would have."""
     if fmt in _NUMBERS and not schema.dictionary:
         return made.array(np.empty(0, _NUMBERS[fmt]))
     if fmt in _TIMES or fmt.startswith("ts"):
@@ -282,13 +283,13 @@ def _masked(a: np.ndarray, p: _Part, made: Any) -> Value:
 
 
 def _ends(p: _Part, dtype: str) -> tuple[int, np.ndarray]:
-    """Where the first item begins in the data, and where each ends, from there."""
+    """The start of the first item in the data, and the end of each relative to it."""
     offsets = p.buffer(1, dtype, p.start, p.n + 1).astype(np.int64)
     return int(offsets[0]), offsets[1:] - offsets[0]
 
 
 def _texts(dtype: str) -> Callable[[_Part, Any], Value]:
-    """UTF-8 as symbols; what is null as the empty one."""
+    """UTF-8 as symbols; null becomes the empty symbol."""
 
     def run(p: _Part, made: Any) -> Value:
         start, ends = _ends(p, dtype)
@@ -319,8 +320,8 @@ def _bytes(dtype: str) -> Callable[[_Part, Any], Value]:
 
 
 def _views(text: bool) -> Callable[[_Part, Any], Value]:
-    """Texts or bytes of which short ones stand in the view itself, others in buffers of data; each view is read once,
-    however often it comes."""
+    """Texts or bytes in view format: short ones are in the view itself, others in data buffers; each view is read once,
+    however often it occurs."""
 
     def run(p: _Part, made: Any) -> Value:
         views, absent = p.buffer(1, "V16", p.start, p.n), p.absent()
@@ -346,7 +347,7 @@ def _views(text: bool) -> Callable[[_Part, Any], Value]:
 
 
 def _viewed(view: bytes, datas: list[bytes]) -> bytes:
-    """The bytes that a view of 16 bytes shows."""
+    """The bytes that a 16-byte view refers to."""
     n, _, which, at = _VIEW.unpack(view)
     return view[4 : 4 + n] if n <= 12 else datas[which][at : at + n]
 
@@ -370,7 +371,7 @@ def _masked_guid(p: _Part) -> Value:
 
 
 def _flat(t: int, a: np.ndarray, ends: np.ndarray, absent: np.ndarray | None) -> Value:
-    """The list of vectors that stand one after the other; what is null is empty."""
+    """The list of vectors stored one after another; null becomes empty."""
     if absent is not None:
         sizes = np.diff(ends, prepend=0)
         a = a[~np.repeat(absent, sizes)]
@@ -397,7 +398,7 @@ def _nested(p: _Part, child: _Part, ends: np.ndarray, made: Any) -> Value:
 
 
 def _struct(p: _Part, made: Any) -> Value:
-    """Rows of named fields: a table. (There is no null of a row: its fields are.)"""
+    """Rows of named fields: a table. (A row cannot be null; its fields are.)"""
     n = int(p.s.n_children)
     names = [(p.s.children[i].contents.name or b"").decode("utf-8", "replace") for i in range(n)]
     return Table(

@@ -1,7 +1,7 @@
-"""Giving a table as Arrow data through the C stream interface, so that frames of any library are made of it.
+"""Exporting a table as Arrow data through the C stream interface, so that any library can make a data frame from it.
 
-Symbols are dictionaries of UTF-8, strings binary, times of day durations; what is null or masked is null, but a NaN
-stays one.
+Symbols become dictionary-encoded UTF-8, strings binary, times of day durations; null or masked values become null, but
+a NaN stays one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Made(NamedTuple):
 
 
 def made(x: Any, name: str = "") -> Made:
-    """The Arrow form of a column; a TypeError if it has none."""
+    """The Arrow form of a column; TypeError if it has none."""
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind != "O":
         return _numbers(x)
     if isinstance(x, Table):
@@ -81,7 +81,7 @@ def made(x: Any, name: str = "") -> Made:
 
 
 def _struct(x: Table) -> Made:
-    """A table, a child for each of its columns."""
+    """A table, one child per column."""
     return Made(
         "+s", x.rows, None, [], tuple((name, made(value, name)) for name, value in x.items())
     )
@@ -120,7 +120,7 @@ def _offsets(items: list[Any]) -> np.ndarray:
 
 
 def _joined(fmt: str, items: list[np.ndarray], dtype: Any) -> Made:
-    """Texts or bytes one after the other; from 2 GB on with wide offsets."""
+    """Texts or bytes concatenated; from 2 GB on with wide offsets."""
     ends = _offsets(items)
     data = np.concatenate(items) if items else np.empty(0, dtype)
     wide = len(data) >= 1 << 31
@@ -150,7 +150,7 @@ def _lists(items: list[Any], name: str) -> Made:
 
 # ------------------------------------------------------------------ the C structures
 
-# memory that a producer's structures point to, until they are released, by the address of their private data
+# memory referenced by exported structures until they are released, by the address of their private data
 _HELD: dict[int, Any] = {}
 _COUNT = [0]
 
@@ -232,7 +232,7 @@ def _array(out: Array, m: Made) -> None:
 
 @ARROW.set
 def stream(table: Any) -> Any:
-    """The capsule of a stream of one array: a struct of the table's columns."""
+    """The capsule with a stream of one array: a struct of the table's columns."""
     root = _struct(table)
     given = [False]
 

@@ -1,4 +1,4 @@
-"""Values for a page: their text as the console has it, and tables as HTML. As many rows as the console would show."""
+"""Values for display: text as on the console, and tables as HTML, with as many rows as the console would show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS = T.SIGNED | T.FLOATS
 
 
 def html(x: Value, settings: Any) -> str:
-    """The HTML of a table or keyed table, its key columns as row headings; of any other value nothing."""
+    """The HTML of a table or keyed table, with key columns as row headings; empty for any other value."""
     keys, values = (x.k, x.v) if x.__class__ is Dict and x.keyed else (Table([], []), x)
     if values.__class__ is not Table:
         return ""

@@ -1,7 +1,7 @@
-"""Frames that only have `__dataframe__`, the interchange protocol: its columns read from their buffers.
+"""Data frames that only support `__dataframe__`, the interchange protocol: columns are read from their buffers.
 
-The protocol writes types as Arrow does, but a boolean may take a byte, and nulls may be told by a bit, a byte, a value
-or a float's NaN.
+The protocol's types are Arrow's, but a boolean may take a byte, and nulls may be marked by a bit, a byte, a value or a
+float's NaN.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kshell.values.base.core import Value, Vec, sym_codes
 _CPU = 1
 _INT, _UINT, _FLOAT, _BOOL, _STRING, _DATETIME, _CATEGORY = 0, 1, 2, 20, 21, 22, 23
 _LETTERS = {_INT: "i", _UINT: "u", _FLOAT: "f", _BOOL: "u", _STRING: "u", _DATETIME: "i"}
-_NAN, _VALUE, _BITS, _BYTES = 1, 2, 3, 4  # how nulls are told
+_NAN, _VALUE, _BITS, _BYTES = 1, 2, 3, 4  # how nulls are marked
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 def offers(x: Any) -> bool:
-    """Does it have the protocol?"""
+    """Does it support the protocol?"""
     return hasattr(type(x), "__dataframe__")
 
 
@@ -85,7 +85,7 @@ def _chunk(c: Any, made: Any) -> Value:
 
 
 def _times(a: np.ndarray, form: str) -> np.ndarray:
-    """Counts as numpy's times."""
+    """Counts as numpy times."""
     if form == "tdD":
         return a.astype(np.int64).view("M8[D]")
     if form[:2] == "ts" and form[2:3] in _UNITS:
@@ -98,7 +98,7 @@ def _times(a: np.ndarray, form: str) -> np.ndarray:
 
 
 def _texts(buffers: Any, start: int, n: int, absent: np.ndarray | None) -> Value:
-    """Strings as symbols; what is null as the empty one."""
+    """Strings as symbols; null becomes the empty symbol."""
     found, given = buffers["offsets"]
     ends = _view(found, f"i{given[1] // 8}", start, n + 1).astype(np.int64).tolist()
     data = _view(buffers["data"][0], "u1", 0, ends[-1] if n else 0).tobytes()
@@ -115,7 +115,7 @@ def _texts(buffers: Any, start: int, n: int, absent: np.ndarray | None) -> Value
 
 
 def _absent(c: Any, buffers: Any, start: int, n: int) -> np.ndarray | None:
-    """Which items are null; None if that stands in the items themselves, or none is."""
+    """Which items are null; None if the items themselves show it, or none are."""
     kind, value = c.describe_null
     if kind == _VALUE:
         found, given = buffers["data"]

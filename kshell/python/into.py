@@ -1,9 +1,10 @@
-"""Python values as q values. Arrays and frames are copied, since q values never change; torch objects are shared.
+"""Python values to q values. Arrays and data frames are copied, because q values never change; torch objects are
+shared.
 
-str is a symbol and bytes a string, as in other interfaces to q; None is the null of the list it stands in, else `::`.
-What a library brings is known by what its class can do, never by importing the library. What has no q value is held as
-it is, by itself and in lists and dictionaries (`Foreign`); an object that answers a question about it with an exception
-is one of these.
+str becomes a symbol and bytes a string, as in other interfaces to q; None becomes the null of its list's type, else
+`::`. Objects from libraries are recognized by what their class supports, without importing the library. Objects without
+a q equivalent are stored as they are, alone and in lists and dictionaries (`Foreign`), as are objects that raise an
+exception when examined.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Foreign, Handle, Prim
 from kshell.values.base.functions import Function as QFunction
 
-# numpy's data types and q's: what holds every value of the other
+# numpy types -> q types that can represent every value
 _TYPES = {
     "b1": T.B,
     "u1": T.X,
@@ -63,7 +64,7 @@ _SPANS = {
     "m": T.U,
     "s": T.V,
     "ms": T.T,
-}  # units of timedelta64 that q has types for; others are timespans
+}  # timedelta64 units for which q has types; others become timespans
 _NANOS = {
     "W": 604_800 * 10**9,
     "D": 86_400 * 10**9,
@@ -73,22 +74,23 @@ _NANOS = {
     "ms": 10**6,
     "us": 1000,
     "ns": 1,
-}  # nanoseconds of a unit
+}  # nanoseconds per unit
 _Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
 
 
 class NoType(QError):
-    """A data type of numpy's that q has no type for."""
+    """A numpy data type without a q equivalent."""
 
 
 def to_q(x: Any) -> Value:
-    """The q value of a Python object; one that has none is held as it is. An error if a part of it cannot be taken."""
-    found = _PLAIN.get(type(x))  # `__class__` may name another class
+    """The q value of a Python object; an object without one is stored as it is. An error if part of it cannot be
+    converted."""
+    found = _PLAIN.get(type(x))  # `__class__` may lie
     return _other(x) if found is None else found(x)
 
 
 def _other(x: Any) -> Value:
-    """Convert an object that is not exactly of one of the commonest classes."""
+    """Convert an object that is not exactly of one of the most common classes."""
     own = type(x)
     try:
         if x is NIL or issubclass(own, _Q_VALUES):
@@ -104,13 +106,13 @@ def _other(x: Any) -> Value:
 
 
 def _can(x: Any, *names: str) -> bool:
-    """Has its class all of these? An instance may make up any attribute that it is asked for."""
+    """Does its class have all of these? An instance may fake any attribute."""
     return all(hasattr(type(x), name) for name in names)
 
 
 def _duck(x: Any) -> Value:
-    """Convert an object of no class of Python or numpy: torch objects, frames and columns, arrays of other libraries,
-    functions."""
+    """Convert an object of a class outside Python and numpy: torch objects, data frames and columns, arrays of other
+    libraries, functions."""
     from kshell.kapi.console import adopt
 
     found = adopt.value_of(x)
@@ -136,8 +138,9 @@ def _duck(x: Any) -> Value:
 
 
 def function(f: Callable[..., Any]) -> Value:
-    """A Python function as one of q: its arguments come as Python values (`f[]` gives none), its result goes as a q
-    value. What it raises is an error that names it and the exception. Python gets the function itself back."""
+    """A Python function as a q function: arguments are converted to Python values (`f[]` passes none), the result to a
+    q value. An exception becomes an error that names the function and the exception. Python gets the function itself
+    back."""
     name = getattr(f, "__name__", None)
     if not isinstance(name, str):
         name = type(f).__name__
@@ -170,7 +173,7 @@ def _bytes(x: bytes) -> Value:
 
 
 def _datetime(x: dt.datetime) -> Value:
-    """A timestamp, in UTC if the time knows its zone; pandas' own has nanoseconds."""
+    """A timestamp, in UTC if it has a time zone; pandas' own has nanoseconds."""
     if x.tzinfo is not None:
         x = x.astimezone(dt.UTC).replace(tzinfo=None)
     return array(
@@ -189,7 +192,7 @@ def _time(x: dt.time) -> Value:
 
 
 def missing(x: Any) -> bool:
-    """Is it pandas' mark of what is not there?"""
+    """Is it pandas' missing value marker?"""
     return type(x).__name__ in ("NAType", "NaTType")
 
 
@@ -197,7 +200,7 @@ def missing(x: Any) -> bool:
 
 
 def listing(items: list[Any]) -> Value:
-    """The q list of some Python values: a vector if all have one type, None being its null; of tensors a handle."""
+    """The q list for some Python values: a vector if all have one type, with None as its null; for tensors a handle."""
     classes = set(map(type, items))
     if len(classes) == 1:
         cls = next(iter(classes))
@@ -224,12 +227,12 @@ def _longs(items: list[int]) -> np.ndarray:
 
 
 def _filled(items: list[Value]) -> list[Value]:
-    """Items with the null of their type in the place of `::`, if they have one type, and it has a null."""
+    """Items with `::` replaced by the null of their type, if they have one type with a null."""
     known = [x for x in items if x is not NIL]
     types = set(map(atom_t, known))
     t = next(iter(types)) if len(types) == 1 else 0
     if known and all(x.__class__ is Vec and x.t == known[0].t for x in known):
-        return [empty(known[0].t) if x is NIL else x for x in items]  # of lists the empty one
+        return [empty(known[0].t) if x is NIL else x for x in items]  # for lists, the empty one
     if t == 0 or t in (T.B, T.X, T.ENUM):
         return items
     null = sym("") if t == T.S else atom(t, T.NULL[t])
@@ -246,14 +249,14 @@ def _dict(x: Mapping[Any, Any]) -> Value:
 
 
 def _items(items: list[Any]) -> Value:
-    """The list of keys, values or the items of a column: of tensors one of handles."""
+    """The list of keys, values or column items; tensors become handles."""
     from kshell.kapi.console import adopt
 
     return List([to_q(x) for x in items]) if adopt.all_tensors(items) else listing(items)
 
 
 def _table(x: Table) -> Value:
-    """A table of Python columns; keyed by the columns that `key` names."""
+    """A table from Python columns, keyed by the columns in `key`."""
     return _keyed({name: column(value, name) for name, value in x.items()}, x.key)
 
 
@@ -283,7 +286,7 @@ def column(x: Any, name: str = "") -> Value:
 
 
 def _numpy(x: Any) -> Value:
-    """The value of an array or scalar of numpy's; of a type that q has none for, the object itself."""
+    """The value of a numpy array or scalar; if q lacks its type, the object itself."""
     try:
         return array(np.asarray(x) if isinstance(x, np.generic) else x)
     except NoType:
@@ -291,7 +294,8 @@ def _numpy(x: Any) -> Value:
 
 
 def array(a: np.ndarray) -> Value:
-    """The value of an array: an atom, a vector or a nested list; of a structured one a table. Masked items are null."""
+    """The value of an array: an atom, a vector or a nested list; for a structured array a table. Masked items become
+    null."""
     if a.dtype.names:
         return _structured(a, a.dtype.names)
     kind = a.dtype.kind
@@ -321,13 +325,13 @@ def array(a: np.ndarray) -> Value:
 
 
 def _structured(a: np.ndarray, names: Sequence[str]) -> Value:
-    """The table of a structured array."""
+    """A structured array as a table."""
     fields = np.ma.asarray(a) if isinstance(a, np.ma.MaskedArray) else a
     return _keyed({name: column(fields[name], name) for name in names}, ())
 
 
 def _gaps(t: int, a: np.ndarray, mask: np.ndarray) -> Value:
-    """The list of items of a type that has no null: `::` stands for what is masked."""
+    """The list of items of a type without null: `::` stands for masked ones."""
     if a.ndim > 1:
         return List([array(np.ma.array(row, mask=gone)) for row, gone in zip(a, mask, strict=True)])
     if not a.ndim:
@@ -374,7 +378,7 @@ def _spans(a: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def _counts(a: np.ndarray, epoch: int, t: int) -> np.ndarray:
-    """Counts since q's epoch in units of type t, nulls where there is no time. 'limit if the type cannot hold one."""
+    """Counts since q's epoch in units of type t, null where there is no time. 'limit if out of range for the type."""
     n, nat, factor, most = a.astype(np.int64), np.isnat(a), 1, int(T.TYPE[t].inf)
     if t in (T.P, T.N):
         factor = _NANOS.get(_unit(a), 0)
@@ -391,7 +395,7 @@ def _counts(a: np.ndarray, epoch: int, t: int) -> np.ndarray:
 
 
 def _frame(x: Any) -> Value:
-    """A table of a frame with columns that answer as pandas' do; levels of the index that have names are its key."""
+    """A table from a data frame with pandas-like columns; named index levels become its key."""
     cols = {str(name): _series(x.iloc[:, i], str(name)) for i, name in enumerate(x.columns)}
     named = [(i, str(name)) for i, name in enumerate(x.index.names) if name is not None]
     keys = {n: _series(x.index.get_level_values(i).to_series(), n) for i, n in named}
@@ -401,7 +405,7 @@ def _frame(x: Any) -> Value:
 
 
 def _series(x: Any, name: str = "") -> Value:
-    """The vector of a column that answers as pandas' do."""
+    """The vector for a pandas-like column."""
     try:
         return _column(x)
     except QError as e:
@@ -422,7 +426,9 @@ def _column(x: Any) -> Value:
     under = getattr(kind, "numpy_dtype", None)
     if isinstance(under, np.dtype) and under.kind in "biufmM":
         null = under.type("NaT") if under.kind in "mM" else under.type(0)
-        with suppress(ValueError, TypeError):  # a library that cannot give that type gives objects
+        with suppress(
+            ValueError, TypeError
+        ):  # fall back to objects if the library cannot provide that type
             return array(np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent))
     items = x.to_numpy(dtype=object)
     return _items(
@@ -431,7 +437,7 @@ def _column(x: Any) -> Value:
 
 
 def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -> Value:
-    """The items of a list by number; where the number is negative, or `absent` says so, the null of its type."""
+    """Items of a list by index; where the index is negative, or `absent` is set, the null of its type."""
     gone = codes < 0 if absent is None else absent | (codes < 0)
     if not gone.any() and values.__class__ is Vec:
         return Vec(values.t, values.a[codes])
@@ -450,7 +456,7 @@ def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -
 
 
 def _arrow(x: Any) -> Value:
-    """The table, or for what is no struct the vector, of something that gives Arrow data."""
+    """The table, or for data that is not a struct the vector, from an object that offers Arrow data."""
     names, cols = arrow.read(x, Made)
     if names is None:
         return cols[0]
@@ -460,7 +466,7 @@ def _arrow(x: Any) -> Value:
 
 
 class Made:
-    """The constructors of columns for arrow.py."""
+    """The column constructors for arrow.py."""
 
     array = staticmethod(array)
     coded = staticmethod(_coded)

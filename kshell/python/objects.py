@@ -1,4 +1,4 @@
-"""Python classes for the values of q that neither Python nor numpy has: tables, and functions of a session."""
+"""Python classes for q values that neither Python nor numpy has: tables, and functions of a session."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from kshell.registry import Hook
 from kshell.values.base.core import Value
 
-ARROW, TEXT, HTML = Hook(), Hook(), Hook()  # of a table: python/arrowout.py, python/display.py
+ARROW, TEXT, HTML = Hook(), Hook(), Hook()  # for tables: python/arrowout.py, python/display.py
 
 
 class Table(dict[str, Any]):
-    """A q table: columns by name, each an array or list; `key` names those that are its key.
+    """A q table: columns by name, each an array or list; `key` names its key columns.
 
-    It is a dict, so `pandas.DataFrame(t)` takes it; it gives Arrow data, so `polars.DataFrame(t)` and
-    `pyarrow.table(t)` take it too.
+    It is a dict, so `pandas.DataFrame(t)` accepts it; it offers Arrow data, so `polars.DataFrame(t)` and
+    `pyarrow.table(t)` accept it too.
     """
 
     key: tuple[str, ...]
@@ -45,7 +45,7 @@ class Table(dict[str, Any]):
 
 
 class Function:
-    """A function of a session, to call from Python with Python's values. `value` is the q value."""
+    """A function of a session, callable from Python with Python values. `value` is the q value."""
 
     __slots__ = ("_call", "_text", "value")
 

@@ -1,4 +1,4 @@
-"""q values as Python values: numpy arrays that are the caller's own, dicts, tables; torch objects are shared."""
+"""q values to Python values: numpy arrays owned by the caller, dicts, tables; torch objects are shared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kshell.values.base.functions import Function as QFunction
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
 
-# q's temporal types as numpy's: data type, and the count of q's epoch since 1970
+# q's temporal types in numpy: data type, and q's epoch counted from 1970
 _TIMES = {
     T.P: ("M8[ns]", 946_684_800_000_000_000),
     T.M: ("M8[M]", 360),
@@ -31,8 +31,8 @@ _DAY = 86_400_000  # milliseconds
 
 
 def from_q(x: Value) -> Any:
-    """The Python value of a q value. Longs, floats, booleans and symbols are Python's own, other atoms numpy's; a
-    string is bytes, a null of an integer type None (in an array: masked)."""
+    """The Python value of a q value. Longs, floats, booleans and symbols become Python's own types, other atoms
+    numpy's; a string becomes bytes, an integer null None (in an array: masked)."""
     cls = x.__class__
     if cls is int or cls is float or cls is bool:
         return x
@@ -63,7 +63,7 @@ def from_q(x: Value) -> Any:
 
 
 def _function(x: QFunction) -> Any:
-    """A q function as one that Python calls; one that came from Python is that again."""
+    """A q function as a Python callable; a function that came from Python is returned unwrapped."""
     if isinstance(x, Prim) and x.python is not None:
         return x.python
     session: Any = running()
@@ -83,7 +83,7 @@ def _atom(x: Atom) -> Any:
 
 
 def vector(x: Vec | Nd) -> Any:
-    """The array of a vector or regular nested list; of a string bytes, of several a list of them."""
+    """The array for a vector or rectangular nested list; for a string bytes, for several a list of bytes."""
     qtype, array = x.t, x.a
     if qtype == T.ENUM:
         return from_q(unenum(x))
@@ -91,7 +91,7 @@ def vector(x: Vec | Nd) -> Any:
         return array.tobytes() if array.ndim == 1 else [vector(i) for i in x.items]
     if qtype == T.S:
         if not array.size:
-            return np.empty(array.shape, "U1")  # no objects could tell the type
+            return np.empty(array.shape, "U1")  # an empty object array would lose the type
         used, at = np.unique(array, return_inverse=True)
         names = np.array([sym_at(code).s for code in used.tolist()], object)
         return names[at.reshape(array.shape)]
@@ -116,13 +116,13 @@ def _times(t: int, a: np.ndarray) -> np.ndarray:
     dtype, epoch = _TIMES[t]
     out = (a.astype(np.int64) + epoch).view(dtype)
     out[a == T.NULL[t]] = "NaT"
-    if epoch and t == T.P:  # numpy's years end with 2262, q's with 2292
+    if epoch and t == T.P:  # numpy's range ends in 2262, q's in 2292
         out[(a > T.LONG_MAX - epoch)] = np.datetime64(T.LONG_MAX, "ns")
     return out
 
 
 def _datetimes(a: np.ndarray) -> np.ndarray:
-    """Datetimes, days as floats, in milliseconds."""
+    """Datetimes (days as floats) in milliseconds."""
     known = np.isfinite(a)
     out = np.full(a.shape, "NaT", "M8[ms]")
     out[known] = (np.rint(a[known] * _DAY).astype(np.int64) + 10957 * _DAY).view("M8[ms]")
@@ -134,12 +134,12 @@ def _dict(x: Dict) -> Any:
         return Table(_table(x.k) | _table(x.v), x.k.names)
     out: dict[Any, Any] = {}
     for item, v in zip(x.k.items, x.v.items, strict=True):
-        out.setdefault(_hashable(from_q(item)), from_q(v))  # of equal keys q finds the first
+        out.setdefault(_hashable(from_q(item)), from_q(v))  # of equal keys, q finds the first
     return out
 
 
 def _hashable(x: Any) -> Any:
-    """x as the key of a dict; an object that cannot be one stays a q value. An instance may claim any class."""
+    """x as a dict key; unhashable objects stay q values. An instance may claim any class."""
     if issubclass(type(x), dict):
         return tuple(map(_hashable, x.items()))
     if issubclass(type(x), list | tuple):
@@ -158,7 +158,7 @@ def _table(x: core.Table) -> Table:
 
 
 def _column(x: Value) -> Any:
-    """A column: an array of one dimension, or a list. Characters are numpy's strings of one byte."""
+    """A column: a one-dimensional array, or a list. Characters become numpy byte strings of length one."""
     if x.__class__ is Vec and x.t == T.C:
         return np.frombuffer(x.a.tobytes(), "S1")
     return [from_q(i) for i in x.items] if isinstance(x, List) else from_q(x)

@@ -1,4 +1,4 @@
-"""The session of a Python program: what goes in and comes out are Python's values.
+"""A session for Python programs: it takes and returns Python values.
 
     from kshell import Session
     s = Session()
@@ -6,8 +6,8 @@
     s("sum x*x")                        # 30
     s("{x xexp y}", 2, [1, 2, 3])       # arguments of a function
 
-A variable of q is an attribute, or an item (`s["x"]`) where a session has an attribute of that name. `run` gives q
-values, as it does inside kshell.
+q variables are attributes, or items (`s["x"]`) if the session has an attribute with that name. `run` returns q values,
+as inside kshell.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _KEYWORDS = ("select", "exec", "update", "delete", "from", "by", "where")
 
 
 class Session(session.Session):
-    """A q session whose calls and variables are Python values. An error is a QError, with the q frames as its notes.
+    """A q session that takes and returns Python values. An error is a QError with the q frames as its notes.
 
-    Arrays and frames are copied on the way in and out; tensors, modules, losses and optimizers are the same objects on
-    both sides.
+    Arrays and data frames are copied on the way in and out; tensors, modules, losses and optimizers are the same
+    objects on both sides.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -46,7 +46,7 @@ class Session(session.Session):
         self.__dict__["_made"] = True
 
     def __call__(self, text: str, *args: Any) -> Any:
-        """The value of q text; with arguments, that of the function that the text is, applied to them."""
+        """The value of q text; with arguments, that of the function it evaluates to, applied to them."""
 
         def work() -> Any:
             value = self._run(text, "", 0, False)
@@ -59,8 +59,8 @@ class Session(session.Session):
         return self.for_python(lambda: from_q(apply(f, [to_q(arg) for arg in args])))
 
     def for_python(self, work: Callable[[], Any]) -> Any:
-        """Run work for a Python caller: an interrupt waits for what is to be finished, as at a prompt, and is
-        Python's own afterwards; `exit n` is a SystemExit."""
+        """Run work for a Python caller: interrupts wait for work that must be completed, as at a prompt, and are
+        Python's own afterwards; `exit n` becomes a SystemExit."""
         try:
             return self._interruptible(lambda: self._guarded(work))
         except QExit as e:
@@ -72,18 +72,18 @@ class Session(session.Session):
         raise error
 
     def _noted(self, e: QError) -> QError:
-        """An error that goes on to Python, with the lines of its report as notes."""
+        """An error passed on to Python, with the lines of its report as notes."""
         for line in self.error_lines(e)[1:]:
             e.add_note(line)
         kept = self.last_error = QError(
             e.text
-        )  # not the error that goes on: it will hold the callers' frames
+        )  # not the error passed on, which will hold the callers' frames
         kept.frames = e.frames
         return e
 
     def _interruptible(self, work: Callable[[], Any]) -> Any:
-        """work(). If Ctrl-C is Python's own in the program, it waits there for what is to be finished, as at a prompt,
-        and is a KeyboardInterrupt afterwards, with the lines of the report as its notes. None is lost."""
+        """work(). If the program leaves Ctrl-C to Python, it waits there for work that must be completed, as at a
+        prompt, and then raises KeyboardInterrupt, with the lines of the report as its notes. None is lost."""
         if not _stopped_by_python():
             return work()
         over, came, late = False, False, False
@@ -125,7 +125,7 @@ class Session(session.Session):
         self._interruptible(lambda: session.Session.enter(self, line))
 
     def write(self, text: str) -> None:
-        """Text to the console, which may be a stream that takes no bytes outside UTF-8."""
+        """Write text to the console, whose stream may not accept bytes that are invalid UTF-8."""
         super().write(text if text.isascii() else text.encode("utf-8", "replace").decode())
 
     # ------------------------------------------------------------ variables
@@ -151,11 +151,11 @@ class Session(session.Session):
         )
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the variables of the present namespace."""
+        """The names of the variables in the current namespace."""
         return iter(self.names.members(self.names.current))
 
     def __getattr__(self, name: str) -> Any:
-        """The variable of that name; AttributeError if there is none."""
+        """The variable with that name; AttributeError if there is none."""
         if name[:1] == "_" or "_made" not in self.__dict__ or name not in self:
             raise AttributeError(f"the session has no variable {name}")
         return self[name]
@@ -186,7 +186,7 @@ class Session(session.Session):
 
 
 def _stopped_by_python() -> bool:
-    """Is Ctrl-C Python's own here, a KeyboardInterrupt in the main thread?"""
+    """Does Ctrl-C raise Python's own KeyboardInterrupt here, in the main thread?"""
     return (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -194,12 +194,12 @@ def _stopped_by_python() -> bool:
 
 
 def _within_kshell() -> bool:
-    """Is an attribute assigned by kshell itself?"""
+    """Is an attribute being assigned by kshell itself?"""
     return str(sys._getframe(2).f_globals.get("__name__")).partition(".")[0] == "kshell"
 
 
 def check(name: str) -> None:
-    """'assign of what cannot be the name of a variable."""
+    """'assign if it cannot be the name of a variable."""
     parts = name.removeprefix(".").split(".")
     good = all(
         part.isascii() and part.replace("_", "a").isalnum() and part[0].isalpha() for part in parts

@@ -1,6 +1,6 @@
-"""Variables of a running Python program for a session: which are taken, under what names, and a note on them.
+"""Variables of a running Python program for a session: which are taken, under what names, and a note about them.
 
-Nothing here raises: a value that cannot be converted is held as it is, and the note says why.
+Nothing here raises: a value that cannot be converted is stored as it is, and the note says why.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, atom_t
 from kshell.values.base.functions import Foreign, Handle, Prim
 
-MOST_ITEMS = 1_000_000  # of a list, dictionary or frame that is copied without being asked for
+MOST_ITEMS = 1_000_000  # maximum items of a list, dictionary or data frame copied without request
 MOST_BYTES = 256 << 20  # and of an array
-_WIDTH = 100  # columns of the note
+_WIDTH = 100  # width of the note
 _AT_HAND = (
     "builtins",
     "datetime",
@@ -33,20 +33,21 @@ _AT_HAND = (
     "uuid",
     "collections",
 )  # modules of classes
-_NAMES = 60  # names that a line of the note has, at most
+_NAMES = 60  # maximum number of names per line of the note
 _LIBRARY = tuple(
     os.path.abspath(p) + os.sep
     for p in {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
 
-Reasons = dict[str, list[str]]  # why variables are not as they were: the names by reason
+Reasons = dict[str, list[str]]  # reasons why variables were changed or left out, with the names
 
 
 # ------------------------------------------------------------------ what a frame has
 
 
 def own_frame(frame: types.FrameType) -> types.FrameType:
-    """The innermost frame of the program itself, from one that may be inside a library (a signal comes anywhere)."""
+    """The innermost frame of the program itself, starting from one that may be inside a library (signals arrive
+    anywhere)."""
     at: types.FrameType | None = frame
     while at is not None and (
         at.f_code.co_filename.startswith(_LIBRARY) or at.f_code.co_filename[:1] == "<"
@@ -56,8 +57,8 @@ def own_frame(frame: types.FrameType) -> types.FrameType:
 
 
 def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], Reasons]:
-    """The variables of a function and its module that a user would want: no modules, classes, private names, functions
-    that were imported; and why others are left out."""
+    """The variables of a function and its module that a user would want: no modules, classes, private names or imported
+    functions; and why others are left out."""
     session.names.load_builtins()
     taken: dict[str, Any] = {}
     left: Reasons = {}
@@ -74,7 +75,7 @@ def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], 
 
 
 def _of_code(x: Any, module: Any) -> bool:
-    """Is it a part of the program's text, and not of its data?"""
+    """Is it part of the program's code rather than its data?"""
     cls = type(x)
     if issubclass(cls, (types.ModuleType, type)) or cls.__module__ in (
         "typing",
@@ -99,7 +100,7 @@ def _refused(name: str, x: Any) -> str:
 
 
 def _is_torch(x: Any) -> bool:
-    """Is it one of the objects that handles are for?"""
+    """Is it an object for which there are handles?"""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "optim"):
         return False
@@ -115,12 +116,12 @@ def _is_torch(x: Any) -> bool:
 
 
 def small(x: Any) -> bool:
-    """Is a copy of it no burden for the program?"""
+    """Is it small enough to copy?"""
     return _room(x, MOST_ITEMS, 0) >= 0
 
 
 def _room(x: Any, room: int, depth: int) -> int:
-    """The items that may still be copied after x, negative if x is too large."""
+    """The number of items that may still be copied after x, negative if x is too large."""
     cls = type(x)
     if issubclass(cls, np.ndarray):
         return room if x.nbytes <= MOST_BYTES and (x.dtype.kind != "O" or x.size <= room) else -1
@@ -135,7 +136,7 @@ def _room(x: Any, room: int, depth: int) -> int:
                 break
         return room
     try:
-        shape = x.shape if hasattr(cls, "columns") else ()  # of a frame
+        shape = x.shape if hasattr(cls, "columns") else ()  # a data frame
         return room - int(np.prod([int(n) for n in shape])) if shape else room
     except Exception:
         return room
@@ -145,8 +146,8 @@ def _room(x: Any, room: int, depth: int) -> int:
 
 
 def put(session: Session, values: Mapping[str, Any], given: bool) -> Reasons:
-    """Make variables of the session, modules before optimizers, whose parameters have their names, and these before
-    schedulers; what does not go as it should. What was not `given` by name is read only if its class is known."""
+    """Create variables in the session: modules before optimizers, whose parameters take their names, and these before
+    schedulers; returns what went wrong. Variables not `given` by name are only read if their class is known."""
     problems: Reasons = {}
     for name, x in sorted(values.items(), key=lambda item: _rank(item[1])):
         problem = _put(session, name, x if given or _known(x) else Foreign(x))
@@ -178,7 +179,7 @@ def _rank(x: Any) -> int:
 
 
 def _known(x: Any) -> bool:
-    """Is it of a class whose values are at hand? Another mapping or sequence may read them from a disk."""
+    """Is it of a class whose values are in memory? Another mapping or sequence may read them from disk."""
     cls = type(x)
     return (
         cls.__module__ in _AT_HAND
@@ -194,7 +195,7 @@ def _known(x: Any) -> bool:
 
 
 def note(session: Session, names: Mapping[str, Any], frame: types.FrameType, left: Reasons) -> str:
-    """The variables that a session took from a program, and those that it did not take, in a few lines."""
+    """A few lines about the variables that a session took from a program, and those it did not take."""
     kinds: dict[str, list[str]] = {}
     space = session.names.spaces["."]
     for name in names:
@@ -210,7 +211,7 @@ def note(session: Session, names: Mapping[str, Any], frame: types.FrameType, lef
 
 
 def told(reasons: Reasons, what: str) -> list[str]:
-    """Why variables are not there, or not as they were, a line a reason."""
+    """Why variables are missing, or were changed, one line per reason."""
     return [f"{what}: {_listed(names)} ({reason})" for reason, names in reasons.items()]
 
 

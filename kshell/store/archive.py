@@ -1,7 +1,7 @@
-"""The container of snapshots: a zip without compression that holds manifest.json and arrays as .npy members.
+"""The container for snapshots: an uncompressed zip with manifest.json and arrays as .npy members.
 
-Every member has its checksum in the zip; the manifest says of each array its type and shape. What is read is checked
-first: checksums, bounds, heads. Nothing in the file is code, and nothing is taken from it but numbers and text.
+The zip has a checksum for every member; the manifest has type and shape of each array. Everything is verified before it
+is used: checksums, bounds, headers. Nothing in the file is code; only numbers and text are read from it.
 """
 
 from __future__ import annotations
@@ -26,23 +26,21 @@ from kshell.values.session.progress import Task
 FORMAT = "kshell snapshot"
 VERSION = 1
 MANIFEST = "manifest.json"
-_CHUNK = 1 << 22  # read and checked at a time
-_LOCAL = struct.Struct(
-    "<4s22xHH"
-)  # a member's own head: signature, lengths of name and extra field
+_CHUNK = 1 << 22  # bytes read and checked at a time
+_LOCAL = struct.Struct("<4s22xHH")  # local file header: signature, lengths of name and extra field
 _ENTRY = struct.Struct(
     "<4s4xHH4xIIIHHH8xI"
-)  # a member in the directory: more of it, and where its head is
+)  # central directory entry, including the offset of the local header
 _END = struct.Struct(
     "<4sHHHHIIH"
-)  # the end: disks, members, length and place of the directory, length of a comment
-_LOCATOR = struct.Struct("<4sIQI")  # where the end of a large zip is
-_END64 = struct.Struct("<4s28xQQQ")  # that end
-_M32 = 0xFFFFFFFF  # "see the 64-bit number"
-_MEMBERS = 250_000  # a zip may have so many, and more if it is large
+)  # end record: disks, members, size and offset of the directory, length of a comment
+_LOCATOR = struct.Struct("<4sIQI")  # zip64 end locator
+_END64 = struct.Struct("<4s28xQQQ")  # zip64 end record
+_M32 = 0xFFFFFFFF  # means "see the 64-bit number"
+_MEMBERS = 250_000  # members allowed in any zip; larger files may have more
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
-_SLACK = 48 << 20  # bytes of memory that any file may need
-_MEMBER = 400  # bytes that a member needs beside its content, about
+_SLACK = 48 << 20  # bytes of memory allowed for any file
+_MEMBER = 400  # approximate bytes of memory per member, besides its content
 WRONG = (
     ValueError,
     KeyError,
@@ -59,7 +57,7 @@ WRONG = (
 
 
 class Member(NamedTuple):
-    """An array to be written: numpy's word for its type, its shape, its memory."""
+    """An array to write: numpy's type string, shape, memory."""
 
     descr: str
     shape: tuple[int, ...]
@@ -67,7 +65,7 @@ class Member(NamedTuple):
 
 
 def head(descr: str, shape: Sequence[int]) -> bytes:
-    """The first bytes of a .npy file of an array."""
+    """The header of a .npy file for an array."""
     out = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         out, {"descr": descr, "fortran_order": False, "shape": tuple(shape)}
@@ -88,9 +86,9 @@ def name_of(i: int) -> str:
 
 
 def write(path: str, manifest: dict[str, Any], members: Sequence[Member], needs: int = 0) -> None:
-    """Make `path` hold a manifest and its arrays, all of it or what it held before. `needs`: the bytes that the values
-    need in memory beside their arrays, as the reader counts. If that is more than a file of its size may ask for, one
-    more array, of zeros, makes it large enough."""
+    """Write a manifest and its arrays to `path`, atomically. `needs`: the bytes that the values need in memory besides
+    their arrays, as counted by the reader. If that is more than a file of its size may require, an array of zeros is
+    added to make it large enough."""
     members = list(members)
     text = _described(manifest, members)
     size = len(text) + sum(len(member.data) for member in members)
@@ -122,7 +120,7 @@ def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) 
             atomic.pour(out, part, work)
 
 
-# bytes in memory by what stands in a JSON text, about
+# approximate bytes in memory by JSON token
 _COSTS = ((b"[", 80), (b"{", 150), (b",", 32), (b'"', 8), (b":", 130))
 
 
@@ -131,12 +129,12 @@ class TooMuch(ValueError):
 
 
 class Compressed(ValueError):
-    """A zip has members that are compressed."""
+    """A zip has compressed members."""
 
 
 class Room:
-    """The memory that may still be used for what is in a file: at first twice its size and some megabytes, so that a
-    short file cannot ask for much. What is made is counted before."""
+    """The memory budget for reading a file: initially twice its size plus some megabytes, so that a short file cannot
+    claim much. Allocations are counted before they are made."""
 
     def __init__(self, size: int) -> None:
         self.left = 2 * size + _SLACK
@@ -149,7 +147,7 @@ class Room:
 
 
 class Unbounded(Room):
-    """A room that lets everything in: `left` is negative by what a file would have to have more."""
+    """An unlimited budget: `left` becomes negative by the size that a file would lack."""
 
     def need(self, n: int) -> None:
         """Use n bytes."""
@@ -157,8 +155,8 @@ class Unbounded(Room):
 
 
 def wrong(call: str, path: str, e: Exception) -> QError:
-    """The error of a file that is not as it was written, or asks for too much; or of memory that there is not, whatever
-    the file is."""
+    """The error for a file that is not as it was written, or needs too much memory; or for lack of memory, whatever the
+    file."""
     if isinstance(e, MemoryError) or (isinstance(e, RuntimeError) and of_memory(str(e).lower())):
         return as_qerror(e)
     text = str(e).splitlines()
@@ -167,16 +165,16 @@ def wrong(call: str, path: str, e: Exception) -> QError:
 
 
 def described_cost(text: bytes | bytearray) -> int:
-    """The bytes that a JSON text and its values need in memory, about."""
+    """The approximate memory that a JSON text and its values need."""
     top = int(np.frombuffer(text, np.uint8).max()) if text else 0
-    width = 4 if top >= 0xF0 else 2 if top >= 0xC4 else 1  # bytes of a character in Python
+    width = 4 if top >= 0xF0 else 2 if top >= 0xC4 else 1  # bytes per character in Python
     made = 4 if width > 1 or b"\\u" in text else 1
     return len(text) * (1 + width + made) + sum(text.count(mark) * cost for mark, cost in _COSTS)
 
 
 def bounded(text: bytes | bytearray, room: Room) -> Any:
-    """The value of a JSON text in UTF-8, if there is room for it; ValueError also for a name that is there twice, and
-    for what is no number in JSON."""
+    """The value of UTF-8 JSON text, within the budget; ValueError also for duplicate names, and for numbers that are
+    not valid JSON."""
     room.need(described_cost(text))
     return json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_no_number)
 
@@ -193,7 +191,7 @@ def _unique(found: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """Where a member begins, its length and its checksum."""
+    """The offset of a member, its length and its checksum."""
 
     start: int
     length: int
@@ -201,7 +199,7 @@ class Place(NamedTuple):
 
 
 def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
-    """The directory of a zip, which ends with it, and how many members it says there are."""
+    """The directory of a zip, at its end, and the number of members it declares."""
     if size < _END.size:
         raise ValueError("it is cut off")
     f.seek(size - _END.size)
@@ -211,7 +209,7 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
     end = size - _END.size
     if (
         end >= _LOCATOR.size + _END64.size
-    ):  # a large zip has a larger end before it, and one of torch too
+    ):  # large zips, and torch's, have a zip64 end record before it
         f.seek(end - _LOCATOR.size)
         signature, disk, large, disks_ = _LOCATOR.unpack(f.read(_LOCATOR.size))
         if signature == b"PK\6\7":
@@ -227,8 +225,8 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
 
 
 def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, str, Place]]:
-    """Of each member in the directory where its head is, its name in bytes and as text, and its place if the head has
-    no extra field."""
+    """For each member in the directory: the offset of its header, its name as bytes and text, and its location if the
+    header has no extra field."""
     data, count = _directory(f, size)
     room.need(len(data) + _MEMBER * count)
     at = 0
@@ -268,8 +266,8 @@ def _wide(extra: memoryview, n: int) -> list[int]:
 
 
 def places(f: BinaryIO, size: int, room: Room) -> dict[str, Place]:
-    """By name, the members of a zip without compression. ValueError and the like for one that is compressed, has
-    members twice or over one another, or ends too early or too late, and for more than there is room for."""
+    """The members of an uncompressed zip, by name. ValueError and the like if it is compressed, has duplicate or
+    overlapping members, or ends too early or too late, or exceeds the budget."""
     out: dict[str, Place] = {}
     last = 0
     for offset, raw, name, place in sorted(_entries(f, size, room)):
@@ -290,13 +288,14 @@ def places(f: BinaryIO, size: int, room: Room) -> dict[str, Place]:
 def pour(
     f: BinaryIO, name: str, place: Place, into: memoryview | None, work: Task, crc: int = 0
 ) -> None:
-    """Read a member into memory of its length, or nowhere, and check it; `crc` is that of what comes before it."""
+    """Read a member into memory of its length, or discard it, and check it; `crc` is the checksum of what precedes
+    it."""
     if into is not None and len(into) != place.length:
         raise ValueError(f"{name} has a wrong length")
     f.seek(place.start)
     buffer = into or memoryview(bytearray(min(place.length, _CHUNK)))
     for at in range(0, place.length, _CHUNK):
-        if PENDING:  # nothing is changed before all is read
+        if PENDING:  # nothing changes before everything is read
             give_up()
         n = min(_CHUNK, place.length - at)
         part = buffer[at : at + n] if into is not None else buffer[:n]
@@ -309,7 +308,7 @@ def pour(
 
 
 class Archive:
-    """An open container, to be read: `with Archive(path) as a:`. What is wrong with it is a q error that says so."""
+    """An open container for reading: `with Archive(path) as a:`. Problems are q errors that say what is wrong."""
 
     def __init__(self, path: str, call: str) -> None:
         self.path, self.call = path, call
@@ -347,7 +346,7 @@ class Archive:
         self._file.close()
 
     def damaged(self, e: Exception) -> QError:
-        """The error of a file that is not as it was written."""
+        """The error for a file that is not as it was written."""
         return wrong(self.call, self.path, e)
 
     def _open(self) -> None:
@@ -408,7 +407,7 @@ class Archive:
         )
 
     def array(self, i: int) -> np.ndarray:
-        """Array i, in memory of its own."""
+        """Array i, in its own memory."""
         descr, shape, _ = self.entry(i)
         out = np.empty(shape, np.dtype(descr))
         self.pour(

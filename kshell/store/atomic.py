@@ -1,7 +1,7 @@
-"""The one door to files that are written: beside, synced, renamed; a save that fails leaves the old files whole.
+"""All file writes: to a temporary file, synced, then renamed; a failed save leaves the old files intact.
 
-One file is renamed. Several files of one folder change together: they are written in a folder beside, which becomes the
-new folder, or where there is one already, its `.kshell-save` (unfinished.py). That rename is the moment of the save.
+A single file is renamed. Several files in one folder change together: they are written to a temporary folder, which
+becomes the new folder or, in an existing one, its `.kshell-save` (unfinished.py). That rename commits the save.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kshell.values.session.restrict import refuse
 
 Fill = Callable[[BinaryIO], None]
 _PIECE = 1 << 23  # bytes written at a time
-_AT_CWD, _EXCHANGE = -100, 2  # of renameat2
+_AT_CWD, _EXCHANGE = -100, 2  # flag of renameat2
 _OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
 _TRIES = 100
-# a test's probe: called with the name of each step, may raise or kill
+# a test probe: called with the name of each step, may raise or kill
 PROBE: list[Callable[[str], None] | None] = [None]
 
 
@@ -33,17 +33,17 @@ def _step(name: str) -> None:
 
 
 def write(path: str, fill: Fill) -> None:
-    """Make `path` hold what fill(stream) writes, all of it or (on any failure) what it held before.
+    """Make `path` contain what fill(stream) writes, all of it, or on any failure its old content.
 
-    Folders on the way are made. A symbolic link is followed, and the file's mode is kept.
+    Missing folders are created. A symbolic link is followed, and the file's mode is kept.
     """
     write_all([(path, fill)])
 
 
 def write_all(files: Sequence[tuple[str, Fill]], over_file: bool = False) -> None:
-    """Make several files hold what their fill(stream) writes. All are written and synced beside before the first takes
-    its place: what fails while writing changes none of them. Those of one folder change together, whatever happens.
-    With `over_file` the folder may take the place of a file."""
+    """Make several files contain what their fill(stream) writes. All are written and synced before the first is moved
+    into place: a failed write changes none. Files in one folder change together, whatever happens. With `over_file`,
+    the folder may replace a file."""
     refuse(files[0][0] if files else "files")
     problem: OSError | None = None
     path = ""
@@ -66,7 +66,7 @@ def write_all(files: Sequence[tuple[str, Fill]], over_file: bool = False) -> Non
 
 @held_edit("the file was written")
 def _write_all(grouped: dict[str, list[tuple[str, Fill]]], over_file: bool) -> None:
-    """Write the files of each folder beside, then put those of one folder after the other in their places."""
+    """Write the files of each folder to temporary places, then move them into place folder by folder."""
     problem: OSError | None = None
     path = ""
     saves: list[_OneFile | _Files] = []
@@ -98,7 +98,7 @@ def _write_all(grouped: dict[str, list[tuple[str, Fill]]], over_file: bool) -> N
 
 
 def _is_special(path: str) -> bool:
-    """Is it a device or a named pipe, which no file may replace?"""
+    """Is it a device or a named pipe, which must not be replaced?"""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
@@ -108,8 +108,8 @@ def _pour(path: str, fill: Fill) -> None:
 
 
 def _filled(fd: int, target: str, fill: Fill) -> None:
-    """Write and sync a file beside, and close it unless it is to stay locked; it has the mode of the one it is to
-    replace."""
+    """Write and sync a temporary file, and close it unless it is to stay locked; it gets the mode of the file it
+    replaces."""
     if os.path.isdir(target):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
     mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
@@ -123,7 +123,7 @@ def _filled(fd: int, target: str, fill: Fill) -> None:
 
 
 class _OneFile:
-    """A file that is to take a place in a folder that is there."""
+    """A file to be moved into an existing folder."""
 
     def __init__(self, path: str) -> None:
         self.target = os.path.realpath(path)
@@ -146,7 +146,7 @@ class _OneFile:
 
 
 class _Files:
-    """Files that are to change together in a folder, which need not be there yet: `top` is what of it is not."""
+    """Files to be changed together in a folder, which need not exist: `top` is its missing part."""
 
     def __init__(self, folder: str, over_file: bool) -> None:
         self.folder, self.over_file = folder, over_file
@@ -161,7 +161,7 @@ class _Files:
             os.makedirs(self.staged + self.inner)
 
     def _missing(self) -> str:
-        """The uppermost folder on the way that is not there; an empty text if all are."""
+        """The topmost missing folder on the path; an empty text if none is missing."""
         if self.over_file and os.path.isfile(self.folder):
             return self.folder
         top, up = "", self.folder
@@ -186,7 +186,7 @@ class _Files:
             top = self._missing()
             below = self.folder[len(top) :] if top else ""
             if not self.inner.endswith(below):
-                break  # folders above have gone meanwhile
+                break  # parent folders have disappeared meanwhile
             source = (
                 self.staged + self.inner[: len(self.inner) - len(below)]
                 if top
@@ -202,7 +202,7 @@ class _Files:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.folder)
 
     def _renamed(self, source: str, target: str) -> bool:
-        """Give a folder its name; false if something has that."""
+        """Rename a folder to its final name; false if the name is taken."""
         try:
             if self.over_file and os.path.isfile(target) and target == self.folder:
                 _exchange(source, target)
@@ -221,7 +221,7 @@ class _Files:
 
 
 def _exchange(a: str, b: str) -> None:
-    """Exchange the names of two things, at once where the file system can."""
+    """Exchange two names, atomically if the file system supports it."""
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "renameat2") and not libc.renameat2(
         _AT_CWD, os.fsencode(a), _AT_CWD, os.fsencode(b), _EXCHANGE
@@ -246,17 +246,17 @@ def _sync(folder: str) -> None:
 
 
 def sweep(path: str) -> None:
-    """Finish or remove what saves in the folder of this file have left, whose processes are gone."""
+    """Finish or remove the remains of saves in this file's folder whose processes are gone."""
     unfinished.clean(os.path.dirname(os.path.realpath(path)))
 
 
 def write_bytes(path: str, *parts: bytes | memoryview) -> None:
-    """Make `path` hold these bytes, one after the other."""
+    """Make `path` contain these bytes, in order."""
     write(path, filling(parts))
 
 
 def filling(parts: Sequence[bytes | memoryview]) -> Callable[[BinaryIO], None]:
-    """A function that writes these bytes, one after the other."""
+    """A function that writes these bytes, in order."""
 
     def fill(f: BinaryIO) -> None:
         work = Task("saving", sum(map(len, parts)))
@@ -267,7 +267,7 @@ def filling(parts: Sequence[bytes | memoryview]) -> Callable[[BinaryIO], None]:
 
 
 def pour(f: IO[bytes], data: bytes | memoryview, work: Task) -> None:
-    """Write bytes, in pieces if they are many, so that a progress line can tell how far that is."""
+    """Write bytes, in pieces if there are many, to allow a progress line."""
     if len(data) <= _PIECE:
         f.write(data)
         work.add(len(data))

@@ -1,7 +1,7 @@
-"""kdb+'s own binary form of values: what `-8!` gives, ports carry and files hold.
+"""kdb+'s binary format for values: used by `-8!`, connections and files.
 
-Layout as Kx documents it ("Serialization examples"): a type byte; atoms their data; vectors an attribute byte, a
-32-bit count and the items; symbols end in a zero byte; all numbers little-endian.
+Layout as documented by Kx ("Serialization examples"): a type byte; for atoms, their data; for vectors, an attribute
+byte, a 32-bit count and the items; symbols end in a zero byte; all numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ ATTRS = ("", "s", "u", "p", "g")
 _FIXED = {t: T.TYPE[t].size for t in T.DTYPE if t not in (T.S, T.ENUM)}
 _ITER = ("'", "/", "\\", "':", "/:", "\\:")
 MAX_DEPTH = 200
-LOCKED = "locked"  # the text of a function whose source is not to be seen
+LOCKED = "locked"  # the text of a function whose source is hidden
 
 
 class Out(list[bytes]):
-    """The parts of an encoding. `file`: it goes into a file, where enumerations stay what they are."""
+    """The parts of an encoding. `file`: it is for a file, where enumerations are kept."""
 
     file = False
 
 
 def encode(x: Value, file: bool = False) -> bytes:
-    """The bytes of a value; one that has no such form (a handle) is 'type. Enumerations are sent as their values, but
-    kept in a file."""
+    """The bytes of a value; 'type if it has no such form (a handle). Enumerations are sent as their values, but kept in
+    files."""
     out = Out()
     out.file = file
     _put(x, out)
@@ -113,14 +113,14 @@ def _put_vec(x: Vec, out: Out) -> None:
 
 
 def symbols(codes: np.ndarray) -> bytes:
-    """Symbols one after the other, each with a zero byte at its end."""
+    """Symbols one after another, each with a terminating zero byte."""
     return "".join([sym_at(code).s + "\0" for code in codes.tolist()]).encode(
         "utf-8", "surrogateescape"
     )
 
 
 def _put_nd(x: Nd, out: Out) -> None:
-    """A regular nested list of fixed-width items: every row of the last dimension is a head and its items."""
+    """A rectangular nested list of fixed-width items: every row of the last dimension is a header and its items."""
     if x.t == T.S or not x.a.size:
         _put_list(x, out)
         return
@@ -128,7 +128,7 @@ def _put_nd(x: Nd, out: Out) -> None:
     rows = np.ascontiguousarray(x.a).reshape(-1, n).view(np.uint8).reshape(-1, n * x.a.itemsize)
     head = np.frombuffer(struct.pack("<bBi", x.t, 0, n), np.uint8)
     block = np.concatenate([np.broadcast_to(head, (len(rows), 6)), rows], axis=1)
-    for k in reversed(outer):  # lists of k: a head before every k rows
+    for k in reversed(outer):  # lists of k: a header before every k rows
         head = np.frombuffer(struct.pack("<bBi", 0, 0, k), np.uint8)
         wide = (
             block.reshape(-1, k * block.shape[1])
@@ -172,7 +172,7 @@ def _put_prim(x: Prim, out: Out) -> None:
         out.append(bytes((x.t, n)))
     elif x.name in DERIVED:
         out.append(bytes((x.t, 102, OPERATORS.index(DERIVED[x.name][0]))))
-    else:  # a function that kdb+ defines in q itself goes as one that calls it
+    else:  # a function that kdb+ defines in q is sent as one that calls it
         args = ";".join("xyz"[: max(x.rank, 1)])
         out.append(b"\x64\0")
         _put(Vec(T.C, np.frombuffer(f"{{{x.name}[{args}]}}".encode(), np.uint8)), out)
@@ -204,18 +204,18 @@ _PUT: dict[type, Any] = {
 }  # fmt: skip
 
 
-# bytes of memory that values need, about
+# approximate bytes of memory per value
 _ATOM, _VEC, _LIST, _SYM = 72, 220, 150, 180
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def function_cost(text: str) -> int:
-    """The bytes that a lambda needs, about: its code, and what is kept of its parts."""
+    """The approximate memory of a lambda: its code, and the saved parts."""
     return 4000 + 300 * len(_TOKEN.findall(text))
 
 
 def cost(x: Value) -> int:
-    """The bytes that a value needs when it is read again, about; at least what a Reader counts for it."""
+    """The approximate memory that a value needs when read back; at least what a Reader counts for it."""
     cls = x.__class__
     if cls is Nd or (isinstance(x, List) and x.flat is not None):
         inner = x.a if cls is Nd else x.flat.a
@@ -230,7 +230,7 @@ def cost(x: Value) -> int:
         return 2 * _LIST + _VEC + _SYM * len(x.names) + sum(map(cost, x.cols))
     if isinstance(x, Lambda):
         return function_cost(x.text) + _VEC + len(x.text)
-    if isinstance(x, Prim):  # perhaps a function that calls it
+    if isinstance(x, Prim):  # possibly a function that calls it
         return function_cost(x.name + "[x;y;z]") + _VEC
     if isinstance(x, Proj):
         return _LIST + cost(x.f) + sum(_ATOM if arg is HOLE else cost(arg) for arg in x.args)
@@ -242,21 +242,21 @@ def cost(x: Value) -> int:
 
 
 def _known(t: int, a: np.ndarray) -> np.ndarray:
-    """The same array; 'corrupt if it is of booleans and has a byte that is neither 0 nor 1."""
+    """The same array; 'corrupt if it is boolean and has a byte other than 0 and 1."""
     if t == T.B and a.size and a.view(np.uint8).max() > 1:
         raise QError("corrupt")
     return a
 
 
 class Reader:
-    """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt. `need`, if there is one, is
-    told the bytes of memory that values need, and may refuse."""
+    """Decodes one value from bytes, with bounds checks; invalid data is 'corrupt. `need`, if given, is called with the
+    bytes of memory that values need, and may raise an error."""
 
     def __init__(
         self, data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
     ) -> None:
         self.need = need
-        self.short = False  # was the error that there are too few bytes?
+        self.short = False  # was the error a lack of bytes?
         self.data, self.at, self.depth = memoryview(data), at, 0
         self.raw = data if isinstance(data, bytes) else bytes(data)
 
@@ -280,7 +280,7 @@ class Reader:
         return s
 
     def value(self) -> Value:
-        """The value that starts here."""
+        """The value at this position."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise QError("limit")
@@ -331,14 +331,14 @@ class Reader:
         size = T.TYPE[t].size
         self._needs(n * size)
         data = self.take(n * size)
-        if size == 1 and 2 * n >= len(self.raw):  # the bytes are kept instead of copied
+        if size == 1 and 2 * n >= len(self.raw):  # the bytes are referenced instead of copied
             return Vec(
                 t, _known(t, np.frombuffer(self.raw, T.DTYPE[t], n, self.at - n)), ATTRS[attr], dom
             )
         return Vec(t, _known(t, np.frombuffer(bytes(data), T.DTYPE[t])), ATTRS[attr], dom)
 
     def _regular(self, n: int) -> Value | None:
-        """n vectors of one fixed-width type and one length, all at once; None if what follows is not that."""
+        """n vectors of one fixed-width type and one length, all at once; None if the data is anything else."""
         head = bytes(self.data[self.at : self.at + 6])
         if n < 2 or len(head) < 6 or head[0] not in T.DTYPE or head[0] in (T.S, T.ENUM) or head[1]:
             return None
@@ -354,7 +354,7 @@ class Reader:
         return Nd(t.num, _known(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype)))
 
     def _items(self, n: int) -> list[Value]:
-        """n values; plain vectors of fixed-width items among them without a call for each of their parts."""
+        """n values; plain vectors of fixed-width items are read without a call per part."""
         raw, end = self.raw, len(self.raw)
         out: list[Value] = []
         with no_collection():
@@ -448,18 +448,18 @@ _GET: dict[int, Any] = {
     103: Reader._iter, 104: Reader._many, 105: Reader._many, **dict.fromkeys(_GLYPH, Reader._derived),
 }  # fmt: skip
 
-LAMBDA = registry.Hook()  # the lambda of a text: lang/verbs/internal.py
+LAMBDA = registry.Hook()  # compiles a lambda from its text: lang/verbs/internal.py
 
 
 def collapse_list(items: list[Value]) -> Value:
-    """A general list read back: it stays general, save that a list of dictionaries alike is a table."""
+    """A general list read back: it stays general, except that a list of similar dictionaries is a table."""
     return collapse(items) if items and items[0].__class__ is Dict else List(items)
 
 
 def decode(
     data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
 ) -> Value:
-    """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
+    """The value of some bytes; trailing bytes are 'corrupt. `need` is as in Reader."""
     reader = Reader(data, at, need)
     x = reader.value()
     if reader.at != len(reader.data):

@@ -1,6 +1,6 @@
-"""Compressed data: kdb+'s own method for messages (`-18!`), and data files compressed in blocks with zlib.
+"""Compression: kdb+'s method for messages (`-18!`), and data files compressed in blocks with zlib.
 
-A compressed file is the word kxzipped, the blocks, and a tail that says how long each block is.
+A compressed file consists of the word kxzipped, the blocks, and a trailer with the length of each block.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from kshell.errors import QError
 
-_HEAD = struct.Struct("<BBBBi")  # byte order, message type, compressed, unused, length of all
+_HEAD = struct.Struct("<BBBBi")  # byte order, message type, compressed, unused, total length
 MAGIC = b"kxzipped"
 _TAIL = struct.Struct(
     "<iBBHqqq"
-)  # version, algorithm, level, unused, whole size, compressed size, block size
+)  # version, algorithm, level, unused, uncompressed size, compressed size, block size
 NONE, GZIP = 0, 2
 METHODS = {1: "q IPC", 3: "snappy", 4: "lz4hc", 5: "zstd", 16: "AES encryption"}
 
@@ -24,8 +24,8 @@ METHODS = {1: "q IPC", 3: "snappy", 4: "lz4hc", 5: "zstd", 16: "AES encryption"}
 
 
 def compress(message: bytes) -> bytes:
-    """A message with its body compressed: pairs of bytes seen before stand as a reference. If that is not shorter than
-    half, the message as it was."""
+    """A message with a compressed body: repeated byte pairs become references. If the result is not below half the
+    size, the message is returned unchanged."""
     end = len(message)
     out = bytearray(message[:8]) + struct.pack("<i", end)
     if not _add_packed(out, message, end // 2 - 17):
@@ -36,9 +36,9 @@ def compress(message: bytes) -> bytes:
 
 
 def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
-    """Add the body of a message, compressed; false as soon as that is longer than the limit."""
+    """Append the compressed body of a message; false as soon as it exceeds the limit."""
     s, end = 8, len(message)
-    last = [0] * 256  # where a pair with this hash was seen
+    last = [0] * 256  # where a pair with this hash was last seen
     later: tuple[int, int] | None = None
     while s < end:
         flags, count = 0, len(out)
@@ -71,7 +71,7 @@ def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
 
 
 def decompress(message: bytes) -> bytes:
-    """A compressed message as it was before; 'badmsg if it is none."""
+    """A compressed message, decompressed; 'badmsg if it is invalid."""
     try:
         return _decompress(message)
     except (IndexError, struct.error):
@@ -119,14 +119,14 @@ class Tail(NamedTuple):
 
     algorithm: int
     level: int
-    size: int  # of the whole data
+    size: int  # of all data
     packed: int
     block: int
     blocks: list[tuple[int, int]]  # length and algorithm of each block
 
 
 def tail_of(data: bytes | memoryview) -> Tail:
-    """The tail of a compressed file; 'corrupt if there is none."""
+    """The trailer of a compressed file; 'corrupt if there is none."""
     if len(data) < len(MAGIC) + _TAIL.size + 8:
         raise QError("corrupt")
     (n,) = struct.unpack_from("<q", data, len(data) - 8)

@@ -1,7 +1,7 @@
-"""Files of metrics, to which a record is added at a time: lines of JSON, and TensorBoard's events.
+"""Metrics files that grow by one record at a time: JSON lines, and TensorBoard events.
 
-A file of events is a row of records, each with its length and two checksums (CRC-32C, rotated and moved by a constant);
-a record is an Event in the encoding of protocol buffers, of which four fields are used.
+An event file is a sequence of records, each with its length and two checksums (CRC-32C, rotated and offset by a
+constant); a record is an Event in protocol buffer encoding, of which four fields are used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kshell.errors import QError, os_text
 from kshell.store import tails
 
 Values = Mapping[str, float | list[float]]
-_TAIL = 1 << 16  # bytes at the end of a file that are looked at for the last steps
+_TAIL = 1 << 16  # bytes at the end of a file that are searched for the last steps
 
 
 def _table() -> list[int]:
@@ -92,7 +92,7 @@ def _opened(path: str) -> int:
 
 
 class JsonLines:
-    """Appends a line of JSON for each record: step, time in seconds since 1970, call, and the values."""
+    """Appends a JSON line per record: step, time in seconds since 1970, call, and the values."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -114,7 +114,7 @@ class JsonLines:
 
 
 class Events:
-    """Appends records to a new file of TensorBoard's in a folder; a tag is call/name."""
+    """Appends records to a new TensorBoard file in a folder; a tag is call/name."""
 
     def __init__(self, folder: str) -> None:
         now = time.time()
@@ -135,7 +135,7 @@ class Events:
         }
         data = _scalars(seconds, step, one) if one else b""
         for key, value in values.items():
-            if isinstance(value, list):  # a step has several: they are numbered one after the other
+            if isinstance(value, list):  # a step can have several: they are numbered consecutively
                 first = (step - 1) * len(value) + 1
                 data += b"".join(
                     _scalars(seconds, first + i, {prefix + key: n}) for i, n in enumerate(value)
@@ -157,7 +157,7 @@ def _append(fd: int, data: bytes, path: str) -> None:
 
 
 def _last_steps(path: str) -> dict[str, int]:
-    """The last step of each call in the last lines of a file, if it is there."""
+    """The last step of each call in the last lines of a file, if it exists."""
     out: dict[str, int] = {}
     try:
         with open(path, "rb") as file:
@@ -169,6 +169,10 @@ def _last_steps(path: str) -> dict[str, int]:
         try:
             found = json.loads(line)
             out[str(found["call"])] = int(found["step"])
-        except (ValueError, KeyError, TypeError):  # no record, or the first one, which was cut
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+        ):  # not a record, or the first one, which may be truncated
             continue
     return out

@@ -1,4 +1,4 @@
-"""The fields of separated text as places in one array, so that columns are made without an object for each field."""
+"""The fields of delimited text as offsets in one array, so that columns are created without an object per field."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kshell.store.text import split_fields
 from kshell.values.items.rows import Rows
 
 Array = np.ndarray
-_FEW = 16  # rows; less are split as text is
-_PART = 1 << 18  # bytes that are searched at once, so that they stay in the processor's cache
+_FEW = 16  # minimum number of rows; shorter text is split as text
+_PART = 1 << 18  # bytes searched at a time, so that they stay in the cache
 _END, _QUOTE = 10, 34
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """While inside, the collector of cycles does not look at the many objects that are made."""
+    """Inside, the garbage collector does not scan the many new objects."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -31,10 +31,10 @@ def no_collection() -> Iterator[None]:
 
 
 class Fields:
-    """Rows of fields: `marks` has the places of the separators and line ends, in order. If each row has `width` fields,
-    `last` is None, else it says which of the marks is the line end of each row. In the columns `quoted`, or in all if
-    that is None, a field that begins with a quote ends with one, and neither belongs to its text. The text of the
-    fields in `singled` stands there."""
+    """Rows of fields: `marks` has the offsets of separators and line ends, in order. If each row has `width` fields,
+    `last` is None, else it gives the mark that ends each row. In the columns `quoted`, or in all if that is None, a
+    field that begins with a quote ends with one, and neither belongs to its text. Fields in `singled` have their text
+    there."""
 
     __slots__ = (
         "block",
@@ -56,14 +56,14 @@ class Fields:
         self.block, self.ends = (
             slice(0),
             marks,
-        )  # the rows that were asked for last, and where their fields end
+        )  # the rows requested last, and where their fields end
         self.width = width = max(len(marks) // rows, 1)
         self.last: Array | None = None
         if len(marks) != rows * width or (self.data[marks[width - 1 :: width]] != _END).any():
             self.last = np.flatnonzero(self.data[marks] == _END)
 
     def column(self, i: int, first: int = 0, last: int | None = None) -> Rows:
-        """Column i from a row on, up to the last row or another; empty where a row has no such field."""
+        """Column i from one row up to the last or another; empty where a row lacks the field."""
         rows = slice(first, self.rows if last is None else last)
         starts, sizes = (
             self._regular(i, rows) if self.last is None else self._ragged(i, rows, self.last)
@@ -80,7 +80,7 @@ class Fields:
     def _with_singled(
         self, i: int, rows: slice, starts: Array, sizes: Array, other: Singled
     ) -> Rows:
-        """The column with the text of such fields behind the text of its rows."""
+        """The column with the text of such fields appended to the text of its rows."""
         low, high = np.searchsorted(other.rows, [rows.start, rows.stop]).tolist()
         at = np.flatnonzero(other.columns[low:high] == i) + low
         if not len(at):
@@ -103,7 +103,7 @@ class Fields:
         return starts, self.ends[i + 1] - starts
 
     def _ends(self, rows: slice) -> Array:
-        """Where the fields of some rows end, a column each, behind a column of where the rows before end."""
+        """Where the fields of some rows end, one column each, after a column with the ends of the previous rows."""
         width, n = self.width, rows.stop - rows.start
         out = np.empty((width + 1, n), np.int64)
         out[1:] = self.marks[rows.start * width : rows.stop * width].reshape(n, width).T
@@ -114,9 +114,7 @@ class Fields:
 
     def _ragged(self, i: int, rows: slice, last: Array) -> tuple[Array, Array]:
         stop = last[rows]
-        at = (
-            np.concatenate([[0], last + 1])[rows] + i
-        )  # where the mark behind the field is, if it is there
+        at = np.concatenate([[0], last + 1])[rows] + i  # the mark after the field, if there is one
         ends = self.marks[np.minimum(at, stop)].astype(np.int64)
         starts = np.where(at > 0, self.marks[np.minimum(at, stop + 1) - 1].astype(np.int64) + 1, 0)
         starts = np.where(at <= stop, starts, ends)
@@ -124,8 +122,8 @@ class Fields:
 
 
 def fields_of(raw: bytes, sep: bytes, breaks: bool = False) -> Fields | None:
-    """The fields of separated text; with `breaks`, a line's end in quotes belongs to its field. None if there are only
-    a few rows, or quotes with breaks stand in other places than around fields."""
+    """The fields of delimited text; with `breaks`, a line break in quotes belongs to its field. None if there are only
+    few rows, or with `breaks` if quotes occur other than around fields."""
     if sep in (b"\n", b'"', b"\r"):
         return None
     if b"\r" in raw:
@@ -141,7 +139,7 @@ def fields_of(raw: bytes, sep: bytes, breaks: bool = False) -> Fields | None:
 
 
 def _places(raw: bytes, sep: bytes, *others: int) -> tuple[Array, int]:
-    """Where separators, line ends and other characters stand, and the number of line ends."""
+    """The offsets of separators, line ends and other characters, and the number of line ends."""
     data, rows = np.frombuffer(raw, np.uint8), 0
     found, dtype = [], np.int32 if len(raw) < 1 << 31 else np.int64
     for at in range(0, len(data), _PART):
@@ -157,8 +155,8 @@ def _places(raw: bytes, sep: bytes, *others: int) -> tuple[Array, int]:
 
 
 def _quoted(raw: bytes, sep: bytes, breaks: bool) -> Fields | None:
-    """The fields of text with quotes. Where each pair of them stands around a field, or is doubled in one, a separator
-    behind an odd number of quotes belongs to a field; lines in which that is not so are written in that way first."""
+    """The fields of text with quotes. If each pair of quotes surrounds a field, or is doubled inside one, a separator
+    after an odd number of quotes belongs to a field; lines that violate this are first rewritten."""
     reader = _Quotes(raw, sep, breaks)
     if not reader.read():
         if breaks:
@@ -172,8 +170,8 @@ def _quoted(raw: bytes, sep: bytes, breaks: bool) -> Fields | None:
 
 
 class _Quotes:
-    """Text with quotes, read in parts: `found` has the places of separators and line ends outside of quotes. In each
-    part the characters of a kind are bits, of which 64 at a time are one number."""
+    """Text with quotes, processed in blocks: `found` has the offsets of separators and line ends outside quotes. In
+    each block, the characters of a kind are bits, 64 of them per integer."""
 
     def __init__(self, raw: bytes, sep: bytes, breaks: bool) -> None:
         self.raw, self.data, self.sep, self.breaks = (
@@ -183,18 +181,18 @@ class _Quotes:
             breaks,
         )
         self.found: list[Array] = []
-        self.opened: list[Array] = []  # the number of the field of each quote that opens one
+        self.opened: list[Array] = []  # the field number of each opening quote
         self.doubled: list[
             tuple[Array, Array]
-        ] = []  # the number of the field of each second quote, and its place
+        ] = []  # the field number of each second quote, and its offset
         self.rows = self.count = 0
         self.inside = self.closed = (
-            False  # does the last character stand in quotes; is it the one that ends them?
+            False  # is the last character in quotes; is it the closing quote?
         )
-        self.starts = True  # does a field start behind it?
+        self.starts = True  # does a field start after it?
 
     def read(self) -> bool:
-        """Read it; False if a quote, or a line's end in quotes, stands where it should not."""
+        """Process it; False if a quote, or a line break in quotes, is at a wrong place."""
         for at in range(0, len(self.data), _PART):
             if not self._part(at, self.data[at : at + _PART]):
                 return False
@@ -214,7 +212,7 @@ class _Quotes:
         wrong = (opening & ~(_next(real, self.starts) | behind)) | (behind & ~(real | opening))
         wrong[-1] &= np.uint64(
             (2 << (size - 1) % 64) - 1
-        )  # the text behind the part is not known yet
+        )  # the text after the block is not known yet
         if wrong.any():
             return False
         within = _places_of(mark & inside)
@@ -235,7 +233,7 @@ class _Quotes:
         return True
 
     def _keep(self, start: int, marks: Array, ends: Array) -> Array:
-        """Note the places of marks; give them as those in the part."""
+        """Record the offsets of marks; returns those within the block."""
         positions = np.flatnonzero(marks)
         found: Array = positions.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
         found += start
@@ -245,7 +243,7 @@ class _Quotes:
         return positions
 
     def columns(self, width: int) -> set[int]:
-        """The columns with fields in quotes, where each row has so many fields."""
+        """The columns with quoted fields, where each row has this many fields."""
         return set(
             np.flatnonzero(
                 np.bincount(np.concatenate([np.zeros(0, np.int64), *self.opened]) % width)
@@ -253,7 +251,7 @@ class _Quotes:
         )
 
     def singled(self, fields: Fields) -> Singled | None:
-        """The fields with doubled quotes as they are when each of those is one; None if there is none."""
+        """The fields with doubled quotes after each pair is replaced by one; None if there are none."""
         if not self.doubled:
             return None
         number, places = (np.concatenate(x) for x in zip(*self.doubled, strict=True))
@@ -276,7 +274,7 @@ class _Quotes:
 
 
 class Singled(NamedTuple):
-    """Fields, by their rows and columns in order, whose text is another than that between their marks."""
+    """Fields, by row and column in order, whose text differs from that between their marks."""
 
     rows: Array
     columns: Array
@@ -289,7 +287,7 @@ _BIT = {k: np.uint64(k) for k in (1, 2, 4, 8, 16, 32, 63)}
 
 
 def _bits(here: Array) -> Array:
-    """Booleans as bits of integers, the first as the lowest."""
+    """Booleans as bits of integers, the first as the lowest bit."""
     packed = np.packbits(here, bitorder="little")
     if len(packed) % 8:
         packed = np.concatenate([packed, np.zeros(-len(packed) % 8, np.uint8)])
@@ -301,7 +299,7 @@ def _bit(bits: Array, place: int) -> bool:
 
 
 def _places_of(bits: Array) -> Array:
-    """Where bits are set, which are few."""
+    """The positions of set bits, which are few."""
     groups = bits.view(np.uint8)
     some = np.flatnonzero(groups != 0)
     positions = np.flatnonzero(np.unpackbits(groups[some], bitorder="little").view(np.bool_))
@@ -309,7 +307,7 @@ def _places_of(bits: Array) -> Array:
 
 
 def _next(bits: Array, first: bool) -> Array:
-    """The bits one place further; the first is given."""
+    """The bits shifted by one position; the first is given."""
     out = bits << _BIT[1]
     out[1:] |= bits[:-1] >> _BIT[63]
     out[0] |= first
@@ -317,7 +315,7 @@ def _next(bits: Array, first: bool) -> Array:
 
 
 def _between(quote: Array, inside: bool) -> Array:
-    """Bits that are set from a first, third .. bit up to the one before the next; where one is open, from the start."""
+    """Bits set from each odd-numbered bit up to the one before the next; if one is open, from the start."""
     out = quote.copy()
     for k in (1, 2, 4, 8, 16, 32):
         out ^= out << _BIT[k]
@@ -330,14 +328,14 @@ def _between(quote: Array, inside: bool) -> Array:
 
 
 def _irregular(raw: bytes, sep: bytes) -> tuple[Array, Array]:
-    """Where the lines of a text end, and the numbers of those in which quotes do not stand in pairs around fields."""
+    """The line ends of a text, and the numbers of lines in which quotes do not pairwise surround fields."""
     marks = _places(raw, sep, _QUOTE)[0]
     kinds = np.frombuffer(raw, np.uint8)[marks]
     quote, ends = kinds == _QUOTE, np.flatnonzero(kinds == _END)
     inside = np.logical_xor.accumulate(quote)
     before = np.concatenate([[False], inside[ends[:-1]]])
     odd = np.flatnonzero(before != inside[ends])
-    inside ^= np.repeat(before, np.diff(ends, prepend=-1))  # a line begins outside of quotes
+    inside ^= np.repeat(before, np.diff(ends, prepend=-1))  # a line begins outside quotes
     near = np.diff(marks, prepend=-1) == 1
     behind = np.flatnonzero(quote & ~inside) + 1
     wrong = np.concatenate([np.flatnonzero(quote & inside & ~near), behind[~near[behind]] - 1])
@@ -345,7 +343,7 @@ def _irregular(raw: bytes, sep: bytes) -> tuple[Array, Array]:
 
 
 def _rewritten(raw: bytes, sep: bytes) -> bytes:
-    """The text with such lines written so that quotes stand around fields, and are doubled in them."""
+    """The text with such lines rewritten so that quotes surround fields, and are doubled inside them."""
     ends, lines = _irregular(raw, sep)
     parts, done = [], 0
     starts = np.concatenate([[0], ends[:-1] + 1])

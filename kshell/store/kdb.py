@@ -1,9 +1,9 @@
-"""Files in kdb+'s own binary form: what `set` writes and `get` reads.
+"""Files in kdb+'s binary format: what `set` writes and `get` reads.
 
-A vector of fixed-width items is a 16-byte head (fe20, type, attribute, count) and its items as they lie in memory. An
-enumeration, and a list of vectors, begin with a page of 4096 bytes (fd20; the name of the domain at 16; a head like the
-other at 4080); the items of a list stand in a second file, named with # at the end, and the first holds where. Any
-other value is ff01 and its serialized form.
+A vector of fixed-width items is a 16-byte header (fe20, type, attribute, count) followed by its items as in memory. An
+enumeration or a list of vectors begins with a page of 4096 bytes (fd20; the name of the domain at 16; a header as above
+at 4080); the items of a list are in a second file, whose name ends in #, and the first has their offsets. Any other
+value is ff01 followed by its serialized form.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ VECTOR = b"\xfe\x20"
 PAGED = b"\xfd\x20"
 OLD = b"\xff\x20"
 PAGE = 4096
-ANYMAP = 77  # the type of a list whose items stand in a second file
+ANYMAP = 77  # the type of a list whose items are in a second file
 _HEAD = struct.Struct("<2sbB4xq")
-_MAPPED = 1 << 16  # files of this size are mapped, not read
-_SHORT = 127  # an item with a head of one byte, 127 + type, and one for its length
+_MAPPED = 1 << 16  # files of at least this size are mapped instead of read
+_SHORT = 127  # an item with a one-byte header, 127 + type, and one byte for its length
 
 
 class Packing(NamedTuple):
-    """How a file is to be compressed: blocks of 2^logical bytes, algorithm, level. Whatever the algorithm, but for
-    none, it is done with zlib."""
+    """How to compress a file: blocks of 2^logical bytes, algorithm, level. Every algorithm except none is replaced by
+    zlib."""
 
     logical: int
     algorithm: int
@@ -48,7 +48,7 @@ class Packing(NamedTuple):
 
 
 def packing_of(path: str) -> Packing | None:
-    """How a file is compressed; None if it is not, or is not there."""
+    """The compression of a file; None if it is not compressed or does not exist."""
 
     def work(f: BinaryIO) -> Packing | None:
         if f.read(8) != compress.MAGIC:
@@ -64,22 +64,22 @@ def packing_of(path: str) -> Packing | None:
 
 
 def write(path: str, x: Value, packing: Packing | None = None) -> None:
-    """Save a value to a file, whole or not at all."""
+    """Save a value to a file, atomically."""
     write_all([(path, x, packing)])
 
 
 def write_all(values: Sequence[tuple[str, Value, Packing | None]], over_file: bool = False) -> None:
-    """Save values to files; those of one folder change together."""
+    """Save values to files; those in one folder change together."""
     files = [f for value in values for f in files_of(*value)]
     atomic.write_all([(name, atomic.filling(parts)) for name, parts in files], over_file)
     written = {name for name, _ in files}
-    for path, _, _ in values:  # left by a list that was saved there before
+    for path, _, _ in values:  # left by a list previously saved there
         if path + "#" not in written and os.path.exists(path + "#"):
             os.unlink(path + "#")
 
 
 def files_of(path: str, x: Value, packing: Packing | None = None) -> list[tuple[str, list[Part]]]:
-    """The files, by name, that hold a value, and what is in them."""
+    """The files that hold a value, by name, and their contents."""
     if x.__class__ is Vec and x.t == T.ENUM:
         page = PAGED + bytes(14) + x.dom.encode("utf-8", "surrogateescape")
         files = [(path, [page.ljust(PAGE - 16, b"\0"), *_vector_parts(x)])]
@@ -111,7 +111,7 @@ def _vector_parts(x: Vec) -> list[Part]:
 
 
 def _is_nested(x: Value) -> bool:
-    """Is it a list whose items are all vectors of fixed-width items?"""
+    """Is it a list of only vectors of fixed-width items?"""
     if x.__class__ is Nd:
         return bool(x.a.ndim == 2 and x.t != T.S)
     return (
@@ -125,7 +125,8 @@ def _is_nested(x: Value) -> bool:
 
 
 def _nested(x: Value) -> tuple[Array, Array]:
-    """Where each item begins, with a flag in the top byte for those with a short head; and the bytes of the items."""
+    """The offset of each item, with a flag in the top byte for those with a short header; and the bytes of the
+    items."""
     regular = as_nd(x)
     if regular is not None:
         return _rows(regular)
@@ -164,7 +165,7 @@ def _rows(x: Nd) -> tuple[Array, Array]:
 
 
 def size_of(path: str) -> int:
-    """The length in bytes of what is in a file, which of a compressed one is that of the data before."""
+    """The size of a file's content in bytes, uncompressed."""
     where, before = unfinished.look(path)
     if os.path.isfile(where) and os.path.getsize(where) > len(compress.MAGIC):
         with open(where, "rb") as file:
@@ -178,7 +179,7 @@ def size_of(path: str) -> int:
 
 
 def contents(path: str) -> Any:
-    """The bytes of a file: mapped if it is big, decompressed if it is compressed."""
+    """The bytes of a file: mapped if large, decompressed if compressed."""
     problem: OSError | None = None
     size, (where, before) = 0, unfinished.look(path)
     try:
@@ -204,8 +205,8 @@ _DAMAGE = ("type", "corrupt", "badtail")
 
 
 def read(path: str) -> Value:
-    """The value saved in a file. The error of one that holds none (type), or is damaged (corrupt, badtail), says which
-    file it is."""
+    """The value saved in a file. Errors for an invalid file (type) or a damaged one (corrupt, badtail) name the
+    file."""
     try:
         return _read(path)
     except QError as e:
@@ -229,9 +230,7 @@ def _read(path: str) -> Value:
 
 def _general(data: Any) -> Value:
     if data[2:4] == b"\0\0" and len(data) >= 8:
-        return List(
-            list(records(data))
-        )  # a log: what was appended to it is not counted in its head
+        return List(list(records(data)))  # a log: appended items are not counted in its header
     reader = Reader(bytes(data), 2)
     x = reader.value()
     if reader.at != len(reader.data):
@@ -240,7 +239,7 @@ def _general(data: Any) -> Value:
 
 
 def records(data: Any) -> Any:
-    """The values, one after the other, of a file that holds a general list; 'badtail at what is no whole value."""
+    """The values, one after another, in a file with a general list; 'badtail at an incomplete value."""
     reader = Reader(bytes(data), 8)
     bad = False
     while reader.at < len(reader.data):
@@ -254,7 +253,8 @@ def records(data: Any) -> Any:
 
 
 def valid_part(data: Any) -> tuple[int, int, bool]:
-    """How many values a general list's file holds, where the last whole one ends, and whether nothing follows it."""
+    """The number of values in a general list's file, the end of the last complete one, and whether nothing follows
+    it."""
     reader = Reader(bytes(data), 8)
     n, end = 0, 8
     while reader.at < len(reader.data):
@@ -267,7 +267,7 @@ def valid_part(data: Any) -> tuple[int, int, bool]:
 
 
 def torn_at(data: Any) -> int:
-    """Where the last value of a general list's file begins, if only the first bytes of that are there; -1 if not."""
+    """The start of the last value in a general list's file, if only its first bytes are there; -1 if not."""
     reader = Reader(bytes(data), 8)
     while reader.at < len(reader.data):
         end = reader.at
@@ -279,7 +279,7 @@ def torn_at(data: Any) -> int:
 
 
 def _head_at(data: Any, at: int) -> tuple[int, str, int]:
-    """Type, attribute and count of the head at a place."""
+    """Type, attribute and count in the header at an offset."""
     if len(data) < at + 16:
         raise QError("corrupt")
     _, t, attr, n = _HEAD.unpack(bytes(data[at : at + 16]))
@@ -296,7 +296,7 @@ def _vector(data: Any, at: int, dom: str = "") -> Value:
     if n == 0:
         n = (
             len(data) - at - 16
-        ) // size  # files made by appending may not have their count written back
+        ) // size  # in files made by appending, the count may not be updated
     if n < 0 or at + 16 + n * size > len(data):
         raise QError("corrupt")
     return Vec(t, np.frombuffer(data, T.DTYPE[t], n, at + 16), attr, dom)
@@ -317,7 +317,7 @@ def _paged(path: str, data: Any) -> Value:
 
 
 def _items(entries: Array, data: Any) -> Value:
-    """The list whose items begin at these places of the second file."""
+    """The list whose items begin at these offsets in the second file."""
     at = (entries & np.uint64((1 << 56) - 1)).astype(np.int64) + PAGE
     short = entries >> np.uint64(56) == 1
     if not len(at):
@@ -330,7 +330,7 @@ def _items(entries: Array, data: Any) -> Value:
 
 
 def _same(at: Array, short: Array, data: Any) -> Value | None:
-    """The items as one array, if they have one type and length and lie evenly; else None."""
+    """The items as one array, if they have one type and length and are evenly spaced; else None."""
     count = len(at)
     step = int(at[1] - at[0]) if count > 1 else 0
     head = 2 if short[0] else 16
@@ -350,7 +350,7 @@ def _same(at: Array, short: Array, data: Any) -> Value | None:
 
 
 def _item(data: Any, at: int, short: bool) -> Value:
-    """The item of a list that begins at a place of its second file."""
+    """The item of a list that begins at an offset in its second file."""
     if short:
         t, n = data[at] - _SHORT, 1
         start = at + 1
@@ -375,7 +375,7 @@ def _item(data: Any, at: int, short: bool) -> Value:
 
 
 def _old(data: Any) -> Value:
-    """A vector as kdb+ wrote it before its counts had 64 bits."""
+    """A vector in the format of kdb+ before 64-bit counts."""
     t, attr, n = struct.unpack("<bxBxi", bytes(data[8:16]))
     if (
         t not in T.DTYPE
@@ -391,12 +391,12 @@ def _old(data: Any) -> Value:
 
 
 def append(files: Sequence[tuple[str, Value]]) -> bool:
-    """Append to what is in some files of one folder, vectors or lists of vectors, in place: to all of them or to none,
-    also if the process ends; false if one of them is none that this can be done to. The attribute s stays if a vector
-    still ascends; any other goes.
+    """Append to files in one folder, vectors or lists of vectors, in place: to all or none, even if the process ends;
+    returns false if one cannot be appended to. The attribute s is kept if a vector is still ascending; any other is
+    dropped.
 
-    The new counts are written last, when all items are there. What was given to the system is not waited for, as it is
-    when a file is replaced: appending is for rows that come by the thousand.
+    The new counts are written last, after all items. Data is not synced, unlike when a file is replaced: appending is
+    for rows that come by the thousand.
     """
     problem: OSError | None = None
     appending = _Appending(files)
@@ -408,7 +408,7 @@ def append(files: Sequence[tuple[str, Value]]) -> bool:
 
 
 class _Target(NamedTuple):
-    """A file that x is appended to, open; its first bytes; and the second file of a list."""
+    """An open file that x is appended to, its first bytes, and the second file of a list."""
 
     path: str
     f: BinaryIO
@@ -417,28 +417,28 @@ class _Target(NamedTuple):
     x: Value
 
     def before(self) -> list[unfinished.Before]:
-        """The records by which its files are restored if appending to them fails."""
+        """The records from which its files are restored if an append fails."""
         out = [_before(self.path, self.f, self.first)]
         if self.second is not None:
             out.append(_before(self.path + "#", self.second))
         return out
 
     def poured(self) -> tuple[BinaryIO, int, bytes]:
-        """Write the items; what is to be written last, as _poured."""
+        """Write the items; returns what must be written last, as _poured does."""
         if self.second is None:
             return _poured(self.f, self.first, self.x)
         return _poured_items(self.f, self.first, self.second, self.x)
 
 
 class _Appending:
-    """Values on their way to the ends of files; `path` is the file that was opened last, to tell of in an error."""
+    """Values to append to files; `path` is the last opened file, for error messages."""
 
     def __init__(self, files: Sequence[tuple[str, Value]]) -> None:
         self.files = files
         self.path = ""
 
     def work(self, note: Callable[[list[unfinished.Before]], None]) -> bool:
-        """Append to all files; false, and nothing is done, if one is none that this can be done to."""
+        """Append to all files; false, with nothing done, if one of them does not allow it."""
         with ExitStack() as streams:
             targets: list[_Target] = []
             for path, x in self.files:
@@ -455,12 +455,12 @@ class _Appending:
 
 
 def _opened(streams: ExitStack, path: str) -> BinaryIO:
-    """A file that is there, to read and write; it is closed with the others."""
+    """Open an existing file to read and write; it is closed with the others."""
     return streams.enter_context(open(path, "r+b", 0))
 
 
 def _target(streams: ExitStack, path: str, x: Value) -> _Target | None:
-    """The file that x is to be appended to; None if that cannot be done in place."""
+    """The file to append x to; None if it cannot be appended to in place."""
     f = _opened(streams, path)
     first = f.read(PAGE)
     if not _can_append(first, x):
@@ -470,7 +470,7 @@ def _target(streams: ExitStack, path: str, x: Value) -> _Target | None:
 
 
 def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
-    """The record by which a file that begins so is restored if appending to it fails."""
+    """The record from which a file with this header is restored if appending fails."""
     about = os.fstat(f.fileno())
     at = 0 if first[:2] == VECTOR else PAGE - 16
     return unfinished.Before(
@@ -479,7 +479,7 @@ def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
 
 
 def _can_append(first: bytes, x: Value) -> bool:
-    """Is a file that begins so one that x can be appended to in place?"""
+    """Can x be appended in place to a file with this header?"""
     if x.__class__ is not Vec:
         return (
             _is_nested(x)
@@ -499,7 +499,7 @@ def _can_append(first: bytes, x: Value) -> bool:
 
 
 def _put(f: BinaryIO, at: int, data: bytes | memoryview) -> None:
-    """Write bytes at a place of a file."""
+    """Write bytes at an offset of a file."""
     f.seek(at)
     with memoryview(data) as left:
         done = 0
@@ -508,7 +508,7 @@ def _put(f: BinaryIO, at: int, data: bytes | memoryview) -> None:
 
 
 def _poured(f: BinaryIO, first: bytes, x: Vec) -> tuple[BinaryIO, int, bytes]:
-    """Write a vector behind the one in a file, which begins so; where its head is, and what that is to be."""
+    """Append a vector to the one in a file with this header; returns the offset and content of its new header."""
     at = 0 if first[:2] == VECTOR else PAGE - 16
     t, attr, n = _head_at(first, at)
     size = T.TYPE[t].size
@@ -519,7 +519,7 @@ def _poured(f: BinaryIO, first: bytes, x: Vec) -> tuple[BinaryIO, int, bytes]:
 
 
 def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: Value) -> tuple[BinaryIO, int, bytes]:
-    """Write vectors behind those of the list in a file and its second one, as _poured."""
+    """Append vectors to those in a file and its second one, like _poured."""
     n = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
     base = os.fstat(g.fileno()).st_size - PAGE
     base += -base % 16
@@ -530,7 +530,7 @@ def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: Value) -> tuple[Bin
 
 
 def _still_sorted(f: Any, at: int, n: int, x: Vec) -> bool:
-    """Does a sorted vector stay sorted with x after it?"""
+    """Is a sorted vector still sorted with x appended?"""
     f.seek(at + 16 + max(n - 1, 0) * x.a.itemsize)
     last = np.frombuffer(f.read(x.a.itemsize) if n else b"", x.a.dtype)
     if x.t in (T.G, T.ENUM):

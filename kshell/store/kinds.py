@@ -1,4 +1,4 @@
-"""Files of other programs, known by how they begin: for the error of who reads them as a checkpoint."""
+"""Files from other programs, recognized by their first bytes: for the error when one is read as a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NUMPY = _MAKE + 'torch.save({{"x": torch.from_numpy(numpy.load("{0}"))}}, "{1}.
 _ARCHIVE = (
     _MAKE + 'torch.save({k: torch.from_numpy(v) for k, v in numpy.load("{0}").items()}, "{1}.pt")'
 )
-# how a file begins: what it is, and what to do with it; {0} is its path, {1} that without its ending
+# first bytes: what it is, and what to do with it; {0} is its path, {1} the path without extension
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x93NUMPY", "an array of NumPy", _NUMPY),
     (b"GGUF", "a GGUF file", ""),
@@ -37,7 +37,7 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
 
 
 def kind_of(path: str, begin: bytes) -> tuple[str, str]:
-    """The kind of a file that begins so, and a hint what to do with it; two empty texts if it is of no known kind."""
+    """The kind of a file with these first bytes, and a hint what to do with it; two empty texts if unknown."""
     if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") < 1 << 40:
         return "a .safetensors file", "give it a name that ends in .safetensors"
     for first, what, hint in _KINDS:
@@ -47,7 +47,7 @@ def kind_of(path: str, begin: bytes) -> tuple[str, str]:
 
 
 def kind_of_archive(path: str, members: Iterable[str]) -> tuple[str, str]:
-    """The same of a zip file with these members."""
+    """The same for a zip file with these members."""
     names = list(members)
     if names and all(name.endswith(".npy") for name in names) and "manifest.json" not in names:
         return "an archive of arrays of NumPy", _ARCHIVE.replace("{0}", path).replace(

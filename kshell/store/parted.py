@@ -1,4 +1,4 @@
-"""Partitioned databases: a folder of folders named by date, month, year or number, each with splayed tables."""
+"""Partitioned databases: a folder of folders named by date, month, year or number, each containing splayed tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.values.base import types as T
 from kshell.values.base.core import List, Table, Value, Vec
 from kshell.values.change.join import concat
 
-# the kinds of partition: the virtual column's name, its type, what the folders are named
+# kinds of partition: name and type of the virtual column, pattern of the folder names
 KINDS = (
     ("date", T.D, re.compile(r"\d{4}\.\d\d\.\d\d$")),
     ("month", T.M, re.compile(r"\d{4}\.\d\d$")),
@@ -36,7 +36,7 @@ def kind_of(names: list[str]) -> tuple[str, int, list[str]] | None:
 
 
 def raw_of(name: str, t: int) -> int:
-    """The raw value of a partition, from the name of its folder."""
+    """The raw value of a partition, from its folder name."""
     if t not in _EPOCH:
         return int(name)
     try:
@@ -55,8 +55,8 @@ def name_of(value: int, t: int) -> str:
 
 
 class Database:
-    """A database that is loaded. `PV` are its partitions' values and `PD` the folders they are in; `pv` and `pd` those
-    in view; `tables` the columns of each partitioned table."""
+    """The loaded database. `PV` are its partition values and `PD` their folders; `pv` and `pd` those in view; `tables`
+    the columns of each partitioned table."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -92,7 +92,7 @@ class Database:
                 self.tables[name] = splay.names_in(path)
 
     def view(self, values: list[int] | None) -> None:
-        """Restrict the partitions to some; None for all."""
+        """Restrict the view to some partitions; None for all."""
         at = [i for i, v in enumerate(self.PV) if values is None or v in values]
         if not at:
             raise QError("invalid partition filter")
@@ -100,11 +100,11 @@ class Database:
         self.counts: dict[str, list[int]] = {}
 
     def vec(self, values: list[int]) -> Vec:
-        """Values of partitions as a vector."""
+        """Partition values as a vector."""
         return Vec(self.t, np.array(values, T.DTYPE[self.t]))
 
     def folder(self, part: int) -> str:
-        """The folder of partition number `part` of those in view."""
+        """The folder of partition number `part` in view."""
         return f"{self.pd[part]}/{name_of(self.pv[part], self.t)}"
 
     def count(self, name: str) -> list[int]:
@@ -115,7 +115,7 @@ class Database:
         return found
 
     def part(self, name: str, i: int) -> Table:
-        """A table in one partition, its columns not read yet; without the virtual column."""
+        """A table in one partition, with its columns not read yet; without the virtual column."""
         path = f"{self.folder(i)}/{name}"
         if name in self.prototypes and not splay.is_splayed(path):
             return self.prototypes[name]
@@ -125,7 +125,7 @@ class Database:
         return Table(list(names), splay.SplayedCols(list(names), path))
 
     def fill(self, first: bool = False) -> None:
-        """Note an empty table for each table that is missing from some partition (`.Q.bv`)."""
+        """Record an empty table for each table that is missing from some partition (`.Q.bv`)."""
         order = range(len(self.pv)) if first else range(len(self.pv) - 1, -1, -1)
         for i in order:
             folder = self.folder(i)
@@ -152,7 +152,7 @@ def none_of(c: Value) -> Value:
 
 
 def segments_of(root: str) -> list[str]:
-    """The folders that par.txt names; none if there is no such file."""
+    """The folders listed in par.txt; none if the file does not exist."""
     path = os.path.join(root, "par.txt")
     if not os.path.isfile(path):
         return []
@@ -162,7 +162,7 @@ def segments_of(root: str) -> list[str]:
 
 
 class PartCols(splay.LazyCols):
-    """The columns of a partitioned table over all partitions in view, the partitions' values first."""
+    """The columns of a partitioned table over all partitions in view, the partition values first."""
 
     def __init__(self, db: Database, name: str) -> None:
         super().__init__([db.field, *db.tables[name]], name)
@@ -175,14 +175,14 @@ class PartCols(splay.LazyCols):
         return joined([self.db.part(self.name, k).cols[i - 1] for k in range(len(counts))])
 
     def of(self, part: int) -> Table:
-        """The table in one partition, the partition's value in its first column."""
+        """The table in one partition, with the partition value as its first column."""
         t = self.db.part(self.name, part)
         n = self.db.count(self.name)[part]
         first = Vec(self.db.t, np.full(n, self.db.pv[part], T.DTYPE[self.db.t]))
         return Table(self.names, _WithFirst(self.names, first, t.cols))
 
     def there(self) -> bool:
-        """Is it in the first partition, of those in view, or taken as empty where it is not?"""
+        """Does it exist in the first partition in view, or count as empty where it is missing?"""
         return (
             self.name in self.db.prototypes
             or not self.db.pv
@@ -206,7 +206,7 @@ class PartCols(splay.LazyCols):
 
 
 class _WithFirst(splay.LazyCols):
-    """A made column before others that are read when used."""
+    """A computed column before others that are read on use."""
 
     def __init__(self, names: list[str], first: Vec, rest: Any) -> None:
         super().__init__(names, "")
@@ -217,7 +217,7 @@ class _WithFirst(splay.LazyCols):
 
 
 def joined(parts: list[Value]) -> Value:
-    """Parts of a column as one."""
+    """The parts of a column as one."""
     full = [part for part in parts if len(part)]
     if len(full) <= 1:
         return full[0] if full else parts[0] if parts else List([])
@@ -231,15 +231,15 @@ def table(db: Database, name: str) -> Table:
 
 
 def expected(root: str, value: int, t: int, name: str) -> str:
-    """Where a table of a partition belongs: with par.txt, in the segment that its number falls to."""
+    """The expected location of a table in a partition: with par.txt, in its number's segment."""
     segments = segments_of(root)
     folder = segments[value % len(segments)] if segments else root
     return "/".join(p for p in (folder, name_of(value, t), name) if p)
 
 
 def check(root: str) -> list[list[str]]:
-    """Make the tables that partitions lack, empty, like those of the latest partition that has them; for each
-    partition, latest first, its folder if something was made in it."""
+    """Create empty tables that partitions lack, like those of the latest partition that has them; for each partition,
+    latest first, its folder if something was created there."""
     db = Database(root)
     like: dict[str, Table] = {}
     for i in reversed(range(len(db.pv))):

@@ -1,9 +1,9 @@
-"""The operations of a pickle that checkpoints are made of, carried out on plain values alone.
+"""An interpreter for the pickle operations used in checkpoints, restricted to plain values.
 
-A pickle is a program for a small machine with a stack. Checkpoints of PyTorch use few of its operations, and these make
-numbers, texts, lists, tuples, sets and dictionaries. Whatever else a pickle names is asked of the caller by its name,
-who has a table of what there is; nothing is imported, no class is made, no method is looked up. What a pickle makes is
-counted before it is made, so that a short text cannot ask for much memory.
+A pickle is a program for a small stack machine. PyTorch checkpoints use few of its operations, which create numbers,
+strings, lists, tuples, sets and dictionaries. Everything else that a pickle names is looked up in a table of the
+caller; nothing is imported, no class is instantiated, no method is looked up. Values are counted before they are
+created, so that a short pickle cannot claim much memory.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-_LONG = 4096  # bytes of a text that is counted before it is made
+_LONG = 4096  # texts of at least this many bytes are counted before they are created
 _KEYS = (str, int, float, bool, bytes, type(None), complex)
 _I4, _U2, _U4, _U8, _F8 = (struct.Struct(f) for f in ("<i", "<H", "<I", "<Q", ">d"))
 
 
 class Refused(Exception):
-    """A pickle asks for more than plain values and what the caller knows."""
+    """A pickle requests more than plain values and the names known to the caller."""
 
 
 class Maker:
-    """A callable behind a name: `make(*args)` of plain values, `cost` the bytes that it may need, and `each` those for
-    each item of its first argument."""
+    """The callable for a name: `make(*args)` with plain values, `cost` the bytes it may need, and `each` those per item
+    of its first argument."""
 
     __slots__ = ("cost", "each", "make")
 
@@ -33,9 +33,9 @@ class Maker:
 
 
 class Reader:
-    """Reads one pickle. `named(name)` gives what `module.name` stands for, Refused for what it does not know;
-    `persistent(id)` what is kept outside the pickle. `need` is told the bytes that what is made next needs in memory,
-    about, and may refuse."""
+    """Reads one pickle. `named(name)` returns the object for `module.name`, or raises Refused; `persistent(id)` returns
+    data stored outside the pickle. `need` is called with the approximate bytes of memory for what is created next, and
+    may raise an error."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class Reader:
         need: Callable[[int], None],
     ) -> None:
         self.data, self.named, self.persistent, self.need = data, named, persistent, need
-        self.at = self.made = 0  # made: values so far
+        self.at = self.made = 0  # made: number of values so far
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
 
     def read(self) -> Any:
-        """The value. ValueError and the like for what is no pickle, Refused for what is not plain."""
+        """The value. ValueError and the like for an invalid pickle, Refused for values that are not plain."""
         data = self.data
         while True:
             code = data[self.at]
@@ -94,7 +94,7 @@ class Reader:
         self.push(found, 0 if n > _LONG else sys.getsizeof(found))
 
     def marked(self) -> list[Any]:
-        """Pop the items that were put on the stack since the last mark."""
+        """Pop the items pushed since the last mark."""
         start = self.marks.pop()
         found = self.stack[start:]
         del self.stack[start:]
@@ -139,7 +139,7 @@ class Reader:
         state, target = self.pop(), self.stack[-1]
         if (
             target.__class__ is not dict or state.__class__ is not dict
-        ):  # attributes of a state_dict: not kept
+        ):  # attributes of a state_dict: dropped
             raise Refused(f"attributes of a {type(target).__name__}")
 
     def _persistent(self) -> None:
@@ -210,7 +210,7 @@ class Reader:
 
 
 def plain_key(k: Any) -> Any:
-    """The key of a dictionary or an item of a set: a number, a text, or a tuple of them."""
+    """A key of a dictionary or an item of a set: a number, a string, or a tuple of these."""
     if k.__class__ not in _KEYS and not (
         k.__class__ is tuple and all(i.__class__ in _KEYS for i in k)
     ):

@@ -1,7 +1,8 @@
-"""The layout of .safetensors files: a length, a JSON header with type, shape and place of each tensor, their bytes.
+"""The layout of .safetensors files: a length, a JSON header with type, shape and offsets of each tensor, then their
+bytes.
 
-As its documentation describes it: the places are in bounds, one after the other, without overlaps and holes. What is
-written here has a digest of all of it in its metadata, which is checked when it is read again.
+As documented: the offsets are in bounds and consecutive, without overlaps or holes. Files written by kshell have a
+digest of everything in their metadata, which is verified on reading.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from kshell.store.archive import Room, bounded
 
 # fmt: off  # a table
-# names of the types and the bytes of an item
+# type names and bytes per item
 SIZES = {
     "BOOL": 1,
     "U8": 1,
@@ -38,9 +39,9 @@ SIZES = {
 }
 # fmt: on
 DIGEST = "kshell_sha256"
-OWN = "kshell"  # in the metadata of what was written here: there must be a digest
-MOST = 100_000_000  # bytes of a header
-_TENSOR = 1000  # bytes of memory that a tensor needs beside its content, about
+OWN = "kshell"  # in the metadata of files written by kshell: a digest is required
+MOST = 100_000_000  # maximum bytes of a header
+_TENSOR = 1000  # approximate bytes of memory per tensor, besides its content
 _META = "__metadata__"
 
 
@@ -55,8 +56,8 @@ class Place(NamedTuple):
 
 
 def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[str, str], int]:
-    """The tensors of a file, in the header's order, its metadata, and where the bytes begin. ValueError and the like
-    if the header is not one, or does not fit the file."""
+    """The tensors in a file, in the header's order, its metadata, and the offset of the data. ValueError and the like
+    if the header is invalid, or does not match the file."""
     f.seek(0)
     n = struct.unpack("<Q", f.read(8))[0]
     if not 2 <= n <= min(MOST, size - 8):
@@ -96,7 +97,7 @@ def _place(name: str, v: Any) -> Place:
 
 
 def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
-    """Places for tensors, given by name, type and shape: the widest items first, so that all are aligned."""
+    """Offsets for tensors, given by name, type and shape: the widest items first, so that all are aligned."""
     lengths = {}
     for name, dtype, shape in tensors:
         n = SIZES[dtype]
@@ -114,7 +115,7 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
 
 
 def described(places: Sequence[Place], meta: dict[str, str]) -> bytes:
-    """The bytes that the digest covers beside the data: names, types, shapes, places and metadata."""
+    """The bytes that the digest covers besides the data: names, types, shapes, offsets and metadata."""
     others = sorted((key, value) for key, value in meta.items() if key not in (DIGEST, OWN))
     return json.dumps([sorted(map(list, places)), others]).encode()
 

@@ -1,7 +1,7 @@
-"""Values of a session as text for a manifest, and arrays beside it: what a snapshot file holds.
+"""Session values as JSON for a manifest, plus arrays: the content of a snapshot file.
 
-Every value has a form, `[tag, ..]`; arrays of fixed-width items are members of the file. Handles are for the k-api to
-write and read: `handle` of the Encoder and of the Decoder.
+Every value has a form, `[tag, ..]`; arrays of fixed-width items are members of the file. Handles are written and read
+by the k-api: see `handle` in Encoder and Decoder.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from kshell.values.base.functions import (
 )
 
 Form = list[Any]
-_SHORT = 1 << 10  # bytes; what is longer is a member
-_FORM = 220  # bytes of memory that a value needs beside what stands in its form, about
+_SHORT = 1 << 10  # bytes; longer arrays become members
+_FORM = 220  # approximate bytes of memory per value, besides the content of its form
 _PIECE = 1 << 20  # items
 MAX_DEPTH = 200
 
@@ -45,7 +45,7 @@ def _fixed(t: int) -> bool:
 
 
 def _plain(x: Value) -> bool:
-    """Does a list hold nothing but data, no function and no handle?"""
+    """Does a list contain only data, without functions or handles?"""
     if isinstance(x, List):
         return x.__class__ is Nd or x.flat is not None or all(map(_plain, x.items))
     if x.__class__ is Dict:
@@ -56,13 +56,13 @@ def _plain(x: Value) -> bool:
 
 
 def _alike(items: Sequence[Value]) -> bool:
-    """Are items of a list vectors of one type, as strings are?"""
+    """Are a list's items vectors of one type, such as strings?"""
     qtype = items[0].t if items[0].__class__ is Vec else 0
     return _fixed(qtype) and all(i.__class__ is Vec and i.t == qtype and not i.attr for i in items)
 
 
 def form_cost(form: Form) -> int:
-    """The bytes of memory that the value of a form needs, about, beside its arrays and the values in it."""
+    """The approximate memory for a form's value, besides its arrays and nested values."""
     tag = form[0]
     if tag == "h":
         return 0
@@ -72,8 +72,8 @@ def form_cost(form: Form) -> int:
 
 
 class Encoder:
-    """Writes values; `members` collects the arrays, or with `copy` copies of them; `needs` counts the bytes of memory
-    that a Decoder will ask for, beside those of the arrays."""
+    """Encodes values; `members` collects the arrays, or with `copy` copies of them; `needs` counts the bytes of memory
+    that a Decoder will need, besides those of the arrays."""
 
     def __init__(self, handle: Callable[[Handle], int] | None = None, copy: bool = False) -> None:
         self.members: list[Member] = []
@@ -90,7 +90,7 @@ class Encoder:
         return self.add(member(a))
 
     def value(self, x: Value) -> Form:
-        """The form of a value; 'type for one that has none."""
+        """The form of a value; 'type if it has none."""
         self.depth += 1
         try:
             if self.depth > MAX_DEPTH:
@@ -132,13 +132,13 @@ class Encoder:
         return self._coded(x)
 
     def _end_to_end(self, x: List) -> Form:
-        """A list of vectors of one type, as one array and where each of them ends in it."""
+        """A list of vectors of one type, as one array with end offsets."""
         sizes = np.fromiter(map(len, x.items), np.int64, len(x))
         whole = np.concatenate([item.a for item in x.items])
         return ["flat", x.items[0].t, self.array(whole), self.array(np.cumsum(sizes))]
 
     def _symbols(self, x: Vec) -> Form:
-        """Many symbols as places in a short list of them: that is read in one piece, and needs no more memory."""
+        """Many symbols as indices into a short list of them: this is read in one piece, without extra memory."""
         there = np.zeros(int(x.a.max()) + 1, bool)
         there[x.a] = True
         place = np.cumsum(there, dtype=np.int32) - np.int32(1)
@@ -183,14 +183,14 @@ class Encoder:
 
 
 class Decoder:
-    """Reads the values of a file that an Encoder wrote."""
+    """Decodes the values in a file written by an Encoder."""
 
     def __init__(self, archive: Archive, handle: Callable[[int], Value] | None = None) -> None:
         self.archive, self.handle = archive, handle
         self.depth = 0
 
     def value(self, form: Form) -> Value:
-        """The value of a form. ValueError, KeyError, TypeError and the like for what is none."""
+        """The value of a form. ValueError, KeyError, TypeError and the like if it is invalid."""
         self.depth += 1
         try:
             if self.depth > MAX_DEPTH:
@@ -342,7 +342,7 @@ _READ: dict[str, Callable[..., Value]] = {
 
 
 def is_value(x: Any) -> bool:
-    """Is x what a variable can stand for?"""
+    """Can x be the value of a variable?"""
     return (
         x is NIL or atom_t(x) != 0 or isinstance(x, Vec | List | Dict | Table | Function | Handle)
     )

@@ -1,4 +1,4 @@
-"""Splayed tables: a folder with a file for each column and `.d`, which lists them. Columns are read when first used."""
+"""Splayed tables: a folder with one file per column and `.d`, which lists them. Columns are read on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.values.session.restrict import lifted
 
 
 class LazyCols(list[Any]):
-    """The columns of a table on disk: a list whose items are made when they are looked at.
+    """The columns of a table on disk: a list whose items are created on access.
 
     `origin` is what q shows instead of the columns: a file symbol's text, or the name of a partitioned table.
     """
@@ -28,7 +28,7 @@ class LazyCols(list[Any]):
         raise NotImplementedError
 
     def sample(self) -> list[Any]:
-        """Columns of the same types, which need not be all of them."""
+        """Columns of the same types, possibly shorter."""
         return self[:]
 
     def there(self) -> bool:
@@ -36,11 +36,11 @@ class LazyCols(list[Any]):
         return True
 
     def shown(self) -> list[str]:
-        """The names of the columns, as they stand before the origin."""
+        """The names of the columns, as shown before the origin."""
         return self.names
 
     def head(self, n: int) -> Table:
-        """A table of the first rows, at least n of them if there are as many."""
+        """A table of the first rows, at least n of them if there are that many."""
         return Table(self.names, self[:])
 
     def _at(self, i: int) -> Value:
@@ -72,14 +72,14 @@ class LazyCols(list[Any]):
 
 
 class SplayedCols(LazyCols):
-    """The columns of a splayed table; `path` is its folder, without a / at its end."""
+    """The columns of a splayed table; `path` is its folder, without a trailing /."""
 
     def __init__(self, names: list[str], path: str) -> None:
         super().__init__(names, f":{path}/")
         self.path = path
 
     def make(self, i: int) -> Value:
-        with lifted():  # whoever holds the table may see what is in it
+        with lifted():  # code that holds the table may read its content
             return kdb.read(f"{self.path}/{self.names[i]}")
 
     def there(self) -> bool:
@@ -87,7 +87,7 @@ class SplayedCols(LazyCols):
 
 
 class NoCols(LazyCols):
-    """The columns of a table that is not there: asking for one is an error that names the table."""
+    """The columns of a missing table: reading one is an error that names the table."""
 
     def make(self, i: int) -> Value:
         raise QError(self.origin)
@@ -119,8 +119,8 @@ def read(path: str) -> Table:
 
 
 def write(path: str, x: Value, packing: Any = None) -> None:
-    """Save a table splayed: 'type if it is keyed or has symbols that are not enumerated. `packing` is how its files
-    are compressed: one Packing for all, or a dictionary of them by column ('' for the others)."""
+    """Save a table splayed: 'type if it is keyed or has unenumerated symbols. `packing` is the compression: one Packing
+    for all files, or a dictionary by column ('' for the others)."""
     if x.__class__ is Dict or x.__class__ is not Table:
         raise QError("type")
     path = path.rstrip("/")
@@ -134,7 +134,7 @@ def write(path: str, x: Value, packing: Any = None) -> None:
 
 
 def packings_of(path: str) -> dict[str, kdb.Packing]:
-    """How the compressed columns of a splayed table are compressed."""
+    """The compression of a splayed table's compressed columns."""
     if not os.path.isdir(path):
         return {}
     found = {name: kdb.packing_of(os.path.join(path, name)) for name in unfinished.names_in(path)}
@@ -142,7 +142,7 @@ def packings_of(path: str) -> dict[str, kdb.Packing]:
 
 
 def storable(col: Value) -> bool:
-    """Can a column be a file of a splayed table: no symbols but enumerated ones in it?"""
+    """Can a column be a file of a splayed table: does it have no unenumerated symbols?"""
     if col.__class__ is Vec:
         return bool(col.t != T.S)
     if not isinstance(col, List):
@@ -154,7 +154,7 @@ def storable(col: Value) -> bool:
 
 
 def append(path: str, rows: Table) -> bool:
-    """Append rows to a splayed table in place, to all columns or to none; false if that cannot be done."""
+    """Append rows to a splayed table in place, to all columns or none; false if that is not possible."""
     path = path.rstrip("/")
     if rows.names != names_in(path):
         return False

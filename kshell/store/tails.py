@@ -1,5 +1,5 @@
-"""Files that grow at their end, a record at a time: what a writer that was killed left of its last record is cut off
-before the next record, which nobody could read behind it."""
+"""Files that grow one record at a time: a partial record left by a killed writer is cut off before the next one,
+because nothing after it could be read."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ from collections.abc import Iterator
 
 from kshell.store import kdb
 
-MOST = (
-    1 << 26
-)  # bytes of a record that may be cut off; more is no record that was begun, but damage
+MOST = 1 << 26  # maximum bytes to cut off; more than that is damage rather than a partial record
 _PIECE = 1 << 16
-_RECORD = b'{"step": '  # the beginning of each line of JSON
-_WHOLE: dict[
-    tuple[int, int], tuple[int, int]
-] = {}  # logs found whole: their size, and when they were changed
+_RECORD = b'{"step": '  # the start of each JSON line
+_WHOLE: dict[tuple[int, int], tuple[int, int]] = {}  # logs found intact: size and modification time
 
 
 @contextlib.contextmanager
 def _alone(fd: int) -> Iterator[bool]:
-    """Has no other process the file open to add to it? Until it is closed the others are told so of this one."""
+    """Does no other process have the file open for appending? Until it is closed, the others see this process."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         alone = True
@@ -37,7 +33,7 @@ def _alone(fd: int) -> Iterator[bool]:
 
 
 def added(fd: int, data: bytes) -> None:
-    """Add a record: all of it, or nothing where that fails and no other has added to the file."""
+    """Append a record: all of it, or nothing if that fails and no other process has appended."""
     start, left = -1, memoryview(data)
     try:
         while left:
@@ -53,15 +49,15 @@ def added(fd: int, data: bytes) -> None:
 
 
 def note_whole(path: str) -> None:
-    """Remember that a log was found to hold whole messages only."""
+    """Remember that a log contains only complete messages."""
     with contextlib.suppress(OSError):
         about = os.stat(path)
         _WHOLE[about.st_dev, about.st_ino] = about.st_size, about.st_mtime_ns
 
 
 def mend_log(fd: int, path: str) -> int:
-    """Cut off the last message of a log that is open, if not all of it is there; the bytes of that, 0 for none. What is
-    no log, or has other damage, is left as it is."""
+    """Cut off the last message of an open log if it is incomplete; returns the number of bytes cut. Files that are not
+    logs, or are damaged otherwise, are left alone."""
     about = os.fstat(fd)
     if not about.st_size or _WHOLE.get((about.st_dev, about.st_ino)) == (
         about.st_size,
@@ -83,7 +79,8 @@ def mend_log(fd: int, path: str) -> int:
 
 
 def mend_lines(fd: int, path: str) -> None:
-    """Cut off the last line of a file of JSON records, if not all of it is there; end one that lacks only its end."""
+    """Cut off the last line of a file of JSON records if it is incomplete; if only its line break is missing, add
+    it."""
     with _alone(fd) as alone, open(path, "rb") as file:
         size = os.fstat(fd).st_size
         if not alone or not size:
@@ -96,7 +93,7 @@ def mend_lines(fd: int, path: str) -> None:
         last = last[last.rfind(b"\n") + 1 :]
         if not last:
             return
-        text = last.rstrip(b"\0")  # which a power cut may leave in the place of what was written
+        text = last.rstrip(b"\0")  # which a power cut may leave instead of the data
         if text[: len(_RECORD)] == _RECORD[: len(text)] and not _is_json(text):
             text = b""
         if len(text) < len(last):

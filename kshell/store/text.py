@@ -1,4 +1,4 @@
-"""Text files: lines, and columns of typed values separated by a character or of fixed width."""
+"""Text files: lines, and columns of typed values, delimited or of fixed width."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshell.store import unfinished
 
 
 def read_bytes(path: str, offset: int = 0, length: int = -1) -> bytes:
-    """The bytes of a file, or `length` of them from `offset`; the system's refusal as a q error."""
+    """The bytes of a file, or `length` of them from `offset`; operating system errors become q errors."""
     problem: OSError | None = None
 
     def work(f: BinaryIO) -> bytes:
@@ -25,7 +25,7 @@ def read_bytes(path: str, offset: int = 0, length: int = -1) -> bytes:
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """The lines of a text, without their ends; a missing end of the last line is no further line."""
+    """The lines of a text, without line breaks; a final line break does not start another line."""
     if not data:
         return []
     lines = data.replace(b"\r\n", b"\n").split(b"\n")
@@ -35,7 +35,7 @@ def lines_of(data: bytes) -> list[bytes]:
 
 
 def split_fields(line: bytes, sep: bytes) -> list[bytes]:
-    """The fields of one line; a field in double quotes may hold the separator, and a doubled quote."""
+    """The fields of one line; a field in double quotes may contain the separator, and doubled quotes."""
     if b'"' not in line:
         return line.split(sep)
     out: list[bytes] = []
@@ -55,7 +55,7 @@ def split_fields(line: bytes, sep: bytes) -> list[bytes]:
 
 
 def _closing(text: bytes) -> int:
-    """Where the quote that text starts with is closed; its length if it is not."""
+    """The position of the quote that closes the one at the start of the text; its length if there is none."""
     at = 1
     while True:
         at = text.find(b'"', at)
@@ -67,7 +67,7 @@ def _closing(text: bytes) -> int:
 
 
 def split_pairs(data: bytes, sep: bytes) -> list[bytes]:
-    """A text split at each separator that does not stand in double quotes."""
+    """Split a text at each separator that is not in double quotes."""
     out = [b""]
     for k, part in enumerate(data.split(b'"')):
         if k % 2:
@@ -80,8 +80,8 @@ def split_pairs(data: bytes, sep: bytes) -> list[bytes]:
 
 
 def columns(data: bytes, sep: bytes, n: int, breaks: bool = False) -> list[list[bytes]]:
-    """The first n columns of separated text; a short line has empty fields. All at once if no field is quoted. With
-    `breaks`, a line's end in quotes belongs to its field."""
+    """The first n columns of delimited text; missing fields are empty. Processed all at once if no field is quoted.
+    With `breaks`, a line break in quotes belongs to its field."""
     lines = (
         split_pairs(data.replace(b"\r\n", b"\n").removesuffix(b"\n"), b"\n")
         if breaks
@@ -97,7 +97,7 @@ def columns(data: bytes, sep: bytes, n: int, breaks: bool = False) -> list[list[
 
 
 def fixed(data: bytes, widths: list[int]) -> list[list[bytes]]:
-    """The columns of text whose fields have fixed widths: records on lines, or one after the other."""
+    """The columns of fixed-width text: one record per line, or without line breaks."""
     lines = lines_of(data)
     size = sum(widths)
     if len(lines) == 1 and size and len(data) >= 2 * size and len(data) % size == 0:
@@ -110,7 +110,7 @@ def fixed(data: bytes, widths: list[int]) -> list[list[bytes]]:
 
 
 def csv_field(text: bytes, sep: bytes) -> bytes:
-    """A field as it is written: in quotes if it holds the separator or a line's end."""
+    """A field for writing: in quotes if it contains the separator or a line break."""
     if sep in text or b"\n" in text:
         return b'"' + text.replace(b'"', b'""') + b'"'
     return text

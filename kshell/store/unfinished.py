@@ -1,12 +1,13 @@
-"""The unfinished files of a save in a folder, and their fate when its process is gone.
+"""The temporary files of a save in a folder, and what happens to them when its process is gone.
 
-Its names begin with `.kshell-`, so nobody takes it for data; the save holds a lock on it, which goes with the process.
+Their names begin with `.kshell-`, so they are never taken for data; the save holds a lock on them, which ends with the
+process.
 
-- `.kshell-N-M.tmp`, a file or a folder: not all of it is written yet. What can be locked is removed.
-- `.kshell-save`, a folder: all is written, and the files in it are on their way to their places in the folder around
-  it. The save has happened: readers see these files, and whoever can lock it moves the rest.
-- `.kshell-save`, a file: rows are being appended to files of the folder, and here is how long these were and what their
-  heads were. The rows are not there yet: readers see what was, and whoever can lock it puts that back.
+- `.kshell-N-M.tmp`, a file or a folder: not completely written yet. If it can be locked, it is removed.
+- `.kshell-save`, a folder: everything is written, and its files are being moved to their places in the surrounding
+  folder. The save is committed: readers see these files, and a process that can lock it moves the rest.
+- `.kshell-save`, a file: rows are being appended to files in the folder, and this records their previous lengths and
+  headers. The append is not committed: readers see the previous state, and a process that can lock it restores that.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from kshell.values.session.interrupts import HOLD, PENDING, give_up
 MARK = ".kshell-"
 SAVE = MARK + "save"
 _EARLIER = re.compile(r".+\.\d+\.tmp", re.DOTALL)
-_PAUSE = 0.001  # seconds between two looks whether a turn has ended
+_PAUSE = 0.001  # seconds between checks whether a turn has ended
 _NUMBER = itertools.count(1)
 
 
 class Before(NamedTuple):
-    """A file that is appended to, as it was: name, number of its inode, length, where its head is, and that."""
+    """The previous state of a file being appended to: name, inode number, length, and offset and content of its
+    header."""
 
     name: str
     inode: int
@@ -48,7 +50,7 @@ def is_ours(name: str) -> bool:
 
 
 def is_earlier(name: str) -> bool:
-    """Is this how versions before named what they had not finished?"""
+    """Is this a name that earlier versions used for unfinished files?"""
     return name.endswith(".tmp") and _EARLIER.match(name) is not None
 
 
@@ -56,8 +58,8 @@ def is_earlier(name: str) -> bool:
 
 
 def lock(fd: int, wait: bool = False, pid: int = 0) -> bool:
-    """Lock what is open; false if another has it. Where there are no locks, as on some network file systems, it is
-    another's while the process with that number lives."""
+    """Lock an open file or folder; false if another process holds the lock. Without lock support, as on some network
+    file systems, it counts as locked while the process with that id is alive."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -78,7 +80,7 @@ def _alive(pid: int) -> bool:
 
 
 def _stands(fd: int, path: str) -> bool:
-    """Is what is open still what has this name?"""
+    """Does this name still refer to the open file?"""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except OSError:
@@ -86,12 +88,12 @@ def _stands(fd: int, path: str) -> bool:
 
 
 def made(folder: str, is_folder: bool = False) -> tuple[str, int]:
-    """A new file or folder in a folder, locked: its path, and it open (a file for writing)."""
+    """A new file or folder in a folder, locked: its path and descriptor (a file is open for writing)."""
     while True:
         path = os.path.join(folder, f"{MARK}{os.getpid()}-{next(_NUMBER)}.tmp")
         try:
             fd = _new(path, is_folder)
-        except FileExistsError:  # of a process that had this number
+        except FileExistsError:  # of a process that had the same id
             continue
         if fd >= 0:
             if lock(fd) and _stands(fd, path):
@@ -100,7 +102,7 @@ def made(folder: str, is_folder: bool = False) -> tuple[str, int]:
 
 
 def _new(path: str, is_folder: bool) -> int:
-    """A new file or folder, open; -1 if it was swept before that."""
+    """A new file or folder, open; -1 if it was swept first."""
     if not is_folder:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     os.mkdir(path)
@@ -113,15 +115,15 @@ def _new(path: str, is_folder: bool) -> int:
 
 
 def clean(folder: str) -> None:
-    """Finish, take back or remove what processes that are gone have left in a folder, as far as that can be."""
+    """Finish, roll back or remove what dead processes have left in a folder, as far as possible."""
     if not blocked():
         settle(folder)
         sweep(folder)
 
 
 def sweep(folder: str) -> None:
-    """Remove what saves that ended before all was written have left in a folder."""
-    with contextlib.suppress(OSError):  # another process sweeps it, or it may not be removed here
+    """Remove the remains of saves in a folder that ended before they were completely written."""
+    with contextlib.suppress(OSError):  # another process is sweeping it, or it cannot be removed
         for name in os.listdir(folder):
             if name.startswith(MARK) and name.endswith(".tmp"):
                 _remove_left(os.path.join(folder, name))
@@ -139,7 +141,7 @@ def _remove_left(path: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a file, or a folder with all that is in it."""
+    """Remove a file, or a folder with its contents."""
     if not os.path.isdir(path) or os.path.islink(path):
         os.unlink(path)
         return
@@ -149,8 +151,8 @@ def remove(path: str) -> None:
 
 
 def settle(folder: str, wait: bool = False) -> bool:
-    """Finish or take back what a process that is gone had begun in a folder; with `wait` also wait for one that is at
-    work there, and let errors out. Is nothing under way in the folder any more?"""
+    """Finish or roll back what a dead process had started in a folder; with `wait`, also wait for a process at work
+    there, and raise errors. Returns whether nothing is in progress there any more."""
     path = os.path.join(folder, SAVE)
     try:
         while True:
@@ -178,22 +180,22 @@ def settle(folder: str, wait: bool = False) -> bool:
 
 
 def finish(folder: str, names: Sequence[str] | None = None) -> None:
-    """Move the files of a save that has happened to their places, in this order if one is given."""
+    """Move the files of a committed save to their places, in this order if given."""
     held = os.path.join(folder, SAVE)
     for name in sorted(os.listdir(held)) if names is None else names:
         _take_place(os.path.join(held, name), os.path.join(folder, name))
-    with contextlib.suppress(OSError):  # it is gone, or already that of another save
+    with contextlib.suppress(OSError):  # it is gone, or already belongs to another save
         os.rmdir(held)
 
 
 def _take_place(source: str, target: str) -> None:
-    """Rename a file; where the target is a link, it is the file that is linked to that is replaced."""
+    """Rename a file; if the target is a link, replace the file it links to."""
     if os.path.islink(target):
         target = os.path.realpath(target)
     try:
         os.replace(source, target)
         return
-    except FileNotFoundError:  # somebody else has done it
+    except FileNotFoundError:  # another process has done it
         if not os.path.exists(source):
             return
         raise
@@ -219,8 +221,8 @@ class Busy(Exception):
 
 
 def in_turn(folder: str, work: Callable[[Any], bool]) -> bool:
-    """work(note) while no other process appends to the files of this folder. `note` is to be given what files
-    were: from then on they are put back if the process ends or the work fails. An interrupt comes before or after."""
+    """work(note) while no other process appends to files in this folder. Call `note` with the previous states of the
+    files: from then on they are restored if the process ends or the work fails. An interrupt comes before or after."""
     while True:
         with contextlib.suppress(Busy), HOLD, turn(folder) as note:
             return work(note)
@@ -232,7 +234,7 @@ def in_turn(folder: str, work: Callable[[Any], bool]) -> bool:
 
 @contextlib.contextmanager
 def turn(folder: str) -> Any:
-    """The turn of in_turn; Busy if another process has it."""
+    """The turn for in_turn; Busy if another process has it."""
     path = os.path.join(folder, SAVE)
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -266,8 +268,8 @@ def turn(folder: str) -> Any:
 
 
 def _records(fd: int) -> tuple[int, list[Before]]:
-    """The process that appends and what the files were, of a file that notes it; none if that is not all there, since
-    then nothing has been appended."""
+    """The process that is appending and the previous states of the files, from a file that records them; none if that
+    is incomplete, since nothing has then been appended."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         data = os.pread(fd, os.fstat(fd).st_size, 0)
         if data.endswith(b"\n"):
@@ -280,7 +282,7 @@ def _records(fd: int) -> tuple[int, list[Before]]:
 
 
 def take_back(folder: str, files: Sequence[Before]) -> None:
-    """Make files what they were before rows were appended, but for those that have been replaced since."""
+    """Restore files to their state before an append, except those replaced since."""
     for file in files:
         with contextlib.suppress(FileNotFoundError):
             fd = os.open(os.path.join(folder, file.name), os.O_RDWR)
@@ -296,7 +298,8 @@ def take_back(folder: str, files: Sequence[Before]) -> None:
 
 
 def look(path: str) -> tuple[str, Before | None]:
-    """Where the content of a file is, which may be on its way there; and what it was, if rows are being appended."""
+    """Where the content of a file is (it may still have to be moved there), and its previous state if rows are being
+    appended."""
     folder = path[: path.rfind("/") + 1]
     if not os.access(folder + SAVE, os.F_OK) or settle(folder or "."):
         return path, None
@@ -317,7 +320,7 @@ def look(path: str) -> tuple[str, Before | None]:
 
 
 def opened(path: str, work: Callable[[Any], Any]) -> Any:
-    """work(file) of a file that is read, wherever its content is at the moment."""
+    """work(file) on a file opened for reading, wherever its content currently is."""
     where = look(path)[0]
     try:
         with open(where, "rb") as file:
@@ -330,12 +333,12 @@ def opened(path: str, work: Callable[[Any], Any]) -> Any:
 
 
 def there(path: str) -> bool:
-    """Is there a file of this name, whose content may be on its way there?"""
+    """Does a file with this name exist, including one still to be moved there?"""
     return os.path.isfile(look(path)[0]) or os.path.isfile(path)
 
 
 def names_in(folder: str) -> list[str]:
-    """The names of what is in a folder, sorted; what is no data is left out, and removed if its process is gone."""
+    """The names in a folder, sorted; temporary files are left out, and removed if their process is gone."""
     found = os.listdir(folder)
     if any(map(is_ours, found)):
         clean(folder)
