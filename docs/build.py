@@ -1,4 +1,4 @@
-"""Writes the reference pages from the registry: `python docs/build.py`; with --check, says whether they are current."""
+"""Write the reference pages from the registry: `python docs/build.py`; --check reports whether they are up to date."""
 
 from __future__ import annotations
 
@@ -18,43 +18,45 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
 
 HERE = Path(__file__).parent / "reference"
-# kind: (file, title, what stands under the title)
+# kind: (file, title, introduction)
 PAGES = {
-    "verb": ("verbs.md", "Operators and keywords", "``help`name`` prints an entry in a session, as in ``help`xbar``; "
-             "operators go in quotes: `help\"+\"`."),
-    "topic": ("syntax.md", "Queries, control and iterators", "What is part of q's syntax."),
-    "api": ("kapi.md", "The k-api", "Functions over PyTorch. Arguments stand in one list: `f(a;b)`, or `f a` if there "
-            "is one; `f()` passes none. Where a tensor is taken, an array of q's mostly is too; the result is then an "
-            "array. A form that ends in `output` writes its result into that tensor; `[]` in its place writes it into "
-            "the first argument."),
-    "module": ("modules.md", "Module types", "A type is used as `` (`type;option;..) `` or "
-               "`` (`type;`name;option;..) ``. Options are given in the order of the table; from any place on as "
-               "name-value pairs or a dictionary. ``help`type`` shows them in a session."),
-    "loss": ("losses.md", "Losses", "`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` calculates it. Options "
-             "are given in the order of the table, from any place on as name-value pairs or a dictionary."),
-    "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Options are given in the order "
-                  "of the table, from any place on as name-value pairs or a dictionary; the entry `opt` of the k-api "
-                  "has all forms. Those of several processes, and STREAMER's, have [pages of their "
-                  "own](../distributed.md#which-one)."),
-    "scheduler": ("schedulers.md", "Schedulers", "`` sched(optimizer;`type;option;..) ``. Options are given in the "
-                  "order of the table, from any place on as name-value pairs or a dictionary; the entry `sched` of the "
-                  "k-api has all forms. Papers and formulas: [Megatron's](../families/parameter-scheduler.md), "
+    "verb": ("verbs.md", "Operators and keywords", "In a session, ``help`name`` prints an entry, for example "
+             "``help`xbar``; put operators in quotes: `help\"+\"`."),
+    "topic": ("syntax.md", "Queries, control and iterators", "These are part of q's syntax."),
+    "api": ("kapi.md", "The k-api", "Functions built on PyTorch. Pass arguments as one list: `f(a;b)`, `f a` for a "
+            "single argument, `f()` for none. Most functions that take a tensor also take a q array, and then return "
+            "an array. A form that ends in `output` writes its result to that tensor; with `[]` in its place it "
+            "writes to the first argument."),
+    "module": ("modules.md", "Module types", "Write a module as `` (`type;option;..) `` or "
+               "`` (`type;`name;option;..) ``. Give options in the order of the table or, from any position "
+               "on, as name-value pairs or a dictionary. In a session, ``help`type`` shows them."),
+    "loss": ("losses.md", "Losses", "`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` computes it. Give "
+             "options in the order of the table or, from any position on, as name-value pairs or a dictionary."),
+    "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Give options in the order of "
+                  "the table or, from any position on, as name-value pairs or a dictionary. All forms are listed under "
+                  "`opt` in the k-api. The distributed optimizers, and STREAMER's, have [their own "
+                  "pages](../distributed.md#which-one)."),
+    "scheduler": ("schedulers.md", "Schedulers", "`` sched(optimizer;`type;option;..) ``. Give options in the order of "
+                  "the table or, from any position on, as name-value pairs or a dictionary. All forms are listed under "
+                  "`sched` in the k-api. Papers and formulas: [Megatron's](../families/parameter-scheduler.md), "
                   "[torch's](../families/torch-schedulers.md)."),
-    "rule": ("rules.md", "Scaling rules", "`` scale(optimizer;`type;option;..) ``; the entry `scale` of the k-api has "
-             "all forms. Papers and formulas: [scaling rules](../families/scaling-rules.md)."),
-    "command": ("commands.md", "System commands", "At the start of a line; in an expression as `system\"name ..\"`."),
+    "rule": ("rules.md", "Scaling rules", "`` scale(optimizer;`type;option;..) ``. All forms are listed under `scale` "
+             "in the k-api. Papers and formulas: [scaling rules](../families/scaling-rules.md)."),
+    "command": ("commands.md", "System commands", "Type a command at the start of a line; in an expression, use "
+                "`system\"name ..\"`."),
     "name": ("names.md", "Names of .z .Q .h .j", ""),
-    "internal": ("internal.md", "Internal functions", "A negative number on the left of `!`."),
-    "option": ("options.md", "Options of training and testing", "`` train(m;`name;value) `` sets one for a model, "
-               "`` train(m;`name) `` reads it, `train m` shows them; `test` does the same for testing."),
-    "setting": ("settings.md", "Settings", "`` setting(`name;value) `` sets one, `` setting`name `` reads it."),
+    "internal": ("internal.md", "Internal functions", "Call one with a negative number on the left of `!`."),
+    "option": ("options.md", "Training and testing options", "`` train(m;`name;value) `` sets an option of a "
+               "model, `` train(m;`name) `` reads it, `train m` shows all; `test` does the same for testing."),
+    "setting": ("settings.md", "Settings", "`` setting(`name;value) `` changes a setting, `` setting`name `` reads "
+                "it."),
 }
-NOTE = "<!-- made by docs/build.py from the registry: change the entry, not this page -->"
+NOTE = "<!-- generated by docs/build.py from the registry: edit the entry, not this page -->"
 SYMBOLIC = ("module", "loss", "optimizer", "scheduler", "rule")
 
 
 def code(text: str) -> str:
-    """Text as Markdown code, whatever backquotes are in it."""
+    """Text as Markdown code, even if it contains backquotes."""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
@@ -66,7 +68,7 @@ def spelled(entry: Entry) -> str:
 
 
 def default(o: Option) -> str:
-    """The default of an option, as code unless it is none."""
+    """The default of an option, as code if there is one."""
     return default_text(o.default) if o.default in (None, REQUIRED) else code(default_text(o.default))
 
 
@@ -91,7 +93,7 @@ def section(entry: Entry) -> str:
 
 
 def family(entry: Entry) -> str:
-    """The heading an entry stands under: what its family's file says of itself, or the name of its namespace."""
+    """The heading for an entry: the summary of its family's file, or its namespace."""
     if entry.kind in ("name", "internal"):
         return "." + entry.name.split(".")[1] if entry.name[0] == "." else "Others"
     path = Path(kshell.__file__).parent / (entry.topic.replace(".", "/") + ".py")
@@ -105,7 +107,7 @@ def family(entry: Entry) -> str:
 
 
 def page(kind: str) -> str:
-    """The reference page of a kind, its entries by family and name."""
+    """The reference page for a kind of entry, grouped by family and sorted by name."""
     _, title, intro = PAGES[kind]
     families: dict[str, list[Entry]] = defaultdict(list)
     for e in registry.entries(kind):
@@ -127,8 +129,8 @@ def page(kind: str) -> str:
 
 
 def documented(file: str = "documented.txt") -> tuple[dict[str, list[str]], dict[str, tuple[str, str]]]:
-    """The names of another program, by kind, and what is to be said of some: docs/documented.txt for those that Kx
-    documents, docs/ktorch.txt for those of ktorch, docs/torch.txt for those of torch."""
+    """The names of another program, by kind, and notes on some of them: docs/documented.txt has the names that Kx
+    documents, docs/ktorch.txt those of ktorch, docs/torch.txt those of torch."""
     kinds: dict[str, list[str]] = {}
     notes: dict[str, tuple[str, str]] = {}
     kind = ""
@@ -144,13 +146,13 @@ def documented(file: str = "documented.txt") -> tuple[dict[str, list[str]], dict
 
 
 def coverage() -> str:
-    """The page that says of every documented name whether it is there."""
+    """The page that lists for every documented name whether kshell has it."""
     kinds, notes = documented()
     there = {spelled(e) for e in registry.every() if e.kind not in SYMBOLIC}
     note = NOTE.replace("registry", "registry and docs/documented.txt").replace("entry", "source")
     out = ["# Coverage of q", "", note,
-           "", "The names that Kx documents for kdb+ 4.1; one that is done has an entry here. "
-           "[What differs](../deviations/language.md) has more on those that work in another way.", "",
+           "", "The names that Kx documents for kdb+ 4.1. A name is done if it has an entry here. "
+           "[Language differences](../deviations/language.md) explains those that work differently.", "",
            "| kind | documented | done | different | not yet | impossible |", "|---|---|---|---|---|---|"]
     rest: list[str] = []
     for kind, names in kinds.items():
@@ -168,17 +170,17 @@ def coverage() -> str:
     return "\n".join(out + rest).replace("`|`", "`\\|`").rstrip().replace("\n\n\n", "\n\n") + "\n"
 
 
-# how names of a kind are written where they are no functions
+# prefix of names that are not functions
 MARKS = {"Module types": "`", "Losses": "loss`", "Optimizers": "`"}
 STATES = ("same", "extended", "deviates", "missing")
 
 
 def stated() -> dict[str, dict[str, tuple[str, str]]]:
-    """Of each name of ktorch, by kind: its state and the reason. Names are missing if docs/ktorch.txt says so."""
+    """The state of each ktorch name, by kind, and the reason. Names are missing if docs/ktorch.txt says so."""
     kinds, notes = documented("ktorch.txt")
     gaps = dict.fromkeys(kinds.pop("Gaps", []), ("missing", "not yet"))
     # functions of modules have names for their options in ktorch too
-    named = {e.name: ("extended", "options by name too, in a dictionary or pairs after those by position")
+    named = {e.name: ("extended", "also takes options by name, in a dictionary or as pairs after the positional ones")
              for e in registry.entries("api") if isinstance(e.record, Row) and (e.record.lead or e.record.options)
              and e.topic != "functions of modules"}
     said = named | notes | gaps
@@ -187,7 +189,7 @@ def stated() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def absent() -> set[str]:
-    """The names of ktorch that have no entry, as they are written."""
+    """The ktorch names that have no entry, as written in q."""
     known = {"": {e.name for e in registry.entries("api")}, "loss`": {e.name for e in registry.entries("loss")},
              "`": {e.name for k in ("module", "optimizer") for e in registry.entries(k)} | {e.name for e in FUNCTIONS}}
     return {MARKS.get(kind, "") + n for kind, names in documented("ktorch.txt")[0].items() if kind != "Gaps"
@@ -195,11 +197,11 @@ def absent() -> set[str]:
 
 
 def ktorch() -> str:
-    """The page that says of every name of ktorch whether it is there and does the same."""
+    """The page that lists for every ktorch name whether kshell has it and whether it behaves the same."""
     note = NOTE.replace("registry", "registry and docs/ktorch.txt").replace("entry", "source")
     out = ["# Coverage of ktorch", "", note, "", "The functions, module types, losses and optimizers of ktorch 2.3.0. "
-           "\"Same\" is the documented use; [what differs](../deviations/k-api.md) has what holds for all of them. "
-           "Names of torch that ktorch lacks are [in a table of their own](torch.md).", "",
+           "\"Same\" refers to the documented use; [k-api differences](../deviations/k-api.md) has what applies to all "
+           "of them. torch names that ktorch lacks are [in a separate table](torch.md).", "",
            "| kind | names | " + " | ".join(STATES) + " |", "|---|---|---|---|---|---|"]
     rest: list[str] = []
     for kind, state in stated().items():
@@ -211,7 +213,7 @@ def ktorch() -> str:
 
 
 def of_torch() -> dict[str, list[tuple[str, str, str | None]]]:
-    """Names of torch, by kind: the name, what it is called here, and what that is; None if it is not there."""
+    """torch names, by kind: torch's name, the name here, and its summary; None if kshell does not have it."""
     optimizers = [e for e in registry.entries("optimizer") if e.target.startswith("torch.optim.")]
     options = {"opt": {o.name: "an option of optimizers" for e in optimizers for o in how_of(e)},
                "train": dict.fromkeys(MORE, "an option of `train`")}
@@ -231,10 +233,10 @@ def of_torch() -> dict[str, list[tuple[str, str, str | None]]]:
 
 
 def torch_names() -> str:
-    """The page of torch's names beyond ktorch's."""
+    """The page of torch names that ktorch lacks."""
     note = NOTE.replace("registry", "registry and docs/torch.txt").replace("entry", "source")
-    out = ["# Names of torch beyond ktorch", "", note, "", "What of torch has a name here that ktorch lacks. Names are "
-           "torch's without underscores; those that q has already begin with a capital.", ""]
+    out = ["# torch names beyond ktorch", "", note, "", "torch functions and types that kshell has and ktorch lacks. "
+           "Names are torch's without underscores; a name that q already uses begins with a capital.", ""]
     for kind, rows in of_torch().items():
         out += [f"## {kind}", "", "| torch | here | |", "|---|---|---|",
                 *(f"| `{name}` | {code(here)} | {'not yet' if text is None else text} |" for name, here, text in rows),
@@ -250,18 +252,18 @@ def pages() -> dict[str, str]:
 
 
 def stale() -> list[str]:
-    """The pages that are not what the registry says, and those that should not be there."""
+    """The pages that differ from the registry, and those that should not exist."""
     made = pages()
     old = [f for f, text in made.items() if not (HERE / f).exists() or (HERE / f).read_text() != text]
     return old + [p.name for p in sorted(HERE.glob("*")) if p.name not in made]
 
 
 def main() -> int:
-    """Write the pages, or with --check name those that are not current."""
+    """Write the pages, or with --check list those that are out of date."""
     if "--check" in sys.argv:
         old = stale()
-        print("\n".join(f"docs/reference/{f} is not current: run `make docs`" for f in old) or
-              "the reference pages are current")
+        print("\n".join(f"docs/reference/{f} is out of date: run `make docs`" for f in old) or
+              "the reference pages are up to date")
         return int(bool(old))
     HERE.mkdir(exist_ok=True)
     for f in stale():

@@ -1,6 +1,7 @@
 """`kshell.embed(model=m, opt=o)`: the prompt inside a running Python program, on its live objects.
 
-Nothing is raised into the program: it may have run for days. What is wrong is told on standard error, and it goes on.
+Nothing is raised into the program, which may have been running for days. Problems are reported on standard error, and
+it continues.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def embed(session: Session | FrameType | None = None, /, **values: Any) -> Session:
-    """Open the prompt on some values, and go on when it is left (Ctrl-D, `\\\\`, `exit 0`); the session is the result.
+    """Open the prompt with some values, and continue when the user leaves it (Ctrl-D, `\\\\`, `exit 0`); returns the
+    session.
 
-    Modules, losses, optimizers, schedulers and tensors are handles of the very objects, so what is done to them there
-    counts afterwards; other values are copied, and what they became is in the session (`s = embed(x=x)`, `s.x`); what
-    has no q value is held as it is. A session that is given goes on.
+    Modules, losses, optimizers, schedulers and tensors become handles of the same objects, so changes made there
+    persist. Other values are copied, and their final values are in the session (`s = embed(x=x)`, `s.x`); values
+    without a q equivalent are kept as they are. A given session is continued.
 
-    Without any argument the variables are the caller's, those of its function over those of its module; with a frame,
-    as a signal's handler gets one, those of that frame. A note tells what is there and what was left out.
+    Without arguments, the variables are the caller's: those of its function, over those of its module; with a frame,
+    such as a signal handler gets, those of that frame. A note lists what was taken and what was left out.
 
-    Without a terminal, lines are read from standard input until it ends or `\\\\` comes. Where there can be no prompt,
-    or a name is none in q, that is told on standard error, and nothing is raised.
+    Without a terminal, lines are read from standard input until it ends or `\\\\` is read. If the prompt cannot be
+    opened, or a name is not valid in q, that is reported on standard error, and nothing is raised.
     """
     s = session if isinstance(session, Session) else Session()
     notes: list[str] = []
@@ -57,7 +59,7 @@ def embed(session: Session | FrameType | None = None, /, **values: Any) -> Sessi
 
 
 def _of_frame(s: Session, frame: FrameType) -> str:
-    """Take the variables of a frame; the note on them."""
+    """Take the variables of a frame; returns the note about them."""
     try:
         found, left = taking.of_frame(s, frame)
         for reason, names in taking.put(s, found, False).items():
@@ -68,15 +70,13 @@ def _of_frame(s: Session, frame: FrameType) -> str:
 
 
 def _tell(s: Session, text: str) -> None:
-    with suppress(
-        OSError, ValueError, AttributeError
-    ):  # streams that are closed, or were never there
+    with suppress(OSError, ValueError, AttributeError):  # streams that are closed or missing
         if text:
             s.warn(text)
 
 
 def _no_prompt() -> str:
-    """Why there can be no prompt; empty if there can."""
+    """Why the prompt cannot be opened; empty if it can."""
     if threading.current_thread() is not threading.main_thread():
         return "it needs the main thread"
     try:
@@ -90,13 +90,13 @@ def _no_prompt() -> str:
         fd = sys.stdin.fileno()
         if (
             os.isatty(fd) and os.tcgetpgrp(fd) != os.getpgrp()
-        ):  # to read there would stop the program
+        ):  # reading there would stop the program
             return "the program is in the background of its terminal (fg brings it back)"
     return ""
 
 
 def _open(s: Session) -> str:
-    """The prompt, until it is left; why it ended, if not as it should."""
+    """The prompt, until the user leaves it; returns why it ended, if abnormally."""
     why = ""
     before = {n: signal.getsignal(n) for n in _SIGNALS}
     try:
@@ -122,7 +122,7 @@ def _prompt(s: Session) -> None:
         return
     from kshell.shell.run_line import enter, tick
 
-    while line := sys.stdin.readline():  # not further: what comes after `\\` is the program's
+    while line := sys.stdin.readline():  # not further: input after `\\` belongs to the program
         tick(s)
         enter(s, line.rstrip("\n"))
         (s.out or sys.stdout).flush()

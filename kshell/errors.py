@@ -1,4 +1,4 @@
-"""The one exception class of q code, the table of its names, and the map from foreign exceptions to it."""
+"""The exception class for q code, the table of q's error names, and the conversion of foreign exceptions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 E = TypeVar("E", bound=Exception)
-# the file name of compiled q code, by which its frames are told from Python's
+# file name of compiled q code, which distinguishes its frames from Python's
 Q_FILE = "<q>"
-# q's error names, what each means, and a q line that raises it
+# q's error names, their meaning, and a q line that raises each
 ERRORS: dict[str, tuple[str, str]] = {
     "type": ("wrong type of argument", "1+`a"),
     "length": ("arguments do not have the same length", "1 2+1 2 3"),
@@ -44,7 +44,7 @@ ERRORS: dict[str, tuple[str, str]] = {
 
 
 class Source:
-    """A text that was read as one: a line, a lambda or a script; with its file and first line if it has them."""
+    """A text that was parsed as a unit: a line, a lambda or a script; with file and first line number if known."""
 
     __slots__ = ("file", "line", "name", "text")
 
@@ -53,7 +53,7 @@ class Source:
 
 
 class Frame:
-    """One level of the q call stack at an error: the text that was running, and the offset of the failing part."""
+    """One level of the q call stack at an error: the text that was running, and the offset of the failed part."""
 
     __slots__ = ("pos", "source")
 
@@ -62,7 +62,7 @@ class Frame:
 
 
 class Stop(KeyboardInterrupt):
-    """An interrupt that waited; `note` says what was done before it, if there is something to say."""
+    """A deferred interrupt; `note` says what was completed before it, if anything."""
 
     def __init__(self, note: str = "") -> None:
         super().__init__()
@@ -71,10 +71,10 @@ class Stop(KeyboardInterrupt):
 
 class QError(Exception):
     """A q error. `text` is what q prints after the quote, and what a trap gets; `frames` the q call stack, innermost
-    first. Only the report of an error that nothing caught shows the other two: `hint`, a sentence on what to do, and
-    `note`, what had been done before an interrupt.
+    first. The other two are shown only for uncaught errors: `hint`, a sentence on what to do, and `note`, what had been
+    completed before an interrupt.
 
-    Raise it after an `except` block, never inside one: a kept exception keeps its tensors.
+    Raise it after an `except` block, never inside one: a chained exception keeps its tensors alive.
     """
 
     note = ""
@@ -96,21 +96,21 @@ class Agreed(QError):
     alike = True
 
 
-# what a part of a CallError is where the reason says it, and where whoever raised the error left it to the door
+# markers for a part of a CallError: the reason already says it, or the gateway must add it
 SAID, UNSAID = None, ""
-# how much of a reason is kept where more is said
+# maximum length of a reason if other parts are added
 _REASON = 180
 
 
 class CallError(QError):
-    """An error in the use of a call, by its parts, of which the text is made, here and nowhere else: `call`, the name
-    it begins with (UNSAID: that of the call that ends with it); `at`, the option or argument it is about; `reason`;
-    and in words what was `given` and `expected`, SAID where the reason says it. Without a reason these two are it, in
-    ktorch's messages some with the word `expecting`. What `says` lists of the reason, names, numbers and kinds of
-    object, says what was given if it is that of an argument.
+    """An error in the use of a call, by its parts, from which the text is composed, here and nowhere else: `call`, the
+    name it begins with (UNSAID: the call that it ends); `at`, the option or argument concerned; `reason`; and
+    descriptions of what was `given` and `expected`, SAID if the reason includes them. Without a reason, these two form
+    the text, with the word `expecting` in some of ktorch's messages. `says` lists names, numbers and object types in
+    the reason: if one is that of an argument, the reason counts as saying what was given.
 
-    The door of the call `call` completes what is UNSAID; an error of another call it leaves as it is. `home` is the
-    call that documents the text without a name. What stands `below` are lines for `stackframe.
+    The gateway of the call `call` fills in UNSAID parts; an error of another call is left alone. `home` is the call
+    that documents the text without a name. `below` are lines for `stackframe.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class CallError(QError):
     def completed(
         self, call: str, given: Callable[[], str | None], expected: Callable[[], str]
     ) -> CallError:
-        """This error as one of the call `call`, with the parts that are UNSAID; itself if that is nothing."""
+        """This error as one of the call `call`, with UNSAID parts filled in; itself if there are none."""
         if call == self.call and UNSAID not in (self.given, self.expected):
             return self
         wanted = expected() or SAID if self.expected == UNSAID else self.expected
@@ -166,14 +166,14 @@ class CallError(QError):
 
 
 def said(exc: E, *says: object) -> E:
-    """An exception that kshell's own modules for torch raise, as one whose message says what was given; or that does
-    if it is one of the names and numbers that it `says`. What is given to any other, the door of the call says."""
+    """Mark an exception raised by kshell's torch modules as one whose message says what was given, or does if that is
+    one of the names and numbers in `says`. For any other, the call's gateway adds what was given."""
     exc.given, exc.says = UNSAID if says else SAID, says  # type: ignore[attr-defined]
     return exc
 
 
 def _short(text: str) -> str:
-    """A reason without its last sentences if it is long."""
+    """A long reason without its last sentences."""
     if len(text) > _REASON:
         end = text.rfind(". ", 0, _REASON)
         return text[:_REASON].rstrip() + ".." if end < 0 else text[:end]
@@ -181,7 +181,7 @@ def _short(text: str) -> str:
 
 
 class QExit(BaseException):
-    """`exit n`: leaves every handler of q and ends the program with code n."""
+    """`exit n`: passes through all q handlers and ends the program with code n."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -195,7 +195,7 @@ def first_line(text: str, limit: int = 255) -> str:
 
 
 def message_of(exc: BaseException) -> str:
-    """The message of a foreign exception; empty if it has none to give."""
+    """The message of a foreign exception; empty if it has none."""
     try:
         return str(exc)
     except Exception:
@@ -209,51 +209,51 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
     (ZeroDivisionError, "domain"),
     (IndexError, "index"),
     (FloatingPointError, "domain"),
-    (SyntaxError, "limit"),  # emitted Python nests deeper than Python's own compiler takes
+    (SyntaxError, "limit"),  # emitted Python is nested too deeply for Python's compiler
 )
 
 
-# memory that is given up first when a request for some has failed: to tell of it takes a little
+# memory freed first when a request has failed: reporting it takes some
 BALLAST: list[Any] = []
-# called when a request for memory has failed: it frees the reserve, and tells how much memory there is
+# called when a request for memory has failed: frees the reserve and describes the available memory
 SHORTAGE: list[Callable[[], str]] = []
-# the size of such a request in messages of numpy and torch
+# the requested size in numpy's and torch's messages
 _ASKED = re.compile(r"allocate ([\d.]+) ?(KiB|MiB|GiB|TiB|bytes)")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
 def wsfull(asked: float = 0) -> QError:
-    """The error of a request for memory that failed; its hint says how many bytes were asked for, if that is known, and
-    what there is."""
+    """The error for a failed memory request; its hint says how many bytes were requested, if known, and how many are
+    available."""
     parts = [f"{megabytes(asked)} were asked for"] if asked >= 1 << 20 else []
     parts += [text for relieve in SHORTAGE if (text := relieve())]
     return QError("wsfull", hint="; ".join(parts))
 
 
 def megabytes(n: float) -> str:
-    """A number of bytes for people."""
+    """A number of bytes in readable form."""
     return (
         f"{max(n, 0) / (1 << 20):,.0f} MB" if n >= 10 << 20 else f"{max(n, 0) / (1 << 10):,.0f} kB"
     )
 
 
 def _asked(message: str) -> float:
-    """The bytes that a failed request was for, as its message says; 0 if it does not."""
+    """The bytes of a failed request according to its message; 0 if unknown."""
     found = _ASKED.search(message)
     return float(found[1]) * _UNITS[found[2]] if found else 0
 
 
-# parts of torch's messages about a request for memory that failed
+# phrases in torch's messages about failed memory requests
 _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed", "bad_alloc")
 
 
 def of_memory(message: str) -> bool:
-    """Is a message of torch, in small letters, about memory that there is not?"""
+    """Is a torch message, in lower case, about lack of memory?"""
     return any(part in message for part in _MEMORY)
 
 
 def as_qerror(exc: BaseException) -> QError:
-    """The q error that a foreign exception means. The result holds nothing of `exc`, so its frames can be freed."""
+    """The q error for a foreign exception. The result holds no reference to `exc`, so its frames can be freed."""
     if isinstance(exc, QError):
         return exc
     try:
@@ -271,7 +271,7 @@ def as_qerror(exc: BaseException) -> QError:
 
 
 def _translated(exc: BaseException) -> QError:
-    """The q error of an exception that tells of no shortage of memory by its class."""
+    """The q error for an exception whose class does not indicate lack of memory."""
     if isinstance(exc, (NameError, UnboundLocalError)):
         return QError(str(getattr(exc, "name", None) or "value"))
     for cls, text in _BY_CLASS:
@@ -286,7 +286,7 @@ def _translated(exc: BaseException) -> QError:
     if isinstance(exc, RuntimeError) and of_memory(low):
         return QError("cuda: out of memory") if "cuda" in low else wsfull(_asked(message))
     if isinstance(exc, (TypeError, AttributeError, KeyError)):
-        return QError("type")  # a value of a kind that the verb has no rule for
+        return QError("type")  # a value of a type for which the verb has no rule
     if isinstance(exc, ValueError):
         if "broadcast" in low or "shapes" in low or "same length" in low:
             return QError("length")
@@ -295,12 +295,12 @@ def _translated(exc: BaseException) -> QError:
 
 
 def refused(exc: OSError, path: str = "", asked: float = 0) -> QError:
-    """The q error of an operating system's refusal: no memory for `asked` bytes, or `os_text`."""
+    """The q error for an operating system error: lack of memory for `asked` bytes, or `os_text`."""
     return wsfull(asked) if exc.errno == errno.ENOMEM else QError(os_text(exc, path))
 
 
 def os_text(exc: OSError, path: str = "") -> str:
-    """q's form of an operating system's refusal: the file (the one it is about, unless given) and the reason."""
+    """An operating system error in q's form: the file (by default the one it is about) and the reason."""
     reason = exc.strerror or first_line(str(exc))
     name: Any = path or exc.filename
     if isinstance(name, bytes):

@@ -1,7 +1,7 @@
 """The interface for extensions: decorators that register functions and types, q values, handles, arguments and torch.
 
-docs/extending.md shows how each is used, and kshell's own families of optimizers (kshell/families) are built on it; the
-rest of kshell may move. torch is imported at its first use. Classes of torch's side stand in kshell.optim.
+docs/extending.md shows how to use each, and kshell's own families of optimizers (kshell/families) are built on it; the
+rest of kshell may move. torch is imported on first use. Classes for the torch side are in kshell.optim.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ __all__ = [
     "zero_gradient",
 ]
 
-# names of the family that scales rates, which is itself built on this file
+# names from the scaling rule family, which is itself built on this file
 _LATER = {
     "rule": "kshell.families.adaptdl.rule_rows",
     "ScalingRule": "kshell.families.adaptdl.rules",

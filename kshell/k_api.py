@@ -1,4 +1,4 @@
-"""The k-api as a whole: registering it, and a program of several processes."""
+"""The k-api as a whole: registering it, and launching a program on several processes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kshell import families, registry
 
 
 def load_kapi() -> None:
-    """Register the functions and types of the k-api, and those of kshell's families of optimizers: of each its module
-    `api`, since the others import torch, which this does not."""
+    """Register the functions and types of the k-api and of kshell's families of optimizers: only each family's module
+    `api`, because the others import torch."""
     registry.load_package("kshell.kapi")
     for family in pkgutil.iter_modules(families.__path__):
         importlib.import_module(f"{families.__name__}.{family.name}.api")
 
 
 def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
-    """Call `run`, which ends its process, on n processes of this machine; the exit code. With `console` they read lines
-    together."""
+    """Call `run`, which ends its process, in n processes of this machine; returns the exit code. With `console`, they
+    read lines together."""
     from kshell.kapi.distributed import processes
 
     load_kapi()

@@ -1,4 +1,4 @@
-"""Packages whose modules are imported when they are first used, because they import torch."""
+"""Packages whose modules are imported on first use, because they import torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import ModuleType
 def lazy_package(package: str) -> Callable[[str], ModuleType]:
     """The `__getattr__` of a package: `package.module` imports the module. AttributeError if there is no such module.
 
-    The package lists its modules once more under TYPE_CHECKING, so that their types are known.
+    The package also lists its modules under TYPE_CHECKING, so that their types are known.
     """
 
     def load(name: str) -> ModuleType:
@@ -19,7 +19,7 @@ def lazy_package(package: str) -> Callable[[str], ModuleType]:
             try:
                 return importlib.import_module(path)
             except ModuleNotFoundError as error:
-                if error.name != path:  # it is there, and something that it needs is not
+                if error.name != path:  # it exists, but something it needs does not
                     raise
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

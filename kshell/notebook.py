@@ -1,7 +1,7 @@
-"""q in notebooks: what a cell shows, how it completes and is explained; the magic `%%q` of IPython.
+"""q in notebooks: output of cells, completion and inspection; IPython's magic `%%q`.
 
 `%load_ext kshell` adds `%q text`, whose value is a Python value, and the cell magic `%%q`, which shows what the prompt
-would. All cells are of one session, the variable `q` of the notebook.
+would. All cells belong to one session, the notebook's variable `q`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KINDS = ("verb", "api", "name", "topic", "module", "loss", "optimizer", "schedu
 
 
 def bundle(session: Session, x: Value) -> Bundle:
-    """A value as what a notebook shows: its text, with notes beside handles as at the prompt; of a table HTML too."""
+    """A value in a notebook's formats: its text, with notes next to handles as at the prompt; for a table also HTML."""
     from kshell.shell.notes import annotator
 
     out = {"text/plain": annotator(session, False)(session.show(x), x)}
@@ -36,7 +36,7 @@ def bundle(session: Session, x: Value) -> Bundle:
 
 
 def run(session: Session, code: str, show: Callable[[Bundle, bool], None]) -> None:
-    """Run the statements of a cell; `show` gets what each value and each picture shows, and whether it is that of the
+    """Run the statements of a cell; `show` is called with the formats of each value and image, and whether it is the
     last value."""
 
     def picture(png: bytes, text: str) -> None:
@@ -68,7 +68,7 @@ def state(code: str) -> str:
 
 
 def completions(session: Session, code: str, at: int) -> tuple[list[tuple[str, str]], int]:
-    """The completions of the text before the cursor, with a note on each, and the offset at which it begins."""
+    """The completions of the text before the cursor, with a note on each, and the offset where it begins."""
     from kshell.shell.complete import offers
 
     found = offers(session, code[:at], code[at:])
@@ -76,7 +76,7 @@ def completions(session: Session, code: str, at: int) -> tuple[list[tuple[str, s
 
 
 def inspection(session: Session, code: str, at: int) -> Bundle:
-    """The description of the name at the cursor: of a variable its value, of a function its forms and help."""
+    """The description of the name at the cursor: the value of a variable, the forms and help of a function."""
     word = next((m[0] for m in _WORD.finditer(code) if m.start() <= at <= m.end()), "")
     if not word:
         return {}
@@ -96,7 +96,7 @@ def inspection(session: Session, code: str, at: int) -> Bundle:
 
 
 class Shown:
-    """The representations of a value, for IPython to choose from."""
+    """The formats of a value, for IPython to choose from."""
 
     def __init__(self, data: Bundle) -> None:
         self.data = data
@@ -111,7 +111,7 @@ class Shown:
 def load_ipython_extension(shell: Any) -> None:
     """Add `%q` and `%%q` to IPython; the session is its variable `q`, unless that is taken."""
     session = Session()
-    if hasattr(shell, "kernel"):  # standard input is the front end's
+    if hasattr(shell, "kernel"):  # standard input belongs to the front end
         session.input.ask = _asked
     shell.register_magics(_magics(session, shell))
     _LOADED[id(shell)] = _matcher(session)
@@ -120,7 +120,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def _magics(session: Session, shell: Any) -> Any:
-    """The magics of IPython whose lines and cells run in a session."""
+    """IPython magics whose lines and cells run in a session."""
     from IPython.core.magic import Magics, line_cell_magic, magics_class
     from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
     from IPython.display import display
@@ -137,8 +137,8 @@ def _magics(session: Session, shell: Any) -> Any:
         @argument("text", nargs="*", help="q text")
         @line_cell_magic
         def q(self, line: str, cell: str | None = None) -> Any:
-            """Run q. `%q text` gives the value of a text; `%%q -i x,y -o z` runs a cell, with x and y as they are in
-            Python, and z in Python afterwards."""
+            """Run q. `%q text` returns the value of a text; `%%q -i x,y -o z` runs a cell with x and y from Python, and
+            sets z in Python afterwards."""
             if cell is None:
                 return _shown_as_q(session, lambda: session(line))
             given, variables = parse_argstring(self.q, line), shell.user_ns
@@ -156,7 +156,7 @@ def _magics(session: Session, shell: Any) -> Any:
 
 
 def _asked() -> bytes:
-    """A line of Python's input, which asks the front end of a notebook."""
+    """A line of Python's input, requested from the notebook's front end."""
     try:
         return input().encode("utf-8", "surrogateescape") + b"\n"
     except EOFError:
@@ -167,7 +167,7 @@ _LOADED: dict[int, Any] = {}  # the matcher of each shell
 
 
 def _matcher(session: Session) -> Any:
-    """A completer of q for cells that begin with `%%q`, and after `%q`: it offers the same as the prompt."""
+    """A q completer for cells that begin with `%%q`, and after `%q`: it offers the same as the prompt."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     @context_matcher()  # type: ignore[untyped-decorator, unused-ignore]
@@ -191,7 +191,7 @@ def _matcher(session: Session) -> Any:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Forget the magics."""
+    """Remove the magics."""
     if id(shell) in _LOADED:
         shell.Completer.custom_matchers.remove(_LOADED.pop(id(shell)))
     for kind in ("line", "cell"):
@@ -205,7 +205,7 @@ def _names(given: list[str]) -> list[str]:
 
 
 def _shown_as_q(session: Session, work: Callable[[], Any]) -> Any:
-    """work(), whose errors IPython is to show as q does."""
+    """work(), with errors displayed by IPython as q shows them."""
     try:
         return session.for_python(work)
     except QError as e:

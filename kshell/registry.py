@@ -1,7 +1,8 @@
-"""One entry per thing that has a name: verb, api function, module, loss, optimizer, scheduler, command, setting, topic.
+"""One entry for everything with a name: verb, api function, module, loss, optimizer, scheduler, command, setting,
+topic.
 
-From an entry come argument checks and their texts, `help`, completion, the toolbar's signature, the reference pages
-and the list of what is implemented. This module imports nothing of kshell.
+Argument checks and their texts, `help`, completion, the toolbar's signature, the reference pages and the list of
+implemented names are all derived from entries. This module imports nothing from kshell.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
-FOLDER = os.path.dirname(__file__) + os.sep  # entries from files elsewhere are a user's
+FOLDER = os.path.dirname(__file__) + os.sep  # entries from files elsewhere belong to users
 
 
 class Option(NamedTuple):
-    """One named option, in positional order. `type` is a word of the error texts (`long`, `double`, `boolean`,
-    `symbol`, `size`, `any`); `default` the value when it is not given, REQUIRED if it must be; `torch` the name of
-    the argument of the torch class, if it differs; `doc` a few words."""
+    """A named option, in positional order. `type` is a type word for error texts (`long`, `double`, `boolean`,
+    `symbol`, `size`, `any`); `default` the default value, REQUIRED if there is none; `torch` the argument's name in the
+    torch class, if different; `doc` a short description."""
 
     name: str
     type: str
@@ -40,15 +41,14 @@ REQUIRED = _Required()
 
 
 class Entry:
-    """The registry's record of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the
-    ways to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples; `target`
-    the dotted name of the torch function or class behind it, resolved at first use; `topic` its family, from the file
-    it stands in; `since` the program it is known from; `effect` the effect of a call beside its value: "none";
-    "changes" something that stays; "opens" or runs something; "reads1": it reads with up to one argument (or another
-    number) and changes with more; "own": it depends on the arguments, and the function asks. None is not known, and
-    counts as "changes". `reval` goes by it. `record` is what else there is to know of an entry of this kind, an object
-    of a class of the room that owns the kind, which reads it by a function of its own (`module_record` and the like);
-    None where there is nothing."""
+    """The registry's record for one name. `fns` maps argument counts to functions (-1: any count); `forms` are the ways
+    to call it; `doc` is the help text, whose first line is the summary and whose `q)` lines are examples; `target` the
+    dotted name of the torch function or class behind it, resolved on first use; `topic` its family, from its file;
+    `since` the program it is known from; `effect` the side effect of a call: "none"; "changes" something persistent;
+    "opens" or runs something; "reads1": reads with up to one argument (or another number), and changes with more;
+    "own": depends on the arguments, and the function checks itself. None means undeclared, and counts as "changes".
+    `reval` relies on it. `record` holds further fields for this kind of entry, an object of a class from the room that
+    owns the kind, which reads it with its own function (`module_record` and the like); None if there are none."""
 
     __slots__ = (
         "doc",
@@ -97,14 +97,14 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """The doc without the indentation of the source."""
+        """The doc without source indentation."""
         first, *rest = self.doc.strip("\n").split("\n")
         indent = min((len(s) - len(s.lstrip()) for s in rest if s.strip()), default=0)
         return "\n".join([first.strip(), *(s[indent:].rstrip() for s in rest)]).strip()
 
     @property
     def examples(self) -> list[tuple[list[str], list[str]]]:
-        """The examples of the doc: (input lines, the output lines under the last of them), a group each."""
+        """The examples in the doc, in groups: (input lines, the output lines below the last of them)."""
         out: list[tuple[list[str], list[str]]] = []
         fresh = True
         for line in self.text.split("\n"):
@@ -151,7 +151,7 @@ _VERSION = [0]
 
 
 def add(entry: Entry) -> Entry:
-    """Register an entry; a name that its kind has already is a mistake in the program."""
+    """Register an entry; a duplicate name within a kind is a programming error."""
     known = _ENTRIES[entry.kind]
     if entry.name in known:
         raise ValueError(
@@ -163,7 +163,7 @@ def add(entry: Entry) -> Entry:
 
 
 def remove(kind: str, name: str) -> None:
-    """Forget an entry (tests that plant one take it away again)."""
+    """Remove an entry (for tests that plant one)."""
     _ENTRIES[kind].pop(name, None)
     _VERSION[0] += 1
 
@@ -178,7 +178,7 @@ def find(kind: str, name: str) -> Entry | None:
 
 
 def known(kind: str, name: str) -> Entry:
-    """The entry of a name that kshell itself has; KeyError if there is none."""
+    """The entry of a name that kshell itself defines; KeyError if there is none."""
     entry = find(kind, name)
     if entry is None:
         raise KeyError(f"{kind} {name}")
@@ -186,7 +186,7 @@ def known(kind: str, name: str) -> Entry:
 
 
 def entries(kind: str) -> Iterable[Entry]:
-    """The entries of a kind, in the order of registration."""
+    """The entries of a kind, in order of registration."""
     return list(_ENTRIES[kind].values())
 
 
@@ -201,17 +201,17 @@ def _place(fn: Callable[..., Any]) -> tuple[str, int, str]:
     return code.co_filename, code.co_firstlineno, topic
 
 
-_VARARGS = 4  # the flag of a code object that takes *args: inspect.CO_VARARGS, without the cost of importing it
+_VARARGS = 4  # the code flag for *args: inspect.CO_VARARGS, without the cost of importing inspect
 
 
 def arity_of(fn: Callable[..., Any]) -> int:
-    """How many positional parameters a function has, or the one that it is around; -1 if it takes any number."""
+    """The number of positional parameters of a function, or of the one it wraps; -1 if it takes any number."""
     code = getattr(fn, "__wrapped__", fn).__code__
     return -1 if code.co_flags & _VARARGS else code.co_argcount - len(fn.__defaults__ or ())
 
 
 def _arities(fn: Callable[..., Any], given: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    """The numbers of arguments that a function is registered for: those given, or else its own."""
+    """The argument counts that a function is registered for: those given, or else its own."""
     if given is None:
         return (arity_of(fn),)
     return (given,) if isinstance(given, int) else given
@@ -225,7 +225,7 @@ def _register(
     if found is not None and found.file == file and not set(arities) & set(found.fns):
         found.fns.update(
             dict.fromkeys(arities, fn)
-        )  # a further arity of the same name, in the same file
+        )  # another arity of the same name, in the same file
         if fn.__doc__ and not found.doc:
             found.doc = fn.__doc__
         found.forms += fields.get("forms", ())
@@ -257,11 +257,11 @@ def verb(
 ) -> Callable[[F], F]:
     """Register a function as a verb of the language: an operator or a keyword.
 
-    Its parameters are q values and its number of parameters is the arity (give `arity` if it takes any number);
-    functions with the same name in one file add arities to one entry. With `handle`, an argument that is a handle of
-    the k-api is asked first (Handle.monad, Handle.dyad). A verb of two arguments may stand between them (`infix`).
-    The docstring is the help; lines that start with `q)` in it are examples with their output, which a test runs.
-    `effect` is that of the entry; a verb of kshell's own has none unless it says so.
+    Its parameters are q values, and their number is the arity (pass `arity` if it takes any number); functions with the
+    same name in one file add arities to one entry. With `handle`, k-api handles among the arguments are dispatched to
+    (Handle.monad, Handle.dyad). A binary verb can be used infix (`infix`). The docstring is the help text; lines in it
+    that start with `q)` are examples with their output, run by a test. `effect` is the entry's; kshell's own verbs have
+    none unless declared.
     """
 
     def register(fn: F) -> F:
@@ -279,8 +279,8 @@ _OWN = __name__.partition(".")[0] + "."
 
 
 class Hook:
-    """A function of a higher room that a lower one calls: the higher room sets it when it is imported. docs/design.md
-    lists them. Until then `fn` is the default."""
+    """A function in a higher room that a lower one calls: the higher room sets it when it is imported. docs/design.md
+    lists them. Until then, `fn` is the default."""
 
     __slots__ = ("default", "fn")
 
@@ -289,29 +289,31 @@ class Hook:
         self.fn: Any = default
 
     def set(self, fn: Any) -> Any:
-        """Let fn be what is called; fn itself, so that this is a decorator too."""
+        """Set the function to call; returns fn, so this also works as a decorator."""
         self.fn = fn
         return fn
 
     def reset(self) -> None:
-        """Back to the default."""
+        """Restore the default."""
         self.fn = self.default
 
 
-HANDLE = Hook(())  # the class of objects that answer verbs themselves: values/base/functions.py
+HANDLE = Hook(
+    ()
+)  # the base class of objects that implement verbs themselves: values/base/functions.py
 GUARD = Hook(
     lambda name, effect, fn: fn
-)  # fn that asks first whether it may run: values/session/restrict.py
+)  # wraps fn to check first whether it may run: values/session/restrict.py
 
 
 def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """fn, which asks first whether it may run, as the effect of its entry says; it passes as fn otherwise."""
+    """fn, which first checks whether it may run, given its entry's effect; otherwise it looks like fn."""
     run = GUARD.fn(name, effect, fn)
     return run if run is fn else like(run, fn)
 
 
 def like(run: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
-    """run, with the help, module and place of fn, which it calls."""
+    """run, with the help, module and location of fn, which it calls."""
     run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn  # type: ignore[attr-defined]
     run.__code__ = run.__code__.replace(
         co_filename=fn.__code__.co_filename, co_firstlineno=fn.__code__.co_firstlineno
@@ -320,7 +322,7 @@ def like(run: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _asking(name: str, fn: Callable[..., Any], arities: Iterable[int]) -> Callable[..., Any]:
-    """fn, but handles among the arguments answer for themselves."""
+    """fn, but handles among the arguments are dispatched to."""
     if 1 in arities and 2 not in arities:
 
         def run1(x: Any) -> Any:
@@ -343,8 +345,8 @@ def _asking(name: str, fn: Callable[..., Any], arities: Iterable[int]) -> Callab
 def api(
     name: str, *forms: str, arity: int | tuple[int, ...] = 1, asks: bool = False, **fields: Any
 ) -> Callable[[F], F]:
-    """Register a k-api function: it takes one q value, the argument list as q made it (`use` takes two). With `asks`
-    the function asks itself whether it may run."""
+    """Register a k-api function: it takes one q value, the argument list from q (`use` takes two). With `asks`, the
+    function itself checks whether it may run."""
 
     def register(fn: F) -> F:
         arities = (arity,) if isinstance(arity, int) else arity
@@ -365,7 +367,7 @@ def api(
 
 
 def command(name: str, *forms: str, **fields: Any) -> Callable[[F], F]:
-    """Register a system command: fn(argument text) gives a q value, or None for no output."""
+    """Register a system command: fn(argument text) returns a q value, or None for no output."""
 
     def register(fn: F) -> F:
         _register("command", name, fn, (1,), forms=forms, **fields)
@@ -375,8 +377,8 @@ def command(name: str, *forms: str, **fields: Any) -> Callable[[F], F]:
 
 
 def load_package(name: str) -> None:
-    """Import every module of a package and of the packages in it, so that their entries are registered. Folders are
-    walked, not listed."""
+    """Import every module of a package and its subpackages, so that their entries are registered. Folders are searched,
+    so there is no list to maintain."""
     package = importlib.import_module(name)
     for folder in package.__path__:
         for file in sorted(os.listdir(folder)):
@@ -387,7 +389,7 @@ def load_package(name: str) -> None:
 
 
 def load_file(path: str) -> None:
-    """Register the entries of one Python file that is not part of kshell."""
+    """Register the entries in a Python file outside kshell."""
     from importlib import util
 
     name = "kshell_plugin_" + "".join(c if c.isalnum() else "_" for c in path)

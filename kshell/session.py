@@ -1,6 +1,6 @@
-"""A session: names, settings, handles and streams, and the one way to run q text in them.
+"""A session: names, settings, handles and streams, and the only way to run q text with them.
 
-The prompt, a script, a Python caller and a test are all callers of `Session.run`. Only QError (and QExit) leaves it.
+The prompt, scripts, Python callers and tests all use `Session.run`. Only QError (and QExit) leaves it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ registry.load_package("kshell.lang")
 
 
 class Session(JobMixin, PromptMixin):
-    """One q session. `out` and `err` are its console streams, `args` what `.z.x` shows, `script` what `.z.f` shows."""
+    """One q session. `out` and `err` are its console streams, `args` the value of `.z.x`, `script` that of `.z.f`."""
 
     def __init__(
         self,
@@ -76,42 +76,42 @@ class Session(JobMixin, PromptMixin):
         self.input = Input()
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
-        self.log: Any = None  # where metrics go, if asked: kapi/train/logs.py
-        # shows a picture (its bytes, and text in its place), in a notebook
+        self.log: Any = None  # the metrics log, if requested: kapi/train/logs.py
+        # shows an image in a notebook (its bytes, and text to use instead)
         self.picture: Any = None
-        # saves the session now and then, if asked: kapi/checkpoint/autosave.py
+        # autosave, if requested: kapi/checkpoint/autosave.py
         self.autosave: Any = None
         self.pool: Any = None
         self.files: dict[int, Any] = {}
         self.database: Any = None
         self._handles: Any = None
-        # adds the prompt's notes to the text of a value
+        # adds the prompt's notes to a value's text
         self.annotate: Callable[[str, Value], str] | None = None
-        self.together: Any = None  # the console of several processes, when lines are those of all
+        self.together: Any = None  # the console for several processes, if they share lines
         self._no_lines_yet()
 
     def _no_lines_yet(self) -> None:
-        """How it is with the lines that run, before the first."""
+        """Initialize the state of running lines."""
         self.last_error: QError | None = None
-        self.scripts: list[str] = []  # those that are being loaded
-        self.keeps_code = False  # is the code of scripts kept in the user's cache folder?
-        self._kept: code_cache.Kept | None = None  # that of the script that is being loaded
-        self._runs = 0  # calls of `run` that have not returned
-        self._stopped = -9.0  # when the last interrupt came
-        self.read_only = False  # are lines evaluated as reval does?
+        self.scripts: list[str] = []  # scripts being loaded
+        self.keeps_code = False  # is the code cache used?
+        self._kept: code_cache.Kept | None = None  # the code cache of the script being loaded
+        self._runs = 0  # active calls of `run`
+        self._stopped = -9.0  # time of the last interrupt
+        self.read_only = False  # are lines evaluated under reval?
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # subjects of warnings already given
-        self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the last one on top
-        self._going_on: debugger.Suspension | None = None  # that which is gone on with
+        self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the latest on top
+        self._going_on: debugger.Suspension | None = None  # the suspension being resumed
 
     def limit_memory(self, megabytes: int = 0) -> None:
-        """Let requests past this much memory, or past what the machine has, be 'wsfull."""
+        """Make memory requests beyond this amount, or beyond what the machine has, fail with 'wsfull."""
         settings_commands.limit_memory(self.settings, megabytes)
 
     @property
     def rng(self) -> Any:
-        """The generator of random numbers; a thread of peach has its own, and so have restricted evaluations, which
-        leave the numbers that others draw as they are."""
+        """The random generator; peach threads have their own, and so do restricted evaluations, so that they do not
+        affect the numbers drawn by others."""
         at = context.worker()
         if at is not None:
             return at.rng
@@ -123,7 +123,7 @@ class Session(JobMixin, PromptMixin):
 
     # ------------------------------------------------------------ what the packages below use
     def write(self, text: str) -> None:
-        """Text to the console."""
+        """Write text to the console."""
         if self.progress.shown:
             self.progress.erase()
         if text:
@@ -132,16 +132,16 @@ class Session(JobMixin, PromptMixin):
 
     @property
     def output(self) -> TextIO:
-        """The stream of what is shown."""
+        """The stream for shown values."""
         return self.out or sys.stdout
 
     @property
     def errors(self) -> TextIO:
-        """The stream of errors and warnings."""
+        """The stream for errors and warnings."""
         return self.err or sys.stderr
 
     def warn(self, text: str) -> None:
-        """Text to standard error, after what the console has to show."""
+        """Write text to standard error, after pending console output."""
         if self.progress.shown:
             self.progress.erase()
         self.output.flush()
@@ -149,7 +149,7 @@ class Session(JobMixin, PromptMixin):
         self.errors.flush()
 
     def send(self, handle: int, args: Sequence[Value]) -> Value:
-        """Write to a handle: text as it is, or strings a line each; with a negative handle lines are ended."""
+        """Write to a handle: text unchanged, or strings one per line; with a negative handle, line breaks are added."""
         if len(args) != 1:
             raise QError("rank")
         if handle == 0:
@@ -167,7 +167,7 @@ class Session(JobMixin, PromptMixin):
         return handle
 
     def message(self, x: Value) -> Value:
-        """Evaluate a message of another process, or one to handle 0, by `.z.ps`, `.z.pg` or the verb value."""
+        """Evaluate a message from another process, or one to handle 0, through `.z.ps`, `.z.pg` or the verb value."""
         for name in (".z.ps", ".z.pg"):
             handler = self.names.find(name)
             if handler is not None:
@@ -192,12 +192,12 @@ class Session(JobMixin, PromptMixin):
         return self._handles
 
     def hold(self) -> interrupts.Hold:
-        """A held section, `with session.hold():`: an interrupt waits until it ends."""
+        """A held section, `with session.hold():`: interrupts wait until it ends."""
         return interrupts.HOLD
 
     def interrupt(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """Handle Ctrl-C (a signal handler): 'stop at once, or after work that has to be finished first. Between two
-        lines there is nothing to stop. A second one within two seconds is one that no trap catches."""
+        """Handle Ctrl-C (a signal handler): 'stop at once, or after work that must be completed first. Between lines
+        there is nothing to stop. A second one within two seconds cannot be caught by a trap."""
         again, late = False, interrupts.is_late(signal.SIGINT)
         if not self._runs or (late and not interrupts.PENDING):
             return
@@ -213,7 +213,7 @@ class Session(JobMixin, PromptMixin):
         return self._stopped > 0 and self.last_error is not None and self.last_error.text == "stop"
 
     def terminate(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """Handle SIGTERM (a signal handler): leave with 143, after work that has to be finished first."""
+        """Handle SIGTERM (a signal handler): exit with 143, after work that must be completed first."""
         if interrupts.is_late(signum) and signum not in interrupts.PENDING:
             return
         if not interrupts.must_wait(frame, signum):
@@ -230,15 +230,15 @@ class Session(JobMixin, PromptMixin):
     def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
         """Run q text, statement by statement, and return the last value (:: if its statement ends in a semicolon).
 
-        With `show`, values are printed as the console does. Every error is a QError with the q frames it went through.
+        With `show`, values are printed as on the console. Every error is a QError with the q frames it passed through.
         """
         return (self._asked if self.read_only else self._guarded)(self._run, text, file, line, show)
 
     __call__ = run
 
     def enter(self, line: str) -> None:
-        """Handle a line typed at the console: `.z.pi`, if it is assigned, gets it with its end, and the text that it
-        gives is printed; else the line is run, and its values are printed."""
+        """Handle a line typed at the console: if `.z.pi` is assigned, it is called with the line including the line
+        break, and the text it returns is printed; else the line is run and its values are printed."""
         if self.names.find(".z.pi") is None:
             self.run(line, show=True)
         else:
@@ -253,12 +253,12 @@ class Session(JobMixin, PromptMixin):
         return NIL
 
     def tick(self) -> None:
-        """Call `.z.ts`, as the timer says; its errors are those of `run`."""
+        """Call `.z.ts` when due; errors are as for `run`."""
         self._guarded(timer.tick)
 
     def run_suspended(self, text: str, show: bool = True) -> Value:
-        """Run a line where the debugger stands, with the local variables there; its values are printed, unless `show`
-        is false. The last one."""
+        """Run a line at the debugger's current level, with its local variables; values are printed, unless `show` is
+        false. Returns the last one."""
         return self._asked(self._run_suspended, self.suspended[-1].level, text, show)
 
     def _run_suspended(self, level: debugger.Level, text: str, show: bool) -> Value:
@@ -287,7 +287,7 @@ class Session(JobMixin, PromptMixin):
         return value
 
     def go_on(self, value: Value) -> None:
-        """Go on after the error that the debugger shows, with a value in the place of what failed."""
+        """Continue after the error shown by the debugger, with a value in place of the failed call."""
         held = self._going_on = self.suspended.pop()
         try:
             self._asked(held.go_on, value)
@@ -295,16 +295,17 @@ class Session(JobMixin, PromptMixin):
             self._going_on = None
 
     def run_script(self, path: str) -> None:
-        """Run a script file from outside q; its errors are those of `run`."""
+        """Run a script file from outside q; errors are as for `run`."""
         self._guarded(loading.load, path)
 
     def at_exit(self, code: int) -> None:
-        """Call `.z.exit` with the exit code; its errors are those of `run`."""
+        """Call `.z.exit` with the exit code; errors are as for `run`."""
         if self.names.find(".z.exit") is not None:
             self._guarded(commands.call_exit, code)
 
     def _asked(self, work: Callable[..., Value], *args: Any) -> Value:
-        """Do the work that a user asks for: restricted, if the session is read-only. The timer and handlers are not."""
+        """Do work requested by the user: restricted, if the session is read-only. The timer and handlers are not
+        restricted."""
         if not self.read_only:
             return self._guarded(work, *args)
         check_stores(self.names)
@@ -320,7 +321,7 @@ class Session(JobMixin, PromptMixin):
             self._begin()
         before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self._debugs()
         token: Any = None
-        self._runs += 1  # from here on an interrupt waits
+        self._runs += 1  # from here on, interrupts wait
         try:
             token = context.enter(self)
             if outer:
@@ -350,24 +351,24 @@ class Session(JobMixin, PromptMixin):
         raise error
 
     def _debugs(self) -> bool:
-        """Does an error suspend what it comes through?"""
+        """Do errors suspend the work they pass through?"""
         return self.interactive and bool(self.settings.debug)
 
     def _begin(self) -> None:
-        """The outermost work begins."""
+        """Start the outermost work."""
         self.progress.begin()
         if self.autosave is not None:
             self.autosave.begin()
 
     def _end(self) -> None:
-        """The outermost work is over."""
+        """End the outermost work."""
         self.progress.end()
         if self.autosave is not None:
             self.autosave.end()
         interrupts.forget()
 
     def _explain(self, error: QError, tb: Any, missing: str) -> None:
-        """Give an error the frames it came through and, outermost, a hint; at the prompt the work may be suspended."""
+        """Add to an error its frames and, at the outermost level, a hint; the prompt may suspend the work."""
         with_frames(error, tb, missing)
         if self._runs:
             return
@@ -377,14 +378,14 @@ class Session(JobMixin, PromptMixin):
             self.suspended += debugger.suspension(error, tb, self.names, self._going_on)
 
     def _run(self, text: str, file: str, line: int, show: bool, scripted: bool = False) -> Value:
-        """Parse, compile and run. In a script only what system commands give is shown."""
+        """Parse, compile and run. In a script, only the results of system commands are shown."""
         source = Source(text, file, line)
         return self._run_nodes(iter(parse(text, is_infix, source)), source, show, scripted)
 
     def _run_nodes(
         self, nodes: Iterator[Any], source: Source, show: bool, scripted: bool, value: Value = NIL
     ) -> Value:
-        """Run statements; the value of the last one, `value` if there is none."""
+        """Run statements; returns the value of the last one, or `value` if there are none."""
         done: Any = None
         for node in nodes:
             if scripted:
@@ -407,14 +408,14 @@ class Session(JobMixin, PromptMixin):
                 interrupts.wake(_carried_out(node, source))
             try:
                 value = self._shown(node, value, show, scripted)
-            except KeyboardInterrupt as stop:  # while it was printed
+            except KeyboardInterrupt as stop:  # interrupted while printing
                 stop.__dict__["note"] = _carried_out(node, source)
                 raise
             done = node
         return value
 
     def _shown(self, node: Any, value: Value, show: bool, scripted: bool) -> Value:
-        """A statement's value, :: if it ends in a semicolon; it is printed if it is to be."""
+        """A statement's value, :: if it ends in a semicolon; printed if requested."""
         if isinstance(node, N.Statement) and not node.show:
             return NIL
         if (show or (scripted and isinstance(node, N.Command))) and value is not NIL:
@@ -426,7 +427,7 @@ class Session(JobMixin, PromptMixin):
         self.write((text if self.annotate is None else self.annotate(text, value)) + "\n")
 
     def _between(self) -> None:
-        """Between two statements of a script: what is done between two lines."""
+        """Between two statements of a script: the same as between two lines."""
         self.progress.begin()
         if self.autosave is not None:
             self.autosave.between()
@@ -446,7 +447,7 @@ class Session(JobMixin, PromptMixin):
             return compile_(expr, source, self.names)
 
     def _foreign(self, node: Any) -> Value:
-        """A line for another language, `k)...`: registered handlers take it, else it is refused."""
+        """A line in another language, `k)...`: passed to a registered handler, else rejected."""
         entry = registry.find("handler", node.letter)
         if entry is not None:
             return entry.fns[1](node.text)
@@ -460,7 +461,7 @@ class Session(JobMixin, PromptMixin):
         return self._run(text, file, line, False)
 
     def load(self, path: str) -> Value:
-        """Run a script file. A relative path is taken from the present folder."""
+        """Run a script file. Relative paths start at the current folder."""
         try:
             data = Path(path).read_bytes()
             problem = ""
@@ -477,7 +478,7 @@ class Session(JobMixin, PromptMixin):
     def _load(
         self, path: str, lines: Iterator[tuple[int, str]], kept: Any, space: str = ""
     ) -> Value:
-        """Run the lines of a script, or those that are left of them, in a namespace if one is given."""
+        """Run the lines of a script, or the remaining ones, in a namespace if given."""
         letter = (
             path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""
         )  # f.p is a script of p) lines
@@ -515,7 +516,7 @@ class Session(JobMixin, PromptMixin):
         return self.names.get(name)
 
     def error_lines(self, error: QError) -> list[str]:
-        """The console's report of an error: its text, frames and carets."""
+        """The console's report for an error: text, frames and carets."""
         return error_text(error)
 
     def _go_on_nodes(self, at: dict[str, Any], value: Value) -> Value:
@@ -528,21 +529,21 @@ class Session(JobMixin, PromptMixin):
 
 
 def _error_of(e: BaseException) -> tuple[QError, str]:
-    """An exception as an error of q, and the name that has no value, if it is that."""
-    if isinstance(e, KeyboardInterrupt):  # one that came again when the last statement was over
+    """An exception as a q error, and for a NameError the name without a value."""
+    if isinstance(e, KeyboardInterrupt):  # one sent again after the last statement ended
         interrupts.said(e, interrupts.EDITED[0])
     error = as_qerror(e)
     return error, error.text if isinstance(e, NameError) else ""
 
 
 def _carried_out(node: Any, source: Source) -> str:
-    """The note of an interrupt that comes when a statement has ended."""
+    """The note for an interrupt that comes when a statement has ended."""
     return interrupts.carried_out(first_line(source.text[node.start : node.end], 60))
 
 
 interrupts.whole(Session._guarded.__code__, Session._run_nodes.__code__)
 interrupts.opens(Session._statement.__code__)
-# how what stands here between q functions goes on when the debugger gives it the result of one
+# how the Python functions here that run between q functions continue when the debugger supplies a result
 resume.CONTINUED.update(
     {
         Session._guarded.__code__: None,

@@ -1,4 +1,4 @@
-"""The side of a session that is one of the processes of a job."""
+"""The part of a session that deals with the other processes of its job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class JobMixin:
-    """The part of a session that is about the other processes of its job."""
+    """The part of a session that deals with the other processes of its job."""
 
     if TYPE_CHECKING:
         last_error: QError | None
@@ -26,13 +26,13 @@ class JobMixin:
 
     @property
     def rank(self) -> int:
-        """The number of this process among those of its job, 0 without one."""
+        """The number of this process in its job, 0 without one."""
         from kshell.kapi.distributed.processes import group
 
         return group.rank()
 
     def join(self, timeout: float | None = None, verbose: bool = False) -> None:
-        """Take part in the job of several processes that this one was started for; its errors are those of `run`."""
+        """Join the job that this process was started for; errors are as for `run`."""
         from kshell.kapi.distributed import processes
 
         self._guarded(processes.join, self, self.output, self.errors, timeout, verbose)
@@ -50,7 +50,7 @@ class JobMixin:
         return processes.console()
 
     def report(self, text: str) -> None:
-        """An error of several processes, on standard error."""
+        """Report an error of several processes on standard error."""
         from kshell.kapi.distributed import processes
 
         self.output.flush()

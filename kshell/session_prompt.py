@@ -1,4 +1,4 @@
-"""The side of a session that the prompt asks: its state, the names there are, and what may be said of them."""
+"""The part of a session that the prompt queries: its state, its names, and information about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kshell.values.session import memory
 if TYPE_CHECKING:
     from kshell.values.change.names import Names
 
-SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
+SWITCHED = 0.0005  # seconds after which a thread loading the k-api yields Python's lock
 
 
 class PromptMixin:
@@ -27,8 +27,8 @@ class PromptMixin:
         _handles: Any
 
     def prepare(self, first: Callable[[], object] = lambda: None) -> threading.Thread:
-        """Load the k-api and torch in the background, so that their first use need not wait; call `first` between the
-        two. Meanwhile Python's lock is handed over often, so that the prompt answers."""
+        """Load the k-api and torch in the background, so that their first use need not wait; call `first` in between.
+        Meanwhile Python's lock is yielded often, so that the prompt stays responsive."""
 
         def work() -> None:
             interval = sys.getswitchinterval()
@@ -40,7 +40,7 @@ class PromptMixin:
                 first()
                 map_libraries()
                 load()
-            except Exception:  # the first use tells what is wrong
+            except Exception:  # the first use will report errors
                 return
             finally:
                 sys.setswitchinterval(interval)
@@ -50,11 +50,11 @@ class PromptMixin:
         return thread
 
     def status(self) -> tuple[str, int, int]:
-        """The default device, the bytes of memory in use (of a GPU, if one is used) and the number of live handles."""
+        """The default device, the bytes of memory in use (on a GPU, if one is used) and the number of live handles."""
         device, used = "cpu", 0
         if (
             "kshell.kapi.console.completion" in sys.modules
-        ):  # else nothing has asked for another device
+        ):  # otherwise nothing has requested another device
             from kshell.kapi.console import completion
 
             device, used = completion.device()
@@ -65,7 +65,7 @@ class PromptMixin:
         )
 
     def words(self, call: str) -> list[tuple[str, str]]:
-        """The symbols that a call of the k-api takes, and a few words on each."""
+        """The symbols that a k-api call accepts, each with a short description."""
         from kshell.kapi.console import completion
 
         return completion.of_call(call)
@@ -85,7 +85,7 @@ class PromptMixin:
         return forms_of(entry)
 
     def notes(self, x: Value) -> list[str]:
-        """Notes for the lines that the console shows of a value with handles: what each object is."""
+        """Notes for the lines that the console shows for a value with handles: what each object is."""
         if self._handles is None or not isinstance(x, Handle | Dict | List | Table):
             return []
         from kshell.kapi.console import notes
@@ -93,13 +93,13 @@ class PromptMixin:
         return notes.shown(x)
 
     def table_names(self) -> list[str]:
-        """The names of the tables of the present namespace."""
+        """The names of the tables in the current namespace."""
         space = self.names.spaces.get(self.names.current, {})
         return sorted(name for name, x in list(space.items()) if is_table(x))
 
     def parts(self, name: str) -> list[tuple[str, str]]:
-        """The parts of a global variable by name, with the kind of each: columns of a table, keys of a dictionary,
-        children and parameters of a module. Nothing is computed for it."""
+        """The parts of a global variable by name, with their types: columns of a table, keys of a dictionary, children
+        and parameters of a module. Nothing is evaluated."""
         space, last = self.names.split(name)
         x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
         if isinstance(x, Handle):

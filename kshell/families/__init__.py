@@ -1,1 +1,1 @@
-"""Families of optimizers, schedulers and rules: plug-ins of kshell's own, which nothing else imports."""
+"""Families of optimizers, schedulers and rules: kshell's own plug-ins, which nothing else imports."""

@@ -1,4 +1,3 @@
-"""The k-api: functions of q over torch, behind handles.
-
-What each of its rooms may import is in tests/whole/test_layers.py.
+"""The k-api: q functions over torch, behind handles. tests/whole/test_layers.py says what each of its rooms may
+import.
 """

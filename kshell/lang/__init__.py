@@ -1,1 +1,1 @@
-"""The q language: compiler, verbs, qSQL, iterators and what a session needs; torch and the console are above it."""
+"""The q language: compiler, verbs, qSQL, iterators and session support; torch and the console are above it."""

@@ -1,4 +1,4 @@
-"""The kshell command: the process is set up, and runs what the options ask for."""
+"""The kshell command: sets up the process, and runs what the options request."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kshell.shell.options import UsageError, parse_args
 
 
 def tune_allocator() -> None:
-    """Keep big freed blocks in the process: results of big vector operations then need no fresh pages.
+    """Keep large freed blocks in the process, so that the results of large vector operations need no fresh pages.
 
-    M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc (threads of peach use the same blocks, where an arena of
-    their own would give big ones back at once); elsewhere there is nothing to do.
+    Sets glibc's M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX (peach threads use the same blocks, because their
+    own arenas would return large ones at once); elsewhere there is nothing to do.
     """
     from kshell.session import memory
 
@@ -27,13 +27,13 @@ def tune_allocator() -> None:
 
 
 def tune_collector() -> None:
-    """Let the collector of cycles look less often: lists of many items are made of many objects, and few values are
-    part of a cycle."""
+    """Make the garbage collector run less often: long lists consist of many objects, and few values are part of a
+    cycle."""
     gc.set_threshold(50_000, 20, 50)
 
 
 def leave(code: int) -> NoReturn:
-    """End at once: what the interpreter would tear down (torch above all) costs a quarter of a second."""
+    """Exit at once: tearing down the interpreter (above all torch) takes a quarter of a second."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -43,18 +43,18 @@ def leave(code: int) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Run the command line and leave."""
+    """Run the command line and exit."""
     try:
         opts = parse_args(sys.argv[1:])
     except UsageError as e:
-        print(f"kshell: {e}\nkshell --help tells of the options", file=sys.stderr)
+        print(f"kshell: {e}\nkshell --help lists the options", file=sys.stderr)
         leave(2)
     except SystemExit:
         leave(0)
     tune_allocator()
     tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    for n in (signal.SIGINT, signal.SIGTERM):  # until there is a session they end the program
+    for n in (signal.SIGINT, signal.SIGTERM):  # until there is a session, they end the program
         signal.signal(n, lambda number, _: os._exit(128 + number))
     from kshell.shell import script
 

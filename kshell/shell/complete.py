@@ -1,4 +1,4 @@
-"""Completion: what may stand at the cursor, from the registry and the session, by what stands before it."""
+"""Completion: what can be typed at the cursor, from the registry and the session, given the text before it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
 from kshell.shell.context import GROUP, WORDS, Call, Place, place, statement_start
 
-MOST = 300  # candidates that are offered
-SETTLED = 2_000_000_000  # nanoseconds after which a change of a folder has another time
+MOST = 300  # maximum number of candidates
+SETTLED = 2_000_000_000  # nanoseconds after which a folder's modification time is sure to differ
 _COMMAND = re.compile(r"\\(\S*)\Z")
 _TIMED = re.compile(r"\\ts?(:\d*)? (?!\d*\Z)")
 _PATH = re.compile(r"\\(?:l|cd|1|2|_) +(.*)\Z", re.DOTALL)
 _SPACE = re.compile(r"\\[dvfa] +(\S*)\Z")
 _PLAIN = re.compile(r"[\w.:/~%-]+", re.ASCII)
-# which kinds of entry the first symbol of a call names; other calls take any
+# the kinds of entry named by the first symbol of a call; other calls accept any
 _KINDS = {
     "opt": ("optimizer",),
     "module": ("module",),
@@ -39,7 +39,7 @@ _ALL = ("module", "loss", "optimizer", "scheduler", "rule", "api")
 
 
 class Found(NamedTuple):
-    """One candidate: the text that replaces the last `size` characters, and a few words on it."""
+    """One candidate: the text that replaces the last `size` characters, and a short description."""
 
     text: str
     size: int
@@ -47,12 +47,12 @@ class Found(NamedTuple):
 
 
 def candidates(session: Session, text: str, after: str = "") -> list[str]:
-    """The texts of what may complete the text before the cursor."""
+    """The texts that can complete the text before the cursor."""
     return [offer.text for offer in offers(session, text, after)]
 
 
 def offers(session: Session, text: str, after: str = "") -> list[Found]:
-    """The completions of the text before the cursor, `after` being the text behind it; nothing in strings and
+    """The completions of the text before the cursor, where `after` is the text after it; none in strings and
     comments."""
     line = text[statement_start(text) :]
     if line[:1] == "\\":
@@ -73,7 +73,7 @@ def offers(session: Session, text: str, after: str = "") -> list[Found]:
 
 
 def _matching(found: Iterable[tuple[str, str]], prefix: str, size: int) -> list[Found]:
-    """Those that begin with the prefix, each once, in the order given."""
+    """Those that begin with the prefix, without duplicates, in the given order."""
     seen: dict[str, str] = {}
     for name, note in found:
         if name.startswith(prefix) and name != prefix and name not in seen:
@@ -106,7 +106,7 @@ def _command(session: Session, line: str) -> list[Found]:
 
 
 def files(path: str, size: int | None = None) -> list[Found]:
-    """The files and folders that a path may go on to; hidden ones if its last part begins with a dot."""
+    """The files and folders with which a path can continue; hidden ones if its last part begins with a dot."""
     folder, _, last = path.rpartition("/")
     folder = folder or ("/" if path[:1] == "/" else ".")
     try:
@@ -135,8 +135,8 @@ _LISTED: dict[str, tuple[tuple[int, int, int], list[str]]] = {}
 
 
 def _listed_names(folder: str) -> list[str]:
-    """The names in a folder, sorted. Those of the folder that was listed last are kept until its time of change, or the
-    folder, is another one."""
+    """The names in a folder, sorted. Those of the last folder are cached until its modification time, or the folder,
+    changes."""
     where = os.path.abspath(folder)
     of = os.stat(folder)
     state = (of.st_dev, of.st_ino, of.st_mtime_ns)
@@ -153,7 +153,7 @@ def _listed_names(folder: str) -> list[str]:
 
 
 def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
-    """The symbols that may stand at this place."""
+    """The symbols possible at this position."""
     prev = at.arg[-1] if at.arg else None
     own = list(_of_call(session, at))
     if prev is not None and prev.kind in WORDS:
@@ -167,7 +167,7 @@ def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
 
 
 def _qualified(session: Session) -> Iterator[tuple[str, str]]:
-    """The namespaces, and the variables in them by their whole names."""
+    """The namespaces, and their variables by full name."""
     names = session.names
     yield from sorted(
         (f"{space}.{name}", "variable")
@@ -179,8 +179,8 @@ def _qualified(session: Session) -> Iterator[tuple[str, str]]:
 
 
 def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
-    """The symbols that the calls around a place take there, those of the nearest call first. A list of symbols takes
-    those that its first one does."""
+    """The symbols accepted by the calls around a position, those of the innermost call first. A list of symbols accepts
+    what its first one does."""
     if at.arg and not (len(at.arg) == 1 and at.arg[0].kind == "`"):
         return
     entry: Entry | None = None
@@ -206,13 +206,13 @@ def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
 def _listed(
     session: Session, call: Call, depth: int, entry: Entry | None
 ) -> Iterator[tuple[str, str]]:
-    """The symbols that a call lists, where they may stand: not after one that says what is made."""
+    """The symbols that a call accepts, where they are possible: not after one that says what to create."""
     if call.head not in _KINDS or entry is None or (call.head == "module" and depth):
         yield from session.words(call.head)
 
 
 def named(session: Session, call: Call) -> Entry | None:
-    """The entry that a symbol of a call before the present argument names, or whose name the call has."""
+    """The entry named by a symbol of a call before the current argument, or by the call itself."""
     kinds = _KINDS.get(call.head, _ALL)
     names = [s for i in range(len(call.args) - 1) if (s := call.symbol(i))]
     if call.head and call.head not in _KINDS:
@@ -222,7 +222,7 @@ def named(session: Session, call: Call) -> Entry | None:
 
 
 def _choices(call: Call, entry: Entry | None) -> Iterator[tuple[str, str]]:
-    """The values of the option whose name is the argument before."""
+    """The possible values of the option named by the previous argument."""
     name = call.symbol(len(call.args) - 2)
     for option in entry.options if entry is not None else ():
         if option.name == name:
@@ -233,7 +233,7 @@ def _choices(call: Call, entry: Entry | None) -> Iterator[tuple[str, str]]:
 
 
 def option_note(o: Option) -> str:
-    """The type and default of an option, and what it is."""
+    """Type, default and description of an option."""
     value = (
         "required"
         if o.default is REQUIRED
@@ -245,7 +245,7 @@ def option_note(o: Option) -> str:
 
 
 def q_text(x: object) -> str:
-    """The default of an option as q writes it."""
+    """The default of an option in q notation."""
     if isinstance(x, bool):
         return f"{int(x)}b"
     if isinstance(x, float):
@@ -257,7 +257,7 @@ def q_text(x: object) -> str:
 
 
 def _words(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]:
-    """The names that may stand at this place: columns and local variables first, then globals, then q's own."""
+    """The names possible at this position: columns and local variables first, then globals, then q's own."""
     columns = list(_query(session, at, after))
     yield from columns
     if not at.prefix:
@@ -298,7 +298,7 @@ def _registered() -> list[tuple[str, str]]:
 
 
 def _query(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]:
-    """In a query: its columns, or after `from` the tables."""
+    """In a query: its columns, or tables after `from`."""
     kinds = "".join(t.kind for t in at.arg)
     start = kinds.rfind("q")
     if start < 0:
@@ -322,7 +322,7 @@ def _source(after: str) -> str:
 
 
 def _columns(session: Session, table: str) -> Iterator[tuple[str, str]]:
-    """The columns of a table; of all tables if it is not known which is meant."""
+    """The columns of a table; of all tables if the table is unknown."""
     found = session.parts(table.lstrip("`")) if table else []
     yield from found
     if not found:
@@ -339,7 +339,7 @@ def _tables(session: Session) -> Iterator[tuple[str, str]]:
 
 
 class QCompleter(Completer):
-    """The candidates for prompt_toolkit, each with its note beside it."""
+    """The candidates for prompt_toolkit, each with its description."""
 
     def __init__(
         self, session: Session, find: Callable[[Session, str, str], list[Found]] = offers

@@ -1,6 +1,6 @@
-"""Where the cursor stands in q text: the open brackets around it with their heads and arguments, from the lexer.
+"""The cursor's context in q text: the open brackets around it with their heads and arguments, from the lexer.
 
-Nothing is parsed: half a line is enough, and a text that is no q is understood as far as it goes.
+Nothing is parsed: half a line is enough, and text that is not valid q is understood as far as possible.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 
 from kshell.parse.lex import Token, open_at, scan
 
-WORDS = "aigqfbw"  # kinds of tokens that are names or keywords
+WORDS = "aigqfbw"  # token kinds that are names or keywords
 _WORD = re.compile(r"[.A-Za-z][\w.]*\Z", re.ASCII)
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-LONGEST = 10_000  # characters of a statement that are looked at
-GROUP = "G"  # the kind of a token that stands for a whole bracket
+LONGEST = 10_000  # maximum characters of a statement examined
+GROUP = "G"  # token kind for a whole bracket
 
 
 @dataclass
 class Call:
-    """An open bracket: what kind, the name before it, and the tokens of its arguments so far."""
+    """An open bracket: its type, the name before it, and the tokens of its arguments so far."""
 
     kind: str = ""
     head: str = ""
@@ -28,34 +28,35 @@ class Call:
     args: list[list[Token]] = field(default_factory=lambda: [[]])
 
     def symbol(self, i: int) -> str:
-        """Argument i, if it is one symbol; else nothing."""
+        """Argument i, if it is a single symbol; else empty."""
         arg = self.args[i] if i < len(self.args) else []
         return arg[0].text[1:] if len(arg) == 1 and arg[0].kind == "`" else ""
 
     def names(self) -> list[str]:
-        """The names that stand alone as an argument."""
+        """The names that form an argument by themselves."""
         return [arg[0].text for arg in self.args if len(arg) == 1 and arg[0].kind == "a"]
 
 
 @dataclass
 class Place:
-    """The text that ends at the cursor: `kind` is symbol, file or word, `prefix` its text so far (of a symbol the text
-    behind the last backquote). `calls` are the open brackets, outermost first; the first stands for the line itself."""
+    """The text that ends at the cursor: `kind` is symbol, file or word, `prefix` its text so far (for a symbol, the
+    text after the last backquote). `calls` are the open brackets, outermost first; the first stands for the line
+    itself."""
 
     kind: str
     prefix: str
     calls: list[Call]
-    names: list[str]  # names inside the lambda that is open
+    names: list[str]  # names inside the open lambda
 
     @property
     def arg(self) -> list[Token]:
-        """The tokens of the present argument, up to the prefix."""
+        """The tokens of the current argument, up to the prefix."""
         return self.calls[-1].args[-1]
 
 
 def statement_start(text: str, limit: int = sys.maxsize) -> int:
-    """Where the statement that the end of a text belongs to begins: lines that begin with a blank continue it. Beyond
-    `limit` characters from the end any of its lines will do."""
+    """The start of the statement that contains the end of a text: lines that begin with a blank continue it. More than
+    `limit` characters from the end, any of its lines will do."""
     start = text.rfind("\n") + 1
     while (
         start
@@ -67,14 +68,14 @@ def statement_start(text: str, limit: int = sys.maxsize) -> int:
 
 
 def place(text: str) -> Place | None:
-    """The place at the end of a text; None inside a string or a comment, and where nothing can follow."""
+    """The context at the end of a text; None inside a string or comment, and where nothing can follow."""
     if open_at(text):
         return None
     whole = start = statement_start(text, LONGEST)
-    if len(text) - start > LONGEST:  # brackets around the last lines are not seen then
+    if len(text) - start > LONGEST:  # brackets around the last lines are then not seen
         start = text.find("\n", len(text) - LONGEST) + 1 or start
     cut = start > whole
-    line = "\n" + text[start:]  # after a newline a slash begins a comment
+    line = "\n" + text[start:]  # after a line break, a slash begins a comment
     tokens = list(scan(line))
     last = tokens[-1] if tokens else Token("", "", 0, 0)
     if last.kind in '"0?' and last.end == len(line):
@@ -102,8 +103,8 @@ def place(text: str) -> Place | None:
 
 
 def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
-    """The brackets that tokens leave open, and the names since the outermost open brace; all names where the beginning
-    of the statement is cut off."""
+    """The brackets left open by tokens, and the names since the outermost open brace; all names if the start of the
+    statement is cut off."""
     calls = [Call()]
     for token in tokens:
         arg = calls[-1].args[-1]
@@ -124,7 +125,7 @@ def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
 
 
 def _head(arg: list[Token]) -> str:
-    """The name before a bracket; `enlist` and `seq`, which make lists, hide none."""
+    """The name before a bracket; `enlist` and `seq`, which make lists, are looked through."""
     names = [t for t in arg[-2:] if t.kind in WORDS]
     if not arg or arg[-1].kind not in WORDS:
         return ""

@@ -1,4 +1,4 @@
-"""The debugger's prompt, `q))`: what is typed there, q's way."""
+"""The debugger's prompt, `q))`: what can be typed there, following q."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from kshell.session import Session
 from kshell.shell.run_line import attempt, print_error
 
-# commands: how far each goes up, towards the caller
+# commands: how far each moves up, towards the caller
 _MOVES = {"`": 1, ".": -1}
-STUCK = "level [{}]: a query, a verb or a thread was at work and cannot go on; 'text signals an error, \\ leaves"
+STUCK = "level [{}] cannot continue: it was in a query, a verb or a thread; 'text signals an error, \\ leaves"
 
 
 def enter(session: Session, text: str) -> bool:
-    """Do what a line asks for in the debugger; was there an error?"""
+    """Execute a line typed in the debugger; was there an error?"""
     line = text.strip()
     here = session.suspended[-1]
     if line == "\\":
@@ -33,13 +33,13 @@ def enter(session: Session, text: str) -> bool:
 
 
 def show(session: Session, whole: bool = False) -> None:
-    """Print the level that is looked at, after the error's text if `whole`."""
+    """Print the current level, after the error's text if `whole`."""
     session.write("\n".join(session.suspended[-1].lines(whole)) + "\n")
 
 
 def signal(session: Session, text: str) -> None:
-    """Signal an error from the innermost level, which goes; when only the line that was typed is left, the debugger
-    ends with it."""
+    """Signal an error from the innermost level, which is removed; when only the typed line is left, the debugger ends
+    with it."""
     text = text.strip().lstrip("`").strip('"')
     here = session.suspended[-1]
     error = here.cut(text)
@@ -51,7 +51,7 @@ def signal(session: Session, text: str) -> None:
 
 
 def go_on(session: Session, text: str) -> bool:
-    """Go on with the value of a text, or ::, in the place of what failed; was there an error?"""
+    """Continue with the value of a text, or ::, in place of the failed call; was there an error?"""
     here = session.suspended[-1]
     level = here.stuck()
     if level >= 0:
@@ -64,5 +64,5 @@ def go_on(session: Session, text: str) -> bool:
 
 
 def run(session: Session, text: str) -> bool:
-    """Run a line with the variables of the level; was there an error?"""
+    """Run a line with the level's variables; was there an error?"""
     return not attempt(session, session.run_suspended, text)

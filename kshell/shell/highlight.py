@@ -1,4 +1,5 @@
-"""Colours of what is typed, from kshell's own lexer; a line at a time, so that a long text costs what is seen."""
+"""Colours for typed text, from kshell's own lexer; one line at a time, so that a long text costs only what is
+visible."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from prompt_toolkit.lexers import Lexer
 
 from kshell.parse.lex import coloured, open_after, open_before, string_end
 
-LONGEST = 20_000  # characters of one line that are coloured
-BLOCK = 128  # lines of which it is found at once what is open before them
-# a class of the lexer: its style
+LONGEST = 20_000  # maximum characters coloured per line
+BLOCK = 128  # lines for which the construct open before them is determined at a time
+# lexer class -> style
 STYLE = {
     "string": "ansigreen", "symbol": "ansiyellow", "number": "ansicyan", "word": "bold ansiblue", "name": "",
     "verb": "", "iterator": "ansimagenta", "bracket": "", "comment": "ansibrightblack", "command": "ansimagenta",
@@ -28,15 +29,15 @@ def colours() -> bool:
 
 
 class QLexer(Lexer):
-    """The lexer that prompt_toolkit asks for the styles of lines."""
+    """The lexer that prompt_toolkit queries for the styles of lines."""
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = document.lines
         inside: dict[int, str] = {}  # the construct open before a line
-        ends = [0, -1]  # a string is open at the first offset; where it ends
+        ends = [0, -1]  # offset where a string is open -> its end
 
         def closed(i: int) -> bool:
-            """Does a string that is open at the end of a line end later?"""
+            """Is a string that is open at the end of a line closed later?"""
             at = document.translate_row_col_to_index(i, len(lines[i]))
             if not (ends[0] and ends[0] <= at < (ends[1] if ends[1] >= 0 else at + 1)):
                 ends[:] = at, string_end(document.text, at)
@@ -58,7 +59,8 @@ class QLexer(Lexer):
 
 @lru_cache(maxsize=512)
 def styled(line: str, inside: str, goes_on: bool) -> StyleAndTextTuples:
-    """The styled fragments of a line, if this is open before it. Does it leave a string open that ends later?"""
+    """The styled fragments of a line, given the construct open before it. Does it leave a string open that is closed
+    later?"""
     if len(line) > LONGEST:
         return [("", line)]
     out: StyleAndTextTuples = []

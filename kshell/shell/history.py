@@ -1,4 +1,4 @@
-"""The history of what was typed: a file that only its owner reads, entries of several lines whole."""
+"""The history of typed input: a file that only its owner can read, with multi-line entries kept whole."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 from prompt_toolkit.history import History, InMemoryHistory
 
-LONGEST = 100_000  # characters of an entry that is written; longer ones are kept for the session
+LONGEST = 100_000  # maximum characters of an entry written to the file; longer ones are kept for the session only
 
 
 def path() -> str:
-    """Where the history is: in the user's state folder, as XDG says."""
+    """The location of the history file: in the user's state folder, following XDG."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return os.path.join(base, "kshell", "history")
 
 
 def history() -> History:
-    """The history of former sessions; only this session's if there is no file to write to."""
+    """The history of earlier sessions; only this session's if the file cannot be written."""
     where = path()
     try:
         os.makedirs(os.path.dirname(where), mode=0o700, exist_ok=True)
@@ -29,9 +29,9 @@ def history() -> History:
 
 
 class Entries(History):
-    """A file in which each line of an entry begins with +, and entries are parted by an empty line.
+    """A file in which each line of an entry begins with +, and entries are separated by empty lines.
 
-    What cannot be written is only kept in memory: a full disk does not stop a session.
+    If writing fails, entries are kept in memory only: a full disk does not stop a session.
     """
 
     def __init__(self, where: str) -> None:
@@ -56,7 +56,7 @@ class Entries(History):
         return reversed(["\n".join(entry) for entry in out])
 
     def store_string(self, string: str) -> None:
-        """Add an entry at the end of the file."""
+        """Append an entry to the file."""
         if len(string) > LONGEST:
             return
         text = "".join(f"+{line}\n" for line in string.split("\n")) + "\n"

@@ -1,4 +1,4 @@
-"""Keys of the prompt that differ from prompt_toolkit's own: Enter, Alt-Enter, paste."""
+"""Prompt keys that differ from prompt_toolkit's defaults: Enter, Alt-Enter, paste."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kshell.parse.lex import complete, open_at
 from kshell.shell.context import statement_start
 
 INDENT = "  "
-DRAWN = 1000  # lines that are drawn as any others when they run
+DRAWN = 1000  # maximum lines that are redrawn normally when they run
 
 
 def wants_more(text: str) -> bool:
-    """Does Enter go on to a further line? After an open bracket, string or comment; and after a line that begins with a
-    blank and is not inside a bracket, until an empty one."""
+    """Does Enter start another line? After an open bracket, string or comment; and after a line that begins with a
+    blank outside brackets, until an empty one."""
     if not complete(text):
         return True
     start = text.rfind("\n") + 1
@@ -29,8 +29,8 @@ def wants_more(text: str) -> bool:
 
 
 def new_line(buffer: Buffer) -> None:
-    """A further line, indented as the one before it, or by two. What is inside a string is its text, so nothing is
-    added there; the lines of a block comment stand as they are."""
+    """Start another line, indented like the previous one, or by two. Nothing is added inside a string, where it would
+    be part of the text; lines in a block comment are left as they are."""
     line = buffer.document.current_line_before_cursor
     inside = open_at(buffer.document.text_before_cursor)
     indent = "" if inside == '"' else line[: len(line) - len(line.lstrip())]
@@ -40,8 +40,8 @@ def new_line(buffer: Buffer) -> None:
 
 
 def accept(buffer: Buffer) -> None:
-    """End the prompt with what is there. Many lines are erased: what the terminal does not show of them would be drawn
-    at a tenth of a millisecond each, and whoever asked writes them at less."""
+    """End the prompt with the current text. If it has many lines, they are erased first: redrawing those outside the
+    terminal would take a tenth of a millisecond each; the caller writes them faster."""
     get_app().erase_when_done = buffer.document.line_count > DRAWN
     buffer.validate_and_handle()
 
@@ -57,7 +57,7 @@ def bindings() -> KeyBindings:
         state = buffer.complete_state
         if state is not None and state.current_completion is not None:
             buffer.complete_state = (
-                None  # the chosen completion stands; the next Enter runs the line
+                None  # accept the chosen completion; the next Enter runs the line
             )
         elif wants_more(buffer.text):
             new_line(buffer)

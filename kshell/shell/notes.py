@@ -1,4 +1,4 @@
-"""Grey notes at a prompt on a terminal: what the object of a handle is, beside its number."""
+"""Grey notes at a prompt on a terminal: what a handle's object is, next to its number."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ GREY, END = "\x1b[90m", "\x1b[0m"
 
 
 def annotator(session: Session, colours: bool) -> Callable[[str, Any], str]:
-    """A function that adds the notes of a value to the text that the console shows of it. The text itself stays as it
-    is; a note that does not fit into the console's width is left out."""
+    """A function that adds notes to the console's text for a value. The text itself is unchanged; a note that does not
+    fit the console's width is omitted."""
 
     def annotate(text: str, value: Any) -> str:
         notes = session.notes(value)

@@ -11,34 +11,34 @@ USAGE = """\
 usage: kshell [options] [file.q [args]]
 
   -e EXPR    evaluate EXPR and print its value; may be repeated
-  -i         go on at the prompt after a script or -e
-  -q         quiet: no banner, no progress of long work
-  -resume F  bring back the session that a snapshot saved, first of all
+  -i         continue at the prompt after a script or -e
+  -q         quiet: no banner, no progress reports
+  -resume F  first restore the session saved in snapshot F
   -n N       run on N processes of this machine; process 0 reads lines for all, and prints
-  -v         with several processes: all print, each line after its number
-  --read-only  what is typed, and lines of standard input, can change, run and open nothing; the script can
+  -v         with several processes: all print, each line prefixed with the process number
+  --read-only  typed lines and standard input cannot change, run or open anything; the script can
   --timeout S  seconds that a process waits for the others (60)
-  --no-cache  neither read nor write the code of scripts that is kept in the user's cache folder
+  --no-cache  do not use the code cache in the user's cache folder
   --version  print the version
   --help     print this
 
-q's options, each as the system command of its letter:
+q's options, equivalent to the system command with the same letter:
   -c R C     console rows and columns
   -C R C     rows and columns of web pages
-  -g 0|1     freed memory goes back to the system at once
+  -g 0|1     return freed memory to the system immediately
   -o N       hours from UTC; minutes, if more than 23
-  -P N       digits shown of a float
-  -s N       threads of peach
-  -S N       seed of random numbers
+  -P N       digits shown for floats
+  -s N       threads for peach
+  -S N       random seed
   -t MS      interval of the timer, .z.ts
-  -T S       the longest that a client's call may take
-  -w MB      the most memory to use; without it, what the machine has
-  -W N       the day that starts a week, 0 is Saturday
-  -z 0|1     form of dates read by "D"$
-After a script they work as before it; .z.x has them, too, with every other word that stands there.
-Refused, since what they ask for is not there: -b -E -l -L -m -p -r -u -U. Other words are the program's, in .z.x.
+  -T S       time limit for a client's call, in seconds
+  -w MB      memory limit; by default, the machine's memory
+  -W N       first day of the week, 0 is Saturday
+  -z 0|1     date order for "D"$: 0 month/day, 1 day/month
+They also work after a script; .z.x then includes them, with all other words there.
+Not supported: -b -E -l -L -m -p -r -u -U. All other words belong to the program, in .z.x.
 
-Without a file or -e: a prompt on a terminal; else lines from standard input, one at a time.
+Without a file or -e, kshell opens a prompt on a terminal, or else runs lines from standard input.
 
   kshell                                     the prompt
   kshell train.q -lr .01                     a script; .Q.opt .z.x has lr
@@ -53,24 +53,24 @@ class Options:
 
     exprs: list[str] = field(default_factory=list)
     script: str = ""
-    resume: str = ""  # a snapshot to begin with
+    resume: str = ""  # a snapshot to start from
     args: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     memory: int = 0  # megabytes
-    processes: int = 0  # how many to start; 0: this one
+    processes: int = 0  # number to start; 0 means run in this one
     timeout: float | None = None  # seconds
     verbose: bool = False
     quiet: bool = False
-    read_only: bool = False  # after the script
-    cache: bool = True  # is the code of scripts kept?
+    read_only: bool = False  # takes effect after the script
+    cache: bool = True  # use the code cache?
     stay: bool = False
 
 
 class UsageError(Exception):
-    """The command line cannot be understood."""
+    """The command line is invalid."""
 
 
-# q's options that are system commands too, and how many words each takes
+# q's options that are also system commands, and the number of words each takes
 _COMMANDS = {
     "-P": 1,
     "-S": 1,
@@ -86,7 +86,7 @@ _COMMANDS = {
 }
 
 _NO_PORT = "listening on a port is not supported"
-# q's options that ask for what is not there, and what that is
+# unsupported q options, and what they would need
 _REFUSED = {
     "-p": _NO_PORT,
     "-b": _NO_PORT,
@@ -100,35 +100,35 @@ _REFUSED = {
 }
 
 
-MOST = 1024  # processes of one job
+MOST = 1024  # maximum processes of a job
 
 
-# What an option does: it gets the options so far, its word, and the words behind it, of which it takes some.
+# handler of an option: called with the options so far, its word, and the following words, some of which it takes
 Taker = Callable[[Options, str, list[str]], None]
 
 
 def _kept(opts: Options, *words: str) -> None:
-    """One of q's own options: after a script, or words of the user's, `.z.x` has it too."""
+    """Add one of q's own options to `.z.x` too, if it follows a script or user words."""
     if opts.script or opts.args:
         opts.args += words
 
 
 def _next(words: list[str], need: str) -> str:
-    """The word that comes next."""
+    """The next word."""
     if not words:
         raise UsageError(need)
     return words.pop(0)
 
 
 def _digits(words: list[str], least: int, most: int, need: str) -> str:
-    """The whole number that comes next, as it stands there."""
+    """The next word, which must be a whole number."""
     if not words or not words[0].isdecimal() or not least <= int(words[0]) <= most:
         raise UsageError(need)
     return words.pop(0)
 
 
 def _flag(name: str, value: bool = True) -> Taker:
-    """An option that stands alone and sets one of the fields."""
+    """An option without a value that sets a field."""
 
     def take(opts: Options, word: str, words: list[str]) -> None:
         setattr(opts, name, value)
@@ -146,7 +146,7 @@ def _quiet(opts: Options, word: str, words: list[str]) -> None:
 
 
 def _command(opts: Options, word: str, words: list[str]) -> None:
-    """An option that is a system command too."""
+    """An option that is also a system command."""
     n = _COMMANDS[word]
     if len(words) < n:
         raise UsageError(f"{word} needs {n} number{'s' * (n > 1)}")
@@ -171,7 +171,7 @@ def _processes(opts: Options, word: str, words: list[str]) -> None:
 
 
 def _timeout(opts: Options, word: str, words: list[str]) -> None:
-    """How many seconds a process waits for the others."""
+    """The number of seconds that a process waits for the others."""
     try:
         found = float(words.pop(0))
     except (IndexError, ValueError):
@@ -210,8 +210,8 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
 
 
 def parse_args(argv: list[str]) -> Options:
-    """Options from the words of the command line; those after a script, or after an option that is
-    not known, are the user's, save q's own."""
+    """Parse the words of the command line; words after a script, or after an unknown option, belong to the program,
+    except q's own options."""
     opts = Options()
     words = list(argv)
     while words:
@@ -227,14 +227,14 @@ def parse_args(argv: list[str]) -> Options:
 
 
 def _other(opts: Options, word: str, words: list[str]) -> None:
-    """A word that is none of the options: the script, the user's, or not to be had."""
+    """Handle a word that is not an option: the script, a user word, or an error."""
     first = not opts.script and not opts.exprs
     if word in _REFUSED and (not opts.script or (word == "-p" and words and words[0].isdecimal())):
         raise UsageError(f"{word}: {_REFUSED[word]}")
     if word.startswith("--") and first and not opts.args:
         raise UsageError(f"unknown option {word}")
     if word.startswith("-") and word != "-" and first:
-        opts.args.append(word)  # an option of the user's: what follows belongs to it
+        opts.args.append(word)  # the user's option: what follows belongs to it
     elif first and not opts.args:
         opts.script = word
     else:

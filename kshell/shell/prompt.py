@@ -35,26 +35,26 @@ from kshell.shell.run_line import enter, tick
 from kshell.shell.toolbar import signature, toolbar
 
 _SHOWN = str.maketrans({key: shown for key, shown in Char.display_mappings.items() if key != "\n"})
-# words that other shells know, and what to type here
+# words from other shells, and what to type here
 HINTS = {
     word: "\\\\ leaves, Ctrl-D too"
     for word in ("quit", "exit", "quit()", "exit()", "q", ":q", "bye")
 } | {
-    word: "help[] lists topics, help`til tells of a name, \\?text searches"
+    word: "help[] lists topics, help`til describes a name, \\?text searches"
     for word in ("help", "help()", "?", "man")
 }
 
 
 def loop(session: Session, quiet: bool, sized: bool = False, own: bool = True) -> int:
-    """Read, run and print until end of input; the exit code. `sized` says that the console's size was asked for, `own`
-    that the process is the session's own, not that of a program that opened a prompt."""
+    """Read, run and print until end of input; returns the exit code. `sized` says that the console's size was set
+    explicitly, `own` that the process belongs to the session rather than to a program that opened a prompt."""
     if not quiet:
         session.write(
             f"kshell {__version__}: q over PyTorch. Help: help[], help`til, \\?text. \\\\ leaves\n"
         )
     session.interactive = (
         session.together is None
-    )  # a debugger's variables are those of one process
+    )  # a debugger's variables exist in one process only
     if session.together is None and session.output.isatty():
         session.annotate = annotator(session, colours() and not is_dumb_terminal())
     try:
@@ -115,15 +115,15 @@ def reader(session: Session) -> PromptSession[str]:
 
 
 def prompt_text(session: Session) -> str:
-    """q), with the namespace, and a further bracket for each debugger that is open."""
+    """q), with the namespace, and one more bracket for each open debugger."""
     held = session.suspended
     space = held[-1].level.space if held else session.names.current
     return "q" + space * (space != ".") + ")" * (1 + len(held))
 
 
 def plain(prompt: str, text: str) -> str:
-    """The terminal's text for a prompt and a text behind it, without colours; control characters as prompt_toolkit has
-    them."""
+    """The terminal's text for a prompt and the text after it, without colours; control characters as in
+    prompt_toolkit."""
     return prompt + text.translate(_SHOWN).replace("\n", "\n" + " " * len(prompt))
 
 
@@ -139,7 +139,7 @@ def run(session: Session, text: str) -> None:
 
 
 def fit(session: Session, size: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Let the console's size follow the terminal's, while it is what was last set here."""
+    """Make the console's size follow the terminal's, as long as nothing else has set it."""
     if size is None or session.settings.c != size:
         return None
     try:
@@ -153,15 +153,15 @@ def fit(session: Session, size: tuple[int, int] | None) -> tuple[int, int] | Non
 
 @dataclass
 class Loading:
-    """The state of loading in the background: the thread, and whether the prompt has seen its end."""
+    """The state of loading in the background: the thread, and whether the prompt has noticed its end."""
 
     thread: threading.Thread | None = None
     done: bool = False
 
 
 def start(session: Session, loading: Loading, own: bool) -> None:
-    """When the prompt has appeared: load what completion needs, and then torch, in the background, once; let the timer
-    tick; leave well when told to."""
+    """Once the prompt has appeared: load what completion needs, then torch, in the background, once; start the timer;
+    exit cleanly on request."""
     app = get_app()
     if not loading.done:
         app.create_background_task(_prepare(session, loading, own))
@@ -173,8 +173,8 @@ def start(session: Session, loading: Loading, own: bool) -> None:
 
 
 async def _prepare(session: Session, loading: Loading, own: bool) -> None:
-    """Start to load, or see it done. In a process of its `own` what it made is then no more looked at for garbage: that
-    would stop the prompt for a tenth of a second now and then."""
+    """Start loading, or finish it. In its `own` process, the loaded objects are then excluded from garbage collection,
+    which would otherwise stop the prompt for a tenth of a second now and then."""
     await asyncio.sleep(0.1)
     if loading.thread is None:
         loading.thread = session.prepare(lambda: (offers(session, "t"), signature(session, "til ")))
@@ -193,7 +193,7 @@ async def _prepare(session: Session, loading: Loading, own: bool) -> None:
 
 
 async def _ticks(session: Session) -> None:
-    """While the prompt waits for a line, call the timer's function when it is time; its output goes above it."""
+    """While the prompt waits for a line, call the timer function when due; its output goes above the prompt."""
     while (wait := session.timer.wait()) is not None:
         await asyncio.sleep(wait)
         try:
@@ -204,7 +204,8 @@ async def _ticks(session: Session) -> None:
 
 
 def _tick(session: Session) -> None:
-    """A tick with Ctrl-C as when a line runs: the prompt's own way would not stop it. Its errors open no debugger."""
+    """A tick, with Ctrl-C handled as for a line: the prompt's own handling would not stop it. Its errors open no
+    debugger."""
     before, interactive = signal.signal(signal.SIGINT, session.interrupt), session.interactive
     session.interactive = False
     try:

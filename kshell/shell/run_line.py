@@ -10,7 +10,7 @@ from kshell.session import Session
 
 
 def attempt(session: Session, work: Callable[..., Any], *args: Any, **options: Any) -> bool:
-    """Call work(*args), its error printed on standard error: was there none?"""
+    """Call work(*args), printing errors on standard error: was there none?"""
     try:
         work(*args, **options)
         return True
@@ -25,19 +25,19 @@ def print_error(session: Session, error: QError) -> None:
 
 
 def report(session: Session, text: str) -> bool:
-    """Run text as the console does, printing its value or its error; was there an error?"""
+    """Run text as on the console, printing its value or its error; was there an error?"""
     return not attempt(session, session.run, text, show=True)
 
 
 def enter(session: Session, text: str) -> bool:
-    """Do what a line at the console asks for, printing its error; was there one?"""
+    """Execute a line at the console, printing errors; was there one?"""
     if session.together is not None:
         return session.together.enter(text)
     return not attempt(session, session.enter, text)
 
 
 def tick(session: Session) -> bool:
-    """Call the timer's function, if it is time; was there an error?"""
+    """Call the timer function if due; was there an error?"""
     if session.timer.wait() != 0:
         return False
     return (

@@ -12,11 +12,11 @@ from kshell.session import Session
 from kshell.shell.options import USAGE, Options
 from kshell.shell.run_line import attempt, enter, report, tick
 
-PROGRESS = 10  # seconds between two lines of progress in a pipe
+PROGRESS = 10  # seconds between progress lines in a pipe
 
 
 def start(opts: Options) -> int:
-    """Do what the command line asks for; the exit code."""
+    """Do what the command line requests; returns the exit code."""
     session = Session(args=opts.args, script=opts.script)
     session.keeps_code, session.settings.q = opts.cache, opts.quiet
     signal.signal(signal.SIGINT, session.interrupt)
@@ -28,7 +28,7 @@ def start(opts: Options) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     job = in_job()
-    if job:  # who waits for other processes sees no signal but by its default action
+    if job:  # while waiting for other processes, signals only have their default action
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if not attempt(session, session.join, opts.timeout, opts.verbose):
             return 1
@@ -39,7 +39,7 @@ def start(opts: Options) -> int:
         code = code if attempt(session, session.at_exit, code) else code or 1
     except QExit as e:
         code = e.code
-    if session.autosave is not None:  # a file that is being written is to be whole
+    if session.autosave is not None:  # complete a file that is being written
         session.autosave.close()
     if job:
         session.leave(code == 0)
@@ -64,7 +64,7 @@ def _start(session: Session, opts: Options) -> int:
 
 
 def _option(session: Session, command: str) -> bool:
-    """Run the system command of an option of q's; false, with what it takes on standard error, if that failed."""
+    """Run the system command for a q option; on failure, false, and its usage on standard error."""
     try:
         session.run("\\" + command)
         return True
@@ -80,7 +80,8 @@ def _option(session: Session, command: str) -> bool:
 
 
 def console(session: Session, opts: Options) -> int:
-    """The prompt, or lines from a pipe; with several processes those of process 0 are lines of all. The exit code."""
+    """The prompt, or lines from a pipe; with several processes, process 0 reads lines for all. Returns the exit
+    code."""
     if in_job():
         from kshell.shell.together import Together
 
@@ -113,19 +114,19 @@ def in_job() -> bool:
 
 
 def failed(session: Session) -> int:
-    """The exit code after an error: 130 if it was an interrupt."""
+    """The exit code after an error: 130 for an interrupt."""
     return 130 if session.was_stopped else 1
 
 
 def resume(session: Session, path: str) -> bool:
-    """Bring back the session of a snapshot; false, with the error on standard error, if that failed."""
+    """Restore the session from a snapshot; false, with the error on standard error, on failure."""
     text = path.replace("\\", "\\\\").replace('"', '\\"')
     return not report(session, f'resume`$":{text}";')
 
 
 def run_file(session: Session, path: str) -> bool:
-    """Run a script, or load a data file or folder; false, with the error on standard error, if it failed or is not
-    there."""
+    """Run a script, or load a data file or folder; false, with the error on standard error, if that failed or it does
+    not exist."""
     if not os.path.exists(path) and os.path.exists(path + ".q"):
         path += ".q"
     if not os.path.exists(path):
@@ -135,8 +136,8 @@ def run_file(session: Session, path: str) -> bool:
 
 
 def lines(session: Session) -> int:
-    """Lines of standard input one at a time, each with its output flushed before the next is read, the timer's
-    function between them; 1 if any of them failed."""
+    """Run lines from standard input one at a time, flushing the output of each before reading the next, with the timer
+    function in between; returns 1 if any failed."""
     failed = False
     while True:
         failed |= tick(session)

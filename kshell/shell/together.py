@@ -1,4 +1,4 @@
-"""The console of several processes: process 0 reads the lines, all run them, and an error of any is shown once."""
+"""The console for several processes: process 0 reads the lines, all run them, and an error is shown once."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class Together:
         self.ended = False
 
     def enter(self, text: str) -> bool:
-        """Process 0: let all do what a line asks for; was there an error?"""
+        """Process 0: make all execute a line; was there an error?"""
         return self._give("line", text)
 
     def tick(self) -> bool:
-        """Process 0: let all call the timer's function; was there an error?"""
+        """Process 0: make all call the timer function; was there an error?"""
         return self._give("tick", "")
 
     def end(self, code: int) -> None:
-        """Process 0: let all leave with this code, if they have not begun to."""
+        """Process 0: make all exit with this code, unless they have started to."""
         if not self.ended:
             self.ended = True
             self.lines.give("exit", str(code))
             self.lines.part()
 
     def follow(self) -> int:
-        """Another process: run the lines that process 0 gives; the exit code."""
+        """Another process: run the lines sent by process 0; returns the exit code."""
         while True:
             kind, text = self.lines.take()
             if kind == "exit":
@@ -80,7 +80,7 @@ class Together:
 
 
 def spans(ranks: list[int]) -> str:
-    """Numbers in order, those in a row as first-last."""
+    """Numbers in order, with consecutive ones as first-last."""
     out: list[list[int]] = []
     for rank in ranks:
         if out and out[-1][1] == rank - 1:

@@ -1,4 +1,5 @@
-"""The line below the prompt: how the function at the cursor is called, and the session's device, memory and handles."""
+"""The line below the prompt: the signature of the function at the cursor, and the session's device, memory and
+handles."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from kshell.session import Session
 from kshell.shell.complete import named, q_text
 from kshell.shell.context import WORDS, place, statement_start
 
-DEBUGGER = "debugger: \\ leaves, ` up, . down, & where, :r goes on with r, 'e signals e"
-LONGEST = 4000  # characters of a statement in which the function at the cursor is looked for
+DEBUGGER = "debugger: \\ leaves, ` up, . down, & where, :r continues with r, 'e signals e"
+LONGEST = 4000  # maximum characters of a statement searched for the function at the cursor
 
 
 def toolbar(session: Session) -> StyleAndTextTuples:
@@ -36,8 +37,8 @@ def status(session: Session) -> str:
 
 
 def signature(session: Session, text: str) -> str:
-    """How the function at the end of a text is called: the name there, or the call whose arguments it is in. Of no text
-    in the debugger, what can be typed there."""
+    """The signature of the function at the end of a text: the name there, or the call whose arguments it is in. In the
+    debugger, for an empty text, what can be typed there."""
     if session.suspended and not text:
         return DEBUGGER
     line = text[statement_start(text, LONGEST) :]
@@ -67,7 +68,7 @@ def signature(session: Session, text: str) -> str:
 
 
 def of_name(session: Session, name: str) -> str:
-    """How a function of this name is called; nothing if it is none."""
+    """The signature of a function with this name; empty if it is not one."""
     names = session.names
     space, last = names.split(name)
     x = names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
@@ -87,7 +88,7 @@ def of_name(session: Session, name: str) -> str:
 
 
 def forms(session: Session, entry: Entry) -> tuple[str, ...]:
-    """The ways to call an entry; before the k-api is loaded those that it gives itself."""
+    """The forms of an entry; before the k-api is loaded, only those it declares."""
     return entry.forms or (
         session.forms(entry) if "kshell.kapi.console.help" in sys.modules else (entry.name,)
     )

@@ -110,7 +110,7 @@ def test_notes_are_for_people_only(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     t.until("/ in and out have no default: the values below are examples")
     t.until("q)")
     t.send("help`backward\r")
-    t.until("Compute the gradients")
+    t.until("Compute gradients")
     t.until("createfree 0 ")
     assert t.leave() == 0
 

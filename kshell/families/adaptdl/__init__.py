@@ -1,6 +1,6 @@
-"""AdaptDL's scaling rules: rates that follow the size of the batch.
+"""AdaptDL's scaling rules: learning rates that follow the batch size.
 
-Its modules import torch, so each is imported when it is first used.
+Its modules import torch, so each is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Scaling rules: `scale` puts one around an optimizer, `gns` shows what it has found out.
+"""Scaling rules: `scale` wraps an optimizer in one, `gns` shows its estimates.
 
-A rule is around the steps of its optimizer (kapi/optim/wraps.py): gradients are averaged over processes and
-micro-batches, estimates follow, and the rates are scaled for the step. The handle of a rule is a second way to the same
+A rule wraps the steps of its optimizer (kapi/optim/wraps.py): gradients are averaged over processes and micro-batches,
+estimates are updated, and the rates are scaled for the step. The handle of a rule is a second way to use the same
 optimizer.
 """
 
@@ -69,7 +69,7 @@ from kshell.families.adaptdl.rule_rows import COMMON, Values, entry_of, parse
 
 @wraps.kind
 class RuleWrap(wraps.Wrap):
-    """A rule, its entry and options, and the optimizer it is around: also what the handle of a rule owns."""
+    """A rule, its entry and options, and the optimizer that it wraps; also the object behind a rule's handle."""
 
     name = "scale"
     meets = True
@@ -104,7 +104,7 @@ class RuleWrap(wraps.Wrap):
         accum = None if math.isnan(tree["accum"]) else tree["accum"]
         self.rule.load_state_dict(
             {**tree, "accum_scale": accum}
-        )  # puts gradients where the parameters are
+        )  # moves gradients to the parameters' devices
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
@@ -144,7 +144,7 @@ class RuleWrap(wraps.Wrap):
 
 
 def _refusing(call: str, fn: Any) -> Any:
-    """fn(), whose ValueError becomes a q error with the names of the options."""
+    """fn(), where ValueError becomes a q error with the option names."""
     names = {
         option.torch: option.name
         for entry in registry.entries("rule")
@@ -161,7 +161,7 @@ def _refusing(call: str, fn: Any) -> Any:
 
 
 def put(o: Opt, w: RuleWrap) -> None:
-    """Put a rule around an optimizer, instead of another."""
+    """Wrap an optimizer in a rule, replacing any other."""
     if "fp16" in o.wraps or o.abilities.gathers or o.record.closure:
         w.rule.noise.detach()
         raise CallError(
@@ -179,14 +179,14 @@ def put(o: Opt, w: RuleWrap) -> None:
 
 
 def take_off(o: Opt) -> None:
-    """Take the rule of an optimizer away, if it has one."""
+    """Remove an optimizer's rule, if it has one."""
     w = o.wraps.pop("scale", None)
     if w is not None:
         w.rule.noise.detach()
 
 
 def restored(d: Dict, o: Opt) -> RuleWrap:
-    """A rule from a state or definition, of an optimizer with the same parameters."""
+    """A rule from a state or definition, for an optimizer with the same parameters."""
     fields = dict(pairs(d))
     name = fields.get("rule")
     if name.__class__ is not Sym or "options" not in fields:
@@ -208,7 +208,7 @@ def restored(d: Dict, o: Opt) -> RuleWrap:
 
 @wraps.RULE.set
 def from_record(d: Dict, o: Opt, around: bool) -> RuleWrap:
-    """The rule that a snapshot holds, around its optimizer if it was."""
+    """The rule in a snapshot, wrapped around its optimizer if it was."""
     w = restored(d, o)
     if around:
         put(o, w)
@@ -247,12 +247,12 @@ def _load(w: RuleWrap, s: dict[str, Value]) -> None:
     effect="reads1",
 )
 def scale(x: Value) -> Value:
-    """Put a rule around an optimizer that scales its learning rates for each step: a handle of the rule.
+    """Wrap an optimizer in a rule that scales its learning rates at each step; returns a handle for the rule.
 
-    help`rule lists the names. Then one or more `backward(s;loss)`, or plain backward, for the micro-batches of a step,
-    and `step s` or `step o`: gradients become means over micro-batches and processes, and the rates are as they were
-    afterwards. A step with a gradient that is not finite is not made, and gives 0b. `scale(s;``accum,2.)` changes an
-    option, `scale o` is the rule of an optimizer, `scale(o;::)` takes it away.
+    help`rule lists the types. For each step, run one or more micro-batches with `backward(s;loss)`, or plain backward,
+    then call `step s` or `step o`: gradients are averaged over micro-batches and processes, and the rates are restored
+    afterwards. A step with a non-finite gradient is skipped, and returns 0b. `scale(s;``accum,2.)` changes an option,
+    `scale o` returns the rule of an optimizer, `scale(o;::)` removes it.
 
     q)t:tensor(2#0e;`grad)
     q)o:opt(`sgd;t;.1)
@@ -285,7 +285,7 @@ def scale(x: Value) -> Value:
 
 
 def _put(given: Sequence[Value]) -> Value:
-    """A rule around an optimizer, by its name or from a state."""
+    """Wrap an optimizer in a rule given by name or state."""
     o, name = optimizer_and_name(given, "scale", "rule")
     if name.__class__ is Dict and len(given) == 2:
         w = restored(name, o)
@@ -299,7 +299,7 @@ def _put(given: Sequence[Value]) -> Value:
 
 
 def _change(w: RuleWrap, given: Sequence[Value]) -> None:
-    """Set options of a rule: what is made of them can change while it is at work."""
+    """Set options of a rule: only those that can change after it has started."""
     if len(given) != 1 or not looks_paired(given[0]):
         raise CallError("scale", "expecting rule and options as name-value pairs")
     found = pairs(given[0])
@@ -328,9 +328,10 @@ def _change(w: RuleWrap, given: Sequence[Value]) -> None:
 
 @api("gns", "gns s", "gns(s;scales)", since="kshell", effect="none")
 def gns(x: Value) -> Value:
-    """Gradient noise statistics of a rule: by parameter group the squared norm of the gradient (sqr) and the trace of
-    its covariance at the base batch (var); scale, gain and factors of the current step, or of the last one; progress,
-    the sum of the gains. Given scales, a table of factors and gains.
+    """Gradient noise statistics of a rule, or a table of factors and gains for given scales.
+
+    By parameter group: the squared norm of the gradient (sqr) and the trace of its covariance at the base batch (var).
+    Also scale, gain and factors of the current or last step, and progress, the sum of the gains.
 
     q)s:scale(opt(`sgd;tensor(2#0e;`grad));`adascale)
     q)gns s
@@ -401,7 +402,7 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
 def _step(h: RuleHandle, *rest: Value) -> Value:
     if h.obj.opt.wraps.get("scale") is not h.obj:
         raise CallError(
-            "step", "the rule is no longer that of its optimizer", says=("rule", "optimizer")
+            "step", "the optimizer no longer uses this rule", says=("rule", "optimizer")
         )
     return step_with(h.obj.opt, rest)
 

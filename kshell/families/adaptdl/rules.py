@@ -1,11 +1,12 @@
-"""Learning rates scaled by how much a larger batch is worth, after AdaptDL: the gradient noise scale and four rules.
+"""Learning rates scaled to the usefulness of larger batches, after AdaptDL: the gradient noise scale and four rules.
 
 Johnson et al. 2020, "AdaScale SGD" (arXiv 2007.05105); McCandlish et al. 2018, "An empirical model of large-batch
 training" (arXiv 1812.06162); You et al. 2019, LEGW (arXiv 1901.08256); Qiao et al. 2021, "Pollux" (arXiv 2008.12260).
 
-A step is made of W processes with c micro-batches each, whose gradients are averaged; its scale is s = a c, where a is
-the batch of one micro-step over all processes in base batches. With estimates of the squared norm of the true gradient
-(sqr) and of the trace of its covariance at the base batch (var), the gain of the step is (var + sqr) / (var / s + sqr).
+A step consists of W processes with c micro-batches each, whose gradients are averaged; its scale is s = a c, where a is
+the batch size of one micro-step over all processes, in base batches. With estimates of the squared norm of the true
+gradient (sqr) and of the trace of its covariance at the base batch size (var), the gain of the step is (var + sqr) /
+(var / s + sqr).
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from kshell.optim import comm
 from kshell.optim.aggregate import mean_gradients
 from kshell.optim.gradients import drop_gradient
 
-SMOOTHING = 0.999  # to the power of the scale: what an estimate keeps at a step
-_LEAST = 1e-6  # the least variance
+SMOOTHING = 0.999  # decay of the estimates per step, to the power of the scale
+_LEAST = 1e-6  # minimum variance
 
 
 def _square(t: Tensor) -> Tensor:
-    """The sum of the squares of a tensor, in double precision."""
+    """The sum of squares of a tensor, in double precision."""
     t = t.detach()
     t = t.coalesce().values() if t.is_sparse else t
     t = torch.view_as_real(t) if t.is_complex() else t
@@ -37,16 +38,16 @@ def _square(t: Tensor) -> Tensor:
 
 
 class GradientNoiseScale:
-    """Estimates sqr and var, one of each for a parameter group, from the gradients of the optimizer's parameters.
+    """Estimates of sqr and var for each parameter group, from the gradients of the optimizer's parameters.
 
-    McCandlish et al. 2018, arXiv 1812.06162, appendix A; AdaptDL's GradientNoiseScale. With N gradients g of a step of
-    scale s, L the mean of |g|^2 and T = |mean of g|^2, the exponential means take in
+    McCandlish et al. 2018, arXiv 1812.06162, appendix A; AdaptDL's GradientNoiseScale. With N gradients g in a step of
+    scale s, where L is the mean of |g|^2 and T = |mean of g|^2, the exponential means are updated with
 
         sqr: (N T - L) / (N - 1),   var: (L - T) s / (N - 1)
 
-    and keep 0.999^s. Every backward pass is noticed; `update` ends a step: gradients become means, and count for the
-    estimates. With one process and one micro-batch the estimate is from this gradient and the one of the step before. A
-    scale that is not a positive number is a ValueError.
+    with decay 0.999^s. Every backward pass is observed; `update` ends a step: it averages gradients and updates the
+    estimates. With one process and one micro-batch, the estimate uses this gradient and the previous step's. ValueError
+    for a scale that is not a positive number.
     """
 
     def __init__(
@@ -57,16 +58,14 @@ class GradientNoiseScale:
         self.optimizer = optimizer
         self.loss_scale = _positive("loss_scale", loss_scale)
         self._accum_scale = accum_scale
-        self.about = ""  # what else has to be the same on every process
+        self.about = ""  # further values that must be the same on every process
         count = len(optimizer.param_groups)
         self.sqr, self.var = [1.0] * count, [0.0] * count
         self._sums = [
             [0.0, 0.0, 0.0, 0.0] for _ in range(count)
-        ]  # weighed sqr and its weight, weighed var and its weight
+        ]  # weighted sqr and its weight, weighted var and its weight
         self.biased = False
-        self._last: dict[int, Tensor] | None = (
-            None  # the gradients of the step before, by parameter
-        )
+        self._last: dict[int, Tensor] | None = None  # the previous step's gradients, by parameter
         self._hooks: dict[int, tuple[Tensor, Any]] = {}
         self._places: dict[int, int] = {}  # the group of each parameter
         self._counts: dict[int, int] = {}
@@ -84,8 +83,8 @@ class GradientNoiseScale:
         return ((i, p) for i, p in self._every() if p.requires_grad)
 
     def attach(self) -> None:
-        """Notice the gradients of all parameters that the optimizer has now, in the groups where they are now. One that
-        is frozen is noticed from the moment when it is trained again; one that has left the optimizer no more."""
+        """Observe the gradients of all parameters that the optimizer has now, in their current groups. A frozen
+        parameter is observed once it is trained again; one that has left the optimizer is no longer observed."""
         self._places = {}
         for i, group in enumerate(self.optimizer.param_groups):
             self.add(i, group["params"])
@@ -96,7 +95,7 @@ class GradientNoiseScale:
                 self._last.pop(key, None)
 
     def add(self, group: int, params: Sequence[Tensor]) -> None:
-        """Notice the gradients of parameters of a group, too."""
+        """Also observe the gradients of some parameters of a group."""
         for _ in range(len(self.optimizer.param_groups) - len(self.sqr)):
             self.sqr.append(1.0)
             self.var.append(0.0)
@@ -108,7 +107,7 @@ class GradientNoiseScale:
                 self._hooks[key] = param, _hooked(param, _noticing(weakref.ref(self), key))
 
     def detach(self) -> None:
-        """Notice no more gradients."""
+        """Stop observing gradients."""
         for _, hook in self._hooks.values():
             hook.remove()
         self._hooks.clear()
@@ -121,7 +120,7 @@ class GradientNoiseScale:
 
     @property
     def accum_count(self) -> int:
-        """Backward passes since the last step."""
+        """The number of backward passes since the last step."""
         return max(self._counts.values(), default=0)
 
     def reset(self) -> None:
@@ -131,11 +130,11 @@ class GradientNoiseScale:
 
     @property
     def accum_scale(self) -> float:
-        """The batch of one micro-step over all processes, in base batches."""
+        """The batch size of one micro-step over all processes, in base batches."""
         return float(comm.world()) if self._accum_scale is None else self._accum_scale
 
     def set_accum_scale(self, value: float) -> None:
-        """Change it; gradients that are there already are dropped then."""
+        """Change it; existing gradients are then dropped."""
         if not math.isclose(
             _positive("accum_scale", value), self.accum_scale, rel_tol=1e-5, abs_tol=1e-8
         ):
@@ -146,11 +145,11 @@ class GradientNoiseScale:
 
     @property
     def scale(self) -> float:
-        """The scale of the step that is being made: accum_scale for each backward pass."""
+        """The scale of the current step: accum_scale times the number of backward passes."""
         return self.accum_scale * self.accum_count
 
     def agree(self, call: str, dense: bool = False) -> None:
-        """Have all processes the same parameters and options? A ValueError on all, if not."""
+        """Check that all processes have the same parameters and options; if not, ValueError on all."""
         if comm.world() > 1:
             comm.meet(
                 self,
@@ -167,8 +166,8 @@ class GradientNoiseScale:
     # -------------------------------------------------------------- the end of a step
 
     def gathered(self) -> list[float]:
-        """The squares of all micro-gradients of all processes, by group. A ValueError, the same on every process, if
-        one of them has none, or not as many as another."""
+        """The squared norms of all micro-gradients of all processes, by group. ValueError, the same on every process,
+        if one has none, or a different number."""
         count = len(self.sqr)
         own = [float(self._local[i]) if i in self._local else 0.0 for i in range(count)]
         counts, squares = [self.accum_count], [own]
@@ -188,8 +187,8 @@ class GradientNoiseScale:
 
     @torch.no_grad()
     def update(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:
-        """Make gradients means over micro-batches and, unless they are so already, over processes; estimate. False,
-        with the estimates as they were, if some gradient is not finite. `squares` is what `gathered` gave."""
+        """Average gradients over micro-batches and, unless already done, over processes; update the estimates. Returns
+        False, with unchanged estimates, if a gradient is not finite. `squares` comes from `gathered`."""
         squares = self.gathered() if squares is None else squares
         params = [p for _, p in self._parameters()]
         if not aggregated:
@@ -243,7 +242,7 @@ class GradientNoiseScale:
         return out
 
     def _estimate(self, each: Sequence[float], mean: Sequence[float], n: int, scale: float) -> None:
-        """Take in the mean square of n gradients and the square of their mean, by group."""
+        """Update the estimates with the mean square of n gradients and the square of their mean, by group."""
         keep = SMOOTHING**scale
         for i, (one, all_) in enumerate(zip(each, mean, strict=True)):
             s = self._sums[i]
@@ -253,15 +252,15 @@ class GradientNoiseScale:
             self.sqr[i], self.var[i] = s[0] / s[1], s[2] / s[3]
 
     def gain(self, scale: float) -> float:
-        """The gain of a step at this scale, in steps of the base batch."""
+        """The gain of a step at this scale, in steps at the base batch size."""
         var, sqr = sum(max(v, _LEAST) for v in self.var), sum(max(q, 0.0) for q in self.sqr)
         return (var + sqr) / (var / scale + sqr)
 
     # -------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, Any]:
-        """The estimates and what they are made from; not the gradients of a step that is being made. `last` has the
-        gradients of the step before for the parameters in order, None for one that had none."""
+        """The estimates and what they are computed from, without the gradients of an unfinished step. `last` has the
+        previous step's gradients for the parameters in order, None where there was none."""
         self.attach()
         last = self._last
         return {
@@ -274,7 +273,7 @@ class GradientNoiseScale:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state; a ValueError if it is of another number of groups or parameters."""
+        """Restore a state; ValueError if its number of groups or parameters differs."""
         count = len(self.optimizer.param_groups)
         if not len(state["sqr"]) == len(state["var"]) == len(state["sums"]) == count:
             raise ValueError(
@@ -283,7 +282,7 @@ class GradientNoiseScale:
         last = state["last"]
         if last is not None:
             params = [p for _, p in self._every()]
-            if len(last) != len(params):  # before frozen parameters had a place
+            if len(last) != len(params):  # older states have no entries for frozen parameters
                 params = [param for param in params if param.requires_grad]
             if len(last) != len(params) or any(
                 t is not None and t.shape != param.shape
@@ -306,8 +305,8 @@ class GradientNoiseScale:
         self.reset()
 
     def pending(self) -> tuple[list[int], list[float | None]]:
-        """The state of the current step: the number of backward passes of each parameter, and the sum of squares of
-        each group, None for a group that has none yet."""
+        """The state of the unfinished step: the number of backward passes of each parameter, and the sum of squares of
+        each group, None for a group without any yet."""
         self.attach()
         squares = [self._local.get(i) for i in range(len(self.sqr))]
         return (
@@ -316,7 +315,7 @@ class GradientNoiseScale:
         )
 
     def set_pending(self, counts: Sequence[int], squares: Sequence[float | None]) -> None:
-        """Go on with a step that was being made; a ValueError if it is one of other parameters."""
+        """Continue an unfinished step; ValueError if it has other parameters."""
         keys = [id(p) for _, p in self._every()]
         if len(counts) != len(keys) or len(squares) != len(self.sqr):
             raise ValueError("the step that was being made is one of other parameters")
@@ -340,7 +339,7 @@ def _noticing(found: Any, key: int) -> Callable[[Tensor], None]:
 
 
 def _hooked(p: Tensor, hook: Callable[[Tensor], None]) -> Any:
-    """Put a hook on the gradient of a parameter. torch takes one only of what is trained; it stays while that is
+    """Hook the gradient of a parameter. torch only accepts hooks on trainable parameters, but keeps them while one is
     frozen."""
     frozen = not p.requires_grad
     if frozen:
@@ -362,13 +361,14 @@ def _positive(name: str, value: float) -> float:
 
 
 class ScalingRule:
-    """A rule that multiplies the learning rates of an optimizer for each step, by its scale; AdaptDL's ScalingRuleBase.
+    """A rule that multiplies the learning rates of an optimizer at each step by a factor for its scale; after AdaptDL's
+    ScalingRuleBase.
 
-    `accum_scale` is the batch of one micro-step over all processes in base batches (the number of processes, if not
-    given), `loss_scale` what the losses are multiplied by. After as many backward passes as a step is to have:
-    `step()`, and `zero_grad()`. `progress` is the sum of the gains of the steps. A subclass gives `factors`. Settings
-    out of their range are a ValueError, a step without gradients or with other numbers of micro-batches than elsewhere
-    one on every process.
+    `accum_scale` is the batch size of one micro-step over all processes in base batches (by default the number of
+    processes), `loss_scale` the factor applied to losses. After the backward passes of a step, call `step()`, then
+    `zero_grad()`. `progress` is the sum of the gains of the steps. Subclasses implement `factors`. Values out of range
+    raise ValueError; a step without gradients, or with numbers of micro-batches that differ, raises it on every
+    process.
     """
 
     def __init__(
@@ -388,7 +388,8 @@ class ScalingRule:
         raise NotImplementedError
 
     def begin(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:
-        """The part of a step before the rates: mean gradients and estimates. False: there is to be no step."""
+        """The part of a step before rates are scaled: average gradients and update estimates. False means that there
+        must be no step."""
         self.noise.attach()
         fine = self.noise.update(squares, aggregated)
         if not fine:
@@ -396,20 +397,20 @@ class ScalingRule:
         return fine
 
     def _tell(self) -> list[float]:
-        """The factors of this step, kept as those of the last one: one that is left out is the last one too."""
+        """The factors for this step, also stored as those of the last one, even if the step is skipped."""
         scale = self.noise.scale
         self.last = scale, self.factors(scale), self.noise.gain(scale)
         return self.last[1]
 
     def raise_rates(self) -> None:
-        """Scale the learning rates, until `end`."""
+        """Scale the learning rates until `end`."""
         factors = self._tell()
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
         for group, factor in zip(self.optimizer.param_groups, factors, strict=True):
             group["lr"] = factor * group["lr"]
 
     def end(self, made: bool = True) -> None:
-        """Restore the learning rates; unless it failed, the step counts."""
+        """Restore the learning rates; unless the step failed, count it."""
         if self._rates is not None:
             for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
                 group["lr"] = rate
@@ -419,8 +420,8 @@ class ScalingRule:
         self.noise.reset()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """A step with scaled rates; no step where a gradient is not finite. The result is the closure's loss. Without a
-        backward pass since the last step a ValueError."""
+        """A step with scaled rates; skipped if a gradient is not finite. Returns the closure's loss. ValueError without
+        a backward pass since the last step."""
         loss = comm.loss_of(closure)
         squares = self.noise.gathered()
         try:
@@ -434,16 +435,16 @@ class ScalingRule:
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear the gradients; backward passes since the last step do not count."""
+        """Clear the gradients and forget the backward passes since the last step."""
         self.noise.reset()
         self.optimizer.zero_grad(set_to_none=set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
-        """Progress and the state of the noise scale; the optimizer has its own."""
+        """Progress and the state of the noise scale; the optimizer has its own state."""
         return {"progress": self.progress, **self.noise.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Restore a state."""
         self.noise.load_state_dict(
             {key: value for key, value in state.items() if key != "progress"}
         )
@@ -462,7 +463,8 @@ class AdaScale(ScalingRule):
 
 
 class AdamScale(AdaScale):
-    """The root of AdaScale's factor, for optimizers that divide by the root of squared gradients; AdaptDL's."""
+    """The square root of AdaScale's factor, for optimizers that divide by the root of squared gradients; as in
+    AdaptDL."""
 
     def factors(self, scale: float) -> list[float]:
         return [math.sqrt(factor) for factor in super().factors(scale)]
@@ -476,16 +478,16 @@ class LinearScale(ScalingRule):
 
 
 class SqrtScale(ScalingRule):
-    """The root of the scale. Krizhevsky 2014, arXiv 1404.5997."""
+    """The square root of the scale. Krizhevsky 2014, arXiv 1404.5997."""
 
     def factors(self, scale: float) -> list[float]:
         return [math.sqrt(scale)] * len(self.optimizer.param_groups)
 
 
 class LEGWScale(ScalingRule):
-    """The root of the scale, after a warm-up in a straight line over base_warmup_epochs times the scale in epochs; an
-    epoch is data_size / batch_size steps of the base batch, counted by progress. You et al. 2019, arXiv 1901.08256.
-    ValueError for settings that are no such numbers."""
+    """The square root of the scale, after a linear warm-up over base_warmup_epochs times the scale epochs; an epoch is
+    data_size / batch_size steps of the base batch, counted by progress. You et al. 2019, arXiv 1901.08256. ValueError
+    for invalid values."""
 
     def __init__(
         self,

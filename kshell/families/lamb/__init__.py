@@ -1,6 +1,6 @@
-"""LAMB: Adam with a trust ratio for each layer.
+"""LAMB: Adam with a trust ratio per layer.
 
-Its modules import torch, so each is imported when it is first used.
+Its modules import torch, so each is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """LAMB: layer-wise adaptive moments for training with large batches.
 
-You et al. 2019 (arXiv 1904.00962), in the form that divides every gradient by the norm of all gradients first.
+You et al. 2019 (arXiv 1904.00962), in the variant that first divides every gradient by the global norm.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kshell.errors import said
 class Lamb(Optimizer):
     """Adam's update, scaled for each parameter by the ratio of the parameter's norm to the update's norm.
 
-    You et al. 2019, arXiv 1904.00962, algorithm 2. Of a parameter p with gradient g at its t-th step:
+    You et al. 2019, arXiv 1904.00962, algorithm 2. For a parameter p with gradient g at its t-th step:
 
-        g <- g / G                                  G the norm of all gradients, where `globalnorm`
+        g <- g / G                                  G is the global gradient norm; if `globalnorm`
         m <- b1 m + (1-b1) g,   v <- b2 v + (1-b2) g*g
         u = m / (sqrt(v) + eps)                     with `unbiased`, m / (1-b1^t) and sqrt(v) / sqrt(1-b2^t)
         u <- u + weight_decay p
-        r = |p| / |u|                               1 where either norm is 0; within trust limits where `trustclip`
+        r = |p| / |u|                               1 if either norm is 0; clipped to the trust limits if `trustclip`
         p <- p - lr r u
 
-    G is the norm over all groups, also over those that do not ask for it; each group decides for itself whether its
-    gradients are divided by it. The gradients themselves are left as they are. Where all gradients are zero they are
-    not divided. Options out of range are a ValueError, sparse gradients a RuntimeError.
+    G is the norm over all groups, including those without `globalnorm`; each group's option decides whether its
+    gradients are divided by it. The gradients themselves are not modified. If all gradients are zero, they are not
+    divided. ValueError for options out of range, RuntimeError for sparse gradients.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Lamb(Optimizer):
         return loss
 
     def _norm(self) -> Tensor | None:
-        """The norm of all gradients together, 1 if all are zero; None if there is none."""
+        """The global gradient norm, 1 if all gradients are zero; None if there are none."""
         grads = [
             param.grad
             for group in self.param_groups
@@ -101,7 +101,7 @@ class Lamb(Optimizer):
             return None
         home = grads[0].device
         total = torch.stack([grad.abs().square().sum().to(home) for grad in grads]).sum().sqrt()
-        return torch.where(total == 0, 1, total)  # asked on the device: nobody waits for it
+        return torch.where(total == 0, 1, total)  # tested on the device, without synchronizing
 
     def _update(self, p: Tensor, grad: Tensor, group: dict[str, Any], norm: Tensor | None) -> None:
         if grad.is_sparse:
@@ -121,7 +121,7 @@ class Lamb(Optimizer):
 
     @staticmethod
     def _direction(state: dict[str, Any], grad: Tensor, group: dict[str, Any]) -> Tensor:
-        """Adam's direction, the running averages brought up to date."""
+        """Adam's direction, after updating the running averages."""
         beta1, beta2 = group["betas"]
         m, v, t = state["exp_avg"], state["exp_avg_sq"], state["step"]
         m.mul_(beta1).add_(grad, alpha=1 - beta1)

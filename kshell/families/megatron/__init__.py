@@ -1,4 +1,4 @@
-"""Megatron's schedules and overrides of parameter groups. A module of it is imported when it is first used."""
+"""Megatron's schedules and parameter group overrides. Its modules are imported on first use."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Megatron's family: importing this module registers its overrides and schedules."""
+"""The Megatron family: importing this module registers its overrides and schedules."""
 
 from kshell.families.megatron import overrides, schedules  # noqa: F401

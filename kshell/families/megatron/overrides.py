@@ -1,4 +1,4 @@
-"""Values that a parameter group has of its own for schedulers of Megatron's kind: `override`, `combine`, `okey`."""
+"""Per-group settings for Megatron's schedulers: `override`, `combine`, `okey`."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ from kshell.families.megatron.schedules import OVERRIDES, in_options
     effect="changes",
 )
 def override(x: Value) -> Value:
-    """Give a parameter group of an optimizer its own max, min, startwd, endwd for schedulers of Megatron's kind, and
-    wdmult, by which its weight decay is multiplied; :: takes one away. The result is what the group has of its own.
+    """Override max, min, startwd, endwd of Megatron's schedulers for a parameter group of an optimizer.
+
+    wdmult multiplies the group's weight decay; :: removes an override. Returns the group's overrides.
 
     q)o:opt(`sgd;();.1)
     q)opt(o;1;())
@@ -103,7 +104,8 @@ def _number(key: str, value: Value) -> float | None:
 
 
 def _set_overrides(o: Opt, group: dict[str, Any], own: dict[str, float]) -> None:
-    """Change a group's overrides, unless a scheduler of the optimizer refuses them; these set their rates anew."""
+    """Change a group's overrides, unless a scheduler of the optimizer rejects them; schedulers then set their rates
+    again."""
     live = [s for s in schedulers_of(o) if s.computes]
     for s in live:
         _checked(lambda s=s: s.torch._check_group(own))
@@ -141,7 +143,9 @@ def _own(group: dict[str, Any]) -> tuple[list[str], list[Value]]:
 
 @api("combine", "combine overrides", since="kshell", effect="none")
 def combine(x: Value) -> Value:
-    """The union of overrides: a list of dictionaries, :: for none. Any key is carried; two values of one are an error.
+    """The union of overrides: a list of dictionaries, :: for none.
+
+    Any keys are allowed; two values for one key are an error.
 
     q)combine((`wdmult`max!0 .2;::;`wdmult`min!0 .01))
     wdmult| 0
@@ -172,7 +176,7 @@ def combine(x: Value) -> Value:
 
 
 class _Compared:
-    """A q value that is equal to another by q's match, and has its text."""
+    """A q value that compares equal by q's match, and prints as its text."""
 
     def __init__(self, x: Value) -> None:
         self.x = x
@@ -193,7 +197,9 @@ class _Compared:
 
 @api("okey", "okey d", since="kshell", effect="none")
 def okey(x: Value) -> Value:
-    """An override as a key to group parameters by: its names and values as pairs, in the order of the names; :: stays.
+    """An override as a key for grouping parameters: its names and values as pairs, sorted by name.
+
+    :: is returned unchanged.
 
     q)okey`wdmult`max!0 .2
     `max    0.2

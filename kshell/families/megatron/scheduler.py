@@ -1,7 +1,7 @@
-"""Learning rate and weight decay as functions of a count of steps, after Megatron-LM's OptimizerParamScheduler.
+"""Learning rate and weight decay as functions of the step count, after Megatron-LM's OptimizerParamScheduler.
 
-The schedule is a pure function of the count (`lr_at`, `wd_at`, on arrays of counts), so that it can be tabulated
-without an optimizer; `step` writes its values into the optimizer's parameter groups.
+The schedule is a pure function of the count (`lr_at`, `wd_at`, on arrays of counts), so it can be tabulated without an
+optimizer; `step` writes its values to the optimizer's parameter groups.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Group = Mapping[str, Any]
 LR_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
 WSD_STYLES = ("linear", "cosine", "exponential", "minus_sqrt")
 WD_STYLES = ("constant", "linear", "cosine")
-# what a parameter group may have of its own
+# settings that a parameter group may override
 OVERRIDES = ("max_lr", "min_lr", "start_wd", "end_wd", "wd_mult")
 
-# settings in a saved state, and the names that older states have for them
+# settings in a saved state, and their names in older states
 _SAVED = (
     "init_lr",
     "max_lr",
@@ -47,7 +47,7 @@ _OLDER = {
 }
 _COUNT = ("num_steps", "num_iters")
 _WHOLE = ("lr_decay_steps", "wd_incr_steps", "wsd_decay_steps")
-# a state need not have these
+# optional in a state
 _LATER = (
     "init_lr",
     "start_wd",
@@ -60,16 +60,16 @@ _LATER = (
 
 
 class OptimizerParamScheduler:
-    """Warm-up from init_lr to max_lr over lr_warmup_steps, then decay towards min_lr until lr_decay_steps by one of
-    LR_STYLES; weight decay from start_wd to end_wd over wd_incr_steps by one of WD_STYLES. After the class of this name
-    of Megatron-LM (megatron.core.optimizer_param_scheduler).
+    """Warm-up from init_lr to max_lr over lr_warmup_steps, then decay towards min_lr until lr_decay_steps in one of
+    LR_STYLES; weight decay from start_wd to end_wd over wd_incr_steps in one of WD_STYLES. After Megatron-LM's class of
+    this name (megatron.core.optimizer_param_scheduler).
 
-    `optimizer` is anything with `param_groups`; a group may have values of its own for OVERRIDES. With start_wd and
-    end_wd None, weight decay is left alone. The style WSD stays at max_lr and decays in the last wsd_decay_steps, by
-    one of WSD_STYLES. Settings that contradict each other are a ValueError.
+    `optimizer` is anything with `param_groups`; a group may override the settings in OVERRIDES. If start_wd and end_wd
+    are None, weight decay is left alone. The style WSD stays at max_lr and decays in the last wsd_decay_steps, in one
+    of WSD_STYLES. Contradictory settings raise ValueError.
 
-    `load_state_dict` follows the flags: with override_opt_param_scheduler the settings given here stay; with
-    use_checkpoint_opt_param_scheduler those of the state are taken; with neither they must be equal.
+    `load_state_dict` follows the flags: with override_opt_param_scheduler the settings given here are kept; with
+    use_checkpoint_opt_param_scheduler those in the state are taken; with neither they must be equal.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class OptimizerParamScheduler:
         return out
 
     def _share(self, n: Floats, warm: float, end: float) -> Floats:
-        """How much of the way from min_lr to max_lr is left."""
+        """The remaining fraction of the way from min_lr to max_lr."""
         if self.lr_decay_style == "WSD":
             last = float(self.wsd_decay_steps or 0)
             y = np.clip((n - (end - last)) / last, 0.0, 1.0) if last else np.zeros(n.shape)
@@ -171,30 +171,30 @@ class OptimizerParamScheduler:
         return out * float(1.0 if mult is None else mult)
 
     def get_lr(self, group: Group | None = None) -> float:
-        """The learning rate of a group at the present count."""
+        """The current learning rate of a group."""
         return float(self.lr_at(self.num_steps, group)[0])
 
     def get_wd(self, group: Group | None = None) -> float | None:
-        """The weight decay of a group at the present count."""
+        """The current weight decay of a group."""
         found = self.wd_at(self.num_steps, group)
         return None if found is None else float(found[0])
 
     # -------------------------------------------------------------- steps
 
     def step(self, increment: int = 1) -> None:
-        """Count on, and set every parameter group."""
+        """Advance the count, and set every parameter group."""
         self.num_steps += increment
         self.write()
 
     def write(self) -> None:
-        """Set the learning rate and weight decay of every parameter group to those of the present count."""
+        """Set the learning rate and weight decay of every parameter group for the current count."""
         for group in self.optimizer.param_groups:
             rate, decay = self.get_lr(group), self.get_wd(group)
             held = group.get("lr")
             if hasattr(held, "fill_"):
                 held.fill_(
                     rate
-                )  # a rate in a tensor stays where it is: something may have captured it
+                )  # a rate in a tensor is updated in place: something may have captured it
             else:
                 group["lr"] = rate
             if decay is not None:
@@ -207,8 +207,8 @@ class OptimizerParamScheduler:
         return {k: getattr(self, k) for k in _SAVED} | {"num_steps": self.num_steps}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take settings from a state as the flags say, then its count; the groups are set to what then holds. A state
-        that is refused (ValueError, KeyError) changes nothing."""
+        """Load settings from a state as the flags say, then its count, and set the groups accordingly. A rejected state
+        (ValueError, KeyError) changes nothing."""
         new = {}
         for key in _SAVED:
             given = next((state[k] for k in (key, *_OLDER.get(key, ())) if k in state), None)
@@ -243,7 +243,7 @@ _FALL = {
 
 
 def check(settings: Mapping[str, Any]) -> None:
-    """Do the settings of a scheduler fit together? ValueError if not."""
+    """Check that the settings of a scheduler are consistent; ValueError if not."""
     s = dict(settings)
     for key in (
         "init_lr",
@@ -306,7 +306,7 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def _whole(x: Any) -> Any:
-    """A count that came as a float, as it does from JSON."""
+    """An integer count that may come as a float, as it does from JSON."""
     return int(x) if isinstance(x, float) and x.is_integer() else x
 
 
@@ -318,7 +318,7 @@ def _finite(x: Any) -> bool:
 
 
 def combine_param_group_overrides(overrides: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
-    """The union of overrides (None: no override); a key with two values is a ValueError. Any key is carried."""
+    """The union of overrides (None: no override); ValueError if a key has two values. Any keys are allowed."""
     out: dict[str, Any] = {}
     for found in overrides:
         for key, value in (found or {}).items():
@@ -331,10 +331,10 @@ def combine_param_group_overrides(overrides: Sequence[Mapping[str, Any] | None])
 def param_group_override_to_tuple(
     override: Mapping[str, Any] | None,
 ) -> tuple[tuple[str, Any], ...] | None:
-    """An override as a key to group parameters by: its items in the order of their names."""
+    """An override as a key for grouping parameters: its items sorted by name."""
     return None if override is None else tuple(sorted(override.items()))
 
 
 def get_canonical_lr_for_logging(groups: Iterable[Mapping[str, Any]]) -> Any:
-    """The learning rate of the first group that is marked `default_config`; None if none is."""
+    """The learning rate of the first group marked `default_config`; None if there is none."""
     return next((group.get("lr") for group in groups if group.get("default_config")), None)

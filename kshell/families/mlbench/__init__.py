@@ -1,6 +1,6 @@
-"""MLBench's optimizers for several processes: aggregation, compression, half precision.
+"""MLBench's distributed optimizers: aggregation, compression, half precision.
 
-Its modules import torch, so each is imported when it is first used.
+Its modules import torch, so each is imported on first use.
 """
 
 from __future__ import annotations

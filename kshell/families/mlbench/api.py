@@ -1,4 +1,4 @@
-"""Optimizers of several processes: what is put around any optimizer (`agg`, `fp16`), and what can be asked of one."""
+"""Distributed optimizers: wrappers for any optimizer (`agg`, `fp16`), and functions that query one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _optimizer(x: Value, call: str) -> Opt:
 
 
 def _head(x: Value, call: str) -> tuple[Opt, Sequence[Value]]:
-    """The optimizer that a call is about, and all its arguments."""
+    """The optimizer of a call, and all its arguments."""
     given = items(x)
     return _optimizer(given[0] if given else NIL, call), given
 
@@ -128,11 +128,11 @@ def _aggregate(o: Opt, values: dict[str, Any]) -> None:
     effect="changes",
 )
 def agg(x: Value) -> Value:
-    """Average gradients over all processes around the steps of any optimizer; of an optimizer alone, the options set.
+    """Average gradients over all processes in the steps of any optimizer.
 
-    Options: average (world, or custom: `step(o;denom)` divides the sum by denom), bylayer (each parameter travels by
-    itself), agggrad (0b: step first, then average the weights), before (divide before the sum), clip (the norm to
-    which aggregated gradients are clipped).
+    For an optimizer alone, returns the options set. Options: average (world, or custom: `step(o;denom)` divides the sum
+    by denom), bylayer (send each parameter separately), agggrad (0b: step first, then average the weights), before
+    (divide before summing), clip (maximum norm of the aggregated gradients).
 
     q)t:tensor(1 2e;`grad)
     q)o:opt(`sgd;t;1.)
@@ -176,7 +176,8 @@ FP16_OPTIONS = (
 
 @wraps.kind
 class FP16Wrap(wraps.Wrap):
-    """Master weights in single precision and a loss scale; the optimizer's torch object is an FP16 around its own."""
+    """Master weights in single precision and a loss scale; the optimizer's torch object is an FP16 that wraps the
+    original one."""
 
     name = "fp16"
     given = ("denom", "multiplier")
@@ -205,7 +206,7 @@ def _fp16_values(
 
 
 def _halve(o: Opt, values: dict[str, Any]) -> None:
-    """Put an FP16 around the torch optimizer of one that has made no step yet."""
+    """Wrap the torch optimizer of one that has made no step yet in an FP16."""
     from kshell.families.mlbench.fp16 import FP16
 
     _not_sharded(o, "fp16")
@@ -229,7 +230,7 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
     if len(o.state):
-        raise CallError("fp16", "the optimizer has made steps already", says=("optimizer",))
+        raise CallError("fp16", "the optimizer has already made steps", says=("optimizer",))
     args = torch_args(o.entry, group_values(o.entry, o.groups[0]))
 
     def inner(groups: list[dict[str, Any]]) -> Any:
@@ -255,12 +256,13 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     effect="changes",
 )
 def fp16(x: Value) -> Value:
-    """An optimizer of half-precision parameters: it steps copies in single precision, and scales the loss.
+    """Make or wrap an optimizer for half-precision parameters: it steps single-precision copies, and scales the loss.
 
-    `backward(o;loss)` scales; `step o` is 0b where gradients overflowed: the scale falls and nothing else changes. The
-    optimizer is a name, or a list of a name and options as for opt; or one made by opt is changed in place. Options:
-    init, factor, window, max and min of the scale; clip; average, before and bylayer as in agg. `step(o;denom)` and
-    `step(o;denom;multiplier)` give a denominator (:: for none) and a factor that the loss was multiplied by.
+    `backward(o;loss)` applies the scale; `step o` is 0b if gradients overflowed: the scale is then reduced and nothing
+    else changes. The optimizer is a name, or a list of name and options as for opt; one already made by opt is changed
+    in place. Options: init, factor, window, max and min of the scale; clip; average, before and bylayer as in agg.
+    `step(o;denom)` and `step(o;denom;multiplier)` pass a denominator (:: for none) and a factor by which the loss was
+    multiplied.
 
     q)t:tensor(1 2e;`half`grad)
     q)o:fp16(t;(`sgd;.5);`init`window!16 2)
@@ -286,7 +288,7 @@ def fp16(x: Value) -> Value:
 
 
 def _fp16_around(given: Sequence[Value]) -> Value:
-    """A new optimizer of parameters, with fp16 around it."""
+    """A new optimizer for parameters, wrapped in fp16."""
     if len(given) < 2:
         raise CallError("fp16", "expecting parameters and an optimizer")
     inner = [given[1]] if given[1].__class__ is Sym else items(given[1])
@@ -321,7 +323,7 @@ def lossscale(x: Value) -> Value:
 
 @api("masters", "masters o", since="kshell", effect="none")
 def masters(x: Value) -> Value:
-    """The copies in single precision of an optimizer made by fp16, a tensor a group, in a vector.
+    """The single-precision copies of an optimizer made by fp16, one tensor per group, in a vector.
 
     q)vector masters fp16(tensor(1 2e;`half`grad);`sgd)
     1 2
@@ -342,8 +344,10 @@ def masters(x: Value) -> Value:
     effect="changes",
 )
 def estimated(x: Value) -> Value:
-    """The estimates of the parameters of sparsifiedsgd or centralizedsparsifiedsgd, a vector of tensors; after step t,
-    counted from 0, take the parameters into these running means (k: a number of coordinates other than the option's).
+    """The parameter estimates of sparsifiedsgd or centralizedsparsifiedsgd, as a vector of tensors.
+
+    With t, the number of a step counted from 0, first add the parameters to these running means; k overrides the
+    option's number of coordinates.
 
     q)t:tensor(4#1e;`grad)
     q)o:opt(`sparsifiedsgd;t;.5;`k,4)
@@ -371,8 +375,9 @@ def estimated(x: Value) -> Value:
 
 @api("orthogonalize", "orthogonalize x", since="kshell", effect="none")
 def orthogonalize(x: Value) -> Value:
-    """Orthonormal columns that span those of a matrix, each in the direction of its own column; zeros stay zeros. What
-    powersgd does to its products.
+    """Orthonormal columns with the span of a matrix, each in the direction of its own column.
+
+    Zeros stay zeros. powersgd applies this to its products.
 
     q)orthogonalize(3 0f;4 1f)
     0.6 -0.8
@@ -414,8 +419,9 @@ def topo(x: Value) -> Value:
 
 @api("timings", "timings o", "timings(o;flag)", since="kshell", effect="reads1")
 def timings(x: Value) -> Value:
-    """Seconds spent in the phases of an optimizer's steps since they were asked for with 1b: backward (by
-    `backward(o;loss)`), communication, update. 0b ends it.
+    """Seconds spent in the phases of an optimizer's steps: backward, communication, update.
+
+    1b starts measuring, 0b stops. Backward is measured in `backward(o;loss)`.
 
     q)o:opt(`sgd;tensor(1 2e;`grad))
     q)timings(o;1b)
@@ -437,7 +443,7 @@ def timings(x: Value) -> Value:
 
 @api("traffic", "traffic[]", since="kshell", effect="none")
 def traffic(x: Value) -> Value:
-    """The cost of communication by optimizers in this process so far: calls, bytes passed to collectives, seconds.
+    """Communication by optimizers in this process so far: calls, bytes passed to collectives, seconds.
 
     q)traffic[]
     calls  | 0
@@ -450,7 +456,7 @@ def traffic(x: Value) -> Value:
 
 @behaviour("backward", OptimizerHandle)
 def _backward(h: OptimizerHandle, *rest: Value) -> Value:
-    """`backward(o;loss)`: the gradients of a loss as the optimizer wants them."""
+    """`backward(o;loss)`: compute gradients of a loss as the optimizer requires."""
     if len(rest) != 1 or not isinstance(rest[0], TensorHandle):
         raise CallError("backward", "expecting an optimizer and a loss")
     wraps.backward(h.obj, as_tensor(rest[0]))

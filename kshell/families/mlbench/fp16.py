@@ -1,4 +1,4 @@
-"""Training of half-precision parameters: master weights in single precision, and a loss scale that adapts itself.
+"""Training with half-precision parameters: master weights in single precision, and dynamic loss scaling.
 
 Micikevicius et al. 2017, arXiv 1710.03740.
 """
@@ -21,9 +21,9 @@ from kshell.optim.groups import settings_of
 
 
 class LossScale:
-    """A scale that is divided by `factor` at each overflow, and multiplied by it after `window` steps without one in a
-    row, up to `most`. Micikevicius et al. 2017, arXiv 1710.03740, section 3.2; mlbench_core's DynamicLossScaler.
-    ValueError for numbers that are out of range."""
+    """A scale that is divided by `factor` at each overflow, and multiplied by it after `window` consecutive steps
+    without one, up to `most`. Micikevicius et al. 2017, arXiv 1710.03740, section 3.2; after mlbench_core's
+    DynamicLossScaler. ValueError for values out of range."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LossScale:
         self.iter, self.last = 0, -1
 
     def update(self, overflow: bool) -> None:
-        """Note a step, and whether its gradients overflowed."""
+        """Record a step, and whether its gradients overflowed."""
         if overflow:
             self.scale /= self.factor
             self.last = self.iter
@@ -58,22 +58,22 @@ class LossScale:
 
 
 class FP16(Extra, Optimizer):
-    """An optimizer of half-precision parameters by another that steps a copy in single precision.
+    """An optimizer for half-precision parameters that wraps another one, which steps single-precision copies.
 
     Micikevicius et al. 2017, arXiv 1710.03740, sections 3.1 and 3.2; mlbench_core's FP16Optimizer. `params` are
-    parameters or groups; `inner` makes the optimizer of the copies, `inner(groups)`. The copy of a group is one flat
-    vector, its parameters in order; frozen ones are left out. Its options are those of the group here, so that rates
-    are set here. A step, with S the loss scale, f = S multiplier, and `average`, `before`, `bylayer` as in Aggregation:
+    parameters or groups; `inner(groups)` makes the optimizer for the copies. The copy of a group is one flat
+    vector of its parameters in order, without frozen ones. It takes its options from the group here, so rates are set
+    here. A step, with S the loss scale, f = S multiplier, and `average`, `before`, `bylayer` as in Aggregation:
 
-        half gradients are aggregated, still scaled
-        master gradient = those in single precision / f; clipped to `clip`
-        its norm not finite: S falls, nothing else changes, False
-        else S may rise, the inner optimizer steps, parameters <- master, True
+        half-precision gradients are aggregated, still scaled
+        master gradient = these in single precision / f; clipped to `clip`
+        if its norm is not finite: reduce S, change nothing else, return False
+        else: S may increase, the inner optimizer steps, parameters <- master, return True
 
-    Where the scale falls to `least` or under it, a RuntimeError says so. Options out of range are a ValueError.
+    RuntimeError if the scale falls to `least` or below. ValueError for options out of range.
     """
 
-    meets = True  # a step of several processes is one of all at once
+    meets = True  # a step with several processes is collective
 
     def __init__(
         self,
@@ -113,14 +113,14 @@ class FP16(Extra, Optimizer):
 
     @property
     def by_process(self) -> bool:  # type: ignore[override]
-        """Is the state that of one process, as that of the optimizer inside may be?"""
+        """Does the state depend on the process, as that of the inner optimizer may?"""
         return abilities(self.inner).by_process
 
     # ------------------------------------------------------------ the copies
 
     def attached(self) -> None:
-        """Parameters or groups were added: they get their copies. State of a group whose parameters changed begins
-        anew."""
+        """Parameters or groups were added: create their copies. The state of a group whose parameters changed is
+        reset."""
         for i, group in enumerate(self.param_groups):
             if i == len(self.masters):
                 self.masters.append(_master(group["params"]))
@@ -131,18 +131,18 @@ class FP16(Extra, Optimizer):
                 self.inner.param_groups[i]["params"] = [self.masters[i]]
 
     def flat_master(self) -> Tensor:
-        """The copies of all groups in one vector."""
+        """The copies of all groups as one vector."""
         return torch.cat([master.detach() for master in self.masters])
 
     @torch.no_grad()
     def master_to_model(self) -> None:
-        """Parameters from their copies."""
+        """Copy master weights to parameters."""
         for group, master in zip(self.param_groups, self.masters, strict=True):
             comm.spread(master, comm.trained(group["params"]))
 
     @torch.no_grad()
     def model_to_master(self) -> None:
-        """Copies from their parameters."""
+        """Copy parameters to master weights."""
         for group, master in zip(self.param_groups, self.masters, strict=True):
             params = comm.trained(group["params"])
             if params:
@@ -150,7 +150,7 @@ class FP16(Extra, Optimizer):
 
     @torch.no_grad()
     def gradients_to_master(self) -> None:
-        """Gradients of the copies from those of the parameters, in single precision; missing ones are zeros."""
+        """Copy gradients to the master weights, in single precision; missing ones are zeros."""
         for group, master in zip(self.param_groups, self.masters, strict=True):
             params = comm.trained(group["params"])
             if any(param.grad is not None and param.grad.is_sparse for param in params):
@@ -179,13 +179,13 @@ class FP16(Extra, Optimizer):
         )
 
     def agree(self, call: str) -> None:
-        """Have all processes the same parameters and options? A ValueError on all, if not."""
+        """Check that all processes have the same parameters and options; if not, ValueError on all."""
         self.aggregation.agree(call, self.param_groups, *self._own())
 
     # ------------------------------------------------------------ steps
 
     def backward(self, loss: Tensor, **options: Any) -> None:
-        """Gradients of the loss times the scale; the loss itself stays as it is."""
+        """Compute gradients of the scaled loss; the loss itself is unchanged."""
         (loss.float() * self.scaler.scale).backward(**options)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -199,7 +199,8 @@ class FP16(Extra, Optimizer):
         multiplier: float = 1,
         denom: float | None = None,
     ) -> bool:
-        """One update: was it made, or skipped because gradients overflowed? A closure calls `backward` itself."""
+        """One update; returns whether it was made, or skipped because gradients overflowed. A closure calls `backward`
+        itself."""
         if not 0 < multiplier < math.inf:
             raise said(ValueError(f"Invalid multiplier value: {multiplier:g}"))
         comm.loss_of(closure)
@@ -232,7 +233,7 @@ class FP16(Extra, Optimizer):
     # ------------------------------------------------------------ state
 
     def get_extra(self) -> dict[str, Any]:
-        """The copies, the inner optimizer's state by group and what it has beside that, the scale and its counts."""
+        """The copies, the inner optimizer's state by group and its extra state, the scale and its counts."""
         kept = self.inner.state_dict()
         within = {"within": kept["extra"]} if kept.get("extra") else {}
         return {
@@ -245,7 +246,7 @@ class FP16(Extra, Optimizer):
         }
 
     def set_extra(self, extra: dict[str, Any]) -> None:
-        """Go on from a state that `get_extra` gave."""
+        """Restore a state from `get_extra`."""
         if not extra:
             return
         with torch.no_grad():

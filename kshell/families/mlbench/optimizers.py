@@ -1,7 +1,7 @@
-"""Optimizers of mlbench_core that change what a step is made of: signs, a few coordinates, neighbours.
+"""Optimizers from mlbench_core that change what a step consists of: signs, a few coordinates, neighbours.
 
-Frozen parameters take no part, gradients are left as they are, and random draws come from generators of the optimizer's
-own. Those of several processes also run alone.
+Frozen parameters are skipped, gradients are not modified, and random numbers come from the optimizer's own generators.
+Distributed ones also run in a single process.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from kshell.optim.comm import Draws
 
 
 def _at_least(least: float, **values: float) -> None:
-    """A ValueError for a value that is below the least."""
+    """ValueError if a value is below the minimum."""
     for name, value in values.items():
         if not value >= least:
             raise said(ValueError(f"Invalid {name} value: {value:g}"))
 
 
 class SignSGD(Optimizer):
-    """Steps of one size by the sign of SGD's direction; the decay of weights is inside the sign.
+    """Steps of constant size by the sign of SGD's direction; weight decay is applied inside the sign.
 
     Bernstein et al. 2018, arXiv 1802.04434; mlbench_core's SignSGD, with SGD's momentum. ValueError for options out of
     range.
 
         d = g + weight_decay p
-        b = d at first, then momentum b + (1 - dampening) d;   d = d + momentum b where `nesterov`, else b
+        b = d at first, then momentum b + (1 - dampening) d;   d = d + momentum b if `nesterov`, else b
         p <- p - lr sign(d)
     """
 
@@ -63,7 +63,7 @@ class SignSGD(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One update; the closure's loss."""
+        """One update; returns the closure's loss."""
         loss = comm.loss_of(closure)
         for group in self.param_groups:
             for param in group["params"]:
@@ -87,20 +87,19 @@ class SignSGD(Optimizer):
 
 
 class SparsifiedSGD(Draws, Optimizer):
-    """SGD that applies a few coordinates of each parameter a step and remembers the others.
+    """SGD that applies a few coordinates of each parameter per step and accumulates the others.
 
-    Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599, algorithm 1; mlbench_core's optimizer of one process. Of a
-    parameter of d elements, row by row:
+    Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599, algorithm 1; mlbench_core's single-process optimizer. For a
+    parameter with d elements, row by row:
 
         m <- m + lr g
-        choose k coordinates: a block of k in a row, or with `random` any
+        choose k coordinates: k consecutive ones, or with `random` any
         u = m there, 0 elsewhere;   m <- m - u
-        p <- p - u - weight_decay p                    (a decay per step: not multiplied by the rate)
+        p <- p - u - weight_decay p                    (decay per step: not multiplied by the rate)
 
     Blocks start at multiples of k; the last may be shorter. Draws come from RandomState(seed + rank). A gradient that
-    is not finite leaves the parameter and its memory as they are. Each parameter has an estimate: the running mean of
-    its values with the weights (t + d/k)^2, brought up to date by `update_estimates`. ValueError for options out of
-    range.
+    is not finite leaves the parameter and its memory unchanged. Each parameter has an estimate: the running mean of its
+    values with weights (t + d/k)^2, updated by `update_estimates`. ValueError for options out of range.
     """
 
     shared = False  # are coordinates sent to other processes?
@@ -123,11 +122,11 @@ class SparsifiedSGD(Draws, Optimizer):
     # ------------------------------------------------------------ random draws
 
     def seed(self) -> int:
-        """Each process draws for itself."""
+        """Each process draws its own numbers."""
         return (super().seed() + comm.rank()) % (1 << 32)
 
     def _choose(self, d: int, group: dict[str, Any]) -> Tensor:
-        """The coordinates of this step, of d."""
+        """The coordinates for this step, out of d."""
         k = min(group["k"], d)
         if group["random"]:
             return torch.from_numpy(self.draws.choice(d, k, replace=False).astype(np.int64))
@@ -149,7 +148,7 @@ class SparsifiedSGD(Draws, Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One update; the closure's loss."""
+        """One update; returns the closure's loss."""
         loss = comm.loss_of(closure)
         work = [
             (param, group)
@@ -180,8 +179,8 @@ class SparsifiedSGD(Draws, Optimizer):
 
     @torch.no_grad()
     def update_estimates(self, t: int, k: int | None = None) -> None:
-        """After step t, counted from 0: take the parameters into their running means. k is each group's own unless
-        given."""
+        """After step t, counted from 0: update the running means with the parameters. k defaults to each group's
+        own."""
         _at_least(0, t=t)
         _at_least(1, k=1 if k is None else k)
         for group in self.param_groups:
@@ -194,7 +193,7 @@ class SparsifiedSGD(Draws, Optimizer):
                     self._states(param)["estimated"].mul_(1 - rho).add_(param, alpha=rho)
 
     def estimates(self) -> list[Tensor]:
-        """The estimate of each parameter; of one that has none yet, the parameter's present value."""
+        """The estimate of each parameter; if there is none yet, the parameter's current value."""
         return [
             self.state.get(param, {}).get("estimated", param).detach().clone()
             for group in self.param_groups
@@ -203,7 +202,7 @@ class SparsifiedSGD(Draws, Optimizer):
 
 
 def _scattered(p: Tensor, parts: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
-    """Values at coordinates added up, in the shape of p."""
+    """Values summed at their coordinates, in the shape of p."""
     u = torch.zeros(p.numel(), dtype=p.dtype, device=p.device)
     for at, values in parts:
         u.index_add_(0, at, values.to(p.dtype))
@@ -211,11 +210,11 @@ def _scattered(p: Tensor, parts: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
 
 
 class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
-    """SparsifiedSGD whose coordinates are those that all processes chose, each for itself; mlbench_core's
+    """SparsifiedSGD whose update uses the coordinates selected by all processes, each for itself; after mlbench_core's
     CentralizedSparsifiedSGD.
 
-    u is the sum of what they sent, divided by their number where `average`. A gradient that is not finite on one
-    process leaves the parameter and all memories as they are. Parameters or options that differ between processes are a
+    u is the sum of what they sent, divided by their number if `average`. A gradient that is not finite on one process
+    leaves the parameter and all memories unchanged. Parameters or options that differ between processes raise
     ValueError on all.
     """
 
@@ -234,13 +233,13 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
         super().__init__(params, lr, weight_decay, k, random, seed, average)
 
     def free(self, group: dict[str, Any]) -> Iterable[str]:
-        """Each draws for itself."""
+        """Each process draws its own numbers."""
         return ("seed",)
 
     def _fit(self, work: Sequence[tuple[Tensor, Any]]) -> list[bool]:
         if comm.world() == 1:
             return super()._fit(work)
-        # gradients are looked at before the processes meet: a sparse one is refused there
+        # check gradients before the collective call: a sparse one is rejected there
         found = (
             super()._fit(work)
             if not any(p.grad is not None and p.grad.is_sparse for p, _ in work)
@@ -252,13 +251,13 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
         return [all(column) for column in zip(*comm.gathered(found, torch.uint8), strict=True)]
 
     def _combine(self, sent: Sequence[tuple[Tensor, Any, Tensor, Tensor]]) -> list[Tensor]:
-        """One exchange of all coordinates, and one of the values for each type of them."""
+        """One exchange of all coordinates, and one of the values for each data type."""
         if comm.world() == 1:
             return super()._combine(sent)
         if not sent:
             return []
         longest = [min(group["k"], p.numel()) for p, group, _, _ in sent]
-        # a short block is padded: coordinate 0 gets a zero more
+        # a short block is padded: coordinate 0 gets an extra zero
         at = torch.cat([_padded(a, n) for (_, _, a, _), n in zip(sent, longest, strict=True)])
         coordinates = [a.split(longest) for a in comm.all_gather(at)]
         out: list[Any] = [None] * len(sent)
@@ -317,17 +316,17 @@ def neighbors_of(topology: str, rank: int, world: int) -> list[int]:
 
 
 class DecentralizedSGD(comm.Together, SGD):
-    """SGD of each process by itself, after which it averages its weights with those of its neighbours.
+    """Local SGD on each process, followed by averaging weights with its neighbours.
 
-    Lian et al. 2017, arXiv 1705.09056, algorithm 1; mlbench_core's DecentralizedSGD. The weights metropolis are those
-    of Xiao, Boyd and Lall 2005 (IPSN).
+    Lian et al. 2017, arXiv 1705.09056, algorithm 1; mlbench_core's DecentralizedSGD. The metropolis weights are from
+    Xiao, Boyd and Lall 2005 (IPSN).
 
         p <- sum of w_j p_j over itself and its neighbours
 
-    With `weights` uniform w is 1 / (neighbours + 1); on a graph where these differ in number the mean over all
-    processes then drifts. With metropolis w_j = 1 / (1 + the greater number of neighbours of the two) and the rest
-    stays with the process. Neighbours must list each other: a ValueError on all processes if they do not, as for
-    parameters that differ.
+    With uniform `weights`, w is 1 / (neighbours + 1); if numbers of neighbours differ, the mean over all processes then
+    drifts. With metropolis, w_j = 1 / (1 + the larger of the two processes' numbers of neighbours), and the process
+    itself has the remaining weight. Neighbours must list each other: if not, or if parameters differ, ValueError on all
+    processes.
     """
 
     def __init__(
@@ -362,26 +361,26 @@ class DecentralizedSGD(comm.Together, SGD):
             self.attached()
 
     def attached(self) -> None:
-        """Are the neighbours such that all can exchange? The same ValueError on every process, if not."""
+        """Check that all processes can exchange with their neighbours; if not, the same ValueError on every process."""
         super().attached()
         self._look()
 
     def free(self, group: dict[str, Any]) -> Iterable[str]:
-        """Each steps by itself, at its own rates, and has its own neighbours."""
+        """Each process steps on its own, with its own rates and neighbours."""
         return group.keys() - {"weights", "bylayer"}
 
     def _lists(self) -> tuple[Any, ...]:
-        """The neighbours of each group, and how many processes there are."""
+        """The neighbours of each group, and the number of processes."""
         return comm.world(), *(_listed(group["neighbors"]) for group in self.param_groups)
 
     def _look(self) -> None:
-        """Exchange the lists of neighbours, all processes at once: how many each has, by group."""
+        """Exchange neighbour lists, collectively: how many each process has, by group."""
         lists = self._lists()
         self._degrees = [_graph(mine) for mine in lists[1:]]
         self._graphs = lists
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """A local update, then the average; the closure's loss."""
+        """A local update, then averaging; returns the closure's loss."""
         loss = comm.loss_of(closure)
         new = vars(self).get("_graphs") != self._lists()
         if comm.world() > 1:
@@ -432,7 +431,7 @@ def _graph(mine: Sequence[int]) -> list[int]:
 
 
 def _weights(near: Sequence[int], degrees: Sequence[int], kind: str) -> list[float]:
-    """The weights of the neighbours."""
+    """The averaging weights of the neighbours."""
     if kind == "uniform":
         return [1 / (len(near) + 1)] * len(near)
     mine = degrees[comm.rank()]

@@ -1,4 +1,4 @@
-"""PowerSGD: gradients that travel as two thin matrices, with error feedback.
+"""PowerSGD: gradients sent as two low-rank matrices, with error feedback.
 
 Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727.
 """
@@ -18,9 +18,9 @@ from kshell.optim.comm import Draws
 
 
 def orthogonalize(m: Tensor) -> Tensor:
-    """Orthonormal columns that span those of a matrix, each in the direction of its own column, as Gram and Schmidt's;
-    those of a matrix of zeros stay zeros. By QR: columns that depend on others give orthonormal ones too. Half
-    precision is computed in single."""
+    """Orthonormal columns with the span of a matrix, each in the direction of its own column, as in Gram-Schmidt;
+    columns of a zero matrix stay zero. Computed by QR, so dependent columns also give orthonormal ones. Half precision
+    is computed in single precision."""
     wide = m if m.dtype in (torch.float32, torch.float64) else m.float()
     q, r = torch.linalg.qr(wide)
     signs = torch.where(r.diagonal() < 0, -1, 1) * wide.any()
@@ -28,16 +28,16 @@ def orthogonalize(m: Tensor) -> Tensor:
 
 
 class _Part:
-    """A parameter in one step: a matrix, compressed, or a vector, sent as it is."""
+    """A parameter in one step: a matrix, compressed, or a vector, sent uncompressed."""
 
     __slots__ = ("a", "held", "out", "p", "product", "query")
 
     def __init__(self, p: Tensor, a: Tensor) -> None:
-        self.p, self.a = p, a  # gradient and error, as a matrix if it is one
+        self.p, self.a = p, a  # gradient plus error, as a matrix if compressed
         self.product: Any = None
         self.query: Any = None
         self.out: Any = None
-        self.held = True  # has any process a gradient?
+        self.held = True  # does any process have a gradient?
 
     @property
     def sent(self) -> Tensor:
@@ -46,19 +46,19 @@ class _Part:
 
 
 class PowerSGD(comm.Together, Draws, SGD):
-    """torch's SGD of the mean gradient over all processes, which travels compressed.
+    """torch's SGD with the mean gradient over all processes, sent in compressed form.
 
-    Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727, algorithms 1 and 2; mlbench_core's PowerSGD. Of a parameter
-    with two dimensions or more, seen as a matrix of shape[0] rows, and its error E (0 at first):
+    Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727, algorithms 1 and 2; mlbench_core's PowerSGD. For a parameter
+    with two or more dimensions, treated as a matrix with shape[0] rows, and its error E (initially 0):
 
         A = g + E
-        Q random, the same on every process; with `reuse` that of the last step
+        Q random, the same on every process; with `reuse`, from the previous step
         P = orthonormal columns of the sum over processes of A Q
         Q = the mean over processes of A' P
         g <- P Q',   E <- A - P Q'
 
-    P and Q have `rank` columns at most. Other parameters travel whole. One process does plain SGD unless `always`. With
-    a sum that is not finite the step is left out on every process. The gradients hold what SGD saw afterwards.
+    P and Q have at most `rank` columns. Other parameters are sent uncompressed. A single process does plain SGD unless
+    `always`. If a sum is not finite, the step is skipped on every process. Gradients then hold what SGD used.
     ValueError for options out of range, and on all processes for parameters or options that differ.
     """
 
@@ -97,7 +97,7 @@ class PowerSGD(comm.Together, Draws, SGD):
     # ------------------------------------------------------------ random queries
 
     def _query(self, part: _Part, rank: int) -> Tensor:
-        """A new query, the same on every process, as their generators are."""
+        """A new query, the same on every process because their generators are."""
         n, m = part.a.shape
         made = torch.Generator().manual_seed(int(self.draws.randint(1_000_000_000)))
         return torch.randn(m, min(n, m, rank), generator=made).to(
@@ -105,7 +105,7 @@ class PowerSGD(comm.Together, Draws, SGD):
         )
 
     def _drawn(self) -> str:
-        """Where queries come from: which are held, and where the generator is."""
+        """The source of queries: which are cached, and the generator's position."""
         kept: Any = self.draws.get_state()
         held = [
             i
@@ -119,7 +119,7 @@ class PowerSGD(comm.Together, Draws, SGD):
     # ------------------------------------------------------------ steps
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Compress and step; the closure's loss."""
+        """Compress and step; returns the closure's loss."""
         loss = comm.loss_of(closure)
         if comm.world() > 1:
             self.meet("step", own=(("random queries", self._drawn()),))
@@ -129,8 +129,8 @@ class PowerSGD(comm.Together, Draws, SGD):
 
     @torch.no_grad()
     def _compress(self) -> bool:
-        """Put the mean of the compressed gradients into their place; False, with nothing changed but the generator, if
-        it is not finite."""
+        """Replace gradients by the mean of the compressed ones; False, with only the generator changed, if it is not
+        finite."""
         work = [
             (group, self._parts(group))
             for group in self.param_groups
@@ -159,7 +159,7 @@ class PowerSGD(comm.Together, Draws, SGD):
         return True
 
     def _parts(self, group: dict[str, Any]) -> list[_Part]:
-        """Gradients and errors; a parameter without gradient counts as zeros among several processes."""
+        """Gradients plus errors; with several processes, a missing gradient counts as zeros."""
         out = []
         for p in comm.trained(group["params"]):
             if not p.numel() or (p.grad is None and comm.world() == 1):
@@ -179,7 +179,7 @@ class PowerSGD(comm.Together, Draws, SGD):
         return out
 
     def _put(self, part: _Part, reuse: bool) -> None:
-        """The result into the gradient, the rest into the memory."""
+        """Store the result in the gradient, the rest in the memory."""
         p, out = part.p, part.a
         if not part.held:
             return
@@ -195,8 +195,8 @@ class PowerSGD(comm.Together, Draws, SGD):
 
 
 def _sum(parts: Sequence[_Part], bylayer: bool) -> bool:
-    """Products are summed over the processes, vectors averaged; is all of it finite? What was sent carries with it
-    which gradients there are."""
+    """Sum products over the processes, average vectors; returns whether all of it is finite. The message also says
+    which gradients exist."""
     if comm.world() == 1:
         return all(comm.finite(part.sent for part in parts))
     sums = []

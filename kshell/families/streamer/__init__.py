@@ -1,6 +1,6 @@
-"""STREAMER's optimizer: layers that learn at paces of their own.
+"""STREAMER's optimizer: layers that learn at different paces.
 
-Its modules import torch, so each is imported when it is first used.
+Its modules import torch, so each is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""STREAMER's optimizer: its row, the losses it is given by layer, and layers that are added while it is at work."""
+"""STREAMER's optimizer: its row, losses per layer, and layers added during training."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _INNER = ("adam", "adamw", "nadam", "radam", "adamax", "adagrad", "adadelta", "s
 
 
 def _fill(values: Values) -> None:
-    """Options of the inner optimizer that were not given are its own defaults."""
+    """Inner optimizer options that were not given take its defaults."""
     for o in _OWN:
         name, _, item = (o.torch or o.name).partition(".")
         if values.get(o.name) is None:
@@ -47,7 +47,7 @@ def _fill(values: Values) -> None:
             values[o.name] = found[int(item)] if item and found is not None else found
 
 
-# options of inner optimizers; null is the default that the inner optimizer has itself
+# options of inner optimizers; null is the inner optimizer's own default
 _OWN = tuple(
     Option(name, "double", None, torch_name)
     for name, torch_name in (
@@ -83,7 +83,7 @@ def _is_layer(x: Value) -> bool:
 
 
 def _is_part(x: Value) -> bool:
-    """Can this be the parameters of one module: an object, an object and what to choose from it, or ()?"""
+    """Can this be the parameters of one module: an object, an object and a selection from it, or ()?"""
     if is_empty(x) or isinstance(x, KHandle):
         return True
     return (
@@ -98,12 +98,12 @@ def _is_part(x: Value) -> bool:
 optimizer_row(
     "streamer",
     "kshell.families.streamer.optimizer.Streamer",
-    """Layers that learn at their own pace, and may be added on the way.
+    """Layers that learn at different paces, and can be added during training.
 
 Mounir, Vijayaraghavan and Sarkar 2023, NeurIPS. The parameters are layers, each (encoder;predictor): groups 0 and 1 are
-those of layer 0, 2 and 3 those of layer 1. `loss(o;layer;z;timescale)` gives the loss of each layer that ran, then
-`step o` is 1b where it updated parameters: when the top layer has had `optimize` losses. A loss counts for each encoder
-by its distance from the layer, as alpha to minus that power; `groups` shows the weights. With several processes
+those of layer 0, 2 and 3 those of layer 1. Call `loss(o;layer;z;timescale)` for each layer that ran, then
+`step o`, which returns 1b if it updated parameters: when the top layer has had `optimize` losses. Each encoder's weight
+for a loss is alpha to the power minus its distance from the layer; `groups` shows the weights. With several processes,
 parameters are averaged every `average` steps.
 
 q)f:tensor(1 2e;`grad)
@@ -119,19 +119,19 @@ q)tensor f
 0.5 1.5e
 """,
     Option(
-        "inner", "symbol", "adam", "", "optimizer of each encoder and predictor", choices=_INNER
+        "inner", "symbol", "adam", "", "optimizer for each encoder and predictor", choices=_INNER
     ),
     Option("lr", "double", 1e-4),
-    Option("alpha", "double", 3.0, "", "by what a loss counts less a layer further away"),
+    Option("alpha", "double", 3.0, "", "factor by which a loss counts less per layer of distance"),
     Option(
         "optimize", "long", 100, "optimize_every", "losses of the top layer before an update", low=1
     ),
     Option(
-        "average", "long", 1000, "average_every", "steps between averages over processes", low=1
+        "average", "long", 1000, "average_every", "steps between averaging over processes", low=1
     ),
-    Option("timescale", "boolean", True, "", "losses count by their time scales"),
-    Option("reach", "boolean", True, "", "losses count by their distance"),
-    Option("maxlayers", "long", 3, "max_layers", "the most layers there can be", low=1),
+    Option("timescale", "boolean", True, "", "weight losses by their time scales"),
+    Option("reach", "boolean", True, "", "weight losses by distance"),
+    Option("maxlayers", "long", 3, "max_layers", "maximum number of layers", low=1),
     *_OWN,
     fill=_fill,
     parts=_parts,
@@ -180,7 +180,7 @@ def _loss(h: OptimizerHandle, *rest: Value) -> Value:
 
 @api("groups", "groups(o;layer)", since="streamer", effect="none")
 def groups(x: Value) -> Value:
-    """Which layers the loss of a layer reaches, by distance, and the weight of each distance.
+    """The layers that the loss of a layer reaches, by distance, and the weight of each distance.
 
     q)o:opt(`streamer;{(x;y)}'[tensor each 4#enlist 1e;4#enlist()];`maxlayers,4)
     q)groups(o;1)
@@ -197,7 +197,7 @@ def groups(x: Value) -> Value:
 
 @api("addlayer", "addlayer(o;(f;p))", held=True, since="streamer", effect="changes")
 def addlayer(x: Value) -> Value:
-    """Put a layer, encoder and predictor, on top of those of an optimizer of layers; () for no predictor.
+    """Add a layer (encoder and predictor) on top of those of a streamer optimizer; () for no predictor.
 
     q)o:opt(`streamer;enlist(tensor(1e;`grad);()))
     q)addlayer(o;(tensor(2e;`grad);tensor(3e;`grad)))
@@ -219,7 +219,7 @@ def addlayer(x: Value) -> Value:
 
 
 def _put(o: Opt, at: int, parts: Sequence[Value]) -> None:
-    """Parameters into groups from `at` on; on an error all is as it was."""
+    """Add parameters to groups from `at` on; on an error, everything is restored."""
     back, held = kept_parameters(o), [(group, list(group["params"])) for group in o.groups]
     first = min(at, len(o.groups))
     try:

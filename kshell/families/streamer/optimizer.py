@@ -1,17 +1,17 @@
-"""The optimizer of STREAMER: a chain of layers that learn at their own pace, and grow in number while they do.
+"""STREAMER's optimizer: a chain of layers that learn at different paces, to which layers can be added during training.
 
-Mounir, Vijayaraghavan and Sarkar, NeurIPS 2023. Layer l has an encoder f_l and a predictor p_l, each with an inner
-optimizer of its own. Its loss L_l, given by `loss` when the layer has run, is of p_l and, through what layers tell each
-other, of every encoder. With n layers, base steps x_l since layer l last ran (its time scale), and the distance
+Mounir, Vijayaraghavan and Sarkar, NeurIPS 2023. Layer l has an encoder f_l and a predictor p_l, each with its own inner
+optimizer. Its loss L_l, passed to `loss` when the layer has run, depends on p_l and, through the messages between
+layers, on every encoder. With n layers, x_l base steps since layer l last ran (its time scale), and the distance
 d = |j - l|:
 
-    w_d = alpha^-d / (sum of alpha^-e over the distances e that there are from l)
+    w_d = alpha^-d / (sum of alpha^-e over the distances e that occur from l)
     gradient of p_l += x_l dL_l/dp_l,             counter of p_l += x_l
     gradient of f_j += x_l w_d dL_l/df_j,         counter of f_j += x_l,      for every j
 
 When the top layer has had `optimize_every` losses, every gradient is divided by its counter, the inner optimizers step,
-and gradients and counters begin anew. With several processes, every `average_every` steps parameters become their means
-over the processes, as soon as all have the same number of layers.
+and gradients and counters are reset. With several processes, parameters are averaged over the processes every
+`average_every` steps, once all have the same number of layers.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ INNER: dict[str, type[Optimizer]] = {
     "radam": RAdam,
     "sgd": SGD,
 }
-# what holds for all layers, and is the same in every group
+# settings that are the same for all layers and groups
 SETTINGS = ("alpha", "optimize_every", "average_every", "timescale", "reach", "max_layers")
-# options of inner optimizers; None for one is the inner optimizer's own default
+# options of inner optimizers; None is the inner optimizer's own default
 OPTIONS = ("momentum", "weight_decay", "betas", "eps")
 
 
@@ -55,7 +55,7 @@ def _too_many(most: float) -> ValueError:
 
 
 def reach_of(layer: int, layers: int, alpha: float = 3) -> tuple[list[list[int]], list[float]]:
-    """The layers by their distance from one, nearest first, and the weights of these distances; they sum to 1."""
+    """The layers by distance from a given one, nearest first, and the weights of these distances; they sum to 1."""
     if not 0 <= layer < layers:
         raise said(ValueError(f"layer {layer} is not there, layers: {layers}"), layer)
     _check(alpha=alpha)
@@ -68,7 +68,7 @@ def reach_of(layer: int, layers: int, alpha: float = 3) -> tuple[list[list[int]]
 
 
 def defaults_of(inner: str) -> dict[str, Any]:
-    """The options of an inner optimizer that can be given, with its own defaults."""
+    """The available options of an inner optimizer, with its own defaults."""
     if inner not in INNER:
         raise ValueError(
             f"unrecognized inner optimizer {inner}, expecting one of {', '.join(sorted(INNER))}"
@@ -78,19 +78,19 @@ def defaults_of(inner: str) -> dict[str, Any]:
 
 
 class Streamer(Extra, Optimizer):
-    """Gradients of layers that run at different paces, gathered until the top layer is ready: see the top of the file
+    """Accumulates gradients of layers that run at different paces until the top layer is ready: see the top of the file
     for formulas and source (the optimizer of streamer-torch).
 
-    `layers` are pairs (encoder, predictor), each a module, a tensor, or tensors; () is none, and an encoder may stand
-    alone. Layer l has the groups 2l (encoder) and 2l+1 (predictor), with rates of their own. `inner` is a name of
-    INNER, or makes an optimizer of a list of parameters. Without `timescale` all time scales are 1; without `reach` all
-    weights of a loss are equal.
+    `layers` are pairs (encoder, predictor), each a module, a tensor, or tensors; () means none, and an encoder can be
+    given alone. Layer l has the groups 2l (encoder) and 2l+1 (predictor), with their own rates. `inner` is a name in
+    INNER, or a function from a list of parameters to an optimizer. Without `timescale`, all time scales are 1; without
+    `reach`, all weights of a loss are equal.
 
-    `loss(l, z, x)` for each layer that ran, then `step()`, which does the backward passes; True where it updated
-    parameters. Gradients stay between updates, and are cleared by them: `zero_grad()` drops what was gathered.
+    Call `loss(l, z, x)` for each layer that ran, then `step()`, which runs the backward passes and returns True if it
+    updated parameters. Gradients accumulate between updates, which clear them; `zero_grad()` drops them.
 
-    ValueError for settings out of range, unknown inner optimizers, parameters of two layers and layers that are not
-    there; on all processes, where these would average at different steps.
+    ValueError for settings out of range, unknown inner optimizers, parameters in two layers and missing layers; on all
+    processes if they would average at different steps.
     """
 
     gathers = by_process = True
@@ -126,7 +126,7 @@ class Streamer(Extra, Optimizer):
         self._ready: dict[int, tuple[Tensor, float]] = {}
         self._unscaled: list[tuple[Tensor, Tensor]] = []
         self._begin()
-        self.waited = 0  # steps since the parameters were averaged
+        self.waited = 0  # steps since the parameters were last averaged
         self._met: Any = None
         parts = [part for layer in layers for part in _pair(layer)] or [[], []]
         super().__init__(
@@ -146,13 +146,13 @@ class Streamer(Extra, Optimizer):
 
     @property
     def layers(self) -> int:
-        """How many layers there are: up to the last that has parameters."""
+        """The number of layers, up to the last that has parameters."""
         return max(
             (i // 2 + 1 for i, group in enumerate(self.param_groups) if group["params"]), default=0
         )
 
     def add_layer(self, encoder: Any, predictor: Any = ()) -> None:
-        """Put a layer on top."""
+        """Add a layer on top."""
         at, parts = 2 * self.layers, _pair((encoder, predictor))
         if at >= 2 * self.settings["max_layers"]:
             raise _too_many(self.settings["max_layers"])
@@ -210,7 +210,7 @@ class Streamer(Extra, Optimizer):
         return INNER[group["inner"]]([dummy], **options)
 
     def attached(self) -> None:
-        """Groups were changed from outside: what was set in one for all layers holds for all, and is checked."""
+        """Groups were changed from outside: a value set in one group applies to all layers, and is checked."""
         del self._inner[len(self.param_groups) :]
         now = dict(self.settings)
         for group, inner in zip(self.param_groups, self._inner, strict=True):
@@ -233,7 +233,7 @@ class Streamer(Extra, Optimizer):
             known.update(now)
 
     def groups(self, layer: int) -> tuple[list[list[int]], list[float]]:
-        """The layers by their distance from one, nearest first, and the weights of its loss for their encoders."""
+        """The layers by distance from a given one, nearest first, and the weights of its loss for their encoders."""
         return reach_of(layer, self.layers, self.settings["alpha"] if self.settings["reach"] else 1)
 
     def _params(self, group: int) -> list[Tensor]:
@@ -242,7 +242,7 @@ class Streamer(Extra, Optimizer):
     # ------------------------------------------------------------ what steps gather
 
     def _begin(self) -> None:
-        """Counters of nothing: by encoder, by predictor, and losses by layer."""
+        """Reset the counters: by encoder, by predictor, and losses by layer."""
         self.f_counter: list[float] = []
         self.p_counter: list[float] = []
         self.step_counter: list[int] = []
@@ -253,8 +253,8 @@ class Streamer(Extra, Optimizer):
             counter.extend([0] * (self.layers - len(counter)))
 
     def loss(self, layer: int, loss: Tensor, timescale: float = 1.0) -> None:
-        """For the next step: the loss of a layer that ran (the last one given counts), and the base steps since it did
-        before."""
+        """Record the loss of a layer that ran, for the next step (only the last one counts), with the base steps since
+        it last ran."""
         if not 0 <= layer < self.layers:
             raise said(ValueError(f"layer {layer} is not there, layers: {self.layers}"), layer)
         if not (loss.is_floating_point() and loss.numel() == 1 and loss.requires_grad):
@@ -264,13 +264,13 @@ class Streamer(Extra, Optimizer):
         self._ready[layer] = loss, float(timescale)
 
     def backward(self, loss: Tensor, **options: Any) -> None:
-        """A loss is that of a layer."""
+        """Losses are given per layer."""
         raise ValueError(
             "the losses of a streamer are given by layer, and step does the backward passes"
         )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients and counters gathered since the last update."""
+        """Drop the gradients and counters accumulated since the last update."""
         if set_to_none:
             for group in self.param_groups:
                 for param in group["params"]:
@@ -279,12 +279,13 @@ class Streamer(Extra, Optimizer):
         self.forget()
 
     def forget(self) -> None:
-        """Gradients were dropped: the counters of them, too."""
+        """Gradients were dropped: drop their counters too."""
         self._begin()
 
     def gather(self, together: bool = False) -> bool:
-        """Add the gradients of the losses given since the last step. Is an update due? Then gradients are divided by
-        their counters. With `together` all processes must agree on that: a ValueError on all, if they do not."""
+        """Add the gradients of the losses given since the last step; returns whether an update is due, in which case
+        gradients are divided by their counters. With `together`, all processes must agree on that: if not, ValueError
+        on all."""
         self._meet()
         self.attached()
         self._widen()
@@ -320,7 +321,7 @@ class Streamer(Extra, Optimizer):
             for j in range(n):
                 self.f_counter[j] += scale
         self._ready.clear()
-        self._opt_called = True  # what torch's schedulers look at
+        self._opt_called = True  # read by torch's schedulers
         if due:
             self._divide()
         return due
@@ -335,8 +336,8 @@ class Streamer(Extra, Optimizer):
         encoders: Sequence[list[Tensor]],
         keep: bool,
     ) -> None:
-        """Add the weighed gradients of a layer's loss to sums by parameter. (They are put aside: where a backward pass
-        fails, no gradient has changed.)"""
+        """Add the weighted gradients of a layer's loss to sums by parameter. (They are kept separately: if a backward
+        pass fails, no gradient has changed.)"""
         own = comm.trained(self._params(2 * layer + 1))
         inputs, weights = list(own), [1.0] * len(own)
         for near, w in zip(*self.groups(layer), strict=True):
@@ -361,7 +362,7 @@ class Streamer(Extra, Optimizer):
 
     @torch.no_grad()
     def _divide(self) -> None:
-        """Gradients over their counters; as they were, they are kept until the update was made."""
+        """Divide gradients by their counters; the originals are kept until the update is complete."""
         self._unscaled = []
         for i in range(len(self.param_groups)):
             counters = self.p_counter if i % 2 else self.f_counter
@@ -372,7 +373,7 @@ class Streamer(Extra, Optimizer):
                     param.grad = param.grad / counter
 
     def undo(self) -> None:
-        """No update was made after all: gradients are sums again, and the next step tries once more."""
+        """The update failed: gradients are sums again, and the next step tries again."""
         for p, g in self._unscaled:
             p.grad = g
         self._unscaled = []
@@ -380,7 +381,7 @@ class Streamer(Extra, Optimizer):
     # ------------------------------------------------------------ steps
 
     def update(self) -> None:
-        """Step the inner optimizers by the gradients as they are, and clear them with their counters."""
+        """Step the inner optimizers with the current gradients, then clear these and their counters."""
         for group, inner in zip(self.param_groups, self._inner, strict=True):
             if any(param.grad is not None for param in group["params"]):
                 inner.state, inner.param_groups = self.state, [group]
@@ -389,7 +390,7 @@ class Streamer(Extra, Optimizer):
         self.zero_grad()
 
     def _meet(self) -> None:
-        """Do all processes count to the same number? A ValueError on all of them, if not."""
+        """Check that all processes have the same count; if not, ValueError on all."""
         key = comm.world(), self.settings["average_every"]
         if key == self._met:
             return
@@ -405,7 +406,7 @@ class Streamer(Extra, Optimizer):
 
     @torch.no_grad()
     def settle(self) -> None:
-        """The end of a step: average the parameters over the processes where it is time to."""
+        """End of a step: average the parameters over the processes if due."""
         if comm.world() == 1:
             return
         self.waited += 1
@@ -418,8 +419,8 @@ class Streamer(Extra, Optimizer):
             self.waited = 0
 
     def step(self, closure: Callable[[], Any] | None = None) -> bool:  # type: ignore[override]
-        """Take in the losses, update where that is due, average where that is; was there an update? A closure is called
-        first, to compute and give losses."""
+        """Process the losses, update if due, average if due; returns whether there was an update. A closure is called
+        first, to compute and pass losses."""
         comm.loss_of(closure)
         due = self.gather()
         if due:
@@ -434,8 +435,8 @@ class Streamer(Extra, Optimizer):
     # ------------------------------------------------------------ state
 
     def get_extra(self) -> dict[str, Any]:
-        """The counters, and the gradients gathered so far, a parameter each. Losses given for the next step have no
-        state."""
+        """The counters, and the gradients accumulated so far, one per parameter. Losses passed for the next step have
+        no state."""
         self._widen()
         kept: dict[str, Any] = {
             "f": list(map(float, self.f_counter)),
@@ -453,7 +454,7 @@ class Streamer(Extra, Optimizer):
     def _kept(
         self, extra: dict[str, Any]
     ) -> tuple[list[list[Any]], list[tuple[Tensor, Tensor | None]]]:
-        """Counters and gradients of an extra state, checked."""
+        """Counters and gradients from an extra state, checked."""
         params = [param for group in self.param_groups for param in group["params"]]
         counters = [_numbers(extra.get(k, ())) for k in ("f", "p", "steps")]
         if any(
@@ -478,7 +479,7 @@ class Streamer(Extra, Optimizer):
         ]
 
     def set_extra(self, extra: dict[str, Any]) -> None:
-        """Go on from a state that `get_extra` gave."""
+        """Restore a state from `get_extra`."""
         counters, grads = self._kept(extra)
         for p, g in grads:
             p.grad = g
@@ -491,7 +492,7 @@ class Streamer(Extra, Optimizer):
         self.waited, self._met = int(extra.get("waited", 0)), None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state that a copy gets: everything except losses that wait for a step."""
+        """The state for a copy: everything except losses waiting for a step."""
         return {
             **super().__getstate__(),
             "settings": dict(self.settings),
@@ -507,7 +508,7 @@ class Streamer(Extra, Optimizer):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict` gave, of as many layers with the same inner optimizers."""
+        """Restore a state from `state_dict`, with the same number of layers and the same inner optimizers."""
         names = [type(inner).__name__.lower() for inner in self._inner]
         if [group.get("inner") for group in state_dict["param_groups"]] != names:
             raise ValueError(
@@ -519,7 +520,7 @@ class Streamer(Extra, Optimizer):
 
 
 def _check(**settings: Any) -> None:
-    """Is every setting one that makes sense?"""
+    """Check that all settings are valid."""
     for key, value in settings.items():
         low = 1 if key.endswith(("every", "layers")) else 0
         if not (
@@ -547,5 +548,5 @@ def _pair(layer: Any) -> list[list[Tensor]]:
 
 
 def _numbers(x: Any) -> list[Any]:
-    """A list of numbers, which may be in a tensor."""
+    """A list of numbers, possibly from a tensor."""
     return list(x.tolist()) if isinstance(x, Tensor) else list(x)

@@ -1,4 +1,4 @@
-"""The foundation of every room of the k-api: handles, arguments, conversions, errors, and torch at its first use.
+"""The foundation of the k-api: handles, arguments, conversions, errors, and lazy import of torch.
 
-May import nothing else of kapi.
+May import nothing else from kapi.
 """

@@ -1,7 +1,7 @@
 """The calling convention of the k-api: one q value in, typed arguments out.
 
-`f(a;b)` passes a list, `f x` one value, `f()` the empty list, `f[]` `::`. Behind the positional arguments one final
-argument may hold name-value pairs, and a math function may get an output tensor or `[]` (in place) at the end.
+`f(a;b)` passes a list, `f x` one value, `f()` the empty list, `f[]` `::`. After the positional arguments, one final
+argument may hold name-value pairs; math functions may have an output tensor or `[]` (in place) at the end.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from kshell.values.base.core import (
 
 
 def is_empty(x: Value) -> bool:
-    """Is x `::` or the empty general list `()`: no argument at all?"""
+    """Is x `::` or the empty general list `()`, meaning no argument?"""
     return x is NIL or (x.__class__ is List and not x.items)
 
 
 def items(x: Value) -> list[Value]:
-    """The argument items of x: of any list its items, of anything else (a handle, an atom, a dictionary) x alone.
+    """The arguments in x: the items of a list, or x itself for anything else (a handle, atom or dictionary).
 
-    Freed handles among them are 'stale pointer, before anything else is looked at. `()` and `::` give no item.
+    Freed handles among them raise 'stale pointer before anything else is checked. `()` and `::` mean no arguments.
     """
     if x.__class__ is List:
         found = x.items
@@ -59,8 +59,8 @@ def items(x: Value) -> list[Value]:
 
 
 def data_items(x: Value) -> list[Value]:
-    """The argument items of a function whose first argument is data: a whole array (`f 1 2 3`, `f (1 2;3 4)`) is one
-    argument; a list that is no array, or holds a handle, is the arguments."""
+    """The arguments of a function whose first argument is data: a whole array (`f 1 2 3`, `f (1 2;3 4)`) is one
+    argument; a list that is not an array, or contains a handle, is an argument list."""
     if is_empty(x) or isinstance(x, KHandle) or (x.__class__ is List and not is_array(x)):
         return items(x)
     return [x]
@@ -70,7 +70,7 @@ def data_items(x: Value) -> list[Value]:
 
 
 def long_of(x: Value) -> int | None:
-    """The Python int of a long, int or short atom (the nulls as their 64-bit pattern), else None."""
+    """The Python int of a long, int or short atom (nulls as their 64-bit pattern), else None."""
     cls = x.__class__
     if cls is int:
         return x
@@ -82,7 +82,7 @@ def long_of(x: Value) -> int | None:
 
 
 def longs_of(x: Value) -> list[int] | None:
-    """The ints of an integer atom or vector, `()` as none of them; else None."""
+    """The ints of an integer atom or vector, none for `()`; else None."""
     number = long_of(x)
     if number is not None:
         return [number]
@@ -92,7 +92,7 @@ def longs_of(x: Value) -> list[int] | None:
 
 
 def number_of(x: Value) -> int | float | None:
-    """The Python number of a numeric atom (not of a boolean), else None."""
+    """The Python number of a numeric (not boolean) atom, else None."""
     cls = x.__class__
     if cls is float or cls is int:
         return x
@@ -102,7 +102,7 @@ def number_of(x: Value) -> int | float | None:
 
 
 def doubles_of(x: Value) -> list[float] | None:
-    """The numbers of a numeric atom or vector (not of booleans) as doubles, nulls as nan; else None."""
+    """The numbers of a numeric (not boolean) atom or vector as doubles, nulls as nan; else None."""
     n = _double(x, True)
     if n is not None:
         return [n]
@@ -123,7 +123,7 @@ def name_of(x: Value) -> str | None:
 
 
 def names_of(x: Value) -> list[str] | None:
-    """The strings of a symbol atom or vector, `()` as none of them; else None."""
+    """The strings of a symbol atom or vector, none for `()`; else None."""
     if x.__class__ is Sym:
         return [x.s]
     if x.__class__ is Vec and x.t == T.S:
@@ -132,14 +132,14 @@ def names_of(x: Value) -> list[str] | None:
 
 
 def need(found: Any, where: str, expected: str, x: Value) -> Any:
-    """`found`, what a reader above made of x; if that is None, the error `where: expected ..., given ...`."""
+    """`found`, the result of one of the readers above; if it is None, raise `where: expected ..., given ...`."""
     if found is None:
         call, _, at = where.partition(" ")
         raise CallError(call, at=at, expected=expected, given=kname(x))
     return found
 
 
-_FEW = 12  # names that a hint lists where none is near
+_FEW = 12  # names listed in a hint if none is similar
 
 
 def unknown(
@@ -152,10 +152,10 @@ def unknown(
     given: str | None = SAID,
     expected: str | None = SAID,
 ) -> CallError:
-    """The error of a `call` that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes
-    `after` it, then those of the names there are that others call so, that look like it, or have it within, or what
-    those `stand` for. If there are none of these, and only a few names, its hint lists all."""
-    from difflib import get_close_matches  # 4 ms, which only an error needs
+    """The error for an unknown name in a `call`: `what` (unrecognized optimizer: ), the name, and what comes `after`
+    it, followed by known names that are synonyms, look similar, contain the name, or are what these `stand` for. If
+    there are none, and only few names exist, the hint lists them all."""
+    from difflib import get_close_matches  # takes 4 ms, and only errors need it
 
     names = {n.lower(): n if stand is None else stand[n] for n in among}
     same = synonyms.plain(name)
@@ -171,7 +171,7 @@ def unknown(
     there = list(dict.fromkeys(value for value in names.values() if value))
     listed = (
         not near and 0 < len(there) <= _FEW and after in ("", " not found")
-    )  # another one says more
+    )  # another hint is more specific
     hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
     said = "`" + name if what.endswith("`") else name
     return CallError(
@@ -185,7 +185,7 @@ def unknown(
 
 
 def spellings(options: Iterable[Option]) -> dict[str, str]:
-    """The names of options, and what torch calls them without underscores: what each stands for here."""
+    """Option names, and torch's names without underscores, mapped to the option names here."""
     options = list(options)
     return {option.torch.replace("_", ""): option.name for option in options if option.torch} | {
         option.name: option.name for option in options
@@ -193,7 +193,7 @@ def spellings(options: Iterable[Option]) -> dict[str, str]:
 
 
 def entry_named(kind: str, what: str, name: str) -> Entry:
-    """The registered entry of a kind and name; if there is none, the error that begins with `what`."""
+    """The registered entry of a kind and name; if there is none, raise an error that begins with `what`."""
     found = registry.find(kind, name)
     if found is None:
         called = _called(kind)
@@ -202,8 +202,8 @@ def entry_named(kind: str, what: str, name: str) -> Entry:
 
 
 def _called(kind: str) -> dict[str, str]:
-    """The names of the entries of a kind, and torch's classes behind them, with and without the kind in their names:
-    what each stands for here."""
+    """The entry names of a kind and their torch class names, with and without the kind, mapped to the entry names
+    here."""
     own = {entry.name: entry.name for entry in registry.entries(kind)}
     for entry in registry.entries(kind):
         if entry.target.startswith("torch."):
@@ -218,7 +218,7 @@ def _called(kind: str) -> dict[str, str]:
 
 def is_pairs(x: Value) -> bool:
     """Does x hold name-value pairs: a dictionary with symbol keys, an even list of symbols, `()`, an even list that
-    starts with a symbol, or a list of two-item lists that start with symbols? A lone symbol is none."""
+    starts with a symbol, or a list of two-item lists that start with symbols? A single symbol does not."""
     cls = x.__class__
     if cls is Dict:
         return (x.k.__class__ is Vec and x.k.t == T.S) or not len(x.k)
@@ -241,14 +241,14 @@ def _is_pair(p: Value) -> bool:
 
 
 def _text(x: Value) -> str:
-    """A symbol list as text, for messages; other lists by their kinds."""
+    """A symbol list as text for messages; other lists by type."""
     if x.__class__ is Vec:
         return "".join(repr(item) for item in x.items)
     return "(" + ";".join(repr(i) if i.__class__ is Sym else kname(i) for i in seq_items(x)) + ")"
 
 
 def pairs(x: Value) -> list[tuple[str, Value]]:
-    """The name-value pairs of x, in order; the errors say what is wrong with it."""
+    """The name-value pairs in x, in order; errors say what is wrong with it."""
     cls = x.__class__
     if cls is Dict:
         if len(x.k) and (x.k.__class__ is not Vec or x.k.t != T.S):
@@ -301,7 +301,8 @@ def _pair(k: int, p: Value) -> tuple[str, Value]:
 
 
 def looks_paired(x: Value) -> bool:
-    """Is x meant as pairs, well formed or not? (A list of three symbols in last place is reported as uneven pairs.)"""
+    """Is x meant as pairs, even if malformed? (A list of three symbols in last position is reported as uneven
+    pairs.)"""
     if is_pairs(x):
         return True
     cls = x.__class__
@@ -318,7 +319,7 @@ def looks_paired(x: Value) -> bool:
 
 
 def split(given: Sequence[Value], start: int = 0) -> tuple[list[Value], list[tuple[str, Value]]]:
-    """The positional arguments from item `start` on, and the name-value pairs if the last item holds them."""
+    """The positional arguments from `start` on, and the name-value pairs if the last item holds them."""
     rest = list(given[start:])
     if rest and looks_paired(rest[-1]):
         found = pairs(rest.pop())
@@ -380,7 +381,7 @@ def _doubles(x: Value, named: bool) -> Any:
     return doubles_of(x) if n is None else n
 
 
-# how each type word of an Option reads a value, and how messages call it: (reader, positional words, named words)
+# for each option type: (reader, description if positional, description if named)
 _READ: dict[str, tuple[Callable[[Value, bool], Any], str, str]] = {
     "long": (_long, "long scalar", "long scalar"),
     "double": (_double, "long/double scalar", "long/double scalar"),
@@ -394,8 +395,8 @@ _READ: dict[str, tuple[Callable[[Value, bool], Any], str, str]] = {
 
 
 def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any:
-    """The Python value of one option: int, float (nan for a null), bool, str, int or tuple for a size, the q value
-    itself for `any`. `name option: expected ..., given ...` if its type is wrong; also checks choices and range."""
+    """The Python value of one option: int, float (nan for null), bool, str, int or tuple for a size, or the q value
+    itself for `any`. Raises `name option: expected ..., given ...` for a wrong type; also checks choices and range."""
     if x is NIL and option.default is None:
         return None
     read, positional, words = _READ[option.type]
@@ -425,12 +426,12 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
 
 
 def number_word(v: float) -> str:
-    """A number of an option in a message, as q shows it."""
+    """A number from an option in q notation, for messages."""
     return {NULL_J.v: "0N", 2**63 - 1: "0W", 1 - 2**63: "-0W"}.get(v, f"{v:g}")  # type: ignore[call-overload]
 
 
 def pairs_hint(x: Value) -> str:
-    """A hint where a symbol stands in place of an option's value: it may be the name of the option."""
+    """A hint if a symbol was given instead of an option's value: it may be the option's name."""
     return (
         f"names and values of options are one argument: (`{x.s};..)" if x.__class__ is Sym else ""
     )
@@ -461,12 +462,12 @@ def parse_options(
     before: int = 0,
     more: Iterable[Option] = (),
 ) -> dict[str, Any]:
-    """The options given, as {option name: Python value}, in the order in which they were read (defaults not filled in).
+    """The given options as {option name: Python value}, in the order in which they were read (without defaults).
 
     `name` is the type (`linear`, `adamw`); `positional` and `named` come from `split`. `before` counts the arguments
-    before the options, for the message on too many; `more` are options that can only be given by name. A name of no
-    option is `unrecognized {kind} setting: foo` if `known` (every option name of the family) is given and lacks it,
-    else `{name} option: foo not recognized`; the names of options that look like it follow.
+    before the options, for the too-many-arguments message; `more` are options that can only be given by name. An
+    unknown name raises `unrecognized {kind} setting: foo` if `known` (every option name of the family) is given and
+    lacks it, else `{name} option: foo not recognized`; similar option names are appended.
     """
     if len(positional) > len(options):
         raise QError(
@@ -491,7 +492,7 @@ def parse_options(
 
 
 def fill_options(name: str, options: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:
-    """All options in their order: those given, else the defaults; a required one that is missing is an error."""
+    """All options in order, given or default; a missing required option raises an error."""
     out = {}
     for option in options:
         if option.name in given:
@@ -504,5 +505,5 @@ def fill_options(name: str, options: Sequence[Option], given: dict[str, Any]) ->
 
 
 def size_text(n: Sequence[int]) -> str:
-    """A shape as torch writes it in messages: [2, 3]."""
+    """A shape in torch's notation for messages: [2, 3]."""
     return "[" + ", ".join(map(str, n)) + "]"

@@ -1,6 +1,8 @@
-"""The one door to torch: error texts, held sections, memory, and the place where tests plant faults.
+"""The only gateway to torch: error texts, sections protected from interrupts, memory limits, and fault injection for
+tests.
 
-`api` registers a k-api function behind the door; `invoke` takes anything else through it (operators on handles).
+`api` registers a k-api function that runs through the gateway; `invoke` runs anything else through it (operators on
+handles).
 """
 
 from __future__ import annotations
@@ -39,56 +41,56 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # ------------------------------------------------------------------ errors
 
-# parts of torch's messages that mean something q has a name for
+# parts of torch's messages that have a q error of their own
 _LIMIT = (
     "overflow when unpacking",
     "multiplication overflow",
     "max_size()",
     "heap-allocated concrete symint",
 )
-# what Python says where a value of another class stands than the code there thinks: nothing that helps who gave it
+# Python's messages about values of an unexpected class, which do not help the user
 _CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
-# what torch says behind a reason: advice
+# advice that torch appends to a reason
 _ADVICE = re.compile(
     r"(?:\. This is typically |  \(Could this error |, but there was no fake impl ).*$"
 )
-# where in a library's source a message comes from, or which of its products of matrices says so
+# the place in a library's source, or the matrix product, that a message comes from
 _PLACE = re.compile(
     r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: |(?:add|b|badd)?m[mv]: (?=mat1 ))"
 )
-# what torch says before the message of a check of its own that failed
+# prefix of torch's failed internal assertions
 _INTERNAL = re.compile(
     r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*'
 )
-# what torch says where it has no way with sparse tensors
+# torch's messages for operations without sparse support
 _SPARSE = re.compile(
     r"^(?:Could not run '[\w:.]+' with arguments from the 'Sparse|Cannot access storage of Sparse)"
 )
-# what the call's own name adds nothing to
+# errors that are not prefixed with the call's name
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
 
-# a part of what torch says, and what to do
+# part of a torch message, and what to do about it
 _WAYS_OUT = (
     (
         "does not require grad and does not have a grad_fn",
-        "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)",
+        "make tensors that need a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)",
     ),
     (
         "backward through the graph a second time",
-        "calculate the output again before each backward, or keep its graph: backward(t;`retain)",
+        "recompute the output before each backward, or keep its graph: backward(t;`retain)",
     ),
     (
         "can be implicitly created only for scalar outputs",
-        "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)",
+        "call backward on a sum or mean, backward Sum t, or pass an output gradient, backward(t;g)",
     ),
     (
         "leaf Variable that requires grad is being used in an in-place operation",
-        "change the values outside the graph of gradients: nograd({[t]..};t)",
+        "change the values outside the autograd graph: nograd({[t]..};t)",
     ),
     (
         "modified by an inplace operation",
-        "a tensor that backward needs was changed since: calculate the output again",
+        "a tensor needed for backward has been changed since: recompute the output",
     ),
     ("must have the same dtype", "convert one of them: to(x;`float), or `float$x of q values"),
     (
@@ -97,18 +99,18 @@ _WAYS_OUT = (
     ),
     (
         "zero-dimensional tensor (at position",
-        "the tensors are one list and the dimension stands after it: cat((a;b);1)",
+        "pass the tensors as one list, followed by the dimension: cat((a;b);1)",
     ),
     (
         "and [] at entry",
-        "the tensors are one list and the dimension stands after it: stack((a;b);1)",
+        "pass the tensors as one list, followed by the dimension: stack((a;b);1)",
     ),
-    ("only tensors of floating point", "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
+    ("only tensors of floating point", "make the values floats: 1 2e or 1 2f; 1 2 are longs"),
 )
 
 
 def way_out(message: str) -> str:
-    """A remedy for an error message of torch; empty if none is known."""
+    """What to do about a torch error message; empty if unknown."""
     low = message.lower()
     return next((hint for part, hint in _WAYS_OUT if part.lower() in low), "")
 
@@ -117,7 +119,7 @@ VALUELESS = "a tensor has no values while its function is compiled"
 
 
 def mapped(name: str, exc: BaseException) -> QError:
-    """The q error of a foreign exception inside the k-api call `name`: `name: first line of the message`."""
+    """The q error for a foreign exception inside the k-api call `name`: `name: first line of the message`."""
     if isinstance(exc, QError):
         return exc
     if isinstance(exc, _PLAIN):
@@ -142,7 +144,7 @@ def mapped(name: str, exc: BaseException) -> QError:
         message = parallel.meet.awaited(message) or message
     if (
         not message or message == "ZeroDivisionError"
-    ):  # torch's message is but the name of its error
+    ):  # torch's message is only the name of the error
         message = (
             "division by zero"
             if isinstance(exc, ZeroDivisionError) or message
@@ -160,9 +162,9 @@ def mapped(name: str, exc: BaseException) -> QError:
 
 
 def _plain(message: str) -> str:
-    """A message of torch without what is for its authors."""
+    """A torch message without parts meant for torch's developers."""
     if _INTERNAL.match(message):
-        message = _INTERNAL.sub("", message) or "a check inside of torch failed"
+        message = _INTERNAL.sub("", message) or "an internal check in torch failed"
     if _SPARSE.match(message):
         message = "not implemented for sparse tensors"
     if ".numpy() is not supported for tensor subclasses" in message:
@@ -172,11 +174,11 @@ def _plain(message: str) -> str:
 
 
 def _frames(exc: BaseException) -> str:
-    """With `stackframe set, the other lines of a message, and the calls outside kshell through which it came, the last
-    first; else nothing."""
+    """With `stackframe set, the other lines of a message, and the calls outside kshell that it passed through, last
+    first; else empty."""
     if not table().state.get("stackframe"):
         return ""
-    import traceback  # only an error needs it
+    import traceback  # needed only for errors
 
     places = [
         f
@@ -196,15 +198,15 @@ def _frames(exc: BaseException) -> str:
 
 
 def with_all(call: str, *args: Value) -> AbstractContextManager[None]:
-    """The block is a call of all processes, here with these arguments: what one of them refuses before it has met the
-    others, all refuse."""
+    """The block is a collective call with these arguments: if one process rejects it before meeting the others, all
+    do."""
     if not group.joined():
         return nullcontext()
     return parallel.meet.together(call, lambda exc: _to_tell(call, exc, args))
 
 
 def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
-    """The text of an error that the other processes are told; empty for what they are not."""
+    """The text of an error for the other processes; empty for errors that are not shared."""
     error = mapped(call, exc)
     if error.text == "stop":
         return ""
@@ -212,13 +214,14 @@ def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
 
 
 def told_by(call: str) -> Callable[[BaseException], str]:
-    """A function that makes the text of the error that ends a call, for the other processes."""
+    """A function that formats the error that ends a call, for the other processes."""
     return lambda exc: _to_tell(call, exc, ())
 
 
 def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) -> Exception:
-    """The error to end with when a calculation with a module fails, with gradients or without. Where processes do that
-    together (ddp, fsdp) and only this one knows of it, the others are told: it is theirs at the next meeting."""
+    """The error to raise when a computation with a module fails, with or without gradients. If processes compute
+    together (ddp, fsdp) and only this one failed, the others are notified and raise the error at the next collective
+    call."""
     if m is None:
         return exc
     if not isinstance(exc, QError):
@@ -233,7 +236,7 @@ def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) ->
 
 
 def _layer(exc: Exception, m: Any) -> str:
-    """The dotted name of the module inside m in whose calculation an exception was raised; empty for m itself."""
+    """The dotted name of the module inside m in which an exception was raised; empty for m itself."""
     found, tb = None, exc.__traceback__
     while tb is not None:
         own = tb.tb_frame.f_locals.get("self")
@@ -243,22 +246,23 @@ def _layer(exc: Exception, m: Any) -> str:
 
 
 def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> None:
-    """run(), a backward from tensors. If the module whose outputs they come from is one of all processes, a failure
-    before the gradients come there is told to the others."""
+    """run(), a backward pass. If the module whose outputs are differentiated belongs to all processes, a failure before
+    its gradients are reached is reported to the others."""
     if not group.joined():
         run()
         return
     parallel.calculations.backward(tensors, run, told_by(call))
 
 
-# a test's probe: called with the name of every call through the door, may raise
+# a test probe: called with the name of every call through the gateway, may raise
 PROBE: list[Callable[[str], None] | None] = [None]
 
 
 def invoke(name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """fn(*args) through the door: a foreign exception becomes a q error that starts with `name`.
+    """fn(*args) through the gateway: foreign exceptions become q errors that start with `name`.
 
-    An interrupt waits until the call is over, so torch is never left with half of something done (a mode not set back).
+    Interrupts wait until the call is over, so torch is never left in an inconsistent state (such as a mode not
+    restored).
     """
     try:
         if PROBE[0] is not None:
@@ -282,7 +286,7 @@ whole(invoke.__code__)
 
 
 def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Value) -> Value:  # `invoke`, once more: it is the path of every small call
+    def run(x: Value) -> Value:  # inlined copy of `invoke`, because every small call runs it
         try:
             if PROBE[0] is not None:
                 PROBE[0](name)
@@ -296,7 +300,7 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
             if _of_q(exc):
                 raise
             exc.__traceback__ = (
-                None  # a frame that has it as a variable would keep the handles of the call
+                None  # a frame with this variable would keep the call's handles alive
             )
             error = _told(name, exc, x)
         except Exception as exc:
@@ -319,7 +323,7 @@ def _of_q(exc: QError) -> bool:
 
 
 def _told(name: str, exc: QError, *args: Value) -> QError:
-    """An error of a call as one that names it, and says what was given and expected."""
+    """Complete an error of a call with the call's name, what was given and what was expected."""
     return exc if isinstance(exc, Agreed) else told(name, exc, args)
 
 
@@ -335,7 +339,7 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
                 wake()
             if _of_q(exc):
                 raise
-            exc.__traceback__ = None  # as above
+            exc.__traceback__ = None  # see above
             error = _told(name, exc, *args)
         if PENDING:
             wake()
@@ -352,14 +356,14 @@ def api(
     effect: str | None = None,
     **fields: Any,
 ) -> Callable[[F], F]:
-    """Register a k-api function behind the door: fn(x), x the argument list as q made it (`()`, `::`, a value, a list).
+    """Register a k-api function behind the gateway: fn(x), where x is the argument list from q (`()`, `::`, a value, a
+    list).
 
-    An interrupt waits until the call ends. `effect` is what the call does beside giving a value, as an entry of the
-    registry says it: "none" where it only computes. A file whose functions all do may say so once, as EFFECT; who says
-    nothing counts as one that changes things, which `reval` refuses.
-    `held` says that it must: a step, an edit of what others share; for such a
-    call the whole of it is a held section, whoever calls it. The docstring is the help.
-    The decorated function itself stays as it is, for use from Python.
+    Interrupts wait until the call ends. `effect` declares the side effects of the call, as in the registry: "none" if
+    it only computes. A file can declare it once for all its functions, as EFFECT; without a declaration the function
+    counts as one that changes things, which `reval` rejects. `held` marks calls that must not be interrupted at all,
+    such as a step or an edit of shared objects: the whole call is then protected, whoever makes it. The docstring is
+    the help text. The decorated function itself is returned unchanged, for use from Python.
     """
 
     def register(fn: F) -> F:
@@ -384,7 +388,7 @@ def api(
 
 
 def reserve(shape: Iterable[int], itemsize: int) -> None:
-    """Check a size before torch is asked for it: 'limit past what can be addressed, 'wsfull past the limit of `-w`."""
+    """Check a size before torch allocates it: 'limit if not addressable, 'wsfull if above the limit from `-w`."""
     n = math.prod(int(k) for k in shape) * itemsize
     if n >= 1 << 62:
         raise QError("limit")

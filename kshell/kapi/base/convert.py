@@ -1,7 +1,7 @@
 """q values to tensors and back: types, shapes, the default data type.
 
-A tensor that a user makes owns its memory, because q values never change and tensors do. An argument of one call is
-only read, so it shares the array's memory, as does the q value of a tensor that nobody else can see.
+A tensor made for the user owns its memory, because q values are immutable and tensors are not. An argument of a single
+call is only read, so it shares the array's memory; likewise the q value of a tensor that nobody else can see.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kshell.values.base.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_
 from kshell.values.base.functions import Derived, Foreign
 
 # fmt: off  # a table
-# torch's names of the data types: the symbol, torch's attribute, the q type that shows it
+# data types: the symbol, torch's attribute, the q type that represents it
 _DTYPES = (
     ("bool", "bool", T.B),
     ("byte", "uint8", T.X),
@@ -58,7 +58,7 @@ _FROM_Q = {
     T.X: "byte",
     T.C: "char",
 }
-# numpy's view of a q vector where the two differ: q chars are bytes, torch's char is signed
+# numpy's view of a q vector where they differ: q chars are bytes, torch's char is signed
 _VIEW = {T.C: np.dtype("i1")}
 
 
@@ -66,16 +66,16 @@ class _Tables(NamedTuple):
     named: dict[str, Any]  # symbol -> torch.dtype
     name: dict[Any, str]  # torch.dtype -> symbol
     ktype: dict[Any, int]  # torch.dtype -> q type
-    via: dict[Any, Any]  # torch.dtype -> the dtype that numpy can hold
+    via: dict[Any, Any]  # torch.dtype -> a dtype that numpy supports
     complex: frozenset[Any]
-    direct: dict[Any, int]  # torch.dtype -> q type, where numpy's array is the q vector's
+    direct: dict[Any, int]  # torch.dtype -> q type, where numpy's array can be used as the q vector
 
 
 _TABLES: list[_Tables] = []
 
 
 def tables() -> _Tables:
-    """The tables of data types (made at first use, since they need torch)."""
+    """The tables of data types (created on first use, because they need torch)."""
     if not _TABLES:
         named = {n: getattr(torch, a) for n, a, _ in _DTYPES}
         via = {
@@ -103,34 +103,34 @@ def tables() -> _Tables:
 
 
 def dtype_name(d: Any) -> str:
-    """The symbol of a torch dtype."""
+    """The symbol for a torch dtype."""
     return tables().name.get(d) or str(d).removeprefix("torch.")
 
 
 def dtype_symbol(name: str) -> str:
-    """The symbol of a data type given by it or by torch's name (`uint16 is `ushort); empty if it is none."""
+    """The symbol of a data type from the symbol or torch's name (`uint16 is `ushort); empty if unknown."""
     return name if name in DTYPE_NAMES else _TORCHS.get(name, "")
 
 
 def dtype_named(name: str) -> Any:
-    """The torch dtype of a symbol, or None."""
+    """The torch dtype for a symbol, or None."""
     known = dtype_symbol(name)
     return tables().named[known] if known else None
 
 
 def dtype_of_q(t: int) -> Any:
-    """The torch dtype of a q type number, or None."""
+    """The torch dtype for a q type number, or None."""
     name = _FROM_Q.get(t)
     return tables().named[name] if name else None
 
 
 def ktype_of(d: Any) -> int:
-    """The q type number of a torch dtype's values."""
+    """The q type number for values of a torch dtype."""
     return tables().ktype.get(d, T.E)
 
 
 def default_dtype() -> Any:
-    """The default floating data type (`dtype`double` sets it)."""
+    """The default float data type (set by `dtype`double`)."""
     return torch.get_default_dtype()
 
 
@@ -146,7 +146,7 @@ _COMPOUND = {
     "Comp": "composition",
     "Iter": "adverb",
 }
-# type names of messages; the others are q's own
+# type names in messages; the others are q's own
 _WORD = {T.F: "double", T.ENUM: "enumeration"}
 
 
@@ -155,7 +155,7 @@ def _word(t: int) -> str:
 
 
 def kname(x: Value) -> str:
-    """The kind of x as messages name it: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
+    """The type of x in messages: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
     qtype = atom_t(x)
     if qtype:
         return f"{_word(qtype)} scalar"
@@ -180,7 +180,7 @@ def kname(x: Value) -> str:
 
 
 def is_array(x: Value) -> bool:
-    """Can x be a tensor: an atom, vector or regular nested list of a type that torch has (`()` counts)?"""
+    """Can x become a tensor: an atom, vector or rectangular nested list of a type that torch has (including `()`)?"""
     cls = x.__class__
     if cls is Vec or cls is Nd:
         return x.t in _FROM_Q
@@ -209,23 +209,24 @@ def _hollow(x: Value) -> tuple[int, ...] | None:
 
 
 def _no_tensor(reason: str, given: str | None = UNSAID, *says: object) -> CallError:
-    """The error that a value is no tensor, as ktorch's `tensor` documents it; other calls name themselves."""
+    """The error for a value that cannot become a tensor, as documented for ktorch's `tensor`; other calls add their own
+    name."""
     return CallError(UNSAID, reason, given=given, says=says, home="tensor")
 
 
 def undefined() -> CallError:
-    """The error of a call that is given the undefined tensor."""
+    """The error for a call given the undefined tensor."""
     return _no_tensor("undefined tensor", UNSAID, "tensor")
 
 
 def _refuse(x: Value) -> CallError:
-    """The error for a value that is no array: what is wrong at the first place where something is."""
+    """The error for a value that is not an array: what is wrong at the first bad position."""
     return _wrong(x, 0, [], []) or _no_tensor(f"no torch type found for k: {kname(x)}", SAID)
 
 
 def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> CallError | None:
-    """The error of x at a depth of a nested list, or None: its length or type differs from those of the parts before
-    it, whose lengths are in `shape`, and whose innermost list is in `base` once there was one."""
+    """The error for x at a depth of a nested list, or None: its length or type differs from those of the earlier parts,
+    whose lengths are in `shape`, and whose innermost list is in `base` once there has been one."""
     if not isinstance(x, Vec | List):
         if depth and (is_atom(x) or isinstance(x, KHandle) or x is NIL):
             return _no_tensor(
@@ -262,7 +263,7 @@ def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> CallErr
 
 
 def array_of(x: Value) -> tuple[int, np.ndarray]:
-    """The q type and numpy array of a vector or regular nested list; the k-api's errors otherwise."""
+    """The q type and numpy array of a vector or rectangular nested list; otherwise an error."""
     if x.__class__ is Vec or x.__class__ is Nd:
         qtype, array = x.t, x.a
     else:
@@ -276,9 +277,10 @@ def array_of(x: Value) -> tuple[int, np.ndarray]:
 
 
 def to_tensor(x: Value, own: bool = True) -> Any:
-    """The tensor of a q value: an atom is 0-dimensional, `()` empty of the default type, `::` None (undefined).
+    """The tensor for a q value: 0-dimensional for an atom, empty with the default type for `()`, None (undefined) for
+    `::`.
 
-    With `own` it has memory of its own; without, it may share the q array's memory and must only be read.
+    With `own`, it has its own memory; without, it may share the q array's memory and must not be written.
     """
     cls = x.__class__
     if cls is Vec or cls is Nd:
@@ -286,7 +288,7 @@ def to_tensor(x: Value, own: bool = True) -> Any:
         if not a.flags.c_contiguous:
             a = np.ascontiguousarray(a)
         t = torch.from_numpy(a)
-        # numpy's memory cannot be resized, as an output tensor must be, so its own means torch's own
+        # numpy's memory cannot be resized, as output tensors must be, so `own` means memory from torch
         return t.clone() if own else t
     if cls is float or cls is int or cls is bool:
         return torch.scalar_tensor(
@@ -308,8 +310,8 @@ def to_tensor(x: Value, own: bool = True) -> Any:
 
 
 def as_tensor(x: Value, like: Any = None) -> Any:
-    """The tensor of an argument, to be read only: of a handle its tensor, of an array one that shares its memory;
-    moved to the device of `like` if that is given."""
+    """The tensor for an argument, read-only: a handle's tensor, or one that shares an array's memory; moved to the
+    device of `like`, if given."""
     if x.__class__ is TensorHandle:
         t = x.get()
         if t is None:
@@ -320,13 +322,13 @@ def as_tensor(x: Value, like: Any = None) -> Any:
 
 
 def own_tensor(x: Value) -> Any:
-    """The tensor of a handle, the very one; of a q value a new one. None of an undefined tensor or `::`."""
+    """The tensor of a handle itself; a new one for a q value. None for an undefined tensor or `::`."""
     return x.get() if x.__class__ is TensorHandle else to_tensor(x)
 
 
 def as_tensors(values: Sequence[Value]) -> tuple[list[Any], bool]:
-    """The tensors of some arguments, to be read only, arrays on the device of the first tensor handle; and was there
-    a handle?"""
+    """The tensors for some arguments, read-only, with arrays on the device of the first tensor handle; and whether
+    there was a handle."""
     like = next((as_tensor(value) for value in values if value.__class__ is TensorHandle), None)
     return [as_tensor(value, like) for value in values], like is not None
 
@@ -335,9 +337,10 @@ def as_tensors(values: Sequence[Value]) -> tuple[list[Any], bool]:
 
 
 def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
-    """The q value of a tensor: 0 dimensions give an atom, 1 a vector, more a nested list; complex (real;imaginary).
+    """The q value of a tensor: 0 dimensions give an atom, 1 a vector, more a nested list; complex gives
+    (real;imaginary).
 
-    Without `copy` the value may share the tensor's memory: only for a tensor that nobody else can see.
+    Without `copy`, the value may share the tensor's memory: only for tensors that nobody else can see.
     """
     if t is None:
         return NIL
@@ -372,7 +375,7 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
     if copy or t.is_neg() or not t.is_contiguous():
         t = t.resolve_neg().clone(
             memory_format=torch.contiguous_format
-        )  # a tensor that numpy has seen cannot grow
+        )  # a tensor that numpy has seen cannot be resized
     a = t.numpy()
     want = T.DTYPE[kt]
     if a.dtype != want:
@@ -381,14 +384,14 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
 
 
 def put(t: Any, x: Any) -> None:
-    """Give a tensor the values of another, no gradients; of a sharded one its part of them."""
+    """Copy values into a tensor, without gradients; for a sharded tensor, into its shard."""
     if hasattr(t, "full_tensor"):
         x = parallel.around.part_like(x, t)
     with torch.no_grad():
         t.copy_(x)
 
 
-_TENSOR: list[Any] = [None]  # torch's class of ordinary tensors
+_TENSOR: list[Any] = [None]  # torch's class for ordinary tensors
 
 
 def _ordinary(t: Any) -> Any:
@@ -397,19 +400,19 @@ def _ordinary(t: Any) -> Any:
 
 
 def whole(t: Any) -> Any:
-    """All of a tensor that is sharded, which every process must ask for; another as it is."""
+    """The full tensor of a sharded one, a collective call; other tensors are returned unchanged."""
     return t.detach().full_tensor() if hasattr(t, "full_tensor") else t
 
 
 def _dense(kt: int, a: np.ndarray) -> Value:
-    """The value over an array: an atom, a vector or a nested list, `()` for no rows."""
+    """The value for an array: an atom, vector or nested list, `()` if there are no rows."""
     if a.ndim == 1:
         return Vec(kt, a)
     return List([]) if a.ndim and not len(a) else regular(kt, a)
 
 
 def _split(t: Any, complexfirst: bool | None) -> Any:
-    """A complex tensor as a real one: (real;imaginary) along a new first dimension, or along a new last one."""
+    """A complex tensor as a real one: (real;imaginary) along a new first or last dimension."""
     if complexfirst is None:
         complexfirst = bool(table().state.get("complexfirst", True))
     both = torch.view_as_real(t)
@@ -417,15 +420,16 @@ def _split(t: Any, complexfirst: bool | None) -> Any:
 
 
 def list_q(tensors: Any) -> Value:
-    """The q list of some tensors: simple if all are 0-dimensional of one type, else general."""
+    """The q list for some tensors: simple if all are 0-dimensional of one type, else general."""
     return collapse([to_q(tensor) for tensor in tensors])
 
 
 def dict_q(tensors: dict[str, Any]) -> Dict:
-    """The q dictionary of named tensors."""
+    """The q dictionary for named tensors."""
     return symdict(list(tensors), [to_q(value) for value in tensors.values()])
 
 
 def result(t: Any, wrap: bool) -> Value:
-    """A call's result, a tensor that nobody else can see: a handle if any argument was one (`wrap`), else a q value."""
+    """The result of a call, a tensor that nobody else can see: a handle if any argument was one (`wrap`), else a q
+    value."""
     return TensorHandle(t) if wrap else to_q(t, copy=False)

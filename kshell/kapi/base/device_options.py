@@ -29,7 +29,7 @@ _MEMORY = {
     "channel2d": "channels_last",
     "channel3d": "channels_last_3d",
 }
-# the symbols of a tensor's options, beside those of devices, by what they set
+# symbols for tensor options other than devices, by attribute
 SYMBOLS: dict[str, tuple[str, ...]] = {
     "dtype": DTYPE_NAMES,
     "layout": ("strided", "sparse"),
@@ -41,7 +41,7 @@ DEVICES = ("cpu", "cuda", "mps", "xpu", "meta")
 
 
 def accelerators() -> list[str]:
-    """The accelerators of this machine, with their numbers: cuda:0, cuda:1, or mps:0, or what torch is extended by."""
+    """The accelerators of this machine, with indices: cuda:0, cuda:1, or mps:0, or those added by torch extensions."""
     if not torch.accelerator.is_available():
         return []
     kind = torch.accelerator.current_accelerator().type
@@ -49,25 +49,27 @@ def accelerators() -> list[str]:
 
 
 def device_names() -> list[str]:
-    """The devices that can be named here: cpu, and the accelerators, if any, without a number and with it."""
+    """The device names valid here: cpu, and the accelerators, with and without index."""
     found = accelerators()
     return ["cpu", *({d.partition(":")[0]: None for d in found}), *found]
 
 
 def is_present(d: Any) -> bool:
-    """Has this machine the torch device? (meta is on every one.)"""
+    """Is the torch device present on this machine? (meta is always present.)"""
     return d.type in ("cpu", "meta") or f"{d.type}:{d.index or 0}" in accelerators()
 
 
 def is_device(name: str) -> bool:
-    """Is it the name of a device, present or not: cpu, cuda, cuda:1, mps?"""
+    """Is it a device name, present or not: cpu, cuda, cuda:1, mps?"""
     head, _, number = name.partition(":")
     return (head in DEVICES or head in device_names()) and (not number or number.isdigit())
 
 
 def device_named(name: str, call: str) -> Any:
-    """The torch device of a symbol; an error that names it if this machine has none such."""
-    if name != "meta" and name not in device_names():  # meta is no machine's: tensors without data
+    """The torch device for a symbol; an error if this machine does not have it."""
+    if (
+        name != "meta" and name not in device_names()
+    ):  # meta exists everywhere: tensors without data
         raise CallError(
             call,
             f"device {name} is not available, this machine has " + " ".join(device_names()),
@@ -78,7 +80,7 @@ def device_named(name: str, call: str) -> Any:
 
 @dataclass(slots=True)
 class TensorOptions:
-    """The tensor options in a list of symbols; None for each that is not given."""
+    """The tensor options in a list of symbols; None for each option not given."""
 
     device: Any = None
     dtype: Any = None
@@ -89,7 +91,7 @@ class TensorOptions:
 
 
 def tensor_options(x: Value, call: str) -> TensorOptions:
-    """The tensor options of one or more symbols, in any order."""
+    """The tensor options for one or more symbols, in any order."""
     names = names_of(x)
     if names is None:
         raise CallError(call, expected="symbol(s) for tensor options", given=kname(x))
@@ -117,12 +119,12 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
 
 
 def memory_format(name: str) -> Any:
-    """torch's memory format of a symbol."""
+    """torch's memory format for a symbol."""
     return getattr(torch, _MEMORY[name])
 
 
 def memory_name(t: Any) -> str:
-    """The symbol of a tensor's memory format."""
+    """The symbol for a tensor's memory format."""
     if t.layout is not torch.strided or t.is_contiguous():
         return "contiguous"
     if t.dim() == 4 and t.is_contiguous(memory_format=torch.channels_last):
@@ -140,7 +142,7 @@ def layout_name(t: Any) -> str:
 def convert_to(t: Any, o: TensorOptions, copy: bool = False, wait: bool = True) -> Any:
     """A tensor with the given options: the same tensor if nothing changes and `copy` is not set.
 
-    A leaf stays a leaf: what a conversion makes of it starts a graph of its own and keeps the gradient flag.
+    A leaf stays a leaf: its conversion starts a new graph and keeps the gradient flag.
     """
     leaf = t.is_leaf
     flag = t.requires_grad if o.grad is None else o.grad
@@ -157,7 +159,7 @@ def convert_to(t: Any, o: TensorOptions, copy: bool = False, wait: bool = True) 
     if o.pinned and not is_pinned(out):
         if torch.accelerator.is_available():
             out = out.pin_memory()
-        else:  # as torch's own loaders of data do: a program written for a GPU runs without one
+        else:  # as in torch's data loaders: a program written for a GPU runs without one
             warnings.warn("pinned: there is no accelerator, the memory is not pinned", stacklevel=1)
     if out is source and flag == t.requires_grad:
         return t
@@ -172,7 +174,7 @@ def _with_grad(t: Any, flag: bool, leaf: bool) -> Any:
 
 
 def like_options(t: Any) -> TensorOptions:
-    """The options of an example tensor that `to` copies: device and type."""
+    """The options that `to` copies from an example tensor: device and type."""
     return TensorOptions(device=t.device, dtype=t.dtype)
 
 
@@ -182,15 +184,15 @@ def _default_device() -> str:
 
 
 def device_of(t: Any) -> str:
-    """The symbol of a tensor's device; empty for the undefined tensor."""
+    """The symbol for a tensor's device; empty for the undefined tensor."""
     return "" if t is None else str(t.device)
 
 
 @api("device", "device()", "device ptr", effect="none")
 def device(x: Value) -> Value:
-    """The device of a tensor, vector, dictionary, module or model; of an optimizer that of its parameters.
+    """The device of a tensor, vector, dictionary, module or model; for an optimizer, of its parameters.
 
-    With no argument, the default device: an accelerator if there is one, as cuda or mps, else cpu.
+    Without an argument, the default device: an accelerator such as cuda or mps if there is one, else cpu.
 
     q)device tensor 1 2 3
     `cpu
@@ -211,7 +213,7 @@ def device(x: Value) -> Value:
 
 @api("cudadevice", "cudadevice()", "cudadevice`cuda:0", effect="reads0")
 def cudadevice(x: Value) -> Value:
-    """The current CUDA device; given a device, it becomes the current one.
+    """The current CUDA device; with a device, make it current.
 
     The null symbol if there is no CUDA device.
 
@@ -247,7 +249,7 @@ def cudadevices(x: Value) -> Value:
 
 @api("sync", "sync()", "sync device", "sync n", "sync ptr", effect="none")
 def sync(x: Value) -> Value:
-    """Wait until all work queued on a device is done.
+    """Wait until all work queued on a device has finished.
 
     q)sync tensor 1 2 3
     """
@@ -283,7 +285,7 @@ def _sync_devices(x: Value) -> set[str]:
 
 
 def generator_of(name: str) -> Any:
-    """The random generator of a device of this machine, which torch draws from by default."""
+    """torch's default random generator for a device of this machine."""
     if name == "cpu":
         return torch.default_generator
     if name == "meta":
@@ -292,7 +294,7 @@ def generator_of(name: str) -> Any:
     if kind == "mps":
         return torch.mps._get_default_mps_generator()
     if kind == "cuda":
-        torch.cuda.init()  # before it there are none
+        torch.cuda.init()  # not defined before
     module = torch.get_device_module(kind)
     return module.default_generators[int(number) if number else module.current_device()]
 
@@ -316,7 +318,7 @@ def seeds() -> Dict:
     effect="changes",
 )
 def seed(x: Value) -> Value:
-    """Get or set the seeds of torch's random generators; 0N seeds from the system.
+    """Get or set the seeds of torch's random generators; 0N takes a seed from the system.
 
     q)seed 123
     q)seed`cpu
@@ -348,12 +350,12 @@ def _seed_all(x: Value, n: int) -> None:
         torch.seed()
     elif accelerators():
         torch.manual_seed(n)
-    else:  # torch's own function takes a millisecond to note where it was called, for devices that come later
+    else:  # torch's own function spends a millisecond recording the call site, for devices initialized later
         torch.default_generator.manual_seed(n)
 
 
 def options_dict(t: Any) -> Dict:
-    """The option symbols of a tensor as a dictionary; null symbols for the undefined tensor."""
+    """A tensor's options as a dictionary of symbols; null symbols for the undefined tensor."""
     names = ("device", "dtype", "layout", "gradient", "pin", "memory")
     if t is None:
         return Dict(sym_vec(names), sym_vec([""] * 6))
@@ -371,5 +373,5 @@ def options_dict(t: Any) -> Dict:
 
 
 def is_pinned(t: Any) -> bool:
-    """Is a tensor's memory page-locked? (Without an accelerator none is, and torch need not be asked.)"""
+    """Is a tensor's memory page-locked? (Without an accelerator it never is, and torch need not be asked.)"""
     return bool(torch.accelerator.is_available() and t.is_pinned())

@@ -1,8 +1,8 @@
-"""Context for the error of a call: the name of the call, its arguments, and the arguments that it expects.
+"""Context for errors of calls: the name of the call, its arguments, and the arguments it expects.
 
-An error says it in its parts from where it is raised (`kshell.errors.CallError`). What was left to the door is added
-here, once, for all calls: a description of the arguments, and the first form of the call. No message of kshell's own is
-read for that; those of torch, numpy and Python, which have no parts, are.
+An error carries these parts from where it is raised (`kshell.errors.CallError`). The gateway adds missing parts here,
+for all calls: a description of the arguments, and the first form of the call. kshell's own messages are never parsed
+for this; messages from torch, numpy and Python, which have no parts, are.
 """
 
 from __future__ import annotations
@@ -36,39 +36,39 @@ from kshell.values.base.core import (
 from kshell.values.base.describe import function_words
 from kshell.values.base.functions import Function, Prim
 
-# q's names for a wrong argument, which do not say of which call; and who says no more than that says what is expected
+# q's errors for wrong arguments, which do not name the call; code that raises one declares what it expects
 _BARE = {"type": UNSAID, "domain": UNSAID, "length": UNSAID, "nyi": SAID}
-# how messages of torch, numpy and Python say things
+# phrases in messages of torch, numpy and Python
 FOREIGN = {
-    # what was there: a kind, a count, a size, a name
+    # what was given: a type, count, size or name
     "given": re.compile(
         r"\b(?:(?<!when )given|got(?! false)|but(?! got false)|found|supplied|encountered|unexpected|instead"
         r"|not implemented for)\b|(?<!range )[([]\d|: -?\d|\bis (?:-?\d|inf|nan|null)",
         re.IGNORECASE,
     ),
-    # what was wanted
+    # what was expected
     "wanted": re.compile(r"expect|requir|must|should|need|only|at least", re.IGNORECASE),
-    # reasons from which nobody learns that
+    # reasons that say neither
     "vague": re.compile(
         r"Unknown Complex|operator with Meta|: empty |len\(\) of |invalid index|memory format"
     ),
-    # torch's refusal of the value of an option, which says all but the call
+    # torch's rejection of an option value, complete except for the call
     "option": re.compile(r"Invalid [\w ]+: |Nesterov momentum "),
-    # the words and numbers of a message, among which the arguments may be
+    # words and numbers of a message, which may include the arguments
     "word": re.compile(r"[\w.-]+"),
 }
-_SHOWN = 5  # of many arguments
+_SHOWN = 5  # the most arguments described
 
 
 def described(x: Value) -> str:
-    """A short description of a value for a message: long 3, `abc, real 2x3, double tensor 2x3, vector of 2."""
+    """A short description of a value for messages: long 3, `abc, real 2x3, double tensor 2x3, vector of 2."""
     cls = x.__class__
     if isinstance(x, Function) and cls is not Prim:
         return function_words(x)
     if cls is Sym:
         return "`" + first_line(
             x.s, 255 if x.s[:1] == ":" else 24
-        )  # a path cut short is another path
+        )  # a truncated path would be another path
     if cls is int or cls is float or cls is Special:
         return f"{kname(x).removesuffix(' scalar')} {_number(x)}"
     if isinstance(x, KHandle):
@@ -108,7 +108,7 @@ def _size(shape: Sequence[int]) -> str:
 
 
 def spread(args: Sequence[Value]) -> Sequence[Value]:
-    """The arguments of a call: those of one argument that is a list but no array are its items."""
+    """The arguments of a call: a single argument that is a list but not an array stands for its items."""
     if len(args) != 1:
         return args
     x = args[0]
@@ -118,7 +118,7 @@ def spread(args: Sequence[Value]) -> Sequence[Value]:
 
 
 def arguments(args: Sequence[Value]) -> str:
-    """Arguments in a few words."""
+    """A short description of arguments."""
     if not args:
         return "nothing"
     more = [f"{len(args) - _SHOWN} more"] if len(args) > _SHOWN else []
@@ -126,10 +126,10 @@ def arguments(args: Sequence[Value]) -> str:
 
 
 class Foreign(CallError):
-    """An error of a call that is a message of torch, numpy or Python. What it says stands in the message alone."""
+    """An error of a call with a message from torch, numpy or Python, which is all that is known."""
 
     def read(self, args: Sequence[Value]) -> CallError:
-        """The error by its parts, of a call with these arguments."""
+        """Split the error into its parts, given the call's arguments."""
         vague = FOREIGN["vague"].search(f": {self.reason}") and not FOREIGN["wanted"].search(
             self.reason
         )
@@ -144,7 +144,7 @@ class Foreign(CallError):
 
 
 def _says_given(message: str, given: Sequence[Value]) -> bool:
-    """Does a foreign message say what was given: by a word for it, by a name or number that is among the arguments?"""
+    """Does a foreign message say what was given, by a phrase, or by a name or number among the arguments?"""
     if FOREIGN["given"].search(f": {message}"):
         return True
     words = set(FOREIGN["word"].findall(message))
@@ -153,13 +153,13 @@ def _says_given(message: str, given: Sequence[Value]) -> bool:
         f"`{name}" in message or ("/" in name and name in message) for name in names
     ):
         return True
-    if FOREIGN["wanted"].search(message):  # a kind or number may be the one that is wanted
+    if FOREIGN["wanted"].search(message):  # a type or number may be the expected one
         return False
     return _described_by(words, given)
 
 
 def _names_among(given: Sequence[Value]) -> set[str]:
-    """The names and texts among arguments."""
+    """The names and texts among the arguments."""
     names = {text_of(x) for x in given if x.__class__ is Vec and x.t == T.C}
     return names | {
         name.strip(":") for x in given for name in names_of(x.k if x.__class__ is Dict else x) or ()
@@ -167,12 +167,12 @@ def _names_among(given: Sequence[Value]) -> set[str]:
 
 
 def _named(words: set[str], names: set[str]) -> bool:
-    """Is one of these names among words? One of a single letter is known by its backtick."""
+    """Does one of these names occur among the words? A one-letter name is recognized by its backtick."""
     return any((len(name) > 1 and name in words) or f"`{name}" in words for name in names)
 
 
 def _described_by(words: set[str], given: Sequence[Value]) -> bool:
-    """Is the kind, number or size of one of these arguments among words?"""
+    """Does the type, number or size of one of these arguments occur among the words?"""
     return any(
         (isinstance(x, KHandle) and x.kind in words) or described(x).rpartition(" ")[2] in words
         for x in given
@@ -180,7 +180,7 @@ def _described_by(words: set[str], given: Sequence[Value]) -> bool:
 
 
 def _among(said: Sequence[object], given: Sequence[Value]) -> bool:
-    """Is something that a reason says one of these arguments: its name, kind, number or size?"""
+    """Does the reason mention one of these arguments, by name, type, number or size?"""
     words = set(map(str, said))
     return bool(words) and (_named(words, _names_among(given)) or _described_by(words, given))
 
@@ -188,8 +188,8 @@ def _among(said: Sequence[object], given: Sequence[Value]) -> bool:
 def reported(
     call: str, exc: BaseException, message: str, hint: str = "", below: str = ""
 ) -> CallError:
-    """The error of a call that a Python exception means, with this message. Whether one that kshell itself
-    raises says what was given, it has from there (`kshell.errors.said`)."""
+    """The error of a call for a Python exception with this message. For exceptions raised by kshell, whether the
+    message says what was given is declared where they are raised (`kshell.errors.said`)."""
     if raised_here(exc.__traceback__):
         return CallError(
             call,
@@ -203,8 +203,8 @@ def reported(
 
 
 def refused(exc: ValueError, message: str) -> QError:
-    """The error of a value of an option that a class of torch's kind does not take, with this message of it: one that
-    says what was given gets the name of the call, another stays as it is."""
+    """The error for an option value that a torch class rejects with this message: if the message says what was given,
+    it gets the name of the call; else it is unchanged."""
     whole = (
         exc.__dict__.get("given", UNSAID) is SAID
         if raised_here(exc.__traceback__)
@@ -214,7 +214,7 @@ def refused(exc: ValueError, message: str) -> QError:
 
 
 def as_bytes(exc: QError) -> bytes:
-    """An error by its parts, for another process."""
+    """An error with its parts, serialized for another process."""
     parts: dict[str, object] = {}
     if isinstance(exc, CallError):
         names = ("call", "reason", "at", "given", "expected", "expecting", "home", "below")
@@ -224,13 +224,13 @@ def as_bytes(exc: QError) -> bytes:
 
 
 def of_bytes(data: bytes) -> QError:
-    """The error that `as_bytes` told of."""
+    """The error serialized by `as_bytes`."""
     text, foreign, parts = json.loads(data)
     return (Foreign if foreign else CallError)(**parts) if parts else QError(text)
 
 
 def raised_here(tb: TracebackType | None) -> bool:
-    """Does a traceback end at a `raise` of kshell's own source?"""
+    """Does a traceback end at a `raise` in kshell's own source?"""
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     code = None if tb is None else tb.tb_frame.f_code
@@ -243,7 +243,8 @@ def raised_here(tb: TracebackType | None) -> bool:
 
 
 def told(name: str, exc: QError, args: Sequence[Value]) -> QError:
-    """The error of the call `name` with what was left to its door; itself if that is nothing, or if it is another's."""
+    """The error of the call `name`, completed by the gateway; unchanged if nothing is missing or if it belongs to
+    another call."""
     if exc.text in _BARE:
         exc = CallError(name, ERRORS[exc.text][0], expected=_BARE[exc.text], hint=exc.hint)
     if (
@@ -263,7 +264,7 @@ def told(name: str, exc: QError, args: Sequence[Value]) -> QError:
 
 
 def _form(name: str, n: int) -> str:
-    """The form of a call of n arguments, or the one nearest to that; empty if it has none."""
+    """The form of a call with n arguments, or the closest one; empty if there is none."""
     entry = registry.find("api", name)
     return (
         min(entry.forms, key=lambda form: abs(form.count(";") + 1 - n))

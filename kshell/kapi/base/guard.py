@@ -1,6 +1,6 @@
-"""Checks before calls that end or hang the process in torch instead of raising an error (seen with the CPU build).
+"""Checks before calls that would crash or hang torch instead of raising an error (observed with the CPU build).
 
-Others that do, and what keeps them away: sparse indices outside the size (torch's own checks are switched on when it is
+Other dangerous inputs are caught elsewhere: sparse indices outside the size (torch's own checks are enabled when it is
 loaded), offsets of embedding bags (torch checks them).
 """
 
@@ -16,12 +16,12 @@ from kshell.kapi.base.lazy_torch import torch
 
 WINDOW_MAX = (
     1 << 31
-) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
+) - 1  # torch treats most windows as 32-bit integers; elsewhere it iterates over them
 WINDOWS = ("size", "stride", "pad", "dilate")
 
 
 def windows(name: str, given: dict[str, Any]) -> None:
-    """The windows of a convolution or pooling, by option: `maxpool1d` does not return from one of 2^40."""
+    """The windows of a convolution or pooling layer, by option: `maxpool1d` hangs on a window of 2^40."""
     for key in WINDOWS:
         value = given.get(key)
         sizes: Iterable[Any] = value if isinstance(value, list | tuple) else (value,)
@@ -30,7 +30,7 @@ def windows(name: str, given: dict[str, Any]) -> None:
 
 
 def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
-    """The inputs, targets and lengths of a ctc loss: torch reads outside its arrays if they are out of range."""
+    """The inputs, targets and lengths of a ctc loss: torch reads out of bounds if they are out of range."""
     classes, steps = x.shape[-1], x.shape[0]
     if y.numel() and (int(y.min()) < 0 or int(y.max()) >= classes):
         raise CallError("ctc", f"targets must be in the range 0-{classes - 1}")
@@ -44,11 +44,11 @@ def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
         )
 
 
-SIZE_MAX = (1 << 31) - 1  # the libraries behind transforms and powers count in 32 bits
+SIZE_MAX = (1 << 31) - 1  # the libraries for transforms and powers use 32-bit counts
 
 
 def transform(name: str, x: Any, size: Any, dim: Any) -> None:
-    """The sizes of a Fourier transform: that of a length of 2^40 is not refused, but tried."""
+    """The sizes of a Fourier transform: torch attempts one of length 2^40 instead of rejecting it."""
     sizes = [size] if isinstance(size, int) else size or ()
     if any(size > SIZE_MAX for size in sizes):
         raise CallError(name, f"size is more than {SIZE_MAX}")
@@ -56,7 +56,7 @@ def transform(name: str, x: Any, size: Any, dim: Any) -> None:
 
 
 def length(name: str, n: int) -> None:
-    """The length of a window or of frequencies."""
+    """The length of a window or of sample frequencies."""
     if n < 0:
         raise QError(f"{name}: length is {n}")
     reserve((n,), 8)
@@ -65,19 +65,19 @@ def length(name: str, n: int) -> None:
 
 
 def finite(name: str, x: Any) -> None:
-    """A matrix whose eigenvalues are wanted: LAPACK reads outside its arrays if a value is null or infinite."""
+    """A matrix for eigenvalues: LAPACK reads out of bounds if a value is null or infinite."""
     if not bool(torch.isfinite(x).all()):
         raise CallError(name, "the input has nulls or infinities")
 
 
 def unknowns(name: str, a: Any) -> None:
-    """The matrix of a least-squares problem: `gelss` of one without columns or rows ends the process."""
+    """The matrix of a least-squares problem: `gelss` crashes the process if it has no columns or rows."""
     if not a.numel():
         raise CallError(name, "the matrix has no elements")
 
 
 def factors(name: str, lu: Any, pivots: Any) -> None:
-    """A factorization and its pivots: torch walks along the one as the other says."""
+    """A factorization and its pivots: torch indexes one by the other without checks."""
     if lu.dim() < 2:
         raise QError(f"{name}: expecting a matrix or matrices, given {lu.dim()} dimension(s)")
     if pivots.dtype != torch.int32:
@@ -93,13 +93,13 @@ def factors(name: str, lu: Any, pivots: Any) -> None:
 
 
 def exponent(name: str, n: int) -> None:
-    """The power of a matrix: torch does not return from one of -2^63."""
+    """The exponent of a matrix power: torch hangs on -2^63."""
     if abs(n) > SIZE_MAX:
         raise CallError(name, f"n is beyond {SIZE_MAX}")
 
 
 def multiples(name: str, *given: Any) -> None:
-    """Whole numbers whose multiple is wanted: torch divides by what overflowed if one is the least of its type."""
+    """Integers for a least common multiple: torch divides by an overflowed value if one is the minimum of its type."""
     for t in given:
         if t.dtype.is_floating_point or t.dtype.is_complex or t.dtype == torch.bool:
             continue
@@ -109,18 +109,18 @@ def multiples(name: str, *given: Any) -> None:
 
 # ------------------------------------------------------------------ outputs of calls that fail
 
-# the elements of a tensor up to which its values are kept while a call that can fail half way writes into it
+# tensors up to this many elements are backed up during calls that can fail midway
 KEPT = 1 << 20
 
 
 def large(tensors: Iterable[Any]) -> bool:
-    """Is one of the tensors too large to be copied at each call?"""
+    """Is one of the tensors too large to be copied on each call?"""
     return any(tensor.numel() > KEPT for tensor in tensors)
 
 
 class kept:
-    """Within it tensors may be written; if that fails, they get back their sizes, and (unless `sizes` says that only
-    these change) their values. torch resizes its outputs before it knows that it can calculate or has the memory."""
+    """A block that writes to tensors; if it fails, their sizes are restored and (unless `sizes` says that only these
+    change) their values. torch resizes outputs before it knows whether it can compute, or has the memory."""
 
     __slots__ = ("before",)
 
@@ -152,8 +152,8 @@ class kept:
 
 
 class whole_step:
-    """Within it an optimizer moves parameters, calculates the loss, and moves them again: if that fails, parameters and
-    state are what they were."""
+    """A block in which an optimizer moves parameters, computes the loss and moves them again; if it fails, parameters
+    and state are restored."""
 
     __slots__ = ("before", "parameters", "state")
 
@@ -172,7 +172,7 @@ class whole_step:
 
 
 def before_a_device(check: Callable[..., None]) -> Callable[..., None]:
-    """A check of what a GPU does not survive: made whenever a call's inputs are on a device."""
+    """Marks a check for inputs that would kill a GPU context: it runs whenever a call's inputs are on a device."""
     check.device = True  # type: ignore[attr-defined]
     return check
 
@@ -180,7 +180,7 @@ def before_a_device(check: Callable[..., None]) -> Callable[..., None]:
 def guarded(
     name: str, fn: Callable[..., Any], check: Callable[..., None] | None
 ) -> Callable[..., Any]:
-    """fn, on a device after its check if that is one for devices."""
+    """fn, preceded by its check on devices if it has one."""
     if not getattr(check, "device", False):
         return fn
 
@@ -193,8 +193,8 @@ def guarded(
 
 
 def indices(low: int = 0) -> Callable[..., None]:
-    """A check of the second input of a call, indices of a dimension of the first, of all its elements without one: not
-    below `low` times its size. What torch refuses before it begins is left to it."""
+    """A check for the second input of a call: indices into a dimension of the first, or into all its elements if there
+    is none; at least `low` times its size. Cases that torch rejects itself before it starts are left to torch."""
 
     @before_a_device
     def check(name: str, x: Any, at: Any, *_: Any, dim: int | None = None, **more: Any) -> None:
@@ -209,7 +209,7 @@ def indices(low: int = 0) -> Callable[..., None]:
         least, most = (int(i) for i in (torch.aminmax(at) if at.is_cpu else span(at)))
         if (
             least < low * n or most >= n
-        ) and at._base is not None:  # of the tensor that it is a part of
+        ) and at._base is not None:  # of the tensor that it is part of
             least, most = (int(i) for i in torch.aminmax(at))
         if least < low * n or most >= n:
             raise CallError(
@@ -225,29 +225,29 @@ def indices(low: int = 0) -> Callable[..., None]:
 
 
 def span(t: Any) -> tuple[float, float]:
-    """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
-    long as nothing writes there."""
+    """The minimum and maximum of a tensor, or of the one that it is part of; read back from a device, and cached until
+    something writes it."""
     return nn.bounds.span(t)
 
 
 def copied(t: Any, there: Any) -> None:
-    """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
+    """A copy on a device takes the range of its source, which the CPU can read without synchronizing."""
     nn.bounds.copied(t, there)
 
 
 def readable(t: Any) -> bool:
-    """Has a tensor values, and may they be read now?"""
+    """Does a tensor have values, and may they be read now?"""
     return nn.bounds.readable(t)
 
 
 def within(name: str, t: Any, n: int, what: str) -> None:
-    """A check of indices, of n things."""
+    """A check for indices into n items."""
     nn.bounds.within(name, t, n, what)
 
 
 def classes(x: Any, y: Any, ignore: int | None) -> None:
-    """A check of targets that are numbers of classes. On the CPU torch makes it, with these words; a GPU's calculation
-    ends with an error after which the process can use that GPU no more."""
+    """A check for targets that are class indices. On the CPU torch makes this check, with these words; a GPU fails with
+    an error that makes it unusable for the process."""
     n = x.shape[1 if x.dim() > 1 else 0] if x.dim() else 0
     if y.is_floating_point() or not y.numel():
         return
@@ -265,14 +265,14 @@ def classes(x: Any, y: Any, ignore: int | None) -> None:
 
 
 def probabilities(x: Any) -> None:
-    """A check, for the same reason, of inputs that must be between 0 and 1."""
+    """A check, for the same reason, for inputs that must be between 0 and 1."""
     low, high = span(x) if x.numel() else (0, 0)
     if not (low >= 0 and high <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
 
 
 def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
-    """A check of the second input of a call, by which whole numbers are divided."""
+    """A check for the second input of a call, an integer divisor."""
     if x.is_floating_point() or y.is_floating_point() or y.device.type == "meta":
         return
     if int(torch.count_nonzero(y)) == y.numel():
@@ -282,7 +282,7 @@ def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
 
 @before_a_device
 def source(name: str, x: Any, mask: Any, y: Any, **more: Any) -> None:
-    """A check that there are as many elements as places for them."""
+    """A check that there are enough elements for the positions."""
     if mask.dtype is torch.bool and readable(mask):
         n = int(mask.expand_as(x).sum()) if mask.dim() <= x.dim() else int(mask.sum())
         if n > y.numel():
@@ -290,7 +290,7 @@ def source(name: str, x: Any, mask: Any, y: Any, **more: Any) -> None:
 
 
 def castable(name: str, x: Any, *, outs: Sequence[Any], dtype: Any = None, **more: Any) -> None:
-    """A check that the output can hold the type of the result: torch finds out when it has a sum there."""
+    """A check that the output can hold the result type: for sums, torch finds out only after computing."""
     fits(name, [dtype or x.dtype], outs)
 
 

@@ -1,10 +1,10 @@
-"""Handles: the q values that own torch objects; the session's table of them; behaviours registered by class.
+"""Handles: q values that own torch objects; the session's handle table; behaviours registered by class.
 
-A handle keeps its torch object alive by Python's reference count, so an object goes when no q value refers to it.
-`free` ends it earlier: the handle then answers 'stale pointer.
+A handle keeps its torch object alive through Python's reference count, so an object is freed when no q value refers to
+it. `free` does so earlier; the handle then raises 'stale pointer.
 
-A function that takes over what it is given (`model`, `vector`, `dict`, a module put into another) has it lent: it is
-the handle's again when the whole is freed or nothing refers to it any more, so a line that fails loses nothing.
+A function that takes ownership of its arguments (`model`, `vector`, `dict`, a module put into another) borrows them:
+the handles get their objects back when the whole is freed or unreferenced, so a failed line loses nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ H = TypeVar("H", bound="KHandle")
 
 
 class _Gone:
-    """The placeholder for the object of a freed handle."""
+    """Placeholder for the object of a freed handle."""
 
     def __repr__(self) -> str:
         return "<freed>"
@@ -34,24 +34,24 @@ class _Gone:
 GONE = _Gone()
 STALE = "stale pointer"
 
-# one sequence for the process, as addresses are; 16 apart and eight digits, so that they look like addresses
+# one sequence per process; 16 apart and eight digits, so that they look like addresses
 _NUMBERS = itertools.count(50_000_016, 16)
 
 
-LENT = "was lent to a function for the time of one call"  # why a temporary handle is gone
+LENT = "was lent to a function for the time of one call"  # why a temporary handle is stale
 
 
 class KHandle(Handle):
-    """Base of the k-api's handles. `obj` is what it owns (GONE once freed), `kind` its class name in q, `usage` how an
-    object is used that is no function. `lent` is set where the object is a part of another handle's. `why` is set when
-    it is freed: the reason in words, and the q code that ran."""
+    """Base class of the k-api's handles. `obj` is the owned object (GONE once freed), `kind` its class name in q,
+    `usage` a hint on how to use an object that is not a function. `lent` is set while the object is part of another
+    handle's. `why` is set when it is freed: the reason, and the q code that ran."""
 
     __slots__ = ("lent", "obj", "why")
     kind = ""
     lent: Lending | None
     usage = ""
     plural = ""  # in messages
-    values = "state"  # the function that gives what is in it as a q value
+    values = "state"  # the function that returns its content as a q value
     obj: Any
 
     def __init__(self, obj: Any) -> None:
@@ -68,15 +68,15 @@ class KHandle(Handle):
         return self.obj is GONE
 
     def get(self) -> Any:
-        """The torch object; 'stale pointer if it was freed."""
+        """The torch object; 'stale pointer if freed."""
         obj = self.obj
         if obj is GONE:
             raise stale(self)
         return obj
 
     def free(self, why: str = "") -> None:
-        """Give the object up; further use is 'stale pointer. Parts that were lent to it are their handles' again. `why`
-        is told then; without it, the line that runs."""
+        """Release the object; further use raises 'stale pointer. Parts lent to it return to their handles. `why` is the
+        reason; by default, the running line."""
         self.obj = GONE
         self.lent = None
         self.why: tuple[str, Any] = (why, None) if why else ("was freed", CODE[0]())
@@ -166,28 +166,28 @@ class LossHandle(KHandle):
 
 
 class OptimizerHandle(KHandle):
-    """An optimizer; obj is what kapi/optim/optimizer.py makes of it."""
+    """An optimizer; obj is an object from kapi/optim/optimizer.py."""
 
     __slots__ = ()
     kind, plural, usage = "optimizer", "optimizers", "step o makes a step"
 
 
 class ModelHandle(KHandle):
-    """A model: module, loss and optimizer together; obj is what kapi/train/model.py makes of it."""
+    """A model: module, loss and optimizer together; obj is an object from kapi/train/model.py."""
 
     __slots__ = ()
     kind, plural, usage = "model", "models", "forward(k;x) is its output"
 
 
 class SchedulerHandle(KHandle):
-    """A scheduler of learning rates; obj is what kapi/optim/scheduler_types.py makes of it."""
+    """A learning-rate scheduler; obj is an object from kapi/optim/scheduler_types.py."""
 
     __slots__ = ()
     kind, plural = "scheduler", "schedulers"
 
 
 class RuleHandle(KHandle):
-    """A rule that scales learning rates; obj is what families/adaptdl/api.py makes of it."""
+    """A scaling rule for learning rates; obj is an object from families/adaptdl/api.py."""
 
     __slots__ = ()
     kind, plural = "rule", "rules"
@@ -197,8 +197,8 @@ class RuleHandle(KHandle):
 
 
 class Lending(weakref.ref[KHandle]):
-    """That the object of a handle, the part, is in that of another, the whole, which this refers to weakly. `kept` is
-    the object if the part answers 'stale pointer meanwhile; GONE if it goes on with its object, which both have."""
+    """A record that the object of one handle, the part, is inside another's, the whole, which is referenced weakly.
+    `kept` is the object if the part raises 'stale pointer meanwhile; GONE if both share the object."""
 
     __slots__ = ("kept", "part")
     part: weakref.ref[KHandle]
@@ -206,8 +206,8 @@ class Lending(weakref.ref[KHandle]):
 
 
 def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
-    """Let a whole have the objects of those values that are handles until it goes. Shared parts stay usable: only what
-    is about who manages an object (`mapped`, `class`, `obj`) leaves them out."""
+    """Lend the objects of those values that are handles to a whole until it is freed. Shared parts stay usable; only
+    functions about ownership (`mapped`, `class`, `obj`) leave them out."""
     for part in parts:
         if not isinstance(part, KHandle) or part is whole or part.obj is GONE:
             continue
@@ -221,7 +221,7 @@ def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
 
 @brief
 def give_back(lending: Any) -> None:
-    """Let a part's handle have its object again."""
+    """Return the object to a part's handle."""
     h, kept = lending.part(), lending.kept
     if h is not None and getattr(h, "lent", None) is lending:
         h.lent = None
@@ -230,7 +230,7 @@ def give_back(lending: Any) -> None:
 
 
 def lendings(whole: KHandle) -> list[Lending]:
-    """The lendings of which a handle is the whole."""
+    """The loans in which a handle is the whole."""
     return [
         getweakref for getweakref in weakref.getweakrefs(whole) if isinstance(getweakref, Lending)
     ]
@@ -242,7 +242,7 @@ def module_of(h: KHandle) -> Any:
 
 
 def whole_of(h: KHandle) -> KHandle | None:
-    """The handle to which the object of a handle is lent; None if it is its own."""
+    """The handle to which a handle's object is lent; None if it is not lent."""
     lending = getattr(h, "lent", None)
     whole = lending() if lending is not None else None
     return None if whole is None or whole.obj is GONE else whole
@@ -252,14 +252,14 @@ def whole_of(h: KHandle) -> KHandle | None:
 
 
 class HandleTable:
-    """The live handles of one session, by number; it refers to them weakly. Also what the k-api keeps per session."""
+    """The live handles of one session, by number, referenced weakly. Also holds the k-api's per-session data."""
 
     def __init__(self) -> None:
         self.live: dict[int, weakref.ref[KHandle]] = {}
         self._sweep_at = 256
         self.state: dict[
             str, Any
-        ] = {}  # default dtype, settings, ... of the session, by the file that owns the key
+        ] = {}  # the session's default dtype, settings, ..., by the file that owns the key
 
     def add(self, h: KHandle) -> None:
         live = self.live
@@ -269,7 +269,7 @@ class HandleTable:
             self._sweep_at = 2 * len(self.live) + 256
 
     def __iter__(self) -> Iterator[KHandle]:
-        """The live handles, in the order in which they were made."""
+        """The live handles, in order of creation."""
         for ref in list(self.live.values()):
             h = ref()
             if h is not None and h.obj is not GONE:
@@ -281,14 +281,14 @@ class HandleTable:
     def free_all(self) -> None:
         """Free every live handle."""
         why = "was freed", CODE[0]()
-        for ref in self.live.values():  # those whose objects are lent too
+        for ref in self.live.values():  # including those whose objects are lent
             h = ref()
             if h is not None:
                 h.obj, h.lent, h.why = GONE, None, why
         self.live.clear()
 
 
-_ALONE = HandleTable()  # for handles made by Python code while no session runs
+_ALONE = HandleTable()  # for handles made by Python code without a running session
 
 
 def table() -> HandleTable:
@@ -303,47 +303,47 @@ def table() -> HandleTable:
 
 
 def tensor_handle(t: Any) -> TensorHandle:
-    """A new handle of a tensor (None: the undefined tensor)."""
+    """A new handle for a tensor (None: the undefined tensor)."""
     return TensorHandle(t)
 
 
 def vector_handle(tensors: Iterable[Any]) -> VectorHandle:
-    """A new handle of a list of tensors."""
+    """A new handle for a list of tensors."""
     return VectorHandle(list(tensors))
 
 
 def dict_handle(tensors: dict[str, Any]) -> DictHandle:
-    """A new handle of a dictionary of tensors by name."""
+    """A new handle for a dictionary of tensors by name."""
     return DictHandle(dict(tensors))
 
 
 def module_handle(m: Any) -> ModuleHandle:
-    """A new handle of a module."""
+    """A new handle for a module."""
     return ModuleHandle(m)
 
 
 def loss_handle(m: Any) -> LossHandle:
-    """A new handle of a loss."""
+    """A new handle for a loss."""
     return LossHandle(m)
 
 
 def optimizer_handle(o: Any) -> OptimizerHandle:
-    """A new handle of an optimizer."""
+    """A new handle for an optimizer."""
     return OptimizerHandle(o)
 
 
 def model_handle(m: Any) -> ModelHandle:
-    """A new handle of a model."""
+    """A new handle for a model."""
     return ModelHandle(m)
 
 
 def scheduler_handle(s: Any) -> SchedulerHandle:
-    """A new handle of a scheduler."""
+    """A new handle for a scheduler."""
     return SchedulerHandle(s)
 
 
 def rule_handle(r: Any) -> RuleHandle:
-    """A new handle of a scaling rule."""
+    """A new handle for a scaling rule."""
     return RuleHandle(r)
 
 
@@ -351,7 +351,7 @@ def rule_handle(r: Any) -> RuleHandle:
 
 
 def handle(x: Value) -> KHandle | None:
-    """x if it is a live handle, None if it is no handle; 'stale pointer if it is a freed one."""
+    """x if it is a live handle, None if it is not a handle; 'stale pointer if it was freed."""
     if isinstance(x, KHandle):
         if x.obj is GONE:
             raise stale(x)
@@ -360,14 +360,14 @@ def handle(x: Value) -> KHandle | None:
 
 
 def stale(h: KHandle) -> QError:
-    """The error of using a freed handle; its hint says what freed it."""
+    """The error for using a freed handle; its hint says what freed it."""
     why, code = getattr(h, "why", ("was freed", None))
     line = LINE[0](code) if code is not None else ""
     return QError(STALE, hint=f"the {h.kind} {why}" + (f" by: {line}" if line else ""))
 
 
 def kind_of(x: Value, cls: type[H]) -> H | None:
-    """x as a live handle of the class, else None; 'stale pointer if x is any freed handle."""
+    """x if it is a live handle of the class, else None; 'stale pointer if x is any freed handle."""
     h = handle(x)
     return h if isinstance(h, cls) else None
 
@@ -376,9 +376,10 @@ _BEHAVIOURS: dict[str, dict[type, Callable[..., Any]]] = {}
 
 
 def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
-    """Register how handles of these classes do `name`: fn(handle, ...). The file that owns a class fills its rows.
+    """Register how handles of these classes do `name`: fn(handle, ...). The file that owns a class registers its
+    behaviours.
 
-    Rows in use: monad dyad at amend undo (q's operators); parameters(h) -> the tensors, named: [(name, tensor)];
+    Behaviours in use: monad dyad at amend undo (q's operators); parameters(h) -> the tensors, named: [(name, tensor)];
     holds(h) -> objects it refers to; size elements bytes tensorcount objtype device dtype (an attribute as a q value);
     zerograd nograd backward step lr to sync gradflag str info detail options help.
     """
@@ -395,21 +396,21 @@ def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
 
 
 def behaves(name: str, h: KHandle) -> Callable[..., Any] | None:
-    """The function that does `name` for this handle's class, or None."""
+    """The function for `name` in this handle's class, or None."""
     return _BEHAVIOURS.get(name, {}).get(h.__class__)
 
 
-# what stands right of a call's list joins it: told where an operator meets what is meant as the call's argument
+# text to the right of a call's list becomes part of it: the hint where an operator meets a call's arguments
 JOINED = "the result of a call is f[(a;b)], not f(a;b)"
 
 
 def article(kind: str) -> str:
-    """a module, an optimizer"""
+    """A noun with its article: a module, an optimizer."""
     return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
 
 
 def _index_hint(h: KHandle, given: Sequence[Value]) -> str:
-    """A hint for `h i` or h[i;..] of a handle that has no index: the call to write instead."""
+    """A hint for `h i` or h[i;..] on a handle without indexing: the call to write instead."""
     own = h.reached(given[0].s) if len(given) == 1 and given[0].__class__ is Sym else ""
     if own:
         return f"{article(h.kind)} has no index: {own}"
@@ -417,7 +418,7 @@ def _index_hint(h: KHandle, given: Sequence[Value]) -> str:
 
 
 def ask(name: str, h: KHandle, *args: Any) -> Any:
-    """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not."""
+    """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not support it."""
     if h.obj is GONE:
         raise stale(h)
     fn = _BEHAVIOURS.get(name, {}).get(h.__class__)

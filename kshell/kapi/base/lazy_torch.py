@@ -1,4 +1,4 @@
-"""torch, imported when it is first used, so that registering the k-api costs nothing."""
+"""torch, imported on first use, so that registering the k-api costs nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.values.session.restrict import lifted
 
 
 class _Torch:
-    """torch, imported when it is first used; what was looked up once is an ordinary attribute afterwards."""
+    """torch, imported on first use; attributes are cached after the first look-up."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(load(), name)
@@ -24,7 +24,7 @@ class _Torch:
 
 torch: Any = _Torch()
 _MODULE: list[Any] = []
-# warnings of torch that say nothing to a user of the shell
+# torch warnings that mean nothing to users of the shell
 _QUIET = (
     "The given NumPy array is not writable",
     "An output with one or more elements was resized",
@@ -38,9 +38,9 @@ _QUIET = (
 
 
 def load() -> Any:
-    """The torch module; its first import sets what must be set once."""
+    """The torch module; its first import applies one-time settings."""
     if not _MODULE:
-        with HOLD, lifted():  # half of torch cannot be imported again
+        with HOLD, lifted():  # a half-imported torch cannot be imported again
             _import()
     return _MODULE[0]
 
@@ -49,14 +49,14 @@ def _import() -> None:
     for text in _QUIET:
         warnings.filterwarnings("ignore", message=text)
     module = importlib.import_module("torch")
-    module.sparse.check_sparse_tensor_invariants.enable()  # a bad index would kill the process later
+    module.sparse.check_sparse_tensor_invariants.enable()  # otherwise a bad index would crash the process later
     if not _MODULE:
         _MODULE.append(module)
 
 
 def map_libraries() -> None:
-    """Let the system map torch's libraries, which takes most of the time that its import lets no other thread run; here
-    they do. What cannot be mapped the import tells."""
+    """dlopen torch's libraries before importing it: that is most of the time for which `import torch` holds the GIL,
+    and dlopen releases it. Failures are ignored; the import will report them."""
     spec = importlib.util.find_spec("torch") if not loaded() else None
     if spec is None or spec.origin is None or sys.platform != "linux":
         return
@@ -69,5 +69,5 @@ def map_libraries() -> None:
 
 
 def loaded() -> bool:
-    """Has torch been imported through this door?"""
+    """Has torch been imported through this gateway?"""
     return bool(_MODULE)

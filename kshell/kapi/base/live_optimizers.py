@@ -1,4 +1,4 @@
-"""The optimizers that live handles step, and what a step of one tells the session."""
+"""The optimizers that live handles step, and the session's hook after a step."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def optimizer_of(h: KHandle) -> Opt:
 
 
 def live_optimizers() -> Iterator[Opt]:
-    """The optimizers that a live handle steps, each once: their own, and those of models and scaling rules. Of one that
-    has a handle of its own and one of what is around it, the latter."""
+    """The optimizers that live handles step, without duplicates: their own, and those of models and scaling rules. If
+    an optimizer and its wrapper both have handles, only the wrapper."""
     found: dict[int, Opt] = {}
     for h in table():
         if isinstance(h, OptimizerHandle | ModelHandle):
@@ -34,7 +34,7 @@ def live_optimizers() -> Iterator[Opt]:
 
 
 def optimizers_with(params: Iterable[Any]) -> list[Opt]:
-    """The live optimizers that have some of these parameters."""
+    """The live optimizers that have any of these parameters."""
     ids = set(map(id, params))
     return [
         optimizer
@@ -44,7 +44,7 @@ def optimizers_with(params: Iterable[Any]) -> list[Opt]:
 
 
 def stepped() -> None:
-    """An optimizer has stepped: it may be time to save the session (kapi/checkpoint/autosave.py)."""
+    """Called after an optimizer step: the session may be due for autosave (kapi/checkpoint/autosave.py)."""
     saver = context.running().autosave
     if saver is not None and context.worker() is None:
         saver.stepped()

@@ -1,4 +1,4 @@
-"""Paths of files, as file symbols give them."""
+"""File paths from file symbols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.values.session.restrict import check_read
 
 
 def path_of(x: Value, call: str) -> str:
-    """The path of a file symbol, or of a string that begins with a colon."""
+    """The path for a file symbol, or for a string that begins with a colon."""
     text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == 10 else ""
     if len(text) < 2 or text[0] != ":":
         raise CallError(call, expected="a file symbol", given=kname(x))

@@ -1,9 +1,9 @@
-"""Plain Python values (None, numbers, texts, tensors, lists, tuples and dictionaries of these) as q values and as
-records of a snapshot, and back; the q values of options.
+"""Plain Python values (None, numbers, strings, tensors, lists, tuples and dictionaries of these) to q values and to
+snapshot records, and back; q values of options.
 
-`ToQ` and `FromQ` convert between plain and q values. Their subclasses differ where the roads need it: states of
-optimizers show tensors as arrays and read arrays as tensors; states of schedulers are numbers alone, and arrays are
-lists; checkpoints (kapi/checkpoint/state_dicts.py) have handles of tensors.
+`ToQ` and `FromQ` convert between plain and q values. Subclasses differ by use: optimizer states show tensors as arrays
+and read arrays as tensors; scheduler states are only numbers, with arrays as lists; checkpoints
+(kapi/checkpoint/state_dicts.py) have tensor handles.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ from kshell.values.base.core import (
 
 
 class ToQ:
-    """The q value of a plain one: None is ::, a number a number, a text a symbol, a list or tuple a list, a dictionary
-    a dictionary. Subclasses say what a tensor and what anything else is; `key` is the key of a value in its
-    dictionary."""
+    """Convert a plain value to q: None is ::, a string a symbol, a list or tuple a list, a dictionary a dictionary.
+    Subclasses define the conversion of tensors and anything else; `key` is the value's key in its dictionary."""
 
     def value(self, v: Any, key: str = "") -> Value:
         if v is None:
@@ -85,8 +84,7 @@ class ToQ:
 
 
 class StateToQ(ToQ):
-    """States of optimizers: tensors are arrays, but a count of steps is a long, also where torch counts in a
-    tensor."""
+    """Optimizer states: tensors become arrays, but a step count becomes a long even if torch holds it in a tensor."""
 
     def tensor(self, t: Any, key: str) -> Value:
         if key == "step" and t.numel() == 1 and t.item() == int(t.item()):
@@ -95,8 +93,8 @@ class StateToQ(ToQ):
 
 
 class SchedulerToQ(ToQ):
-    """States of schedulers: arrays and tensors are numbers in double precision. Lists are general, but of floats: so
-    those of dictionaries are no tables, also in files. Functions and objects of the program's classes are shown as
+    """Scheduler states: arrays and tensors become numbers in double precision. Lists other than of floats are general,
+    so lists of dictionaries are not tables, also in files. Functions and objects of the program's own classes become
     ::."""
 
     def tensor(self, t: Any, key: str) -> Value:
@@ -110,7 +108,7 @@ class SchedulerToQ(ToQ):
         )
 
     def dictionary(self, v: dict[Any, Any]) -> Value:
-        if isinstance(v, Counter):  # the milestones of multistep
+        if isinstance(v, Counter):  # milestones of multistep
             return Dict(longs(list(v)), longs(list(v.values())))
         return super().dictionary(v)
 
@@ -124,13 +122,13 @@ class SchedulerToQ(ToQ):
 
 
 def within(where: str, key: Any) -> str:
-    """The dotted name of what stands in something under a key."""
+    """The dotted name of a key inside something."""
     return f"{where}.{key}" if where else str(key)
 
 
 class FromQ:
-    """The plain value of a q value; `where` says for errors which one it is. Subclasses say what arrays and atoms
-    are."""
+    """Convert a q value to a plain value; `where` identifies it in errors. Subclasses define the conversion of arrays
+    and atoms."""
 
     def value(self, x: Value, where: str = "") -> Any:
         if x is NIL:
@@ -145,7 +143,7 @@ class FromQ:
         return self.atom(x, where) if is_atom(x) else self.array(x, where)
 
     def items(self, found: Iterable[Value], where: str) -> list[Any]:
-        """The list of some values."""
+        """A list of converted values."""
         return [self.value(x, within(where, n)) for n, x in enumerate(found)]
 
     def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
@@ -164,7 +162,7 @@ class FromQ:
 
 
 class SchedulerFromQ(FromQ):
-    """States of schedulers: arrays are lists, a string is a text."""
+    """Scheduler states: arrays become lists, strings stay text."""
 
     def atom(self, x: Value, where: str) -> Any:
         return text_of(x) if is_text(x) else super().atom(x, where)
@@ -174,8 +172,8 @@ class SchedulerFromQ(FromQ):
 
 
 class StateFromQ(FromQ):
-    """States of optimizers. An array is a tensor: so a list of tensors of one size may come as one tensor, which has
-    the same items. (`fitted` in kshell/optim/state_tree.py gives buffers the types that the optimizer makes.)"""
+    """Optimizer states: an array becomes a tensor, so a list of tensors of equal size may arrive as one tensor with the
+    same items. (`fitted` in kshell/optim/state_tree.py converts buffers to the types that the optimizer uses.)"""
 
     def atom(self, x: Value, where: str) -> Any:
         return (
@@ -194,8 +192,8 @@ class StateFromQ(FromQ):
 
 
 def to_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
-    """A plain value as JSON. `tensor` gives the number of a tensor's record; `size` is told how many values there are
-    in each list and dictionary."""
+    """A plain value as JSON. `tensor` returns the number of a tensor's record; `size` is called with the length of each
+    list and dictionary."""
     if v is None or v.__class__ in (bool, int, str):
         return v
     if isinstance(v, float):
@@ -217,7 +215,7 @@ def to_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None])
 
 
 def from_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
-    """The plain value of JSON that `to_record` made."""
+    """The plain value from JSON made by `to_record`."""
     if not isinstance(v, list):
         return v
     tag, x = v
@@ -239,12 +237,12 @@ def from_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None
 # ------------------------------------------------------------------ records of several processes
 
 _PLAIN = (bool, int, float, str)
-_TENSOR = "/tensor"  # the key under which the name of a tensor stands
+_TENSOR = "/tensor"  # the key for the name of a tensor
 
 
 def to_json(v: Any, name: str, tensor: Callable[[str, Any], None], call: str) -> Any:
-    """A plain value as JSON, a tensor as the name of what it is in the value of this name. `tensor` takes the name and
-    the tensor; of what is no plain value `call` begins the error."""
+    """A plain value as JSON, with each tensor replaced by its dotted name within the value of this name. `tensor` is
+    called with the name and the tensor; for values that are not plain, the error begins with `call`."""
 
     def leaf(path: Sequence[Any], v: Any) -> Any:
         if isinstance(v, torch.Tensor):
@@ -259,12 +257,12 @@ def to_json(v: Any, name: str, tensor: Callable[[str, Any], None], call: str) ->
 
 
 def named(tensor: str) -> dict[str, str]:
-    """The JSON of a tensor of a name."""
+    """The JSON for a tensor with a name."""
     return {_TENSOR: tensor}
 
 
 def from_json(v: Any, tensor: Callable[[str], Any]) -> Any:
-    """The plain value of JSON that `to_json` made; `tensor` gives the tensor of a name."""
+    """The plain value from JSON made by `to_json`; `tensor` returns the tensor with a name."""
     if isinstance(v, list):
         return [from_json(i, tensor) for i in v]
     if not isinstance(v, dict):
@@ -278,7 +276,7 @@ def from_json(v: Any, tensor: Callable[[str], Any]) -> Any:
 
 # ------------------------------------------------------------------ options
 
-# the q value of an option that is absent; of a module another one, for types that have no null
+# the q value of an absent option; modules use another one for types without null
 _NULLS: dict[str, Callable[[], Value]] = {
     "long": lambda: NULL_J,
     "double": lambda: math.nan,
@@ -291,7 +289,7 @@ _EMPTY: dict[str, Callable[[], Value]] = {
 
 
 def options_q(options: Sequence[Option], values: Mapping[str, Any] | None = None) -> Dict:
-    """The q values of options by name, {name: Python value}; their defaults if no values are given."""
+    """The q values of options by name, {name: Python value}; without values, the defaults."""
     return symdict(
         [option.name for option in options],
         [
@@ -303,8 +301,8 @@ def options_q(options: Sequence[Option], values: Mapping[str, Any] | None = None
 
 def option_q(option: Option, value: Any, dims: int | None = None) -> Value:
     """The q value of an option of an optimizer, scheduler or rule; an absent long, double or symbol is the null of its
-    type, another one ::. With `dims`, of a module for so many dimensions: equal sizes of all dimensions are one number,
-    and an absent option without a null is empty."""
+    type, any other ::. With `dims`, of a module with that many dimensions: equal sizes in all dimensions become one
+    number, and an absent option without null is empty."""
     kind = option.type
     if value is None or value is REQUIRED:
         return (_NULLS if dims is None else _EMPTY | _NULLS).get(kind, lambda: NIL)()

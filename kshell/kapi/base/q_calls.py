@@ -1,4 +1,4 @@
-"""Functions of q called from the k-api."""
+"""Calling q functions from the k-api."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kshell.values.session.interrupts import stoppable
 
 
 def applied(f: Value, args: Sequence[Value]) -> Value:
-    """f of q values; foreign exceptions become q errors, as anywhere in q."""
+    """Apply f to q values; foreign exceptions become q errors, as everywhere in q."""
     error: QError
     try:
         if is_text(f):
@@ -21,5 +21,5 @@ def applied(f: Value, args: Sequence[Value]) -> Value:
     except QError:
         raise
     except Exception as exc:
-        error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
+        error = as_qerror(exc).with_traceback(exc.__traceback__)  # the traceback has the q frames
     raise error

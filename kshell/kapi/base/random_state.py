@@ -1,4 +1,4 @@
-"""The states of the random generators, as a value to save and give back: with it a resumed run repeats exactly."""
+"""Random generator states: a value that can be saved and restored, so that a resumed run repeats exactly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def own_state() -> Vec:
 
 
 def states() -> Value:
-    """A dictionary: the state of q's own generator under `q, of torch's under its devices, as bytes."""
+    """A dictionary of states as bytes: q's own generator under `q, torch's under their devices."""
     found = {"q": own_state(), "cpu": _bytes(torch.get_rng_state().numpy())}
     for name in accelerators():
         found[name] = _bytes(generator_of(name).get_state().numpy())
@@ -36,7 +36,7 @@ def states() -> Value:
 
 
 def _generator(data: bytes) -> Any:
-    """A q generator in a saved state."""
+    """A q generator with a saved state."""
     fresh = np.random.default_rng()
     try:
         fresh.bit_generator.state = json.loads(data)
@@ -47,7 +47,7 @@ def _generator(data: bytes) -> Any:
 
 
 def checked(d: Dict) -> Callable[[], None]:
-    """Check saved states of the generators, and return a function that restores them."""
+    """Check saved generator states, and return a function that restores them."""
     if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
         raise CallError("rng", "expecting a dictionary made by rng[]")
     todo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
@@ -68,7 +68,7 @@ def checked(d: Dict) -> Callable[[], None]:
                     torch.frombuffer(bytearray(data), dtype=torch.uint8),
                 )
                 before = generator.get_state()
-                generator.set_state(state)  # torch says here what is wrong with it
+                generator.set_state(state)  # torch reports here what is wrong with it
                 generator.set_state(before)
                 todo.append((generator.set_state, (state,)))
         else:
@@ -82,7 +82,7 @@ def checked(d: Dict) -> Callable[[], None]:
 
 
 def restore(d: Dict) -> None:
-    """Set the generators to saved states; all are checked before any is set."""
+    """Restore generators to saved states; all are checked before any is set."""
     checked(d)()
 
 
@@ -90,7 +90,7 @@ def restore(d: Dict) -> None:
     "rng", "rng[]", "rng dictionary", since="kshell", target="torch.get_rng_state", effect="reads0"
 )
 def rng(x: Value) -> Value:
-    """The states of all random generators, q's and torch's; given back, they continue from there.
+    """The states of all random generators, q's and torch's; pass the value back to continue from there.
 
     q)s:rng[]
     q)a:rand 100f

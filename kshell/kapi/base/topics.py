@@ -1,4 +1,4 @@
-"""Tables for `help` beside the registry. Other files fill them; `help` only reads them."""
+"""Tables for `help` besides the registry. Other files fill them; `help` only reads them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kshell.registry import Entry, Option
 from kshell.values.base.core import Value
 
-# topic: (what help() says of it, what help`topic gives); those without a text are known, but not listed
+# topic: (text in help(), function for help`topic); topics without text are not listed
 TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {}
-# kind of entry: its options, where they are not simply those of the entry
+# kind of entry -> function that returns its options, if not simply the entry's
 OPTIONS_OF: dict[str, Callable[[Entry], tuple[Option, ...]]] = {}

@@ -1,4 +1,4 @@
-"""Files: checkpoints of PyTorch, sharded checkpoints, snapshots of sessions.
+"""Files: PyTorch checkpoints, sharded checkpoints, session snapshots.
 
 May import train, distributed and the rooms below them.
 """

@@ -1,7 +1,7 @@
-"""Autosave: a snapshot of the session every so many seconds or steps of optimizers.
+"""Autosave: a snapshot of the session every so many seconds or optimizer steps.
 
-What is saved is copied between two lines, or between two steps of a line that trains; a thread of its own writes the
-copy. A line so waits for the copy alone, and what is copied is never half of a step.
+The state is copied between two lines, or between two steps of a line that trains, and written by a separate thread. So
+a line waits only for the copy, and the copy never contains half a step.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ clock = time.monotonic
 
 
 class Autosave:
-    """Saves a session to `path` every `every` seconds, or steps if `steps`; the session has its lock while a line runs.
+    """Saves a session to `path` every `every` seconds, or steps if `steps`; the session holds its lock while a line
+    runs.
 
-    `due` is the time of the next one, `count` the steps since the last; `saves` counts the files that were written.
+    `due` is the time of the next save, `count` the steps since the last; `saves` counts the files written.
     """
 
     def __init__(self, session: Any, path: str, every: float, steps: bool) -> None:
@@ -38,19 +39,19 @@ class Autosave:
         self.path = os.path.abspath(path)
         self.saves = self.count = 0
         self.due = self._next()
-        self.changed = True  # has a line run since the last one?
+        self.changed = True  # has a line run since the last save?
         self.lock = threading.Lock()
         self._told, self._problem = "", ""
         self._job: Captured | None = None
         self._closed = False
         self._wake = threading.Event()
-        self._gate = threading.Lock()  # for the next two
-        self._rest = threading.Event()  # is no file being written, or waiting for that?
+        self._gate = threading.Lock()  # guards the next two
+        self._rest = threading.Event()  # is no file being written or queued?
         self._rest.set()
         self._thread = threading.Thread(target=self._work, daemon=True, name="autosave")
 
     def start(self) -> None:
-        """Begin, in the midst of a line."""
+        """Start, in the middle of a line."""
         self.lock.acquire()
         self._thread.start()
 
@@ -60,8 +61,8 @@ class Autosave:
         self.changed = True
 
     def end(self) -> None:
-        """It has ended: what is due is copied now, as the next line may follow at once. What went wrong with a file is
-        told, once."""
+        """A line has ended: if a save is due, copy now, because the next line may follow at once. Errors from files are
+        reported once."""
         token = context.enter(self.session)
         try:
             self.between()
@@ -74,12 +75,12 @@ class Autosave:
                 self.session.warn(f"autosave: {self._told.removeprefix('autosave: ')}\n")
 
     def stepped(self) -> None:
-        """An optimizer has stepped, in the line that runs."""
+        """An optimizer has stepped, in the running line."""
         self.count += 1
         self.between()
 
     def between(self) -> None:
-        """The line that runs is where it can be saved."""
+        """The running line is at a point where it can be saved."""
         if (
             self.count >= self.every if self.steps else clock() >= self.due
         ) and self._rest.is_set():
@@ -95,7 +96,7 @@ class Autosave:
         self._rest.wait()
 
     def close(self) -> None:
-        """End, after a file that is being written."""
+        """Stop, after finishing a file that is being written."""
         self.rest()
         self._closed = True
         self._wake.set()
@@ -104,7 +105,7 @@ class Autosave:
         return float("inf") if self.steps else clock() + self.every
 
     def _captured(self) -> Captured | None:
-        """A copy of what is to be saved, None if there is something that cannot be."""
+        """A copy of the state to save, None if something in it cannot be saved."""
         self.count, self.due, self.changed = 0, self._next(), False
         try:
             return capture(None, "autosave", True)
@@ -112,7 +113,7 @@ class Autosave:
             self._problem = e.text
         except MemoryError:
             self._problem = "wsfull"
-        except Exception as e:  # the thread goes on, and the next one is tried
+        except Exception as e:  # the thread continues and tries the next save
             self._problem = first_line(str(e)) or type(e).__name__
         return None
 
@@ -135,9 +136,7 @@ class Autosave:
     def _work(self) -> None:
         """The thread: wait, then write what a line has copied, or copy what is due between lines."""
         while not self._closed:
-            left = (
-                self.due - clock()
-            )  # past its time: a line runs, which copies what is due when it ends
+            left = self.due - clock()  # overdue: a line is running, and copies when it ends
             self._wake.wait(None if self.steps else left if left > 0 else LEAST)
             self._wake.clear()
             with self._gate:
@@ -149,7 +148,7 @@ class Autosave:
             if job is not None:
                 self._write(job)
             with self._gate:
-                if self._job is None:  # a line has not copied anything since
+                if self._job is None:  # no line has copied anything meanwhile
                     self._rest.set()
 
     def _write(self, job: Captured) -> None:
@@ -163,7 +162,7 @@ class Autosave:
             self._problem = first_line(str(e)) or type(e).__name__
 
     def shown(self) -> Dict:
-        """The settings of the autosave, and the number of files that it has written."""
+        """The autosave settings, and the number of files written."""
         every = int(self.every) if self.every == int(self.every) else self.every
         return symdict(
             ["file", "every", "unit", "saves"],
@@ -188,13 +187,12 @@ def _stop(session: Any) -> None:
     effect="changes",
 )
 def autosave(x: Value) -> Value:
-    """Save the session now, as `snapshot` does, and from then on every so many seconds, or steps of optimizers, in
-    which something has run; the result is the file. `0b` ends it; without an argument a dictionary says what is asked
-    for and how many files were written since, :: if nothing is.
+    """Save the session now, like `snapshot`, and from then on every so many seconds or optimizer steps.
 
-    A line waits while what is to be saved is copied in memory, and not for the disk. The old file is whole until the
-    new one is. What goes wrong later is told on standard error, and the next one is tried. Of several processes the
-    first one saves.
+    Returns the file. Saves are skipped if nothing has run. `0b` stops; without an argument, returns a dictionary of the
+    settings and the number of files written, or :: if autosave is off. A line waits only while the state is copied in
+    memory, not for the disk. The old file stays intact until the new one is complete. Later errors are reported on
+    standard error, and the next save is tried. With several processes, the first one saves.
 
     q)autosave(`:docs.ks;60)
     `:docs.ks
@@ -232,7 +230,7 @@ def autosave(x: Value) -> Value:
         session.autosave.rest()
     write(path, captured.manifest, captured.members, captured.needs)
     for note in captured.notes:
-        session.warn(f"autosave: not kept: {note}\n")
+        session.warn(f"autosave: not saved: {note}\n")
     _stop(session)
     session.autosave = Autosave(session, path, every, unit == "steps")
     session.autosave.start()

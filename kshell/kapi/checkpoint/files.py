@@ -1,6 +1,6 @@
-"""Checkpoints of PyTorch as q values: .pt files, .safetensors files and folders of them, read, edited and written.
+"""PyTorch checkpoints as q values: .pt files, .safetensors files and folders of them, read, edited and written.
 
-A file's checksums and bounds are verified, and only what is data is made of it. pt_files.py reads .pt files,
+A file's checksums and bounds are verified, and only data is created from it. pt_files.py reads .pt files,
 safetensors_files.py the others.
 """
 
@@ -62,18 +62,18 @@ def _write_pt(path: str, value: Any) -> None:
 
 
 def _values_in(value: Any) -> int:
-    """How many values there are in a value of lists and dictionaries."""
+    """The number of values in nested lists and dictionaries."""
     if isinstance(value, dict):
         return 1 + len(value) + sum(map(_values_in, value.values()))
     return 1 + sum(map(_values_in, value)) if isinstance(value, list | tuple) else 1
 
 
-_VALUE = 5000  # the most memory that reading a value may take beside its content
+_VALUE = 5000  # maximum memory for reading a value, beyond its content
 
 
 def _pad(path: str, f: BinaryIO, n: int) -> None:
-    """Make a .pt file of n values as long as the memory that reading it takes asks for (Room): one of many small values
-    gets a member of zeros, which nothing reads."""
+    """Pad a .pt file with n values so that its size justifies the memory needed to read it (Room): a file with many
+    small values gets a member of zeros, which is never read."""
     size = os.fstat(f.fileno()).st_size
     if n * _VALUE < Room(size).left:
         return
@@ -89,7 +89,7 @@ def _pad(path: str, f: BinaryIO, n: int) -> None:
 
 
 def read(path: str) -> Value:
-    """The q value of a checkpoint: what its pickle holds, or tensors by name."""
+    """The q value of a checkpoint: the content of its pickle, or tensors by name."""
     if not os.path.isdir(path) and not path.endswith(".safetensors"):
         return _read_pt(path)
     tensors, meta = read_folder(path) if os.path.isdir(path) else read_safetensors(path)[:2]
@@ -108,13 +108,12 @@ def read(path: str) -> Value:
     effect="reads1",
 )
 def ckpt(x: Value) -> Value:
-    """Read a checkpoint of PyTorch, or write one: .safetensors by its name, a folder of such files with their index if
-    the most bytes of a file are given, .pt else.
+    """Read a PyTorch checkpoint, or write one: .safetensors if so named, a folder of such files, else .pt.
 
-    Dictionaries are dictionaries, tensors are tensor handles, lists of dictionaries and the parameter groups of an
-    optimizer are tables, its state is a keyed table. In what is written a module stands for its state_dict, and so
-    does an optimizer. A file is verified before it is read; one that holds more than tensors and plain values is
-    refused.
+    To write a folder with an index, give the maximum number of bytes per file. Python dictionaries become dictionaries,
+    tensors tensor handles; lists of dictionaries and an optimizer's parameter groups become tables, its state a keyed
+    table. When writing, a module or optimizer stands for its state_dict. A file is verified before it is read; one that
+    contains more than tensors and plain values is rejected.
 
     q)m:module enlist(`linear;2;1)
     q)ckpt(`:docs.pt;`epoch`model!(3;m))
@@ -148,7 +147,7 @@ def ckpt(x: Value) -> Value:
 
 
 def _tell_name(given: list[Value]) -> None:
-    """Say that a symbol is written as it is where there is a variable of that name, which may have been meant."""
+    """Note that a symbol is written literally if there is a variable with that name, which may have been meant."""
     x, session = given[1], running()
     if x.__class__ is Sym and x.s and session.names.find(x.s, session.names.current) is not None:
         session.warn(
@@ -159,8 +158,9 @@ def _tell_name(given: list[Value]) -> None:
 
 @api("ckpttable", "ckpttable value", "ckpttable(value;0b)", since="kshell", effect="none")
 def ckpttable(x: Value) -> Value:
-    """The tensors of a checkpoint that was read, a row each: where they are, data type, size, bytes, the norm and how
-    many values are not finite (bad). With 0b the last two are left out, and no tensor is read.
+    """The tensors in a checkpoint, one row each: location, type, size, bytes, norm, number of non-finite values (bad).
+
+    With 0b, the last two are omitted and no tensor is read.
 
     q)d:`step`model!(1;`w`b!(tensor 2 3#1e;tensor 3 0w))
     q)ckpttable d
@@ -205,14 +205,15 @@ def ckpttable(x: Value) -> Value:
     effect="changes",
 )
 def putstate(x: Value) -> Value:
-    """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
-    reads them; or those of a state of a module or optimizer as `state` gives it, or of another module. Both stay the
-    objects that they are. Names, sizes and counts are checked before anything changes. A model takes the checkpoint
-    that was made of one, or its state: `module, `loss and `optimizer, or what there is of them, each for its part;
-    scripts that call the module `model are read too.
+    """Load a state_dict into a module or an optimizer, as read by `ckpt`, or a state from `state`, or another module's.
 
-    With the flag 0b (strict=False in torch) a module takes what has its names, whatever is missing or more; the result
-    is the names that are missing and those that are unexpected. Sizes must fit all the same.
+    A module gets the parameters and buffers, an optimizer the groups and state; both remain the same objects. Names,
+    sizes and counts are checked before anything changes. A model takes a checkpoint made from a model, or its state:
+    `module, `loss and `optimizer, as far as present, each for its part; files of scripts that name the module `model
+    also work.
+
+    With the flag 0b (strict=False in torch), a module takes the matching names and ignores the rest; the result is the
+    missing and the unexpected names. Sizes must still match.
 
     q)m:module enlist(`linear;2;1)
     q)putstate(m;`weight`bias!(tensor enlist 1 2e;tensor enlist 3e))
@@ -265,11 +266,11 @@ def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
     return value
 
 
-_MODULE = ("module", "model")  # keys of a model's module in a file, and in many files of scripts
+_MODULE = ("module", "model")  # keys for a model's module, and those that many training scripts use
 
 
 def _parts_of(x: Value) -> dict[str, Value] | None:
-    """The module, loss and optimizer in a checkpoint or state of a model, by name; None if x is not of a model."""
+    """The module, loss and optimizer in a model's checkpoint or state, by name; None if x is not one."""
     names = names_of(x.k) if x.__class__ is Dict else None
     if not names:
         return None
@@ -284,7 +285,7 @@ def _parts_of(x: Value) -> dict[str, Value] | None:
 
 
 def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
-    """Give the parts of a model what a checkpoint has for them. All are checked before one changes."""
+    """Load a checkpoint into the parts of a model. All parts are checked before any changes."""
     put = [_put_tensors(m.module, parts["module"], strict)] if "module" in parts else []
     loss = parts.get("loss")
     if loss.__class__ is Dict and len(loss) and not is_state(loss):
@@ -299,11 +300,11 @@ def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
 
 
 def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
-    """Check the tensors of a state_dict, a state or another module, and return a function that copies them into a
+    """Check the tensors in a state_dict, a state or another module, and return a function that copies them into a
     module."""
     of_state = is_state(x) and _parts_of(x) is None
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
-    if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
+    if x.__class__ is Dict and not of_state:  # arrays of any type count as tensors here
         value |= {
             k: to_tensor(item)
             for k, item in zip(value, seq_items(x.v), strict=True)
@@ -328,7 +329,7 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
 
 
 def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
-    """The parameters of each group of a state_dict, by their names if it has them, else in the groups as they are."""
+    """The parameters of each group in a state_dict, by name if it has names, else in the order of the groups."""
     if any(not isinstance(group, dict) for group in groups):
         raise CallError("putstate", "expecting state and param_groups")
     names = [group.pop(NAMES, None) for group in groups]
@@ -348,7 +349,7 @@ def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
 
 
 def _put_state_of(o: Opt, state: Value) -> None:
-    """Give an optimizer what its state, taken before, held."""
+    """Load an optimizer's earlier state into it."""
     if o.container is None or o.own:
         raise CallError(
             "putstate", "expecting an optimizer of the parameters of one module", given=SAID
@@ -368,7 +369,7 @@ def _put_state_of(o: Opt, state: Value) -> None:
     load_state(o, restored.torch.state_dict())
 
 
-# q's names for the Python values that its own become
+# q's names for the Python types that q values become
 _KINDS: dict[type, str] = {
     str: "a symbol or string",
     bool: "a boolean",
@@ -378,7 +379,7 @@ _KINDS: dict[type, str] = {
 
 
 def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[list[str], list[str]]:
-    """The names that are missing and those that are unexpected, errors if `strict`; sizes must fit."""
+    """The missing and unexpected names, which are errors if `strict`; sizes must match."""
     missing = [k for k in own if k not in given]
     more = [k for k in given if k not in own]
     if strict and (missing or more):
@@ -396,7 +397,7 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
                 raise QError(
                     f"putstate: expecting a tensor of size {list(value.shape)} for {k}, given "
                     + (
-                        "null, as a dictionary gives for a key that it lacks"
+                        "null, which is what a dictionary returns for a missing key"
                         if given[k] is None
                         else _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")
                     )
@@ -432,8 +433,8 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     regroup(o, params)
     before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
     try:
-        load_state(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
+        load_state(o, copy.deepcopy(value))  # steps write to the state, so it must not be shared
     except BaseException:
-        if before is not None:  # the extra state is checked after the state of parameters was set
+        if before is not None:  # the extra state is checked after the parameters' state was set
             o.torch.load_state_dict(before)
         raise

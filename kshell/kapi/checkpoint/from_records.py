@@ -1,4 +1,4 @@
-"""Torch objects made again from the records of a snapshot (kapi/checkpoint/to_records.py)."""
+"""Recreating torch objects from the records of a snapshot (kapi/checkpoint/to_records.py)."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ _HANDLES: dict[str, type[KHandle]] = {
     )
 }
 
-_ROOM = 16 << 20  # bytes that a module may have beyond those of the file
+_ROOM = 16 << 20  # bytes that a module may have beyond those in the file
 
 _FILLS = ("uniform_", "normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_")
 
 
 def _unfilled() -> Any:
-    """While a module is made: its parameters are not drawn, since those of the file take their places; their memory is
-    so not even touched."""
+    """While a module is created, do not initialize its parameters: they are replaced by the file's, so their memory is
+    never touched."""
 
     class Unfilled(torch.overrides.TorchFunctionMode):
         def __torch_function__(
@@ -81,7 +81,7 @@ def _unfilled() -> Any:
 
 
 def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
-    """The entry of a record's type. A file that is whole may have types of a class that is not registered here."""
+    """The entry for a record's type. Even an intact file may contain types of a class that is not registered here."""
     try:
         return find(rec["type"])
     except QError:
@@ -89,13 +89,13 @@ def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
             raise
     name = str(rec["class"]).rpartition(".")[2]
     raise QError(
-        f"resume: there is no {kind} type `{rec['type']} here, of class {name}; \\l of the file that "
-        "registers it comes first"
+        f"resume: there is no {kind} type `{rec['type']} here, of class {name}; first load "
+        "the file that registers it, with \\l"
     )
 
 
 class Loader:
-    """Makes objects of records when they are first asked for; `finish` completes what depends on others."""
+    """Makes objects from records on demand; `finish` completes what depends on other objects."""
 
     def __init__(self, tables: dict[str, list[Record]], archive: Archive) -> None:
         if set(tables) != set(KINDS):
@@ -109,7 +109,7 @@ class Loader:
         self._optimizers: list[tuple[Any, Record]] = []
         self._parts: list[tuple[Any, Any, int, int]] = []
         self._lent: list[tuple[KHandle, Record]] = []
-        self.moved: set[str] = set()  # devices that are not there
+        self.moved: set[str] = set()  # missing devices
 
     def record(self, kind: str, i: Any) -> Record:
         if i.__class__ is not int or not 0 <= i < len(self.tables[kind]):
@@ -137,12 +137,12 @@ class Loader:
         return self.get("handle", i)
 
     def finish(self) -> None:
-        """Put on what goes around optimizers, then the values of their groups as they were."""
+        """Add wrappers to optimizers, then restore the values in their groups."""
         for o, rec in self._optimizers:
             for k, form in rec["wraps"]:
                 if k not in o.wraps:
                     wraps.KINDS[k].restore(o, pairs(self.decoder.value(form)))
-            if "extra" in rec:  # of what is around it, if that is an optimizer itself
+            if "extra" in rec:  # of its wrapper, if that is itself an optimizer
                 o.abilities.set_extra(self.python(rec["extra"]))
             for k, form in rec.get("pending", ()):
                 o.wraps[k].set_pending(self.python(form))
@@ -155,14 +155,14 @@ class Loader:
                 group.update({"params": params, **self.python(own)})
         for t, whole, dim, start in self._parts:
             _parts()[t] = _Part(whole, dim, start)
-        for h, rec in self._lent:  # which grows, if a whole is a part itself
+        for h, rec in self._lent:  # the list grows if a whole is itself a part
             shared = h.obj is not GONE
             if not shared:
                 h.obj = self._owned(h.__class__, rec["obj"])
             lend([h], self.get("handle", rec["whole"]), shared)
 
     def close(self) -> None:
-        """Refer to nothing that was made any more."""
+        """Drop all references to created objects."""
         self._made.clear()
         self._optimizers.clear()
         self._parts.clear()
@@ -170,7 +170,8 @@ class Loader:
 
     @contextmanager
     def bounds(self) -> Iterator[None]:
-        """While objects are made: a module may have no more memory than the file, and no more parts than it lists."""
+        """While objects are created: a module may not use more memory than the file, nor have more parts than it
+        lists."""
         from torch.nn.modules import module as hooks
 
         parts = sum(map(len, self.tables.values())) + 1000
@@ -216,7 +217,7 @@ class Loader:
         return h
 
     def _owned(self, cls: type[KHandle], obj: Any) -> Any:
-        """The object for a handle of a class."""
+        """The object for a handle of some class."""
         if cls is TensorHandle:
             return self.tensor(obj)
         if cls is VectorHandle:
@@ -228,7 +229,7 @@ class Loader:
     # ------------------------------------------------------------ tensors
 
     def _device(self, name: str) -> Any:
-        """The device of that name; the CPU if it is not there."""
+        """The device with that name; the CPU if it does not exist."""
         device = torch.device(name)
         if is_present(device):
             return device
@@ -299,7 +300,7 @@ class Loader:
         ):
             self._opening.discard(
                 ("module", i)
-            )  # the owner asks for it, if it does not make it itself
+            )  # requested by the owner, unless the owner creates it itself
             self.get("module", owner)
             return self._made["module", i]
         entry = _known("module", rec, entry_of)
@@ -309,7 +310,7 @@ class Loader:
         return m
 
     def _fill(self, i: int, m: Any) -> None:
-        """Give a module that was just made its name, parameters, buffers and children."""
+        """Fill a new module with its name, parameters, buffers and children."""
         rec = self.record("module", i)
         if rec["type"] is not None and type_name(m) != rec["type"]:
             raise ValueError(f"module {i} is no {rec['type']}")
@@ -323,7 +324,7 @@ class Loader:
                 raise ValueError(f"module {i} lacks {field}")
             for k, t in tensors.items():
                 self._put(m, own, k, t)
-        if hasattr(m, "_init_flat_weights"):  # a recurrent layer lists its weights once more
+        if hasattr(m, "_init_flat_weights"):  # a recurrent layer lists its weights a second time
             m._init_flat_weights()
         if set(m._modules) - {k for k, _ in rec["children"]}:
             raise ValueError(f"module {i} lacks children")
@@ -341,7 +342,7 @@ class Loader:
         was = own.get(k)
         if isinstance(m, torch.nn.ParameterDict) and own is m._parameters and t is not None:
             m._keys[k] = (
-                None  # the tensor itself, which may be no parameter, as an optimizer of tensors has them
+                None  # the tensor itself, which need not be a parameter if the optimizer is of tensors
             )
             own[k] = t
             return
@@ -366,7 +367,7 @@ class Loader:
             m._modules[key] = self._made["module", n]
         elif m._modules.get(key) is not None and self._alike(n, m._modules[key]):
             self._fill(n, m._modules[key])
-        elif key in m._modules:  # another child has been put there
+        elif key in m._modules:  # the child was replaced
             m._modules[key] = self.get("module", n)
         elif is_container(m):
             adder = getattr(m, "kshell_add", None)
@@ -379,7 +380,7 @@ class Loader:
             raise ValueError(f"child {key} is not known")
 
     def _alike(self, i: int, m: Any) -> bool:
-        """Is a module such as a record's: of its type, its own parameters of the same sizes?"""
+        """Does a module match a record: the same type, and own parameters of the same sizes?"""
         rec = self.record("module", i)
         sizes = {
             k: None if n is None else self.record("tensor", n)["shape"] for k, n in rec["parms"]
@@ -454,6 +455,6 @@ class Loader:
         d = Data(self.python(rec["x"]), self.python(rec["y"]), int(rec["n"]))
         d.batch, d.order = int(rec["batch"]), self.tensor(rec["order"])
         d.generator = None if rec["generator"] is None else self.get("generator", rec["generator"])
-        if "hidden" in rec:  # files of before have none
+        if "hidden" in rec:  # older files have none
             d.hidden = self.python(rec["hidden"])
         return d

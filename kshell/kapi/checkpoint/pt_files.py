@@ -1,7 +1,8 @@
-"""The .pt files of torch.save: a zip of a pickle and of the memory of its tensors.
+"""The .pt files of torch.save: a zip of a pickle and of the tensors' memory.
 
-Checksums and bounds are verified, and the pickle is carried out by our own reader, which knows plain values and the
-few names below: those that tensors, parameters and their types are made with. Memory is read where the zip says it is.
+Checksums and bounds are verified, and the pickle is interpreted by our own reader, which knows plain values and the few
+names below: those from which tensors, parameters and their types are built. Memory is read from where the zip says it
+is.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from kshell.store.kinds import kind_of, kind_of_archive
 from kshell.store.pickled import Maker, Reader, Refused, plain_key
 from kshell.values.session.progress import Task
 
-_TENSOR = 400  # bytes that a tensor needs beside its memory, about
-_STORAGE = 450  # and that memory beside its content
-_GRANTED = 2500  # bytes that each memory in a file may cost beside its content: a small tensor is larger than its bytes
-_ZEROS = 1 << 20  # that are written at once
+_TENSOR = 400  # approximate bytes per tensor, besides its memory
+_STORAGE = 450  # and per storage, besides its content
+_GRANTED = (
+    2500  # bytes allowed per storage besides its content: a small tensor is larger than its bytes
+)
+_ZEROS = 1 << 20  # written at once
 _STORAGES = {
     "Float": "float32",
     "Double": "float64",
@@ -37,7 +40,7 @@ _STORAGES = {
     "ComplexDouble": "complex128",
 }
 _SCRIPTED = "a TorchScript program, which torch.jit.load runs"
-# how the files of torch.save before version 1.6 begin, and what to do with them
+# how files from torch.save before version 1.6 begin, and what to do with them
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _REWRITE = "a file in the form before 1.6 is rewritten in Python: torch.save(torch.load(old),new)"
 _PLAIN = (
@@ -48,7 +51,7 @@ _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"
 
 
 class _Typed:
-    """A storage, and the type that its items have."""
+    """A storage, and the type of its items."""
 
     __slots__ = ("dtype", "held")
 
@@ -57,7 +60,7 @@ class _Typed:
 
 
 class _Class:
-    """A stand-in for a class that a pickle names."""
+    """A stand-in for a class named in a pickle."""
 
     __slots__ = ("name",)
 
@@ -121,7 +124,7 @@ def _parameter(data: Any, grad: Any, _hooks: Any = None, state: Any = None) -> A
 
 
 def _with(t: Any, state: Any) -> Any:
-    """A tensor with attributes, which may be none that tensors have already."""
+    """A tensor with attributes, which must not be those that tensors already have."""
     for key, value in (state or {}).items():
         if key.__class__ is not str or hasattr(torch.nn.Parameter, key):
             raise Refused(f"a tensor's own {key}")
@@ -210,7 +213,7 @@ _CLASSES = ("torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Paramete
 
 
 def _named(name: str) -> Any:
-    """The object for a name in a pickle; Refused for an unknown name."""
+    """The object for a name in a pickle; Refused if unknown."""
     maker = _MAKERS.get(name)
     if maker is not None:
         return maker
@@ -231,7 +234,7 @@ def _named(name: str) -> Any:
 
 
 class _File:
-    """A zip that torch.save wrote."""
+    """A zip file written by torch.save."""
 
     def __init__(self, f: BinaryIO, size: int, room: Room) -> None:
         self.file, self.size, self.room = f, size, room
@@ -249,7 +252,7 @@ class _File:
         pour(self.file, name, self.left.pop(name), into, self.work)
 
     def read(self) -> tuple[Any, int, Callable[[int], None]]:
-        """The value, how many values its pickle has, and what asks for more memory."""
+        """The value, the number of values in its pickle, and the memory guard."""
         pickles = [n for n in self.left if n.endswith("/data.pkl")]
         if len(pickles) != 1:
             kind, way = ("", "") if pickles else kind_of_archive(self.file.name, self.left)
@@ -266,7 +269,7 @@ class _File:
         self.room.need(2 * self.left[pickles[0]].length)
         reader = Reader(self.member(pickles[0]), _named, self.storage, self.room.need)
         value = reader.read()
-        for name in list(self.left):  # unreferenced members are verified too
+        for name in list(self.left):  # verify unreferenced members too
             self.pour(name, None)
         return value, reader.made, self.room.need
 
@@ -298,9 +301,8 @@ class _File:
 def read(
     path: str, f: BinaryIO, size: int, room: Room | None = None
 ) -> tuple[Any, int, Callable[[int], None]]:
-    """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
-    verified. Errors of what is no such file, and of one that asks for more memory than `room` has, or one of its
-    size may."""
+    """The value of a .pt file, its number of values, and the guard for memory used later; the whole file is verified.
+    Raises an error if it is not such a file, or requests more memory than `room` allows or a file of its size may."""
     begin = f.read(len(_LEGACY))
     if begin[:4] != b"PK\3\4":
         kind, way = kind_of(path, begin)
@@ -312,7 +314,7 @@ def read(
     problem = hint = ""
     try:
         return _File(f, size, room or Room(size)).read()
-    except Compressed:  # those of torch.save are not, the code of a TorchScript program is
+    except Compressed:  # torch.save does not compress members; TorchScript code is compressed
         f.seek(0)
         members = zipfile.ZipFile(f).namelist()
         scripted = any(name.endswith("/constants.pkl") for name in members)

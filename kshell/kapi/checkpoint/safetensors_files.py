@@ -1,4 +1,4 @@
-"""Files of the form .safetensors and folders of them with an index, read and written."""
+"""Reading and writing .safetensors files, and folders of them with an index."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CHUNK = 1 << 24
 
 
 def opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
-    """work(file, size) of a file that is there, with its errors as q errors that name the file."""
+    """work(file, size) on an existing file; errors become q errors that name the file."""
     problem: QError | None = None
     try:
         where = unfinished.look(path)[0]
@@ -62,12 +62,12 @@ def opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
 
 
 def _memory(t: Any) -> memoryview:
-    """The bytes of a contiguous tensor on the CPU."""
+    """The bytes of a contiguous CPU tensor."""
     return memory_of(t, t.numel() * t.element_size())
 
 
 def read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | None]:
-    """The tensors of a file, its metadata, and its digest if it was written here."""
+    """The tensors in a file, its metadata, and its digest if it was written by kshell."""
 
     def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], str | None]:
         room = Room(size)
@@ -109,7 +109,7 @@ def read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | N
 
 
 def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """The tensors by name, and the metadata, of what is to be written."""
+    """The tensors by name, and the metadata, to be written."""
     if not isinstance(value, dict):
         raise CallError("ckpt", "a .safetensors file holds tensors by name")
     value = dict(value)
@@ -132,7 +132,8 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
 def _filling(
     tensors: dict[str, Any], meta: dict[str, str]
 ) -> tuple[Callable[[BinaryIO], None], int, str]:
-    """A function that writes a .safetensors file of these tensors, the size of their data in bytes, and the digest."""
+    """A function that writes a .safetensors file with these tensors, the size of their data in bytes, and the
+    digest."""
     names = {getattr(torch, value): key for key, value in _DTYPES.items()}
     plain = {
         key: value.detach().cpu().resolve_conj().resolve_neg().contiguous()
@@ -158,7 +159,7 @@ def _filling(
 
 
 def write_safetensors(path: str, value: Any) -> None:
-    """Write tensors by name as one file."""
+    """Write named tensors to one file."""
     fill, _, _ = _filling(*_named_tensors(value))
     atomic.write(path, fill)
 
@@ -167,7 +168,7 @@ def write_safetensors(path: str, value: Any) -> None:
 
 
 def read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The tensors of a folder of .safetensors files with an index, or of the only such file in it."""
+    """The tensors in a folder of .safetensors files with an index, or in its only such file."""
     there = [os.path.join(path, n) for n in unfinished.names_in(path)]
     indexes = [n for n in there if n.endswith(_INDEX)]
     if len(indexes) != 1:
@@ -208,12 +209,12 @@ def read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
-    """The digest of an index: which tensor is in which file, and the digests of the files."""
+    """The digest of an index: which tensor is in which file, and the files' digests."""
     return hashlib.sha256(json.dumps([where, digests], sort_keys=True).encode()).hexdigest()
 
 
 def write_folder(path: str, value: Any, most: int) -> None:
-    """Tensors in files of at most so many bytes (one tensor at least), and their index."""
+    """Write tensors to files of at most so many bytes (at least one tensor each), and their index."""
     if os.path.exists(path) and (not os.path.isdir(path) or unfinished.names_in(path)):
         raise QError(f"ckpt: {path} is there already, and not an empty folder")
     tensors, meta = _named_tensors(value)

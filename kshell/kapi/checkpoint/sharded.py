@@ -1,7 +1,7 @@
-"""State of several processes in one folder, written once and read by any number of processes: `ckptsave`, `ckptload`.
+"""Sharded checkpoints: state of several processes in one folder, written once and loaded by any number of processes.
 
-The folder has a file of tensors from each process and an index, which names the files with their digests. A save writes
-new files beside the old ones; the new index takes the place of the old one when all is there.
+`ckptsave`, `ckptload`: the folder has one file of tensors per process and an index that lists the files with their
+digests. A save writes new files next to the old ones; the new index replaces the old one when everything is complete.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from kshell.values.base.core import Dict, List, Sym, Value, seq_items
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1
-_EXTRA = ".extra"  # the state that belongs to no parameter; names of parameters begin with no point
+_EXTRA = ".extra"  # state that belongs to no parameter; parameter names never begin with a point
 
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
-    """work() on every process. An error of any is one of all, so that none goes on or waits alone."""
+    """work() on every process. If any fails, all raise an error, so that none continues or waits alone."""
     error: QError | None = None
     result = None
     try:
@@ -63,7 +63,7 @@ def _together(call: str, work: Callable[[], Any]) -> Any:
     except (MemoryError, RecursionError, *WRONG) as e:
         error = mapped(call, e)
     packed = parallel.collect.gather_bytes(b"" if error is None else as_bytes(error), call)
-    error = None  # it keeps a traceback
+    error = None  # it holds a traceback
     failed = next(filter(None, packed), None)
     if failed is not None:
         raise of_bytes(failed)
@@ -74,7 +74,8 @@ def _together(call: str, work: Callable[[], Any]) -> Any:
 
 
 class _Parts:
-    """Tensors by name, and what else is to be known of each object; `fill` are the jobs of a load once all is read."""
+    """Tensors by name, and the other data of each object; `fill` are the tasks of a load after everything has been
+    read."""
 
     def __init__(self, call: str) -> None:
         self.call = call
@@ -166,7 +167,7 @@ def _holds_handle(x: Value) -> bool:
 
 
 def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
-    """The objects to save or fill, and the other values, both by name."""
+    """The objects to save or load, and the other values, both by name."""
     h = handle(x)
     if h is not None:
         return {"": h}, {}
@@ -203,7 +204,7 @@ def _digest(body: dict[str, Any]) -> str:
 
 
 def read_index(folder: str, call: str) -> dict[str, Any]:
-    """The index of a folder; a q error for a folder that has none, or a damaged one."""
+    """The index of a folder; a q error if there is none, or if it is damaged."""
     path = os.path.join(folder, INDEX)
     if not os.path.isdir(folder):
         raise QError(f"{call}: {folder} is not a folder")
@@ -248,7 +249,7 @@ def _from_first(call: str, work: Callable[[], Any]) -> Any:
 
 
 def _agree(call: str, parts: _Parts) -> None:
-    """Have all processes the same names, sizes and types?"""
+    """Do all processes have the same names, sizes and types?"""
     text = json.dumps(
         [
             [[key, list(value.shape), str(value.dtype)] for key, value in parts.tensors.items()],
@@ -266,7 +267,7 @@ def _agree(call: str, parts: _Parts) -> None:
 
 
 def _fit_to_write(folder: str) -> str:
-    """A tag for the files of a save into a folder that is new, empty, or of an earlier save."""
+    """A tag for the files of a save to a folder that is new, empty, or from an earlier save."""
     if os.path.exists(folder):
         if not os.path.isdir(folder):
             raise QError(f"ckptsave: {folder} is not a folder")
@@ -291,12 +292,11 @@ def _ours(name: str) -> bool:
     effect="changes",
 )
 def ckptsave(x: Value) -> Value:
-    """Save objects of several processes to a folder that all see, by torch.distributed.checkpoint: modules (after
-    `ddp`, `fsdp` or as they are), optimizers, models, tensors, and in a dictionary q values too. What is the same
-    everywhere is written once, of what is sharded each process writes its part.
+    """Save objects of several processes to a shared folder, in the format of torch.distributed.checkpoint.
 
-    `ckptload` brings it back on any number of processes. The index of the folder is written last: until then an earlier
-    save in it is what it was.
+    Objects are modules (plain or after `ddp`, `fsdp`), optimizers, models and tensors; in a dictionary also q values.
+    Replicated data is written once, of sharded data each process writes its shard. `ckptload` loads it on any number of
+    processes. The folder's index is written last: until then, an earlier save remains valid.
 
     q)m:module enlist(`linear;2;1)
     q)o:opt(`adam;m)
@@ -354,7 +354,7 @@ def ckptsave(x: Value) -> Value:
         if os.path.exists(mine):
             os.unlink(mine)
         raise
-    if parallel.group.rank() == 0:  # files of earlier saves, whole or not
+    if parallel.group.rank() == 0:  # files from earlier saves, complete or not
         for name in os.listdir(folder):
             if name.endswith(parallel.shards.SUFFIX) and not name.startswith(tag):
                 os.unlink(os.path.join(folder, name))
@@ -370,7 +370,7 @@ def _one(kind: str) -> str:
 
 
 class _Wanted(_Parts):
-    """The objects to fill, as new tensors like the live ones; `commit` copies them there."""
+    """The objects to load, as new tensors like the live ones; `commit` copies them there."""
 
     def __init__(self, call: str, index: dict[str, Any]) -> None:
         super().__init__(call)
@@ -431,7 +431,7 @@ class _Wanted(_Parts):
                 raise CallError(self.call, f"{tensor.lstrip('/')} of the checkpoint is not there")
 
     def _deeper(self, key: str, name: str) -> bool:
-        """Is a tensor one of another object, whose name begins with this one's?"""
+        """Does a tensor belong to another object whose name begins with this one's?"""
         return any(
             len(k) > len(name) and (key == k or key.startswith(f"{k}/"))
             for k in self.index["about"]
@@ -483,7 +483,7 @@ class _Wanted(_Parts):
         return {}
 
     def _kept(self, p: Any, form: Any) -> Any:
-        """The state of an optimizer, with new tensors to be filled."""
+        """The state of an optimizer, with new tensors to fill."""
         return from_json(form, lambda name: self._buffer(p, name))
 
     def _buffer(self, p: Any, name: str) -> Any:
@@ -509,10 +509,10 @@ class _Wanted(_Parts):
     effect="reads1",
 )
 def ckptload(x: Value) -> Value:
-    """Give live objects what `ckptsave` saved, on any number of processes, sharded or not; the dictionary of the q
-    values that were saved with them is the result. The objects are made as they were, and the names are the same.
+    """Load into live objects what `ckptsave` saved, on any number of processes, sharded or not.
 
-    Files are verified, and read, before anything changes.
+    Returns the dictionary of the q values that were saved with them. The objects must be made as they were before, with
+    the same names. Files are verified and read before anything changes.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;5e)

@@ -1,4 +1,4 @@
-"""Snapshots: the whole of a session, or some of its variables, in one file, and back."""
+"""Snapshots: save a whole session, or some of its variables, to one file, and restore it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, Vec, sym_vec
 from kshell.values.session.context import running
 
-# settings of a session that a snapshot brings back; threads, memory and ports belong to the process
+# session settings that a snapshot restores; threads, memory and ports belong to the process
 _SETTINGS = {
     "P": (0, 17),
     "c": (0, 1 << 16),
@@ -39,14 +39,14 @@ _SETTINGS = {
     "e": (0, 2),
     "T": (0, 1 << 31),
     "g": (0, 1),
-}  # the least and the most
+}  # minimum and maximum
 _STATE = (bool, int, float, str)  # types of the k-api's settings
-_MOST_SPACES = 100  # namespaces within one another
+_MOST_SPACES = 100  # nested namespaces
 _BUILTINS = "__builtins__"
 
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
-    """The path, and the names if some are given."""
+    """The path, and the names if given."""
     args = items(x)
     if not args or len(args) > 2:
         raise CallError(call, expecting="a file symbol, or (file;names)", given=kname(x))
@@ -67,7 +67,7 @@ def _full(space: str, name: str) -> str:
 
 
 def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
-    """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
+    """The variables of each namespace: all, or those with these names; a namespace's name stands for everything in
     it."""
     known = running().names
     every = {
@@ -97,7 +97,7 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
 
 
 def _session() -> dict[str, Any]:
-    """The state of the session beside its variables."""
+    """The state of the session other than its variables."""
     session = running()
     settings = {setting: getattr(session.settings, setting) for setting in _SETTINGS}
     state: dict[str, Any] = {
@@ -122,10 +122,11 @@ def _session() -> dict[str, Any]:
     effect="changes",
 )
 def snapshot(x: Value) -> Value:
-    """Save the session to a file, or the variables with these names: data, functions, views, handles with all that they
-    own and share, and for a whole session the settings and the states of random generators too. The result is the file.
+    """Save the session, or the variables with the given names, to a file; returns the file.
 
-    The file is written beside and takes the place of the old one when it is whole. `resume` brings it back.
+    This includes data, functions, views, and handles with everything they own and share; for a whole session also
+    settings and random generator states. The file is written separately and replaces the old one when it is complete.
+    `resume` restores it.
 
     q)a:til 3
     q)w:tensor(1 2e;`grad)
@@ -141,19 +142,19 @@ def snapshot(x: Value) -> Value:
     """
     path, names = _asked(x, "snapshot")
     session: Any = running()
-    if session.autosave is not None:  # an older state may not take the place of this one
+    if session.autosave is not None:  # an older state must not replace this one
         session.autosave.rest()
     captured = capture(names)
     for note in captured.notes:
-        session.warn(f"snapshot: not kept: {note}\n")
+        session.warn(f"snapshot: not saved: {note}\n")
     write(path, captured.manifest, captured.members, captured.needs)
     args = items(x)[0]
     return args
 
 
 class Captured(NamedTuple):
-    """The content of a snapshot: its manifest and arrays, the memory that the reader needs beside the arrays, and notes
-    on everything that is not saved."""
+    """The content of a snapshot: its manifest and arrays, the memory that the reader needs besides the arrays, and
+    notes on everything that is not saved."""
 
     manifest: dict[str, Any]
     members: list[Member]
@@ -162,8 +163,8 @@ class Captured(NamedTuple):
 
 
 def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False) -> Captured:
-    """Capture the content of a snapshot. With `copy` the arrays are in memory of their own, so that the session may go
-    on before they are written."""
+    """Capture the content of a snapshot. With `copy`, the arrays are copied, so that the session can continue before
+    they are written."""
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []
@@ -194,7 +195,9 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
     if saver:
         manifest["torch"] = str(torch.__version__)
         manifest["objects"] = _finished(saver[0], call)
-    encoder.handle = None  # it knows the saver, which knows every handle: they would stay until Python looks for cycles
+    encoder.handle = (
+        None  # it refers to the saver, which refers to every handle: a cycle that would live on
+    )
     needs = encoder.needs + sum(map(function_cost, views.values()))
     return Captured(
         manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else []
@@ -216,10 +219,10 @@ def _finished(saver: Any, call: str) -> Any:
 
 
 def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
-    """The form of a variable's value; an error names the variable."""
+    """The encoded value of a variable; an error names the variable."""
     try:
         return encoder.value(x)
-    except Exception as e:  # of a class of the user's, whose attributes are read, anything may come
+    except Exception as e:  # reading attributes of a user's class may raise anything
         error = mapped(call, e)
     if error.text.startswith(("wsfull", "limit", "stop", "stack")):
         raise error
@@ -245,17 +248,17 @@ _WRONG = (
 
 
 class _Plan:
-    """All that a file brings, made and checked; nothing of the session changes before `apply`."""
+    """Everything in a file, created and checked; the session does not change before `apply`."""
 
     def __init__(self, archive: Archive, names: list[str] | None) -> None:
         self.manifest = archive.manifest
         session = running()
-        session.names.load_builtins()  # functions of the k-api may be among the values
+        session.names.load_builtins()  # the values may include k-api functions
         self.archive, self.names, self.wanted = archive, session.names, names
         self.loader: Any = None
 
     def make(self) -> None:
-        """Make all of it. ValueError and the like for what is wrong."""
+        """Create everything. Raises ValueError and the like if something is wrong."""
         m = self.manifest
         if "objects" not in m:
             self._make(Decoder(self.archive))
@@ -265,7 +268,7 @@ class _Plan:
             self._make(self.loader.decoder)
 
     def close(self) -> None:
-        """Let go of what was made: on an error nothing of it may stay."""
+        """Release what was created, so that nothing of it remains after an error."""
         self.spaces: dict[str, dict[str, Value]] = {}
         self.random: Any = None
         if self.loader is not None:
@@ -299,7 +302,7 @@ class _Plan:
         return x
 
     def _chosen(self, spaces: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """The variables asked for, by namespace."""
+        """The requested variables, by namespace."""
         for space, held in spaces.items():
             self._check_space(space)
             if any(not k or k == _BUILTINS for k in held):
@@ -354,7 +357,8 @@ class _Plan:
             raise ValueError("settings are wrong")
 
     def apply(self) -> list[str]:
-        """Put everything in its place; the names that were set. What cannot be put there leaves all as it was."""
+        """Install everything; returns the names that were set. If something cannot be installed, everything stays
+        unchanged."""
         names = self.names
         for space in self.spaces:
             names.allow(space, "")
@@ -391,7 +395,7 @@ class _Plan:
             define()
         if self.session is not None:
             self._set_session(self.session)
-        if self.random is not None:  # last: what is put back after an error are names
+        if self.random is not None:  # last, because after an error names are restored
             self.random()
         return sorted(
             [
@@ -420,12 +424,12 @@ class _Plan:
 
 
 def _resume(path: str, names: list[str] | None) -> Sequence[str]:
-    sweep(os.path.realpath(path))  # a session that was killed while it saved may be resumed here
+    sweep(os.path.realpath(path))  # the session may have been killed while it saved
     with Archive(path, "resume") as archive:
         plan = _Plan(archive, names)
         fork = (
             loaded() and "objects" in archive.manifest
-        )  # the random numbers that new modules draw are not used
+        )  # discard the random numbers drawn by new modules
         try:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()
@@ -457,10 +461,10 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     effect="changes",
 )
 def resume(x: Value) -> Value:
-    """Bring back a session that `snapshot` saved, or the variables with these names from it. The result is the names.
+    """Restore a session saved by `snapshot`, or the variables with the given names from it; returns the names.
 
-    Everything is read, checked and made before anything changes; on an error nothing has. Variables that the file
-    does not have stay as they are. What was on a GPU that is not there is put on the CPU.
+    Everything is read, checked and created before anything changes; on an error, nothing changes. Variables that are
+    not in the file stay as they are. Data from a missing GPU is put on the CPU.
 
     q)f:{x+1}
     q)snapshot(`:docs.ks;`f)

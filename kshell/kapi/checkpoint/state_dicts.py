@@ -1,8 +1,8 @@
 """Python values of a checkpoint as q values, and back.
 
-None is ::, a text a symbol, a number a number, a tensor a tensor handle, a list or tuple a list, a dictionary a
-dictionary. The state_dict of an optimizer has its state as a keyed table, a row a parameter, and its groups as a table.
-Back, an array of reals is a tensor, other arrays are lists; lists in parameter groups are tuples, as torch has them.
+None is ::, a string a symbol, a tensor a tensor handle, a list or tuple a list, a dictionary a dictionary. In an
+optimizer's state_dict, the state is a keyed table with one row per parameter, and the groups are a table. In the other
+direction, arrays of reals become tensors, other arrays lists; lists in parameter groups become tuples, as in torch.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ from kshell.values.base.core import (
     text_of,
 )
 
-MOST = 5_000_000  # values of one checkpoint
+MOST = 5_000_000  # maximum number of values in a checkpoint
 MAX_DEPTH = 100
-_AGAIN = 100_000  # values that may be there a second time
-# bytes of memory that the q value of a Python one needs beside its items, about; of others 300
+_AGAIN = 100_000  # values that may occur a second time
+# approximate bytes of a q value besides its items, by Python type; 300 for others
 _COSTS = {int: 16, float: 16, bool: 8, type(None): 8, str: 130, dict: 800}
 
 
 class _Reader(ToQ):
-    """Tensors are handles, a list of dictionaries with the same keys is a table, what is left of Python's and torch's
-    types a symbol. `room`: how many values there may be. What a file holds once and refers to often counts each time,
-    and `need` is told the bytes of memory for it, about."""
+    """Tensors become handles, lists of dictionaries with equal keys tables, other Python and torch types symbols.
+    `room`: the maximum number of values. Objects that a file stores once and refers to repeatedly count every time;
+    `need` is called with the approximate bytes of memory for them."""
 
     def __init__(self, room: int, need: Callable[[int], None]) -> None:
         self.room, self.need = room, need
@@ -114,7 +114,7 @@ class _Reader(ToQ):
         return Dict(collapse(self.inside(v)), collapse(values))
 
     def _states(self, state: dict[Any, Any]) -> Value:
-        """The state of an optimizer: a keyed table, if each parameter has the same buffers."""
+        """The state of an optimizer: a keyed table, if all parameters have the same buffers."""
         rows = list(state.values())
         names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
         if (
@@ -157,8 +157,9 @@ def is_optimizer(v: dict[Any, Any]) -> bool:
 
 
 def to_q_value(v: Any, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
-    """The q value of a checkpoint, of whose values so many were made; 'limit for one with more than q could show, or
-    with many times more than were made. `need` is told the bytes of memory that values need, about, and may refuse."""
+    """The q value of a checkpoint from which `made` values were created; 'limit if there are more values than q could
+    show, or many times more than were created. `need` is called with the approximate bytes of memory required, and may
+    raise an error."""
     return _Reader(min(MOST, made + _AGAIN), need).value(v)
 
 
@@ -166,7 +167,7 @@ def to_q_value(v: Any, made: int = MOST, need: Callable[[int], None] = lambda n:
 
 
 class _Writer(FromQ):
-    """Reals are tensors, other arrays lists, bytes and strings what they are in Python."""
+    """Arrays of reals become tensors, other arrays lists; bytes and strings their Python types."""
 
     def value(self, x: Value, where: str = "") -> Any:
         h = handle(x)
@@ -245,7 +246,7 @@ def from_q(x: Value) -> Any:
 
 @TENSORS_IN.set
 def tensors_in(x: Value) -> list[tuple[str, Any]]:
-    """The tensors in a value that a checkpoint can hold, under dotted names that say where they are."""
+    """The tensors in a value that a checkpoint can hold, under dotted names for their location."""
     leaves = [(reduce(within, path, ""), v) for path, v in leaves_of(from_q(x))]
     return [(name, v) for name, v in leaves if isinstance(v, torch.Tensor)]
 
@@ -279,8 +280,8 @@ NAMES = "param_names"  # torch's own word
 
 
 def _optimizer_state(o: Opt) -> dict[str, Any]:
-    """The state_dict of an optimizer. Where its parameters are not in one group in the order of the module's, groups
-    have their names too, as torch's have that were made with names."""
+    """The state_dict of an optimizer. Unless its parameters are one group in the order of the module, groups also have
+    parameter names, as in torch's named groups."""
     state: dict[str, Any] = o.torch.state_dict()
     if o.container is None or any(NAMES in group for group in state["param_groups"]):
         return state
@@ -294,7 +295,7 @@ def _optimizer_state(o: Opt) -> dict[str, Any]:
 
 
 def _whole(v: Any) -> Any:
-    """A value with all of each tensor that is sharded among processes; the value itself if none is."""
+    """A value with every sharded tensor gathered; the value itself if there is none."""
     if isinstance(v, torch.Tensor):
         return whole(v)
     if isinstance(v, dict | list):

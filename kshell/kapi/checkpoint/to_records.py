@@ -1,7 +1,7 @@
-"""Torch objects as records of a manifest: what a snapshot keeps of handles and of all that they own.
+"""Torch objects as records of a manifest: what a snapshot saves for handles and everything they own.
 
-Each object has one record, however many refer to it, so what is shared stays shared: a tensor in two handles, a
-parameter in a module and an optimizer, memory under two tensors. from_records.py makes the objects again.
+Each object has one record, however many refer to it, so shared objects stay shared: a tensor in two handles, a
+parameter in a module and an optimizer, memory under two tensors. from_records.py recreates the objects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kshell.store.snapshot import Encoder
 from kshell.values.base.functions import Handle
 
 Record = dict[str, Any]
-# kinds that have records, and the bytes of memory that an object of each needs beside arrays, about
+# kinds of records, and the approximate bytes of memory per object, besides arrays
 KINDS = {
     "storage": 450,
     "tensor": 400,
@@ -43,37 +43,37 @@ KINDS = {
     "model": 6000,
     "handle": 300,
 }
-_ITEM = 40  # and of an item of a list or dictionary
+_ITEM = 40  # and per item of a list or dictionary
 
 
 def needs(tables: Mapping[str, Sized]) -> int:
-    """The bytes of memory that the objects of records need beside arrays, about."""
+    """The approximate bytes of memory that the recorded objects need, besides arrays."""
     return sum(KINDS[key] * len(table) for key, table in tables.items())
 
 
 def item_cost(n: int) -> int:
-    """The bytes of a list, tuple or dictionary of n items in a record, about."""
+    """The approximate bytes of a list, tuple or dictionary of n items in a record."""
     return 200 + _ITEM * n
 
 
 class Saver:
-    """Makes records of objects; the arrays and q values in them go through the encoder."""
+    """Makes records for objects; the arrays and q values in them go through the encoder."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self.tables: dict[str, list[Record | None]] = {kind: [] for kind in KINDS}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._kept: list[Any] = []  # so that no id is used twice
+        self._kept: list[Any] = []  # keeps objects alive, so that no id is reused
         self._modules: list[tuple[Any, int, str]] = []
         self._places: dict[
             int, tuple[Any, int, str]
-        ] = {}  # of a module: its first parent, and its name there
-        self.variable = ""  # whose value is written
+        ] = {}  # module -> its first parent, and its name there
+        self.variable = ""  # whose value is being written
         self._handles: list[tuple[KHandle, Record]] = []
-        self.notes: list[str] = []  # on everything that the file does not keep
+        self.notes: list[str] = []  # notes on everything that is not saved
 
     def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
-        """The number of an object's record, made if it is new."""
+        """The number of an object's record, created if new."""
         at = (kind, id(obj) if key is None else key)
         n = self._numbers.get(at)
         if n is None:
@@ -89,8 +89,8 @@ class Saver:
         return self.ref("handle", h)
 
     def finish(self) -> dict[str, Any]:
-        """All records; every module must be one that can be made again."""
-        alone: set[int] = set()  # modules that no other one makes when it is made
+        """All records; checks that every module can be recreated."""
+        alone: set[int] = set()  # modules not created by another one's constructor
         for m, n, variable in self._modules:
             parent, at, key = self._places.get(n, (None, -1, ""))
             if (
@@ -127,7 +127,7 @@ class Saver:
         return self.ref(h.kind, obj)
 
     def _part(self, h: KHandle, rec: Record) -> None:
-        """That the object of a handle is lent to another one, if that one is saved too."""
+        """Record that the object of a handle is lent to another one, if that one is saved too."""
         whole = whole_of(h)
         at = None if whole is None else self._numbers.get(("handle", id(whole)))
         if at is not None and h.lent is not None:
@@ -152,7 +152,7 @@ class Saver:
         if isinstance(t, torch.nn.Parameter):
             rec["parameter"] = True
         if t.grad_fn is not None:
-            self.notes.append("the graph of a tensor that was calculated from others")
+            self.notes.append("the autograd graph of a tensor that is not a leaf")
         elif t.requires_grad:
             rec["grad"] = True
         if t.is_leaf and t.grad is not None:
@@ -265,7 +265,7 @@ class Saver:
         entry = find("optimizer", o.entry.name)
         plain = (
             o.torch.inner if "fp16" in o.wraps else o.torch
-        )  # fp16 is around it, and put there again
+        )  # it is wrapped in fp16, which is restored
         if entry is None or entry is not o.entry or type(plain) is not optimizer_class(entry):
             raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
         if o.outer is not None:
@@ -343,12 +343,12 @@ class Saver:
 
 
 def _check_makeable(m: Any, variable: str) -> None:
-    """An error that names the variable for a module that could not be made again."""
+    """Raise an error that names the variable if a module could not be recreated."""
     where = f"{variable}: " if variable else ""
     if not _makeable(m):
         raise QError(
-            f"{where}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
-            "of kshell.kapi.module.types registers its class, and ckpt saves its tensors"
+            f"{where}a module of class {type(m).__name__} cannot be saved: its class is not a module "
+            "type; register it with @module from kshell.extend, or save its tensors with ckpt"
         )
     entry = type_of(m)
     if entry is None or module_record(entry).cls is None:
@@ -360,13 +360,13 @@ def _check_makeable(m: Any, variable: str) -> None:
     ]
     if lost:
         raise QError(
-            f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is no "
-            "attribute of it"
+            f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is not "
+            "one of its attributes"
         )
 
 
 def _makeable(m: Any) -> bool:
-    """Is a module of just the class that its type makes?"""
+    """Is a module of exactly the class that its type creates?"""
     entry = type_of(m)
     cls = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)
     return entry is not None and (

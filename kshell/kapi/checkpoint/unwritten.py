@@ -1,8 +1,8 @@
-"""The k-api's wall of a restricted evaluation: the memory of tensors that were there before is not written, whatever
-function would do it, and random numbers drawn inside do not move those drawn outside.
+"""The k-api's protection in restricted evaluation: the memory of existing tensors is not written, whatever function
+would do it, and random numbers drawn inside do not affect those drawn outside.
 
-Every operation of torch passes a dispatch mode, which knows from the operation's schema what it writes. A tensor made
-inside may be written; so may what shares its memory.
+Every torch operation passes through a dispatch mode, which knows from the operation's schema what it writes. Tensors
+created inside may be written, and so may tensors that share their memory.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kshell.values.session.context import worker
 from kshell.values.session.restrict import restricted
 
 _MODE: list[type] = []
-_OPEN: list[Any] = []  # restrictions that have begun in the main thread and not ended
+_OPEN: list[Any] = []  # active restrictions in the main thread
 
 
 def _mode() -> Any:
-    """A dispatch mode that refuses what writes to tensors that are not made inside of it."""
+    """A dispatch mode that rejects writes to tensors created outside it."""
     if not _MODE:
         _MODE.append(_make())
     return _MODE[0]()
@@ -36,11 +36,11 @@ def _make() -> type:
     class Unwritten(TorchDispatchMode):
         def __init__(self) -> None:
             super().__init__()
-            self.made: set[int] = set()  # the storages made inside
+            self.made: set[int] = set()  # storages created inside
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            return False  # else torch imports its compiler at the first operation: five seconds
+            return False  # otherwise torch imports its compiler at the first operation, which takes five seconds
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -55,7 +55,7 @@ def _make() -> type:
                             "there before"
                         )
             result = func(*args, **kwargs)
-            if func is torch.ops.aten.lift_fresh.default:  # of values given in Python
+            if func is torch.ops.aten.lift_fresh.default:  # from Python values
                 self.made.add(_storage(args[0]))
             elif not schema.is_mutable:
                 before = {
@@ -81,7 +81,7 @@ def _written(schema: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
 
 
 def _storage(t: Any) -> int:
-    """Which storage a tensor has; 0 if it has none of its own, as a sparse one."""
+    """The identity of a tensor's storage; 0 if it has none of its own, like a sparse tensor."""
     try:
         return int(t.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):
@@ -89,7 +89,7 @@ def _storage(t: Any) -> int:
 
 
 def _generators() -> list[Any]:
-    """torch's generators of random numbers that are in use."""
+    """torch's random generators in use."""
     generators = [torch.default_generator]
     if torch.cuda.is_initialized():
         generators += torch.cuda.default_generators
@@ -98,12 +98,12 @@ def _generators() -> list[Any]:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Inside it torch draws the random numbers of readers, which go on from one restricted evaluation to the next."""
+    """Inside, torch draws the readers' random numbers, which continue from one restricted evaluation to the next."""
     if not loaded():
         try:
             yield
         finally:
-            if loaded():  # it was imported inside: nothing was drawn before
+            if loaded():  # imported inside: nothing was drawn before
                 torch.default_generator.manual_seed(torch.default_generator.initial_seed())
         return
     kept = table().state.setdefault("readers", {})

@@ -1,4 +1,4 @@
-"""Tools for a person at the prompt: help, completion, plots, profiles, settings, notes.
+"""Interactive tools: help, completion, plots, profiles, settings, notes.
 
 May import every other room of kapi.
 """

@@ -1,4 +1,4 @@
-"""torch objects of a Python program as handles, and back. Nothing is copied: both sides have the same object."""
+"""torch objects of a Python program as handles, and back. Nothing is copied: both sides share the object."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from kshell.kapi.optim.host_wrappers import adopt, is_optimizer
 from kshell.kapi.optim.optimizer import Opt
 from kshell.values.base.core import Value, sym
 
-_OPT = "_kshell_opt"  # attribute of a torch optimizer: what its handles own, so that all of them own the same
+_OPT = "_kshell_opt"  # attribute of a torch optimizer with the Opt that all its handles share
 
 
 def value_of(x: Any) -> Value | None:
-    """The handle of a tensor, module, loss, optimizer or scheduler, the symbol of a data type or device; None of
-    anything else. The class counts, not what `__class__` says: a stand-in may say anything."""
+    """The handle for a tensor, module, loss, optimizer or scheduler, the symbol for a data type or device; None for
+    anything else. The actual class counts, not `__class__`, which a proxy can fake."""
     torch, cls = sys.modules.get("torch"), type(x)
     if torch is None or not hasattr(torch, "optim"):
-        return None  # without torch nothing can be one of its objects
+        return None  # if torch is not imported, nothing can be one of its objects
     if issubclass(cls, torch.Tensor):
         return tensor_handle(x)
     if issubclass(cls, torch.nn.Module):
@@ -65,8 +65,8 @@ def _is_loss(m: Any) -> bool:
 
 
 def opt_of(o: Any) -> Opt:
-    """The Opt of a torch optimizer, which all its handles share. Its parameters have the names of the module that has
-    all of them, if the session has a handle of one."""
+    """The Opt of a torch optimizer, shared by all its handles. Parameters are named as in the module that contains them
+    all, if the session has a handle for one."""
     known: Opt | None = o.__dict__.get(_OPT)
     if known is None:
         known = adopt(o)
@@ -87,7 +87,7 @@ def opt_of(o: Any) -> Opt:
 
 
 def all_tensors(items: Sequence[Any]) -> bool:
-    """Are these tensors, one at least and no other thing?"""
+    """Are these all tensors, and is there at least one?"""
     torch = sys.modules.get("torch")
     return (
         torch is not None and bool(items) and all(issubclass(type(x), torch.Tensor) for x in items)
@@ -95,18 +95,18 @@ def all_tensors(items: Sequence[Any]) -> bool:
 
 
 def vector_of(items: Sequence[Any]) -> Value:
-    """The handle of a list of tensors."""
+    """The handle for a list of tensors."""
     return vector_handle(items)
 
 
 def dict_of(items: Mapping[str, Any]) -> Value:
-    """The handle of a dictionary of tensors, as a `state_dict` is one."""
+    """The handle for a dictionary of tensors, such as a `state_dict`."""
     return dict_handle(dict(items))
 
 
 def object_of(h: KHandle) -> Any:
-    """The torch object of a handle; of a vector a list, of a dictionary or model a dict. Rules, and schedulers made in
-    q, are kshell's own and stay handles. 'stale pointer of a freed one."""
+    """The torch object of a handle; a list for a vector, a dict for a dictionary or model. Rules, and schedulers made
+    in q, belong to kshell and stay handles. 'stale pointer for a freed handle."""
     obj = h.get()
     if isinstance(h, OptimizerHandle):
         return _given(obj)
@@ -122,7 +122,7 @@ def object_of(h: KHandle) -> Any:
 
 
 def _given(o: Opt) -> Any:
-    """The torch optimizer of a handle, or what was around it, which knows what its handles own."""
+    """The torch optimizer of a handle, or its outer wrapper, marked with what its handles own."""
     outermost = o.torch if o.outer is None else o.outer
     o.crossed, o.placed = True, None
     outermost.__dict__[_OPT] = o

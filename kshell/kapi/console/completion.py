@@ -1,6 +1,6 @@
-"""Completion for the k-api: the symbols that calls take, and the parts of live objects.
+"""Completion for the k-api: the symbols that calls accept, and the parts of live objects.
 
-Nothing here imports torch: an object that has parts has brought it.
+Nothing here imports torch: if an object with parts exists, torch has been imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Words = list[tuple[str, str]]
 
 
 def parts(h: Handle) -> Words:
-    """The names of the children, parameters and buffers of a module or model, of the tensors of a dictionary."""
+    """The names of a module's or model's children, parameters and buffers, or of a dictionary's tensors."""
     if not isinstance(h, KHandle) or h.obj is GONE:
         return []
     if isinstance(h, DictHandle):
@@ -71,13 +71,13 @@ CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "seed": _devices,
     "sync": _devices,
     "autosave": lambda: [
-        ("seconds", "time between two files"),
-        ("steps", "steps of optimizers between two files"),
+        ("seconds", "seconds between saves"),
+        ("steps", "optimizer steps between saves"),
     ],
-    "profile": lambda: [("torch", "rows of torch's operations, too")],
+    "profile": lambda: [("torch", "include torch's operations")],
     "train": _entries("option"),
     "test": _entries("option"),
-    "parmtable": lambda: [(name, "option of an optimizer") for name in sorted(known_options())],
+    "parmtable": lambda: [(name, "optimizer option") for name in sorted(known_options())],
     "setting": _entries("setting"),
     "help": lambda: [
         *((name, text or "a table") for name, (text, _) in TOPICS.items()),
@@ -99,18 +99,18 @@ CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
 
 
 def options(entry: registry.Entry) -> tuple[registry.Option, ...]:
-    """The options of an entry; before torch is there, those that do not come from its signatures."""
+    """The options of an entry; before torch is imported, only those that are not read from its signatures."""
     return options_of(entry) if entry.options or loaded() else ()
 
 
 def of_call(name: str) -> Words:
-    """The symbols that a call takes, and a few words on each; none if it takes none of its own."""
+    """The symbols that a call accepts, each with a short description; none if it has none of its own."""
     symbols = CALLS.get(name)
     return list(symbols()) if symbols is not None else []
 
 
 def device() -> tuple[str, int]:
-    """The device that is used, and the bytes of its memory in use (0 on the CPU)."""
+    """The device in use, and the bytes of its memory in use (0 on the CPU)."""
     if loaded() and torch.cuda.is_initialized():
         return f"cuda:{torch.cuda.current_device()}", int(torch.cuda.memory_allocated())
     return "cpu", 0

@@ -1,4 +1,4 @@
-"""Curves as text: points on a grid of braille dots, or of characters where a terminal shows plain ASCII alone."""
+"""Curves as text: points on a grid of braille dots, or of characters on terminals limited to plain ASCII."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# the bits of a braille character's dots, by row and column
+# bits of a braille character's dots, by row and column
 _BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-_PER = 8  # places looked at in a column of dots, if there are fewer points
+_PER = 8  # samples per column of dots, if there are fewer points
 # terminals whose fonts have no braille
 _PLAIN = ("dumb", "linux", "vt100", "vt102", "vt220", "ansi", "")
 
 
 def has_unicode(stream: Any) -> bool:
-    """Can what is written to this stream be seen with braille? A file can; a terminal by its type and the locale."""
+    """Can output to this stream show braille? Files can; terminals depending on type and locale."""
     ask = getattr(stream, "isatty", None)
     if ask is None or not ask():
         return True
@@ -31,7 +31,7 @@ def has_unicode(stream: Any) -> bool:
 
 
 class Line(NamedTuple):
-    """A curve: its name, and its points by their coordinates."""
+    """A curve: its name, and the coordinates of its points."""
 
     name: str
     x: np.ndarray
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def line(name: str, y: np.ndarray, x: np.ndarray | None = None) -> Line:
-    """The curve of values over their numbers, or over other values in rising order."""
+    """The curve of values over their positions, or over other values in ascending order."""
     if x is None:
         return Line(name, np.arange(len(y), dtype=float), y)
     order = np.argsort(x, kind="stable")
@@ -48,8 +48,8 @@ def line(name: str, y: np.ndarray, x: np.ndarray | None = None) -> Line:
 
 
 def curve(y: np.ndarray, width: int, height: int, unicode: bool = True) -> list[str]:
-    """The lines of a picture, `width` characters wide, of the values y over their numbers: `height` lines with a scale
-    on the left, and one with the first and last number. What is no finite number leaves a gap."""
+    """The lines of a plot, `width` characters wide, of the values y over their positions: `height` lines with a scale
+    on the left, and one with the first and last position. Non-finite values leave gaps."""
     return panel([line("", y)], width, height, unicode)
 
 
@@ -62,8 +62,8 @@ def panel(
     logy: bool = False,
     told: Callable[[float], str] | None = None,
 ) -> list[str]:
-    """The lines of a picture of curves on one scale; several have their names on the right, where they end. On a
-    logarithmic scale what is not above zero is a gap. `told` gives the text of a place below the picture."""
+    """The lines of a plot of curves on one scale; several curves have their names on the right, where they end. On a
+    logarithmic scale, values not above zero are gaps. `told` formats a position on the x axis."""
     lines = [Line(line.name, _scaled(line.x, logx), _scaled(line.y, logy)) for line in lines]
     (left, right), (low, high) = (
         _range([line.x for line in lines]),
@@ -97,7 +97,7 @@ def _scaled(v: np.ndarray, log: bool) -> np.ndarray:
 
 
 def _range(parts: Sequence[np.ndarray]) -> tuple[float, float]:
-    """The least and the greatest finite number of some arrays, 0 and 0 of none."""
+    """The least and greatest finite number in some arrays; 0 and 0 if there are none."""
     good = [g for part in parts if len(g := part[np.isfinite(part)])]
     return (
         (min(float(g.min()) for g in good), max(float(g.max()) for g in good))
@@ -113,7 +113,7 @@ def _number(v: float, log: bool) -> str:
 
 
 def _labels(low: float, high: float, height: int, log: bool = False) -> list[str]:
-    """The scale: what the first, the middle and the last line stand for."""
+    """The scale: labels for the top, middle and bottom line."""
     labels = [""] * height
     if low == high:
         labels[height // 2] = f"{10.0**low if log else low:.4g}"
@@ -125,8 +125,8 @@ def _labels(low: float, high: float, height: int, log: bool = False) -> list[str
 
 
 def _ends(parts: Sequence[np.ndarray], height: int) -> dict[int, int]:
-    """For the lines of text at which curves end, the number of the curve; one whose line is taken gets the nearest
-    that is free, and none if all are taken."""
+    """For each text line where a curve ends, the number of that curve; if the line is taken, the nearest free line is
+    used, and none if all are taken."""
     ends: dict[int, int] = {}
     for k, dots in enumerate(parts):
         columns = np.flatnonzero(dots.any(0))
@@ -144,13 +144,13 @@ def _ends(parts: Sequence[np.ndarray], height: int) -> dict[int, int]:
 def _dots(
     c: Line, across: int, down: int, wide: tuple[float, float], tall: tuple[float, float]
 ) -> np.ndarray:
-    """Which dots of a grid the line through the points meets."""
+    """The dots of a grid that the line through the points meets."""
     (left, right), (low, high) = wide, tall
     known = np.isfinite(c.x)
     x, y = c.x[known], c.y[known]
     if len(x) > 1 and (
         len(x) < across * _PER or right - left != len(x) - 1
-    ):  # places between the points, too
+    ):  # sample between the points, too
         between = np.union1d(np.linspace(x[0], x[-1], across * _PER), x)
         x, y = between, np.interp(between, x, y)
     good = np.isfinite(y)
@@ -166,7 +166,7 @@ def _dots(
     np.maximum.at(bottom, column, row)
     used = np.flatnonzero(bottom >= 0)
     a, b = used[:-1], used[1:]
-    next_to = b == a + 1  # a steep line goes on from where the column before ends
+    next_to = b == a + 1  # a steep line continues from the end of the previous column
     a, b = a[next_to], b[next_to]
     reach_down, reach_up = bottom[a] + 1, top[a] - 1
     top[b] = np.where(top[b] > reach_down, reach_down, top[b])

@@ -1,6 +1,6 @@
-"""`help`: tables of modules, losses and optimizers, the symbols that calls take, and the text of any function.
+"""`help`: tables of modules, losses and optimizers, the symbols that calls accept, and the text for any entry.
 
-Everything is read from the registry, so what is registered has help.
+Everything is read from the registry, so whatever is registered has help.
 """
 
 from __future__ import annotations
@@ -61,18 +61,19 @@ from kshell.values.base.describe import listed
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 # ------------------------------------------------------------------ entries with options
 
 
 def is_forward(entry: Entry) -> bool:
-    """Has the module or loss a forward calculation?"""
+    """Does the module or loss have a forward pass?"""
     return bool(type_record(entry).result)
 
 
 def described(entry: Entry, options: Value = None) -> Dict:
-    """A module or loss as a dictionary: name, torch class, forward, result, least number of inputs, inputs, options."""
+    """A module or loss as a dictionary: name, torch class, forward, result, minimum number of inputs, inputs,
+    options."""
     least, most = type_record(entry).n if is_forward(entry) else (0, 0)
     count = max(least, min(most, 9))
     return symdict(
@@ -90,7 +91,7 @@ def described(entry: Entry, options: Value = None) -> Dict:
 
 
 def _many(kind: str, every: bool = False) -> Table:
-    """The table of modules or losses by name: ktorch's and those of the user's own files; with `every` all."""
+    """The table of modules or losses by name: ktorch's and those from the user's files; with `every`, all."""
     entries = [
         *(entry for entry in registry.entries(kind) if every or _listed(entry)),
         *(FUNCTIONS if kind == "module" else ()),
@@ -120,7 +121,7 @@ def _listed(e: Entry) -> bool:
 
 
 def _optimizers(every: bool = False) -> Table:
-    """ktorch's optimizers and those of the user's own files; with `every` all."""
+    """ktorch's optimizers and those from the user's files; with `every`, all."""
     entries = sorted(
         (entry for entry in registry.entries("optimizer") if every or _listed(entry)),
         key=lambda e: e.name,
@@ -175,7 +176,7 @@ _DTYPES = (
 
 
 def _dtype() -> Dict:
-    """ktorch's data types; the further ones are in help`tensor."""
+    """ktorch's data types; the others are in help`tensor."""
     return Dict(
         sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(dtype))].char for dtype in _DTYPES])
     )
@@ -190,7 +191,7 @@ def _ktype() -> Dict:
 
 
 def _tensor() -> Dict:
-    """The symbols that options of a tensor take."""
+    """The symbols for tensor options."""
     rows = {"device": device_names(), **SYMBOLS}
     return Dict(sym_vec(rows), List([sym_vec(value) for value in rows.values()]))
 
@@ -213,12 +214,12 @@ TOPICS |= {
 
 @api("help", "help()", "help`topic", "help`name", 'help"name"', "help ptr")
 def help_(x: Value) -> Value:
-    """Help on a topic, on a type of module, loss or optimizer, on an object, or on anything else that has a name:
-    functions, operators, options of training, settings, system commands.
+    """Help on a topic; on a module, loss or optimizer type; on an object; or on anything else that has a name.
 
-    With no argument, the topics. The symbol of a topic or type gives a table or dictionary; the help of anything else
-    is printed. A string prints all that is known of a name, and the table of a topic under it. On a terminal a symbol
-    prints the text, too, and says which options of a type are examples, because they have no default.
+    Named things are functions, operators, training options, settings and system commands. Without an argument, lists
+    the topics. The symbol of a topic or type returns a table or dictionary; other help is printed. A string prints
+    everything about a name, followed by the table of a topic with that name. On a terminal, the symbol of a type also
+    prints its text, and says which values are examples because the option has no default.
 
     q)help`adamw
     lr     | 0.001
@@ -249,7 +250,7 @@ def help_(x: Value) -> Value:
 
 
 def of_name(name: str, text: bool = False) -> Value:
-    """The help on a topic, a type, or whatever else has this name; with `text`, all that is known of it is printed."""
+    """Help on a topic, a type, or anything else with this name; with `text`, everything about it is printed."""
     entries = named(name)
     if name in TOPICS and not (text and entries):
         if entries and _seen():
@@ -269,7 +270,7 @@ def of_name(name: str, text: bool = False) -> Value:
             return described(entry)
         if entry is not None:
             options = module_options(entry)
-            if not len(options):  # the console shows nothing of it
+            if not len(options):  # the console does not display it
                 show_entries(entries)
             _tell_examples(entry)
             return options
@@ -286,16 +287,16 @@ def of_name(name: str, text: bool = False) -> Value:
     return NIL
 
 
-_ROWS = 12  # of the table of a topic, if it is shown under the help of a function
+_ROWS = 12  # rows of a topic's table that are shown below a function's help
 
 
 def _seen() -> bool:
-    """Is there a person who sees what is printed beside a value?"""
+    """Is there a user who sees text printed besides the result?"""
     return bool(getattr(running(), "interactive", False))
 
 
 def _show_topic(name: str) -> None:
-    """Under the help of a name, the table of the topic that is called so, or how to see it if it is long."""
+    """Below the help on a name, print the table of the topic with that name, or how to see it if it is long."""
     table, session = TOPICS[name][1](), running()
     session.write(
         f"\n/ help`{name} is a table"
@@ -304,7 +305,7 @@ def _show_topic(name: str) -> None:
 
 
 def _tell_examples(entry: Entry) -> None:
-    """On a terminal: which options of a type have no default, so that what is shown of them are examples."""
+    """On a terminal, say which options of a type have no default, so that the values shown are examples."""
     names = [o.name for o in options_of(entry) if o.default is REQUIRED]
     if names and _seen():
         running().warn(
@@ -328,21 +329,21 @@ _ORDER = (
     "command",
     "internal",
 )
-# how a kind is called above an entry, where a name has several
+# heading for each kind, where a name has several entries
 _WORDS = {
     "verb": "function",
     "topic": "syntax",
-    "api": "function of the k-api",
+    "api": "k-api function",
     "module": "module type",
     "rule": "scaling rule",
-    "option": "option of training",
+    "option": "training option",
     "command": "system command",
     "internal": "internal function",
 }
 
 
 def named(name: str) -> list[Entry]:
-    """All entries of a name, as it is written in q: a command may have its backslash, an internal function its !."""
+    """All entries with a name as written in q: a command may have its backslash, an internal function its !."""
     number = name.removesuffix("!")
     spelled = {
         "command": name[1:] if len(name) > 1 and name[0] == "\\" else name,
@@ -356,7 +357,7 @@ def named(name: str) -> list[Entry]:
 
 
 def of_object(h: KHandle) -> Value:
-    """The help on a torch object: its options, or what its type is."""
+    """Help on a torch object: its options, or the description of its type."""
     if isinstance(h, TensorHandle | VectorHandle | DictHandle):
         return info.options(h)
     if isinstance(h, OptimizerHandle):
@@ -382,7 +383,7 @@ def of_object(h: KHandle) -> Value:
 
 
 def show_entries(found: list[Entry]) -> Value:
-    """Print what is known of the entries of a name, each under its kind if there are several; the result is ::."""
+    """Print the entries of a name, each with its kind if there are several; returns ::."""
     session = running()
     width = session.settings.c[1] if getattr(session, "interactive", False) else 0
     texts = [entry_text(e, width) for e in found]
@@ -396,8 +397,8 @@ def show_entries(found: list[Entry]) -> Value:
 
 
 def entry_text(entry: Entry, width: int = 0) -> str:
-    """The help text of an entry: how it is called, what it does, its options, an example; of a terminal of some width
-    its paragraphs fit into that."""
+    """The help text of an entry: forms, description, options and example; with a width, paragraphs are wrapped to
+    fit."""
     doc = inspect.cleandoc(entry.doc)
     told, _, example = doc.partition("\n\nq)")
     target = f"PyTorch: {entry.target}" if entry.target.startswith("torch.") else ""
@@ -421,8 +422,8 @@ _CODE = re.compile(r"`` ?(.+?) ?``", re.DOTALL)
 
 
 def _filled(text: str, width: int) -> str:
-    """A text with its paragraphs filled to a width, if one is given, and q code without its marks; lists and what is
-    indented stay as they are."""
+    """A text with paragraphs wrapped to a width, if given, and without the marks around q code; lists and indented
+    lines are unchanged."""
     parts = _CODE.sub(r"\1", text).split("\n\n") if width else [text]
     plain = [
         width and not any(line[:1] in (" ", "-", "|") for line in part.split("\n"))
@@ -435,7 +436,7 @@ def _filled(text: str, width: int) -> str:
 
 
 def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
-    """A line for each option: name, type, default and what it is."""
+    """One line per option: name, type, default and description."""
     rows = (
         [
             ("option", "type", "default", ""),
@@ -470,7 +471,7 @@ def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
 
 
 def _meaning(o: Option) -> str:
-    """The description of an option, with the symbols that it takes unless the text lists them."""
+    """The description of an option, followed by the symbols it accepts unless the text lists them."""
     listed = (
         ", ".join(o.choices)
         if o.choices and not all(choice in o.doc for choice in o.choices)
@@ -480,7 +481,7 @@ def _meaning(o: Option) -> str:
 
 
 def default_text(x: object) -> str:
-    """The default of an option as q shows it; nothing if there is none."""
+    """The default of an option in q notation; empty if there is none."""
     if x is None or x is REQUIRED:
         return "" if x is None else "required"
     if isinstance(x, bool):
@@ -496,7 +497,7 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
 
 
 def forms_of(entry: Entry) -> tuple[str, ...]:
-    """The ways to call an entry: those it gives, or what its options or numbers of arguments say."""
+    """The forms of an entry: as declared, or derived from its options or arities."""
     if entry.forms:
         return entry.forms
     return (
@@ -506,7 +507,7 @@ def forms_of(entry: Entry) -> tuple[str, ...]:
     )
 
 
-# how a type of this kind is used, before its options
+# the form of a type of this kind, before its options
 _FORMS = {
     "module": "module enlist(`{}",
     "loss": "loss(`{}",
@@ -517,7 +518,7 @@ _FORMS = {
 
 
 def _type_form(entry: Entry) -> str:
-    """How a type is used: the options that have to be given, then the others."""
+    """The form of a type: required options, then the others."""
     options = options_of(entry)
     must = max((i + 1 for i, option in enumerate(options) if option.default is REQUIRED), default=0)
     names = [option.name for option in options]
@@ -526,7 +527,7 @@ def _type_form(entry: Entry) -> str:
 
 
 def _form(entry: Entry, n: int) -> str:
-    """How a verb is applied to n arguments."""
+    """The form of a verb with n arguments."""
     if n < 0:
         return f"{entry.name}[x;..]"
     if n == 0 and entry.kind == "name":
@@ -540,7 +541,7 @@ def _form(entry: Entry, n: int) -> str:
 
 
 def _with_options(name: str) -> Entry | None:
-    """The module type, function with a module's options, or loss of a name."""
+    """The module type, function with module options, or loss with a name."""
     return (
         registry.find("module", name)
         or next((function for function in FUNCTIONS if function.name == name), None)
@@ -554,8 +555,8 @@ def _named_options(name: str) -> Value | None:
 
 
 def _topic_options(name: str) -> Value | None:
-    """The `options` of a topic: those of its help, or the default options for a class of tensors; None if there is no
-    topic."""
+    """The `options` for a topic: its help table, or the default options for a class of tensors; None if there is no
+    such topic."""
     if name in ("tensor", "vector", "dictionary"):
         return options_dict(torch.empty(0))
     return TOPICS[name][1]() if name in TOPICS else None

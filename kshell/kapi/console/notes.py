@@ -1,4 +1,5 @@
-"""Short descriptions of objects and of the variables that refer to them: notes that a prompt shows beside handles."""
+"""Short descriptions of objects and of the variables that refer to them: notes that the prompt shows next to
+handles."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from kshell.kapi.tensor.handle_api import first_device, tensors_of
 from kshell.kapi.tensor.referring_names import referring
 from kshell.values.base.core import Dict, List, Table, Value, text_of
 
-MOST = 60  # rows of a list or dictionary that get notes
+MOST = 60  # rows of a list or dictionary that can have notes
 
 
 def note(x: Value) -> str:
@@ -50,14 +51,14 @@ def _tensor(t: Any) -> str:
 
 
 def _kind(h: KHandle) -> str:
-    """The type of a module, loss, optimizer, scheduler or rule; nothing of a model or of a collection of tensors."""
+    """The type of a module, loss, optimizer, scheduler or rule; empty for a model or a collection of tensors."""
     if isinstance(h, VectorHandle | DictHandle | ModelHandle) or behaves("objtype", h) is None:
         return ""
     return text_of(ask("objtype", h))
 
 
 def _counts(h: KHandle) -> list[str]:
-    """How many tensors, layers, parameters, groups there are."""
+    """The number of tensors, layers, parameters or groups."""
     if isinstance(h, VectorHandle | DictHandle):
         return [
             _many(len(h.obj), "tensor"),
@@ -84,8 +85,8 @@ def _many(n: int, word: str) -> str:
 
 
 def notes(x: Value) -> list[str]:
-    """The notes of the lines that the console shows of a value: of a handle; of each item of a list or dictionary with
-    handles; of each row of a table of objects with a column of handles what refers to them. None if there are none."""
+    """Notes for the lines that the console shows for a value: for a handle; for each item of a list or dictionary with
+    handles; for each row of a table with a handle column, the variables that refer to it. None if there are none."""
     if isinstance(x, KHandle):
         return [note(x)]
     if x.__class__ is Dict and x.k.__class__ is not Table and x.v.__class__ is List:
@@ -114,7 +115,7 @@ def _of_items(items: list[Value]) -> list[str]:
 
 
 def shown(x: Value) -> list[str]:
-    """The notes of a value's lines; none if an object cannot be asked."""
+    """The notes for a value's lines; none if an object cannot be queried."""
     try:
         return notes(x)
     except (
@@ -122,5 +123,5 @@ def shown(x: Value) -> list[str]:
         AttributeError,
         TypeError,
         RuntimeError,
-    ):  # of an object of a program that changes meanwhile
+    ):  # an object that the host program is changing
         return []

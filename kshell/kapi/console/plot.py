@@ -1,4 +1,4 @@
-"""`plot`: curves of numbers, drawn in the console or into a picture."""
+"""`plot`: curves of numbers, drawn in the console or as an image."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from kshell.values.session.context import running
 Series = tuple[str, np.ndarray]
 _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
 _FORMATS = ("png", "svg", "pdf")
-_LOW, _HIGH = 7, 15  # lines of a curve
-_MOST = 32  # curves
+_LOW, _HIGH = 7, 15  # height of a plot in lines
+_MOST = 32  # maximum number of curves
 
 
 def _numbers(x: Value) -> np.ndarray | None:
@@ -62,7 +62,7 @@ def _named(names: list[str], cols: list[Value]) -> list[Series] | None:
 
 
 def _series(x: Value) -> list[Series] | None:
-    """The curves of a value: a vector, a list of them, or the numeric columns of a table or dictionary."""
+    """The curves in a value: a vector, a list of vectors, or the numeric columns of a table or dictionary."""
     if isinstance(x, DictHandle):
         return _named(list(x.get()), [to_q(value) for value in x.get().values()])
     if isinstance(x, VectorHandle):
@@ -89,8 +89,7 @@ def _series(x: Value) -> list[Series] | None:
 
 
 class How(NamedTuple):
-    """How curves are drawn: the values or the column that they are over, in one panel or one each, the scales, and a
-    title."""
+    """How to draw curves: the x values or their column, in one panel or several, the scales, and a title."""
 
     x: Value = NIL
     together: bool = False
@@ -135,7 +134,7 @@ def _how(given: Sequence[Value]) -> How:
 
 
 def _call(x: Value) -> tuple[Value | None, Value, How]:
-    """The file, the value to draw and the options of a call."""
+    """The file, the value and the options of a call."""
     args = list(x.items) if x.__class__ is List else []
     file = args.pop(0) if len(args) > 1 and args[0].__class__ is Sym else None
     if len(args) > 1 and (args[1].__class__ in (Dict, Sym) or names_of(args[1])):
@@ -144,7 +143,7 @@ def _call(x: Value) -> tuple[Value | None, Value, How]:
 
 
 def _over(x: Value, how: How) -> np.ndarray | None:
-    """The places of curves as floats: numbers, or times as the numbers that q has for them; None for anything else."""
+    """The x values as floats: numbers, or temporals as their underlying numbers; None for anything else."""
     if x.__class__ is not Vec or x.t not in T.TEMPORAL:
         return _numbers(x)
     if how.logx:
@@ -156,20 +155,20 @@ def _over(x: Value, how: How) -> np.ndarray | None:
 
 
 def _known(x: Vec) -> np.ndarray:
-    """Which times are neither null nor infinite."""
+    """Which times are neither null nor infinite?"""
     if x.t == T.Z:
         return np.isfinite(x.a)
     return (x.a != T.NULL[x.t]) & (np.abs(x.a) != T.TYPE[x.t].inf)
 
 
 def _first(x: Vec) -> Any:
-    """The time from which places are counted: floats have not all digits of nanoseconds since 2000."""
+    """The time that x values are counted from: floats cannot hold all digits of nanoseconds since 2000."""
     known = x.a[_known(x)]
     return known.min() if x.t == T.P and len(known) else x.a.dtype.type(0)
 
 
 def _column(given: Value, name: str) -> Value:
-    """The column of a table, or the item of a dictionary, of a name; nothing without one."""
+    """The table column or dictionary item with a name; None without a name."""
     if given.__class__ is Dict and given.v.__class__ is Table:
         return (
             _column(given.k, name)
@@ -185,7 +184,7 @@ def _column(given: Value, name: str) -> Value:
 
 
 def _lines(given: Value, how: How) -> list[Line]:
-    """The curves of a value, over what the option x says."""
+    """The curves of a value, over the x values given by the options."""
     curves = _series(given)
     if not curves:
         raise CallError("plot", expected="numbers", given=kname(given))
@@ -219,7 +218,7 @@ def _lines(given: Value, how: How) -> list[Line]:
 
 
 def _check_scales(lines: list[Line], how: How) -> None:
-    """Has each panel something to show on a logarithmic scale?"""
+    """Does each panel have values to show on a logarithmic scale?"""
     for name, log, places in (
         ("logx", how.logx, [curve.x for curve in lines]),
         ("logy", how.logy, [curve.y for curve in lines]),
@@ -233,24 +232,24 @@ def _check_scales(lines: list[Line], how: How) -> None:
 
 
 class Times(NamedTuple):
-    """The type of places that stand for times, and the time of the place 0."""
+    """The type of x values that are times, and the time at x=0."""
 
     t: int
     first: Any
 
 
 def _times(given: Value, how: How) -> Times | None:
-    """The type and first time of the places; None if they are numbers."""
+    """The type and first time of the x values; None if they are numbers."""
     x = _column(given, how.x.s) if how.x.__class__ is Sym else how.x
     return Times(x.t, _first(x)) if x.__class__ is Vec and x.t in T.TEMPORAL else None
 
 
-_NANOS = 10  # characters of a second's parts in a time of nanoseconds
+_NANOS = 10  # characters of the fraction of a second in a nanosecond time
 
 
 def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[float], str] | None:
-    """A function that formats a place as a time, in whole seconds if the places span more than a minute; None without
-    times."""
+    """A function that formats an x value as a time, in whole seconds if the range exceeds a minute; None if x is not
+    temporal."""
     if times is None:
         return None
     t, first = times
@@ -273,16 +272,14 @@ def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[f
     effect="none",
 )
 def plot(x: Value) -> Value:
-    """Draw numbers over their places: of a vector or tensor a curve, of a list of them, a dictionary or a table one for
-    each, with its name. What is null or infinite is a gap.
+    """Plot numbers: one curve for a vector or tensor, one per item of a list, dictionary or table.
 
-    The console gets braille, or plain characters on a terminal that has none; a notebook gets a picture if matplotlib
-    is there; with a file a picture is written, .png, .svg or .pdf, by matplotlib (`pip install kshell[plot]`), and the
-    result is the file.
+    Curves of a dictionary or table are named. Null and infinite values are gaps. The console shows braille, or plain
+    characters on terminals without it; a notebook shows an image if matplotlib is installed. With a file, an image is
+    written (.png, .svg or .pdf) by matplotlib (`pip install kshell[plot]`), and the result is the file.
 
-    Options: x is the name of the column, or the numbers or times, that curves are drawn over; 1b for together draws all
-    in one panel; logx and logy are for logarithmic scales, which leave out what is not above zero; title is a line
-    above.
+    Options: x is the name of a column, or numbers or times, to plot over; together (1b) draws all curves in one panel;
+    logx and logy set logarithmic scales, which omit values not above zero; title is a line above the plot.
 
     q)plot 3 1 2
      3┤⠙⠦⣄
@@ -342,13 +339,13 @@ def plot(x: Value) -> Value:
 
 
 def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str] | None) -> str:
-    """The curves as the console shows them; `told` gives the text of a place."""
+    """The curves as console text; `told` formats an x value."""
     rows, columns = session.settings.c
     unicode = has_unicode(session.output)
     panels = [lines] if how.together else [[line] for line in lines]
     height = (
         min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1
-    )  # odd, so that one line is the middle
+    )  # odd, so that there is a middle line
     text = [how.title] * bool(how.title)
     for part in panels:
         text += [part[0].name] * bool(part[0].name and len(part) == 1)
@@ -356,7 +353,7 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     return "".join(row + "\n" for row in text)
 
 
-# of types that are points in time: numpy's word for the unit, and how many of it one of q is
+# for types that are points in time: numpy's unit, and the number of these units in one of q's
 _DATES: dict[int, tuple[Any, int]] = {
     T.P: ("ns", 1),
     T.D: ("ns", 86_400_000_000_000),
@@ -366,7 +363,7 @@ _DATES: dict[int, tuple[Any, int]] = {
 
 
 def _as_dates(x: np.ndarray, times: Times) -> np.ndarray:
-    """Places that are points in time as numpy has them."""
+    """x values that are points in time, as numpy datetimes."""
     unit, each = _DATES[times.t]
     return np.datetime64("2000-01-01", unit) + (
         np.rint(x * each).astype(np.int64) + int(times.first) * each
@@ -374,8 +371,8 @@ def _as_dates(x: np.ndarray, times: Times) -> np.ndarray:
 
 
 def _picture(kind: str, lines: list[Line], how: How, times: Times | None) -> bytes | None:
-    """The curves as a file of a kind, None without matplotlib. `times` says what the
-    places are, if they are times."""
+    """The curves as an image file of some format; None without matplotlib. `times` describes the x values, if they are
+    times."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""The cost of an expression: `profile`, and the memory of a GPU for `\\ts`."""
+"""The cost of an expression: `profile`, and GPU memory for `\\ts`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from kshell.values.base.build import floats, longs, table
 from kshell.values.base.core import Value, is_text, sym_vec, text_of
 from kshell.values.session.context import running
 
-_LONGEST = 60  # characters of a function's text that name it
+_LONGEST = 60  # characters of a function's text used as its name
 _APPLY = (
     "lang.each.keywords",
     "lang.verbs.apply_",
-)  # topics of verbs that apply what they are given
+)  # topics of verbs that apply their arguments
 _KINDS = ("verb", "api", "internal", "name")
 clock = time.perf_counter
 
 
 class _Row:
-    """The measurements of one function; `depth` is the number of its active calls. Calls made by a function that is
-    `closed` are part of it, except those of q functions."""
+    """The measurements for one function; `depth` counts its active calls. Calls made by a `closed` function count as
+    part of it, except calls of q functions."""
 
     __slots__ = ("calls", "closed", "depth", "name", "own", "total")
 
@@ -45,7 +45,7 @@ Owner = list[tuple[dict[str, Any], Entry]]
 
 
 def _known() -> dict[CodeType, Owner]:
-    """Verbs and functions by their code; where several share a code, with the variables that differ."""
+    """Verbs and functions by code object; if several share one, with the variables that distinguish them."""
     owners: dict[CodeType, Owner] = {}
     for kind in _KINDS:
         for entry in registry.entries(kind):
@@ -57,7 +57,7 @@ def _known() -> dict[CodeType, Owner]:
 
 
 def _bound(fn: Any, code: CodeType) -> dict[str, Any]:
-    """The bindings of a function: the variables of its closure and its defaults, by name."""
+    """The bindings of a function: closure variables and defaults, by name."""
     cells = fn.__closure__ or ()
     bindings = {
         freevar: cell.cell_contents
@@ -71,8 +71,8 @@ def _bound(fn: Any, code: CodeType) -> dict[str, Any]:
 
 
 class Profiler:
-    """Counts calls of q functions, verbs and functions of the k-api, and their time. Verbs that a verb calls are part
-    of it, but those that it was given to apply."""
+    """Counts and times calls of q functions, verbs and k-api functions. Verbs called by a verb are part of it, except
+    those it was given to apply."""
 
     def __init__(self) -> None:
         self.rows: dict[str, _Row] = {}
@@ -94,7 +94,7 @@ class Profiler:
         return self._row(e.name, e.topic not in _APPLY)
 
     def _of(self, frame: FrameType) -> _Row | None:
-        """The row of the function that begins in this frame, None if it is none of q's."""
+        """The row for the function that begins in this frame, None if it is not one of q's."""
         code = frame.f_code
         if code not in self._codes:
             self._codes[code] = self._named(code) if code.co_filename == Q_FILE else None
@@ -117,7 +117,7 @@ class Profiler:
         return None if entry is None else self._entry(entry)
 
     def _named(self, code: CodeType) -> _Row | None:
-        """The row of a compiled q function; what is part of one has none."""
+        """The row for a compiled q function; parts of one have none."""
         source = getattr(code.co_consts[-1], "source", None) if code.co_consts else None
         if source is None or not source.text or code.co_name.startswith("_p"):
             return None
@@ -147,7 +147,7 @@ class Profiler:
 
 
 def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
-    """Name, calls, total and own milliseconds of torch's operations; of those of a GPU its time, too."""
+    """Name, calls, total and own milliseconds of torch's operations; for GPU operations, also GPU time."""
     kinds = torch.profiler.ProfilerActivity
     on = [kinds.CPU, *([kinds.CUDA] if torch.cuda.is_available() else [])]
     with torch.profiler.profile(activities=on, acc_events=True) as profiler:
@@ -172,12 +172,12 @@ def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
     effect="changes",
 )
 def profile(x: Value) -> Value:
-    """Run q text and tell what it did: a table of the functions, verbs and functions of the k-api that were called,
-    how often, and their milliseconds, in all and without what they called, the longest first. With `torch the rows of
-    torch's own operations follow.
+    """Profile q text: a table of the functions called, with number of calls and milliseconds.
 
-    A verb's time holds that of verbs it calls itself. Measuring costs time, the more the smaller the functions are:
-    compare rows, and take \\t for the whole. Arithmetic of atoms is part of the function that it stands in.
+    Functions are q functions, verbs and k-api functions; time is total and own, longest first. With `torch, rows for
+    torch's operations follow. A verb's time includes verbs that it calls itself. Profiling has overhead, especially for
+    small functions: compare rows, and use \\t for the total. Arithmetic on atoms counts as part of the function that
+    contains it.
 
     q)f:{sum x*x}
     q)`fn xasc select fn,calls from profile"f each 3#enlist til 10"where fn in`f`sum
@@ -196,7 +196,7 @@ def profile(x: Value) -> Value:
     if asked:
         os.environ.setdefault(
             "KINETO_LOG_LEVEL", "99"
-        )  # the library below says on standard error when it begins
+        )  # the underlying library announces itself on standard error
         load()
     q = Profiler()
 
@@ -225,8 +225,8 @@ def profile(x: Value) -> Value:
 
 
 def _gpu(what: str) -> int:
-    """For the commands: the bytes in use on the GPU, now (`used`), or when it has done its work (`reset`, which begins
-    a new peak), or the most since then (`peak`). 0 without one."""
+    """For the commands: bytes in use on the GPU, now (`used`), after synchronizing (`reset`, which restarts the peak),
+    or at most since then (`peak`). 0 without a GPU."""
     if not loaded() or not torch.cuda.is_initialized():
         return 0
     return invoke("gpu", _GPU[what])

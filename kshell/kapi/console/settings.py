@@ -1,4 +1,4 @@
-"""Settings of torch and of the k-api (`setting`), its build (`config`) and its version."""
+"""Settings of torch and the k-api (`setting`), the build (`config`) and the version."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kshell.values.session.context import running
 
 
 class Setting(NamedTuple):
-    """One setting: how to read it, how to set it (None if it cannot be), the type it takes, what it is, and what an
-    example shows. Those that ktorch lacks are among all only while they are on."""
+    """One setting: how to read it, how to set it (None if read-only), the type it accepts, a description, and an
+    example's output. Settings that ktorch lacks are listed with the others only while switched on."""
 
     get: Callable[[], Value]
     put: Callable[[Any], None] | None
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
 
 def _kept(name: str, default: Any) -> tuple[Callable[[], Value], Callable[[Any], None]]:
-    """A setting that the session keeps."""
+    """A setting stored in the session."""
 
     def put(v: Any) -> None:
         table().state[name] = v
@@ -54,7 +54,7 @@ def _set_deterministic(n: int) -> None:
 
 
 def _assign(path: str) -> Callable[[Any], None]:
-    """Set an attribute below torch.backends."""
+    """Set an attribute of torch.backends."""
 
     def put(v: Any) -> None:
         *parts, last = path.split(".")
@@ -89,14 +89,14 @@ SETTINGS: dict[str, Setting] = {
         lambda: torch.get_num_threads(),
         lambda n: torch.set_num_threads(n),
         "long",
-        "Threads of one operation.",
+        "Number of threads within an operation.",
         "2",
     ),
     "interopthreads": Setting(
         lambda: torch.get_num_interop_threads(),
         lambda n: torch.set_num_interop_threads(n),
         "long",
-        "Operations at once.",
+        "Number of threads for running operations in parallel.",
         "2",
     ),
     "mps": Setting(
@@ -109,7 +109,7 @@ SETTINGS: dict[str, Setting] = {
         lambda: torch.backends.cudnn.version() or NULL_J,
         None,
         "",
-        "cuDNN's version, null without.",
+        "cuDNN's version; null if not available.",
         "0N",
     ),
     "cudadevices": Setting(
@@ -119,47 +119,47 @@ SETTINGS: dict[str, Setting] = {
         lambda: bool(torch.backends.cudnn.benchmark),
         _assign("cudnn.benchmark"),
         "boolean",
-        "cuDNN times its algorithms and takes the fastest.",
+        "cuDNN benchmarks its algorithms and uses the fastest.",
         "0b",
     ),
     "deterministic": Setting(
         _deterministic,
         _set_deterministic,
         "long",
-        "Deterministic algorithms only: 0 off, 1 warn, 2 error.",
+        "Use deterministic algorithms only: 0 off, 1 warn, 2 error.",
         "0",
     ),
     "cudnndeterministic": Setting(
         lambda: bool(torch.backends.cudnn.deterministic),
         _assign("cudnn.deterministic"),
         "boolean",
-        "Deterministic algorithms in cuDNN.",
+        "Use deterministic algorithms in cuDNN.",
         "0b",
     ),
     "stackframe": Setting(
         *_kept("stackframe", False),
         "boolean",
-        "Errors show all of torch's message, and the calls in Python's files that it came through.",
+        "Errors show torch's full message and the Python call stack.",
         "0b",
     ),
     "alloptions": Setting(
         *_kept("alloptions", True),
         "boolean",
-        "Definitions show all options, not only those that differ from the defaults.",
+        "Definitions show all options, not only those that differ from their defaults.",
         "1b",
     ),
     "complexfirst": Setting(
         *_kept("complexfirst", True),
         "boolean",
-        "Real and imaginary parts along the first dimension, not the last.",
+        "Real and imaginary parts are along the first dimension instead of the last.",
         "1b",
     ),
     "anomaly": Setting(
         lambda: bool(torch.is_anomaly_enabled()),
         _detect_anomaly,
         "boolean",
-        "backward ends with an error where a gradient is null, and tells the calculation that it is of "
-        "(torch's detect_anomaly); slow.",
+        "backward raises an error if a gradient is null, and names the operation that produced it "
+        "(torch's detect_anomaly). Slow.",
         "0b",
         "torch",
     ),
@@ -167,7 +167,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 def _register(name: str, s: Setting) -> None:
-    """Make a setting known to help, completion and the reference."""
+    """Register a setting for help, completion and the reference."""
     forms = (f"setting`{name}", *((f"setting(`{name};{s.takes})",) if s.put is not None else ()))
     registry.add(
         Entry(
@@ -187,13 +187,13 @@ for _name, _setting in SETTINGS.items():
 
 
 def value(name: str) -> Value:
-    """The value of a setting (for other files of the k-api: `alloptions`)."""
+    """The value of a setting, for other files of the k-api (`alloptions`)."""
     return SETTINGS[name].get()
 
 
 @api("setting", "setting()", "setting`name", "setting(name;value)", effect="reads1")
 def setting(x: Value) -> Value:
-    """Get all settings or one of them, or set one.
+    """Read all settings or one of them, or change one.
 
     q)setting`complexfirst
     1b
@@ -252,7 +252,7 @@ def _lines() -> list[str]:
 
 @api("config", "config()", "config[]", effect="none")
 def config(x: Value) -> Value:
-    """How torch was built: a list of strings; config[] prints them to standard error.
+    """How torch was built, as a list of strings; config[] prints them to standard error.
 
     q)first config()
     "PyTorch built with:"
@@ -270,7 +270,7 @@ def config(x: Value) -> Value:
 
 @api("version", "version()", "version[]", effect="none")
 def version(x: Value) -> Value:
-    """The version of torch: a string, version[] a float, for comparisons.
+    """torch's version as a string; version[] returns a float, for comparisons.
 
     q)2<version[]
     1b

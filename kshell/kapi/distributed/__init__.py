@@ -1,4 +1,4 @@
-"""Several processes: collective calls, and modules and optimizers spread over them.
+"""Several processes: collective calls, and modules and optimizers distributed over processes.
 
 May import optim and the rooms below it.
 """

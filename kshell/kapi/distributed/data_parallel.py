@@ -1,4 +1,4 @@
-"""A module on several processes by one call: `ddp`, `fsdp`."""
+"""Data-parallel and sharded modules: `ddp`, `fsdp`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _DDP = (
         "boolean",
         False,
         "find_unused_parameters",
-        doc="may an output not depend on a parameter",
+        doc="outputs need not depend on all parameters",
     ),
     Option(
         "bucket",
         "double",
         25.0,
         "bucket_cap_mb",
-        doc="megabytes of gradients that travel together",
+        doc="megabytes of gradients sent together",
         low=0,
     ),
 )
@@ -44,11 +44,11 @@ _DDP = (
     effect="changes",
 )
 def ddp(x: Value) -> Value:
-    """Put torch's DistributedDataParallel around a module or model, in place: backward leaves the mean of the gradients
-    of all processes in the parameters. All begin with the values of process 0; 0b takes it away.
+    """Wrap a module or model in torch's DistributedDataParallel, in place.
 
-    Options: unused (an output may not depend on all parameters; without it that is an error), bucket (the megabytes of
-    gradients that travel together). With one process nothing is different.
+    backward then averages gradients over all processes. All processes start with the values of process 0; 0b removes
+    the wrapper. Options: unused (outputs need not depend on all parameters, which is otherwise an error), bucket
+    (megabytes of gradients sent together). With one process, nothing changes.
 
     q)m:module seq(`sequential;(`linear;2;3);`relu;(`linear;3;1))
     q)ddp m
@@ -87,13 +87,13 @@ def _averaged(x: Value) -> Value:
     effect="changes",
 )
 def fsdp(x: Value) -> Value:
-    """Shard a module or model with torch's FSDP2, in place: each process keeps a part of every parameter, gradient and
-    buffer of the optimizer; layers are whole only while they are calculated, and gradients are the mean over all
-    processes. All begin with the values of process 0.
+    """Shard a module or model with torch's FSDP2, in place.
 
-    Optimizers that have its parameters go on with their parts; handles of parameters taken before do not change any
-    more. What reads parameters (`state`, `dict parms`, `tensor`) gathers them, so that all processes have to call it,
-    and so have `evaluate` and `forward`. With one process nothing is different.
+    Each process stores a shard of every parameter, gradient and optimizer buffer; layers are gathered only while they
+    are computed, and gradients are averaged over all processes. All processes start with the values of process 0.
+    Optimizers that have the parameters continue with the shards; earlier handles of parameters no longer change.
+    Functions that read parameters (`state`, `dict parms`, `tensor`) gather them, so all processes must call them; the
+    same applies to `evaluate` and `forward`. With one process, nothing changes.
 
     q)m:module seq(`sequential;(`linear;2;3);`relu;(`linear;3;1))
     q)fsdp m

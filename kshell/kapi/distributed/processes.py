@@ -1,7 +1,7 @@
-"""Several processes as the user meets them: who this one is, and what all do together.
+"""Several processes: the user's functions for rank, world size and collective calls.
 
-Each process runs the same program; `kshell -n 4 s.q` starts four. Every function works in a session of its own too,
-where there is one process.
+Each process runs the same program; `kshell -n 4 s.q` starts four. Every function also works in a session with a single
+process.
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ class Marked(io.TextIOBase):
         self.raw, self.mark, self._fresh = raw, mark, True
 
     def write(self, text: str) -> int:
-        """Text, its lines marked."""
+        """Write text with marked lines."""
         for line in text.splitlines(True):
             self.raw.write(self.mark + line if self._fresh else line)
             self._fresh = line.endswith("\n")
         return len(text)
 
     def flush(self) -> None:
-        """As the stream behind."""
+        """Flush the underlying stream."""
         self.raw.flush()
 
 
 class Silent(io.TextIOBase):
-    """A stream that shows nothing."""
+    """A stream that discards output."""
 
     def write(self, text: str) -> int:
-        """Nothing."""
+        """Discard text."""
         return len(text)
 
 
 def launch(n: int, run: Callable[[], NoReturn], console: bool) -> int:
-    """Call `run` on n processes; the exit code (parallel/launch.py). Torch and the k-api are imported once for all, but
-    on macOS, where a process may not use the system's libraries on both sides of a fork."""
+    """Call `run` in n processes; returns the exit code (parallel/launch.py). torch and the k-api are imported once for
+    all, except on macOS, where a process must not use system libraries on both sides of a fork."""
     os.environ.update(launching.shared(n, os.environ))
     if sys.platform != "darwin":
         load()
@@ -82,14 +82,14 @@ def launch(n: int, run: Callable[[], NoReturn], console: bool) -> int:
 
 
 def leave(well: bool, error: str) -> None:
-    """Leave the group of processes, if this one is in any; `error` is the text of the error that ended the session."""
+    """Leave the process group, if in one; `error` is the text of the error that ended the session."""
     if group.exists():
         parallel.meet.leave(well, error)
 
 
 def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose: bool) -> None:
-    """Take part in the job that this process was started for: from now on only process 0 prints, or with `verbose` all
-    do, marked; errors are marked."""
+    """Join the job that this process was started for: from now on only process 0 prints, or with `verbose` all do,
+    marked; errors are marked."""
     r, n = group.place()
     if n == 1:
         return
@@ -103,12 +103,12 @@ def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose:
 
 
 def console() -> Any:
-    """The console of this job's processes."""
+    """The console shared by this job's processes."""
     return parallel.console.Console()
 
 
 def report(err: TextIO, text: str) -> None:
-    """Text on standard error, as it is."""
+    """Write text to standard error, unchanged."""
     stream = err.raw if isinstance(err, Marked) else err
     stream.write(text)
     stream.flush()
@@ -143,7 +143,7 @@ def world(x: Value) -> Value:
 
 @api("barrier", "barrier[]", since="kshell", effect="opens")
 def barrier(x: Value) -> Value:
-    """Wait until every process is here.
+    """Block until all processes have called it.
 
     q)barrier[]
     """
@@ -158,13 +158,15 @@ def barrier(x: Value) -> Value:
 
 
 def _back(t: Any, x: Value) -> Value:
-    """A new tensor as its argument was: a handle for a handle, else a q value."""
+    """A new tensor in the form of the argument: a handle for a handle, else a q value."""
     return tensor_handle(t) if isinstance(x, KHandle) else to_q(t, copy=False)
 
 
 @api("allreduce", "allreduce x", "allreduce(x;op)", since="kshell", effect="opens")
 def allreduce(x: Value) -> Value:
-    """The sum of a tensor or array over all processes, on each; or avg, min, max, prod. Sizes and types must agree.
+    """Sum a tensor or array over all processes, with the result on each; or avg, min, max, prod.
+
+    Sizes and types must agree.
 
     q)allreduce 1 2 3
     1 2 3
@@ -201,8 +203,9 @@ def _reduced(x: Value) -> Value:
 
 @api("allgather", "allgather x", since="kshell", effect="opens")
 def allgather(x: Value) -> Value:
-    """Gather x from every process into a list; tensors of equal size and type are stacked in a tensor with one more
-    dimension.
+    """Gather x from every process into a list.
+
+    Tensors of equal size and type are stacked into a tensor with one more dimension.
 
     q)allgather`a
     ,`a
@@ -220,7 +223,7 @@ def allgather(x: Value) -> Value:
 
 
 def _state(h: KHandle) -> list[Any] | None:
-    """The tensors of a handle that are given values in place; None for a handle of another kind."""
+    """The tensors of a handle that are overwritten in place; None for other handles."""
     if isinstance(h, VectorHandle):
         return list(h.obj)
     if isinstance(h, DictHandle):
@@ -236,7 +239,7 @@ def _state(h: KHandle) -> list[Any] | None:
 
 
 def _numbered(x: Value, call: str, least: int = 2) -> tuple[Sequence[Value], int]:
-    """The arguments, of which the last is the number of a process."""
+    """The arguments, the last of which is the number of a process."""
     args = items(x)
     number = long_of(args[-1]) if least <= len(args) <= 2 else None
     if number is None:
@@ -262,8 +265,9 @@ def _received(found: Any) -> Value:
 
 @api("broadcast", "broadcast(x;rank)", since="kshell", effect="opens")
 def broadcast(x: Value) -> Value:
-    """Broadcast a tensor or q value from one process to every process. Modules, models, vectors and dictionaries of
-    tensors get the values of that process in place.
+    """Broadcast a tensor or q value from one process to all.
+
+    Modules, models, vectors and dictionaries of tensors are overwritten in place with that process's values.
 
     q)broadcast(1 2 3;0)
     1 2 3
@@ -291,7 +295,7 @@ def _from(x: Value) -> Value:
 
 @api("send", "send(x;rank)", since="kshell", effect="opens")
 def send(x: Value) -> Value:
-    """Send a tensor or q value to a process, which gets it by recv.
+    """Send a tensor or q value to a process, which receives it with recv.
 
     q)send(1 2 3;0)
     'send: target 0 is this process itself
@@ -305,7 +309,7 @@ def send(x: Value) -> Value:
 
 @api("recv", "recv rank", "recv(t;rank)", since="kshell", effect="opens")
 def recv(x: Value) -> Value:
-    """Receive a tensor or a q value from a process; given a tensor, fill it with the one received.
+    """Receive a tensor or q value from a process; given a tensor, fill it with the received one.
 
     q)recv 1
     'recv: source 1 is no process of 1
@@ -331,7 +335,7 @@ def recv(x: Value) -> Value:
 
 @api("shard", "shard x", since="kshell", effect="opens")
 def shard(x: Value) -> Value:
-    """This process's part of x: its items, rows or slices i where i modulo the number of processes is its number.
+    """This process's share of x: the items, rows or slices i for which i modulo the number of processes is its number.
 
     q)shard til 4
     0 1 2 3
@@ -357,7 +361,7 @@ def _slice(t: Any, r: int, n: int) -> Any:
 
 @api("say", "say x", since="kshell", effect="opens")
 def say(x: Value) -> Value:
-    """Print a value on every process, in their order, marked with their numbers.
+    """Print a value on every process, in order, marked with their numbers.
 
     q)say 1 2 3
     [0] 1 2 3

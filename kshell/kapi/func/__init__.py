@@ -1,4 +1,4 @@
-"""Functions of functions: torch.func, compiled and checkpointed modules, autocast.
+"""Higher-order functions: torch.func, compiled and checkpointed modules, autocast.
 
 May import optim and the rooms below it.
 """

@@ -1,4 +1,4 @@
-"""Calculations in short floating-point types: torch's autocast, and the scaling of gradients that 16-bit ones need.
+"""Mixed precision: torch's autocast, and gradient scaling for 16-bit types.
 
 Micikevicius et al. 2017, "Mixed precision training" (arXiv 1710.03740).
 """
@@ -20,7 +20,7 @@ CASTS = ("bfloat16", "half")
 
 
 def cast_name(call: str, x: Value) -> str:
-    """The name of a data type for autocast."""
+    """The name of an autocast data type."""
     name = name_of(x)
     if name is None:
         raise CallError(call, expected="symbol for data type", given=kname(x))
@@ -34,7 +34,7 @@ def cast_name(call: str, x: Value) -> str:
 
 
 def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]] | None:
-    """A maker of contexts in which torch casts to a data type on the device of the first tensor; None for no name."""
+    """A factory for autocast contexts with a data type, on the device of the first tensor; None for an empty name."""
     if not name:
         return None
     first = next(iter(tensors), None)
@@ -43,7 +43,7 @@ def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]
 
 
 class _Step:
-    """An optimizer as torch's gradient scaler sees it: its step is that of the k-api."""
+    """An optimizer for torch's gradient scaler: its step is the k-api's."""
 
     def __init__(self, o: Opt) -> None:
         self.o = o
@@ -57,10 +57,10 @@ class _Step:
 
 
 class Scaler:
-    """Scales losses, so that small gradients are not zero in half precision, and scales gradients back before a step.
+    """Scales losses, so that small gradients do not underflow in half precision, and unscales gradients before a step.
 
-    A step with gradients that are not finite is left out and the scale halved; after `GROWTH` steps without one it is
-    doubled. `state` is the scale and the number of steps since it changed.
+    A step with non-finite gradients is skipped and the scale halved; after `GROWTH` steps without one it is doubled.
+    `state` is the scale and the number of steps since it changed.
     """
 
     GROWTH = 2000
@@ -76,15 +76,15 @@ class Scaler:
         self.scaler.load_state_dict(self.scaler.state_dict() | {"_growth_tracker": int(since)})
 
     def backward(self, loss: Any) -> None:
-        """Backward from the scaled loss."""
+        """Backward pass from the scaled loss."""
         self.scaler.scale(loss).backward()
 
     def unscale(self) -> None:
-        """The gradients as they would be without a scale: before they are clipped."""
+        """Unscale the gradients, before clipping."""
         self.scaler.unscale_(self.step_of)
 
     def step(self) -> None:
-        """The optimizer's step, unless a gradient is not finite; then the new scale."""
+        """Step the optimizer, unless a gradient is not finite; then update the scale."""
         self.scaler.step(self.step_of)
         self.scaler.update()
 

@@ -1,6 +1,6 @@
-"""Functions of q as torch calls them, with handles of tensors, and the inputs that they are called with.
+"""q functions as called by torch with tensor handles, and their inputs.
 
-Derivatives are those of tensors that are as any others, so that a function may read their values and decide by them.
+Derivatives use ordinary tensors, so a function may read their values and branch on them.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from kshell.values.session.context import perhaps
 
 
 def is_function(x: Value) -> bool:
-    """Can x be the function of these calls: a function, its name or source text, or a module?"""
+    """Can x be the function in these calls: a function, its name or source text, or a module?"""
     return isinstance(x, Function | ModuleHandle) or x.__class__ is Sym or is_text(x)
 
 
-# the names of the tensors of an argument that is a dictionary of them, None for one tensor
+# the names of the tensors in a dictionary argument, None for a single tensor
 Names = Sequence[str] | None
 
 
 def grouped(tensors: Sequence[Any], names: Sequence[Names]) -> list[Any]:
-    """Tensors one after the other as arguments: those of a dictionary together."""
+    """A flat list of tensors as arguments, with the tensors of each dictionary grouped."""
     if not any(names):
         return list(tensors)
     rest = iter(tensors)
@@ -52,7 +52,7 @@ def grouped(tensors: Sequence[Any], names: Sequence[Names]) -> list[Any]:
 
 
 class QFunction:
-    """A function of q as one of tensors, for torch to call. It may give a tensor, an array, or a vector or
+    """A q function as a function of tensors, for torch to call. It may return a tensor, an array, or a vector or
     dictionary of tensors."""
 
     def __init__(self, f: Value, call: str) -> None:
@@ -91,8 +91,8 @@ class QFunction:
 
 
 class Later(QFunction):
-    """A function of q that a backward calculation calls, also in the threads that torch calculates the gradients of
-    devices in, which know of no session."""
+    """A q function called during backward, possibly in the threads in which torch computes device gradients, which
+    belong to no session."""
 
     def __init__(self, f: Value, call: str) -> None:
         super().__init__(f, call)
@@ -104,7 +104,7 @@ class Later(QFunction):
 
 
 class _Depth(threading.local):
-    """How many calls of vmap this thread is in: tensors are then followed by torch.func, and only it differentiates."""
+    """The depth of vmap calls in this thread: tensors are then tracked by torch.func, and only it can differentiate."""
 
     n = 0
 
@@ -113,7 +113,7 @@ VMAPS = _Depth()
 
 
 class _Duals(threading.local):
-    """Whether this thread is in a call of jvp: tensors may then have a direction, which is followed forwards."""
+    """Whether this thread is in a jvp call, where tensors may carry a tangent for forward mode."""
 
     inside = False
 
@@ -122,14 +122,14 @@ DUALS = _Duals()
 
 
 def _direction(t: Any) -> Any:
-    """The direction of a tensor in a call of jvp, None if it has none."""
+    """The tangent of a tensor in a jvp call, None if it has none."""
     return (
         torch.autograd.forward_ad.unpack_dual(t).tangent if DUALS.inside and not VMAPS.n else None
     )
 
 
 def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
-    """The tensors and arrays of an input, and their names if it is a dictionary, as with `dicts` it may be."""
+    """The tensors and arrays of an input, and their names if it is a dictionary (allowed with `dicts`)."""
     if x.__class__ is TensorHandle or is_array(x):
         return [x], None
     if not dicts:
@@ -145,8 +145,8 @@ def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
 
 
 class Call:
-    """A function with its inputs, as the functions here are given them: arrays have been made tensors of their own.
-    Of an input that is a dictionary of tensors, each is an input; `names` knows which belong together."""
+    """A function with its inputs, as passed to the functions here; arrays become new tensors. For an input that is a
+    dictionary of tensors, each tensor is an input; `names` records which belong together."""
 
     def __init__(self, x: Value, call: str, least: int = 1, dicts: bool = True) -> None:
         args = items(x)
@@ -163,16 +163,16 @@ class Call:
             tensor if i.__class__ is TensorHandle else tensor.clone()
             for i, tensor in zip(each, tensors, strict=True)
         ]
-        # derivatives by tensors that are part of a graph, or have a direction, can be differentiated again
+        # derivatives with respect to tensors that are part of a graph, or have a tangent, can be differentiated again
         self.directed = any(_direction(value) is not None for value in self.inputs)
         self.graph = self.directed or any(value.requires_grad for value in self.inputs)
 
     def leaves(self, inputs: Sequence[Any]) -> list[Any]:
-        """Tensors to differentiate by."""
+        """Tensors to differentiate with respect to."""
         return [value.view_as(value) if value.requires_grad else _leaf(value) for value in inputs]
 
     def gradients(self, inputs: Sequence[Any], weights: Any = None) -> tuple[Any, Sequence[Any]]:
-        """The function's result, and its derivatives by the inputs, weighed."""
+        """The function's result, and its weighted derivatives with respect to the inputs."""
         if VMAPS.n:
             value, back = torch.func.vjp(self.f, *inputs)
             return value, back(torch.ones_like(value) if weights is None else weights)
@@ -186,8 +186,8 @@ class Call:
             )
 
     def directional(self, n: int) -> tuple[Any, Any]:
-        """The function's result of the first n inputs, and its derivative in the direction of the others, by two
-        backward calculations: torch follows one direction forwards, and another call of jvp has it."""
+        """The function's result for the first n inputs, and its derivative in the direction of the others, by two
+        backward passes: torch's forward mode supports one tangent, which an outer jvp call uses."""
         with torch.enable_grad():
             by = self.leaves(self.inputs[:n])
             value = self._one(*by)
@@ -213,12 +213,12 @@ class Call:
             )[0]
 
     def by_input(self, found: Sequence[Any]) -> Any:
-        """Group one item for each tensor by input; for a single input, its items alone."""
+        """Group a list with one item per tensor by input; for a single input, just its items."""
         groups = grouped(found, self.names)
         return groups[0] if len(groups) == 1 else groups
 
     def all(self, transform: Callable[..., Any], times: int) -> Value:
-        """All derivatives, of the first or second order, by one of torch.autograd.functional's functions."""
+        """All first or second derivatives, by a function from torch.autograd.functional."""
         results = self._all(transform, times)
         if not any(self.names):
             return wrapped(results, self.wrap)
@@ -230,7 +230,7 @@ class Call:
         )
 
     def _one(self, *inputs: Any) -> Any:
-        """The function's result, which is to be one tensor."""
+        """The function's result, which must be one tensor."""
         result = self.f(*inputs)
         if not isinstance(result, torch.Tensor):
             raise QError(f"{self.f.call}: the function must return one tensor, given {len(result)}")
@@ -255,13 +255,13 @@ class Call:
 
 
 def _leaf(t: Any) -> Any:
-    """A tensor of the same values, with the same direction, to differentiate by."""
+    """A tensor with the same values and tangent, to differentiate with respect to."""
     direction, leaf = _direction(t), t.detach().requires_grad_()
     return leaf if direction is None else torch.autograd.forward_ad.make_dual(leaf, direction)
 
 
 def wrapped(found: Any, wrap: bool) -> Value:
-    """A result: a tensor or array; of several a vector or list, of names a dictionary, of lists of these a list."""
+    """A result: a tensor or array; several become a vector or list, named ones a dictionary, lists of these a list."""
     if isinstance(found, torch.Tensor):
         return TensorHandle(found) if wrap else to_q(found)
     if isinstance(found, dict):

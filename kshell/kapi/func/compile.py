@@ -1,4 +1,4 @@
-"""How modules and functions are carried out: autocast, activation checkpointing, compilation."""
+"""Execution of modules and functions: autocast, activation checkpointing, compilation."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from kshell.values.base.core import NIL, Sym, Value
     "autocast", "autocast(dtype;f;x;..)", since="kshell", target="torch.amp.autocast", effect="none"
 )
 def autocast(x: Value) -> Value:
-    """A function of q applied with torch's autocast: products and convolutions are calculated in bfloat16 or half, what
-    needs it in float. Gradients are calculated outside.
+    """Apply a q function under torch's autocast.
 
-    The options `autocast` of train and test do so for the runs of a model.
+    Products and convolutions are computed in bfloat16 or half, sensitive operations in float. Call backward outside.
+    For a model's runs, use the options `autocast` of train and test.
 
     q)m:module enlist(`linear;2;1)
     q)dtype forward(m;3 2#1e)
@@ -69,11 +69,10 @@ def autocast(x: Value) -> Value:
     effect="changes",
 )
 def checkpoint(x: Value) -> Value:
-    """Let a module, or the modules in it with these names, keep nothing but their inputs for the gradients, and
-    calculate again what backward needs: less memory for more time, and the same numbers. Without a flag, whether they
-    do.
+    """Turn activation checkpointing on or off for a module, or for the named modules in it; without a flag, report it.
 
-    It is no part of a module's definition and state.
+    A checkpointed module stores only its inputs for backward and recomputes the rest: less memory for more time, with
+    the same numbers. The flag is not part of a module's definition or state.
 
     q)m:module seq(`sequential;(`linear;`a;2;8);`tanh;(`linear;`b;8;1))
     q)checkpoint(m;`a`b;1b)
@@ -124,15 +123,15 @@ _COMPILERS = ("g++", "clang++", "cl")
     effect="changes",
 )
 def compile_(x: Value) -> Value:
-    """Let torch.compile make the code of a module's forward calculation, at its next call and for each new kind of
-    input; with 0b, take that code away. The backend is torch's default, inductor, or another, such as eager.
+    """Compile a module's forward pass, or a q function, with torch.compile.
 
-    inductor needs a C++ compiler for the CPU, Triton for GPUs. It is no part of a module's definition and state.
+    A module is compiled at its next call and for each new kind of input; 0b removes the compiled code. The backend is
+    torch's default, inductor, or another one, such as eager. inductor needs a C++ compiler for the CPU, Triton for
+    GPUs. Compilation is not part of a module's definition or state.
 
-    Of a function of q, by itself or by name, the result is a function of tensors and arrays that is compiled for each
-    new kind of inputs. The code is what the function does with tensors that have no values yet, so it cannot read them
-    or decide by them; what it finds outside of its inputs stays what it was then, but tensors and modules are the same
-    objects, with their gradients.
+    For a q function, given directly or by name, the result is a function of tensors and arrays that is compiled for
+    each new kind of input. It is traced with tensors that have no values, so it cannot read them or branch on them.
+    Other values it uses are frozen at that point, but tensors and modules stay the same objects, with their gradients.
 
     q)m:module seq(`sequential;(`linear;3;4);`relu)
     q)y:evaluate(m;2 3#1e)
@@ -144,7 +143,7 @@ def compile_(x: Value) -> Value:
     q)f 1 2 3e
     14e
     """
-    args = [x] if is_function(x) else items(x)  # a text is one
+    args = [x] if is_function(x) else items(x)  # a string is one
     if args and is_function(args[0]) and not isinstance(args[0], ModuleHandle):
         return compiled(args[0], _backend(args[1:], "backend", "cpu"))
     m, rest = of_module(x, "compile")
@@ -156,14 +155,14 @@ def compile_(x: Value) -> Value:
         [] if flag and len(rest) == 1 else rest, "backend or flag", device_of_module(m).type
     )
     for part in m.modules():
-        if isinstance(part, nn.callback.Callback):  # q is no Python for torch to look into
+        if isinstance(part, nn.callback.Callback):  # torch cannot inspect q code as it does Python
             part.call = torch.compiler.disable(part.fn)
     m.compile(backend=backend)
     return NIL
 
 
 def _backend(given: Sequence[Value], what: str, device: str) -> str:
-    """The backend that a call names, which is there and has what it needs; torch's default if it names none."""
+    """The backend named in a call, checked for its requirements; by default torch's default."""
     backend = name_of(given[0]) if given else "inductor"
     if len(given) > 1:
         raise QError(f"compile: expecting 1-2 args, given {len(given) + 1}")
@@ -181,7 +180,8 @@ def _backend(given: Sequence[Value], what: str, device: str) -> str:
 
 
 def _check_inductor(device: str) -> None:
-    """Is there what torch's default backend needs? Better an error here than at the first forward calculation."""
+    """Are the requirements of torch's default backend installed? An error here is better than one at the first forward
+    pass."""
     if device == "cpu":
         named = os.environ.get("CXX", "")
         if not any(shutil.which(compiler) for compiler in (named, *_COMPILERS) if compiler):

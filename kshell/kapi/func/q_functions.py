@@ -1,7 +1,7 @@
-"""Functions of q as code of torch.compile.
+"""q functions under torch.compile.
 
-torch cannot look into q, so the function is followed: it is carried out once with tensors that have sizes and types but
-no values, and what it asks of torch is the program that is compiled. That is done for each kind of inputs.
+torch cannot inspect q code, so the function is traced: it runs once with tensors that have sizes and types but no
+values, and the torch operations it calls become the program to compile. This is repeated for each kind of input.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kshell.kapi.func.calls import QFunction, wrapped
 from kshell.values.base.core import NIL, Value
 from kshell.values.base.functions import Prim
 
-_DYNAMIC = 112  # the q type of a function that is no q code
+_DYNAMIC = 112  # the q type of a function that is not q code
 
 
 class Traced:
-    """A q function of tensors, and the programs that it became: one for each number, size, type and device of inputs,
-    and for each way that gradients are wanted."""
+    """A q function of tensors, and its traced programs: one for each number, size, type and device of inputs, and for
+    each combination of required gradients."""
 
     def __init__(self, f: Value, backend: str) -> None:
         self.f, self.backend = QFunction(f, "compile"), backend
@@ -37,7 +37,7 @@ class Traced:
             if x.__class__ is not TensorHandle and not is_array(x):
                 raise CallError("compile", expecting="tensor or array for input", given=kname(x))
         given, handles = as_tensors(args)
-        # the function may write into its inputs, and q arrays are never written
+        # the function may write to its inputs, and q arrays are never written
         tensors = [
             t if x.__class__ is TensorHandle else t.clone()
             for x, t in zip(args, given, strict=True)
@@ -62,10 +62,10 @@ class Traced:
 
         log = logging.getLogger(
             "torch._subclasses.fake_tensor"
-        )  # it prints the traceback of any wrong argument
+        )  # it prints a traceback for any wrong argument
         silent, log.disabled = log.disabled, True
         try:
-            # recorded above autograd, so that gradients go through the program; it holds tensors that are no inputs
+            # recorded above autograd, so that gradients flow through it; it also holds tensors that are not inputs
             graph = make_fx(
                 self.f, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True
             )(*tensors)
@@ -79,5 +79,5 @@ class Traced:
 
 
 def compiled(f: Value, backend: str) -> Prim:
-    """A q function with this q function's result, calculated by code of torch.compile."""
+    """A q function that computes this q function's result with torch.compile."""
     return Prim("compile", {-1: Traced(f, backend)}, None, _DYNAMIC)

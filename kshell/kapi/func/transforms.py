@@ -1,7 +1,7 @@
-"""Functions of q that torch differentiates and vectorizes: autograd, jacobian, hessian, jvp, vjp, vmap.
+"""Derivatives and vectorization of q functions: autograd, jacobian, hessian, jvp, vjp, vmap.
 
-The function is called with handles of tensors and gives a handle. Derivatives are those of tensors that are as any
-others, so that the function may read their values and decide by them.
+The function is called with tensor handles and returns a handle. Derivatives use ordinary tensors, so the function may
+read their values and branch on them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kshell.kapi.func.calls import DUALS, VMAPS, Call, Later, grouped, wrapped
 from kshell.kapi.tensor.gradients import MODES
 from kshell.values.base.core import NIL, List, Value
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 @api(
@@ -42,12 +42,12 @@ EFFECT = "none"  # of the functions here, if they say nothing else
     target="torch.autograd.grad",
 )
 def autograd(x: Value) -> Value:
-    """The gradient of a function that gives a scalar, at its input; of several inputs, a list of gradients.
+    """The gradient of a scalar-valued function at its input; for several inputs, a list of gradients.
 
-    The function is a lambda, a name, a text or a module, and takes tensors; its inputs are arrays or tensors, or
-    dictionaries of these, as `parms` gives one: the gradient is a dictionary then. Of a tensor that was calculated
-    already, the gradient by a tensor, vector or dictionary that it came from: what `grad` holds stays as it is. The
-    mode is that of `backward`: free, retain, create, createfree.
+    The function is a lambda, a name, source text or a module, and takes tensors. Inputs are arrays or tensors, or
+    dictionaries of these such as `parms` returns; the gradient is then a dictionary. For a tensor that has already been
+    computed, returns its gradient with respect to a tensor, vector or dictionary it depends on; the gradients stored
+    for `grad` are unchanged. Modes are as for `backward`: free, retain, create, createfree.
 
     q)autograd({Sum x*x*x};1 2 3e)
     3 12 27e
@@ -98,8 +98,9 @@ def _of_tensor(given: Sequence[Value]) -> Value:
 
 @api("jacobian", "jacobian(f;x;..)", since="kshell", target="torch.autograd.functional.jacobian")
 def jacobian(x: Value) -> Value:
-    """All derivatives of a function's result by its input: the size of the result, then that of the input. Of several
-    inputs, a list.
+    """All derivatives of a function's result with respect to its input.
+
+    The dimensions are those of the result, then those of the input. For several inputs, a list.
 
     q)jacobian({x*x};1 2 3e)
     2 0 0
@@ -111,7 +112,7 @@ def jacobian(x: Value) -> Value:
 
 @api("hessian", "hessian(f;x;..)", since="kshell", target="torch.autograd.functional.hessian")
 def hessian(x: Value) -> Value:
-    """All second derivatives of a function that gives a scalar. Of several inputs, a list of lists.
+    """All second derivatives of a scalar-valued function. For several inputs, a list of lists.
 
     q)hessian({prd x};1 2 3e)
     0 3 2
@@ -123,10 +124,11 @@ def hessian(x: Value) -> Value:
 
 @api("vmap", "vmap(f;x;..)", since="kshell", target="torch.func.vmap")
 def vmap(x: Value) -> Value:
-    """A function of the items of tensors or arrays, along their first dimension, for all items at once.
+    """Vectorize a function over the first dimension of tensors or arrays, evaluating it once for all items.
 
-    The function sees tensors of one item, whose values it cannot read, for they have many; what it makes of them is
-    freed when it ends. A projection holds what is the same for all. With autograd in it, a gradient for each item.
+    The function sees tensors of one item, whose values it cannot read because they stand for all items; handles that it
+    makes are freed when it ends. Use a projection for arguments shared by all items. With autograd inside, this gives a
+    gradient per item.
 
     q)vmap({x mmu y};2 2 2#1 2 3 4 5 6 7 8e;2 2#1 0 0 1e)
     1 3
@@ -153,7 +155,7 @@ def vmap(x: Value) -> Value:
 
 @api("jvp", "jvp(f;x;..;v;..)", since="kshell", target="torch.func.jvp")
 def jvp(x: Value) -> Value:
-    """A function's result, and its derivative in a direction: one direction for each input.
+    """A function's result, and its derivative in a direction, with one direction for each input.
 
     q)jvp({x*x};1 2 3e;1 0 1e)
     1 4 9
@@ -189,7 +191,7 @@ def jvp(x: Value) -> Value:
 
 @api("vjp", "vjp(f;x;..;v)", since="kshell", target="torch.func.vjp")
 def vjp(x: Value) -> Value:
-    """A function's result, and its derivative by each input, weighed by a tensor of the size of the result.
+    """A function's result, and its derivative with respect to each input, weighted by a tensor of the result's size.
 
     q)vjp({x*x};1 2 3e;1 0 10e)
     1 4 9
@@ -205,8 +207,8 @@ def vjp(x: Value) -> Value:
 
 @api("customgrad", "customgrad(f;b;x;..)", since="kshell", target="torch.autograd.Function")
 def customgrad(x: Value) -> Value:
-    """A function's result, with a backward calculation of one's own: b is given the gradient of the result and then the
-    inputs, and gives the gradient of the input; of several inputs, a list of gradients.
+    """A function's result, with a custom backward pass.
+    b gets the gradient of the result, then the inputs, and returns the gradient of the input; for several, a list.
 
     q)t:tensor(-2 .5 3e;`grad)
     q)y:customgrad(signum;{[d;x]d*1>=abs x};t)
@@ -242,8 +244,9 @@ def customgrad(x: Value) -> Value:
 
 @api("gradcheck", "gradcheck(f;x;..)", since="torch", target="torch.autograd.gradcheck")
 def gradcheck(x: Value) -> Value:
-    """Are the gradients of a function those that small changes of its inputs show? 1b, or an error that says where they
-    are not: for functions with a `customgrad` of one's own. Inputs are taken as doubles.
+    """Compare a function's gradients with finite differences: 1b, or an error that says where they differ.
+
+    Use it for functions with a custom `customgrad`. Inputs are converted to doubles.
 
     q)gradcheck({customgrad({x*x};{[d;x]2*d*x};x)};1 2 3)
     1b
@@ -293,8 +296,10 @@ class _Hook(Later):
     effect="changes",
 )
 def registerhook(x: Value) -> Value:
-    """Let `backward` call a function with the gradient of a tensor, when it has calculated it. What the function gives
-    takes the gradient's place; if that is ::, the gradient stays. With :: as the function, those of the tensor go.
+    """Call a function with the gradient of a tensor when `backward` has computed it.
+
+    The function's result replaces the gradient; if it is ::, the gradient is unchanged. Passing :: as the function
+    removes the tensor's hooks.
 
     q)w:tensor(1 2 3e;`grad)
     q)registerhook(w;{x*1 0 1e})
@@ -319,7 +324,7 @@ def registerhook(x: Value) -> Value:
     "retaingrad", "retaingrad t", since="torch", target="torch.Tensor.retain_grad", effect="changes"
 )
 def retaingrad(x: Value) -> Value:
-    """Let `grad` have the gradient of a tensor that was calculated from others, too.
+    """Let a non-leaf tensor keep its gradient, so that `grad` can read it.
 
     q)w:tensor(1 2 3e;`grad)
     q)y:w*w

@@ -1,1 +1,1 @@
-"""Losses, and measures of predictions. May import module and the rooms below it."""
+"""Losses, and metrics for predictions. May import module and the rooms below it."""

@@ -1,4 +1,4 @@
-"""Losses of tensors calculated, as torch does or as the k-api always did."""
+"""Computing losses from tensors, as torch does or as the k-api always has."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ _BY_CLASS: dict[type, Entry] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossRecord(TypeRecord):
-    """The fields of the entry of a loss beside name and options."""
+    """The fields of a loss entry besides name and options."""
 
-    n: tuple[int, int] = (2, 2)  # the least and most tensors it takes
+    n: tuple[int, int] = (2, 2)  # minimum and maximum number of tensors
     eg: tuple[str, str] = (
         "",
         "",
-    )  # arguments of a call of the function with the loss's name, and the result
-    functions: Sequence[
-        str
-    ] = ()  # the functions that there are instead of one with the loss's name
+    )  # arguments for an example of the function with the loss's name, and the result
+    functions: Sequence[str] = ()  # functions that replace the one with the loss's name
     shown: (
         Sequence[str] | None
-    ) = ()  # attributes that libtorch writes in the loss's text; None: not even brackets
-    text: str = ""  # that text, where ktorch has a class of its own
+    ) = ()  # attributes in libtorch's text for the loss; None: not even brackets
+    text: str = ""  # that text, where ktorch has its own class
 
 
 RECORDS["loss"] = LossRecord
@@ -52,7 +50,7 @@ def loss_record(entry: Entry) -> LossRecord:
 
 
 def type_of(m: Any) -> Entry:
-    """The loss that a live torch module is."""
+    """The loss type of a live torch module."""
     if not _BY_CLASS:
         _BY_CLASS.update({class_of(entry): entry for entry in registry.entries("loss")})
     for cls in type(m).__mro__:
@@ -62,7 +60,7 @@ def type_of(m: Any) -> Entry:
 
 
 def calculate(m: Any, tensors: Sequence[Any]) -> Any:
-    """The loss of tensors: input, target and what more the loss takes (batch weights, lengths)."""
+    """The loss for tensors: input, target and whatever else it takes (batch weights, lengths)."""
     least, most, special = _RULES.get(m.__class__) or _rule(m)
     count = len(tensors)
     if not least <= count <= most:
@@ -87,7 +85,7 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
     return m(*tensors)
 
 
-# by class of the torch module: the least and most tensors, and a function that calculates in its place
+# torch class -> minimum and maximum number of tensors, and a function that computes instead of it
 _RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
 
 
@@ -98,7 +96,7 @@ def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
 
 
 def _on_device(m: Any, x: Any, y: Any) -> None:
-    """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
+    """Reject what the CPU implementation rejects and would kill a GPU context."""
     name = type_of(m).name
     if name in _CLASSES and guard.readable(x) and guard.readable(y):
         guard.classes(x, y, getattr(m, "ignore_index", _CLASSES[name]))
@@ -106,7 +104,7 @@ def _on_device(m: Any, x: Any, y: Any) -> None:
         guard.probabilities(x)
 
 
-# losses whose targets may be numbers of classes, and a number besides that is none
+# losses whose targets may be class indices, and the attribute with an index to ignore
 _CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
 
 
@@ -117,7 +115,7 @@ def _one_device(tensors: Sequence[Any]) -> list[Any]:
 
 
 def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
-    """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
+    """torch only accepts targets from 0 to 1; others are computed by the formula, as the k-api always has."""
     w = None if w is None else w.to(x.dtype)
     known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
     low, high = (0, 1) if known else guard.span(y)  # see guard.classes
@@ -134,7 +132,7 @@ def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
 
 
 def _flags(x: Any, y: Any) -> Any:
-    """Targets that are no fractions, as numbers of the input's type."""
+    """Integer or boolean targets converted to the input's type."""
     return y if y.is_floating_point() else y.to(x.dtype)
 
 
@@ -150,7 +148,7 @@ def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
 
 
 def _kl(m: Any, x: Any, y: Any) -> Any:
-    """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
+    """torch always warns about the mean over all elements; this computes the same number without the warning."""
     if m.reduction != "mean":
         return m(x, y)
     return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()

@@ -1,4 +1,4 @@
-"""`confusion`: how often each class was taken for each."""
+"""`confusion`: the confusion matrix of predictions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import longs
 from kshell.values.base.core import Dict, Table, Value, sym_vec
 
-_MOST = 1 << 12  # classes: their table has the square of that many counts
+_MOST = 1 << 12  # maximum number of classes; the table has its square of counts
 
 
 def _classes(x: Any, what: str, scores: bool) -> tuple[Any, int]:
-    """The numbers of classes in one dimension, of a tensor of them or of scores; and of how many classes scores tell,
+    """Class indices as a one-dimensional tensor, from indices or scores; and the number of classes if given as scores,
     else 0."""
     if x.is_complex():
         raise QError(
@@ -36,8 +36,7 @@ def _classes(x: Any, what: str, scores: bool) -> tuple[Any, int]:
 
 
 def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
-    """Counts by true class and predicted class of pairs of class numbers; of n classes, of as many as there are if n
-    is 0."""
+    """Counts by true and predicted class for pairs of class indices; with n classes, or as many as occur if n is 0."""
     if ignored is not None:
         keep = y != ignored
         y, p = y[keep], p[keep]
@@ -59,7 +58,7 @@ def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
 
 
 def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:
-    """The true and the predicted classes, and of how many classes scores tell."""
+    """The true and predicted classes, and the number of classes according to scores."""
     for x, role in zip(given, ("true classes", "predictions"), strict=True):
         if not (isinstance(x, TensorHandle) or is_array(x)):
             raise CallError("confusion", expected=f"a tensor or array as {role}", given=kname(x))
@@ -79,7 +78,7 @@ def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:
 
 
 def _names(x: Value, classes: int) -> list[str]:
-    """The names of classes; `()` for none. Scores, if there are some, are of as many."""
+    """The class names; `()` for none. With scores, their number must match."""
     names = names_of(x)
     if names is None or len(set(names)) != len(names):
         raise CallError(
@@ -99,13 +98,13 @@ def _names(x: Value, classes: int) -> list[str]:
     effect="none",
 )
 def confusion(x: Value) -> Value:
-    """The confusion matrix of true classes y and predicted ones p, a keyed table of counts: a row for each true class,
-    a column for each that was predicted.
+    """The confusion matrix of true classes y and predicted classes p, as a keyed table of counts.
 
-    Both are tensors or arrays of class numbers from 0. One with one more dimension has scores, of which the greatest
-    along the last dimension is the class; so have two of real numbers and two dimensions or more. There are as many
-    classes as names, without names as scores tell of, else up to the greatest number. Places whose true class is the
-    number `ignored` are left out; names may be `()`.
+    There is a row per true class and a column per predicted class. Both arguments are tensors or arrays of class
+    indices from 0. One with an extra dimension holds scores; the predicted class is the index of the greatest score
+    along the last dimension. Two arguments of real numbers with two or more dimensions both hold scores. The number of
+    classes is the number of names, else the number of scores, else one more than the greatest index. Items whose true
+    class is `ignored` are left out; names may be `()`.
 
     q)confusion(0 0 1 2;0 1 1 1)
     class| 0 1 2

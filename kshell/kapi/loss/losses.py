@@ -1,4 +1,4 @@
-"""Losses: one row each; `loss` makes, describes and calculates them, and each row is a function of its own too."""
+"""Losses: one row each; `loss` makes, describes and computes them, and each row is also a function."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kshell.registry import Entry, Option
 from kshell.values.base.build import string, symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 _REDUCE = S("reduce", "reduction", "mean", choices=("none", "mean", "sum"))
 _REDUCE_KL = S("reduce", "reduction", "mean", choices=("none", "batchmean", "mean", "sum"))
@@ -56,8 +56,8 @@ def row(
     out: str = "",
     **fields: Any,
 ) -> Entry:
-    """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
-    with the same name and `out` is its result. Further fields are those of LossRecord."""
+    """Register a loss: torch class, options, number of tensors; `eg` are arguments for an example call of the function
+    with that name, and `out` is its result. Further fields are those of LossRecord."""
     return registry.add(
         Entry(
             name,
@@ -97,7 +97,7 @@ row(
 row(
     "ce",
     "CrossEntropyLoss",
-    "Cross entropy of logits and class numbers or probabilities.",
+    "Cross entropy of logits and class indices or probabilities.",
     _WEIGHT,
     L("ignore", "ignore_index", -100),
     D("smoothing", "label_smoothing", 0.0),
@@ -108,7 +108,7 @@ row(
 row(
     "cosineloss",
     "CosineEmbeddingLoss",
-    "Cosine distance of pairs, near (1) or apart (-1).",
+    "Cosine distance of similar (1) or dissimilar (-1) pairs.",
     D("margin", "", 0.0),
     _REDUCE,
     least=3,
@@ -132,7 +132,7 @@ row(
 row(
     "hinge",
     "HingeEmbeddingLoss",
-    "Hinge loss of distances, near (1) or apart (-1).",
+    "Hinge embedding loss of distances, similar (1) or dissimilar (-1).",
     _MARGIN,
     _REDUCE,
     eg="(.5 .5;1 -1)",
@@ -142,7 +142,7 @@ row(
 row(
     "huber",
     "HuberLoss",
-    "Squared error when small, absolute when large.",
+    "Huber loss: squared for small errors, absolute for large ones.",
     D("delta", "", 1.0),
     _REDUCE,
     eg="(1 2f;1 5f)",
@@ -161,7 +161,7 @@ row("l1", "L1Loss", "Mean absolute error.", _REDUCE, eg="(1 2f;1 4f)", out="1f")
 row(
     "margin",
     "MarginRankingLoss",
-    "Whether first inputs rank above second ones.",
+    "Margin ranking loss: should the first input rank above the second?",
     D("margin", "", 0.0),
     _REDUCE,
     least=3,
@@ -173,7 +173,7 @@ row("mse", "MSELoss", "Mean squared error.", _REDUCE, eg="(1 3 6 9.0;1 2 4 8.0)"
 row(
     "multilabel",
     "MultiLabelMarginLoss",
-    "Margin loss of several classes an item.",
+    "Margin loss for multi-label classification.",
     _REDUCE,
     eg="(1 2 4f;2 -1 0)",
     out="0f",
@@ -181,7 +181,7 @@ row(
 row(
     "multimargin",
     "MultiMarginLoss",
-    "Margin loss of one class an item.",
+    "Margin loss for multi-class classification.",
     L("p", "", 1),
     _MARGIN,
     _WEIGHT,
@@ -193,7 +193,7 @@ row(
 row(
     "multisoft",
     "MultiLabelSoftMarginLoss",
-    "Cross entropy of several classes an item.",
+    "Cross entropy for multi-label classification.",
     _WEIGHT,
     _REDUCE,
     eg="(enlist 0 0f;enlist 1 0f)",
@@ -202,7 +202,7 @@ row(
 row(
     "nll",
     "NLLLoss",
-    "Negative log likelihood of log probabilities and class numbers.",
+    "Negative log likelihood of log probabilities and class indices.",
     _WEIGHT,
     L("ignore", "ignore_index", -100),
     _REDUCE,
@@ -212,7 +212,7 @@ row(
 row(
     "pairwise",
     "PairwiseDistance",
-    "p-norm distance of two inputs.",
+    "p-norm distance between two inputs.",
     D("p", "", 2.0),
     D("eps", "", 1e-6),
     B("keepdim", "", False),
@@ -233,7 +233,7 @@ row(
 row(
     "similar",
     "CosineSimilarity",
-    "Cosine similarity of two inputs.",
+    "Cosine similarity between two inputs.",
     L("dim", "", 1),
     D("eps", "", 1e-8),
     functions=("",),
@@ -241,7 +241,7 @@ row(
 row(
     "smoothl1",
     "SmoothL1Loss",
-    "Squared error when small, absolute when large, over beta.",
+    "Smooth L1 loss: squared for errors below beta, absolute above.",
     D("beta", "", 1.0),
     _REDUCE,
     eg="(1 2f;1 5f)",
@@ -251,7 +251,7 @@ row(
 row(
     "softmargin",
     "SoftMarginLoss",
-    "Logistic loss of two classes, 1 and -1.",
+    "Two-class logistic loss with targets 1 and -1.",
     _REDUCE,
     eg="(0 0f;1 -1)",
     out="0.6931472",
@@ -259,7 +259,7 @@ row(
 row(
     "triplet",
     "TripletMarginLoss",
-    "Anchor near positive and far from negative.",
+    "Triplet margin loss: anchor near positive and far from negative.",
     _MARGIN,
     D("p", "", 2.0),
     D("eps", "", 1e-6),
@@ -275,7 +275,7 @@ row(
 
 
 def entry_of(name: str) -> Entry:
-    """The loss of a name."""
+    """The loss with a name."""
     return entry_named("loss", "unrecognized loss function: ", name)
 
 
@@ -283,7 +283,7 @@ def entry_of(name: str) -> Entry:
 
 
 def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[str, Any]:
-    """The options given, as {name: Python value}. A symbol in the last place is the reduction."""
+    """The given options as {name: Python value}. A symbol in last position is the reduction."""
     rest, named = _arguments(args)
     reduce: dict[str, Any] = {}
     names = [option.name for option in entry.options]
@@ -313,12 +313,12 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
     tensors = {option.name for option in entry.options if option.type == "tensor"}
     named = [
         (k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named
-    ]  # no weights
+    ]  # without weights
     return {**values, **reduce, **parse(entry, (), named, before)}
 
 
 def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, Value]]]:
-    """Positional arguments and pairs; `()` or `::` in the last place is no pairs, or an option left out."""
+    """Positional arguments and pairs; `()` or `::` in last position means no pairs, or an omitted option."""
     if args and is_empty(args[-1]):
         return list(args[:-1]), ()
     if len(args) > 1 and len(args) % 2 == 0 and all(arg.__class__ is Sym for arg in args):
@@ -327,7 +327,7 @@ def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, 
 
 
 def make(entry: Entry, args: Sequence[Value]) -> Any:
-    """The torch module of a loss from its arguments."""
+    """The torch module for a loss, from its arguments."""
     return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
 
 
@@ -355,10 +355,10 @@ def definition(m: Any, every: bool) -> Dict:
     "loss(o;layer;z;timescale)",
 )
 def loss(x: Value) -> Value:
-    """Make a loss, get its definition, or calculate it for inputs and targets.
+    """Make a loss, get its definition, or compute it for inputs and targets.
 
-    Options are positional or name-value pairs; the reduction (none, mean or sum) may be a symbol in the last place. An
-    optimizer that learns layer by layer (streamer) is given the loss z of a layer.
+    Options are positional or name-value pairs; the reduction (none, mean or sum) may be a symbol in last position. An
+    optimizer that trains layer by layer (streamer) is given the loss z of a layer.
 
     q)l:loss(`ce;`smoothing,.1)
     q)loss(l;0b)
@@ -369,7 +369,7 @@ def loss(x: Value) -> Value:
     q)tensor loss(l;1 2 3e;0 2 4e)
     2e
     """
-    if x.__class__ is List and len(x.items) == 3:  # the call of a training loop
+    if x.__class__ is List and len(x.items) == 3:  # the call in a training loop
         h, a, b = x.items
         if (
             h.__class__ is LossHandle
@@ -418,8 +418,8 @@ def _from_dict(d: Dict) -> Value:
 
 
 def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Value], Value]:
-    """The function of a loss: n tensors (one more, batch weights, if `weighted` and it is no option), then options."""
-    plain: dict[int, Any] = {}  # the loss without options
+    """The function of a loss: n tensors (plus batch weights, if `weighted` and not an option), then options."""
+    plain: dict[int, Any] = {}  # a loss without options
 
     def run(x: Value) -> Value:
         args = items(x)
@@ -442,7 +442,7 @@ def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Valu
 
 
 def _is_option(x: Value) -> bool:
-    """Is an argument after the tensors an option (a symbol, pairs, nothing), not batch weights?"""
+    """Is an argument after the tensors an option (a symbol, pairs, nothing) rather than batch weights?"""
     return x.__class__ in (Sym, Dict) or (x.__class__ is Vec and x.t == 11) or is_empty(x)
 
 
@@ -451,7 +451,7 @@ def _register(
 ) -> None:
     run = _function(name, entry, n, weighted)
     run.__doc__ = (
-        f"{entry.summary}\n\nOf arrays the result is an array, of tensors a tensor. Options follow the "
+        f"{entry.summary}\n\nArrays give an array, tensors a tensor. Options follow the "
         f"tensors: {' '.join(option.name for option in entry.options)}.\n\nq){name}{example[0]}\n{example[1]}\n"
     )
     api(name, form)(run)

@@ -1,1 +1,1 @@
-"""Functions of tensors that calculate, a table of rows each. May import base."""
+"""Tensor functions that compute, as tables with one row each. May import base."""

@@ -1,4 +1,4 @@
-"""Comparing and sorting functions of tensors and arrays."""
+"""Comparison and sorting functions for tensors and arrays."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _promoted(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def isclose(x: Any, y: Any, **options: Any) -> Any:
-    """torch.isclose of inputs whose types may differ."""
+    """torch.isclose for inputs whose types may differ."""
     return torch.isclose(*_promoted(x, y), **options)
 
 
 def allclose(x: Any, y: Any, **options: Any) -> bool:
-    """torch.allclose of inputs whose types may differ."""
+    """torch.allclose for inputs whose types may differ."""
     return bool(torch.allclose(*_promoted(x, y), **options))
 
 
@@ -41,7 +41,7 @@ def equal(x: Any, y: Any) -> bool:
 
 
 def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False, **out: Any) -> Any:
-    """Sorted values and the indices that sort."""
+    """Sorted values and the sorting indices."""
     return torch.sort(x, dim=dim, descending=descending, stable=stable, **out)
 
 
@@ -55,10 +55,10 @@ ROWS = (
     _compare("lt", "Is x less than y?", "lt(1 2 3;2)|100b"),
     _compare("ne", "Is x not equal to y?", "ne(1 2 3;1 5 3)|010b"),
     _special("finite", "Is a value finite?", "1000b"),
-    _special("inf", "Is a value an infinity?", "0011b"),
+    _special("inf", "Is a value infinite?", "0011b"),
     _special("nan", "Is a value not a number (null)?", "0100b"),
-    _special("neginf", "Is a value the negative infinity?", "0010b"),
-    _special("posinf", "Is a value the positive infinity?", "0001b"),
+    _special("neginf", "Is a value negative infinity?", "0010b"),
+    _special("posinf", "Is a value positive infinity?", "0001b"),
     Row(
         "allclose",
         allclose,
@@ -102,16 +102,16 @@ ROWS = (
     Row(
         "sort",
         sort,
-        "Sorted values and the indices that sort, along a dimension (the last).",
+        "Sorted values and sorting indices along a dimension (the last).",
         "sort 5 2 9|2 5 9\\n1 0 2",
         options="dim:dim descending:flag stable:flag",
         outputs=2,
     ),
-    Row("msort", "torch.msort", "Sorted along the first dimension.", "msort(3 1;2 5)|2 1\\n3 5"),
+    Row("msort", "torch.msort", "Sort along the first dimension.", "msort(3 1;2 5)|2 1\\n3 5"),
     Row(
         "argsort",
         "torch.argsort",
-        "The indices that sort, along a dimension (the last).",
+        "Sorting indices along a dimension (the last).",
         "argsort 5 2 9|1 0 2",
         options="dim:dim descending:flag",
         out=False,
@@ -135,7 +135,7 @@ ROWS = (
     Row(
         "In",
         "torch.isin",
-        "Is each element of x among those of y?",
+        "Is each element of x in y?",
         "In(1 2 3;3 4 5 6)|001b",
         inputs=2,
         options="assume_unique:flag invert:flag",

@@ -1,6 +1,6 @@
 """Reductions: sums, means, extremes, norms, distinct values.
 
-Options that torch wants together are filled in here: keepdim alone means every dimension (or the last, where torch
+Options that torch requires together are completed here: keepdim alone means every dimension (or the last, where torch
 works on one dimension).
 """
 
@@ -16,7 +16,7 @@ from kshell.kapi.math.rows import Row, register
 
 
 def _all_dims(x: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a reduction over any dimensions: keepdim or an output without dim is over all of them."""
+    """Options for a reduction over any dimensions: keepdim or an output without dim means all dimensions."""
     if ("keepdim" in options or "out" in options) and "dim" not in options:
         options["dim"] = tuple(range(x.dim()))
     return options
@@ -32,7 +32,7 @@ def _over(name: str) -> Callable[..., Any]:
 
 
 def _truth(name: str) -> Callable[..., Any]:
-    """torch.all or torch.any: overall, or over dimensions; over the last if only keepdim is given."""
+    """torch.all or torch.any: overall or over dimensions; over the last if only keepdim is given."""
     over = _over(name)
 
     def run(x: Any, **options: Any) -> Any:
@@ -44,7 +44,7 @@ def _truth(name: str) -> Callable[..., Any]:
 
 
 def _along(name: str) -> Callable[..., Any]:
-    """A torch reduction that works along one dimension, the last if only keepdim or an output is given."""
+    """A torch reduction along one dimension, the last if only keepdim or an output is given."""
 
     def run(x: Any, **options: Any) -> Any:
         if options and "dim" not in options:
@@ -55,12 +55,12 @@ def _along(name: str) -> Callable[..., Any]:
 
 
 def aminmax(x: Any, **options: Any) -> Any:
-    """torch.aminmax; of all elements both are in one tensor."""
+    """torch.aminmax; over all elements, both results are in one tensor."""
     return _along("aminmax")(x, **options) if options else torch.stack(torch.aminmax(x))
 
 
 def prod(x: Any, **options: Any) -> Any:
-    """torch.prod; keepdim without dim is over all dimensions."""
+    """torch.prod; keepdim without dim means all dimensions."""
     fn = torch.prod
     output = options.pop("out", None)
     if "dim" in options:
@@ -77,7 +77,7 @@ def prod(x: Any, **options: Any) -> Any:
 
 
 def _spread(name: str) -> Callable[..., Any]:
-    """std, var and the like of whole numbers too, which are made floating first."""
+    """std, var and the like, extended to integers, which are converted to floats first."""
 
     def run(x: Any, **options: Any) -> Any:
         if not x.is_floating_point() and not x.is_complex():
@@ -109,17 +109,17 @@ def logsumexp(x: Any, **options: Any) -> Any:
 def unique(
     x: Any, dim: int | None = None, sort: bool = True, indices: bool = False, counts: bool = False
 ) -> Any:
-    """Distinct elements (or slices along dim), with the index of each input among them and counts if asked."""
+    """Distinct elements (or slices along dim); on request, the index of each input among them, and counts."""
     return torch.unique(x, sorted=sort, return_inverse=indices, return_counts=counts, dim=dim)
 
 
 def uniquec(x: Any, dim: int | None = None, indices: bool = False, counts: bool = False) -> Any:
-    """The first of each run of equal elements, with run numbers and lengths if asked."""
+    """The first of each run of equal elements; on request, run numbers and lengths."""
     return torch.unique_consecutive(x, return_inverse=indices, return_counts=counts, dim=dim)
 
 
 def _matrix(order: Any) -> Callable[..., Any]:
-    """A matrix norm of a fixed kind, or with `ord` of any."""
+    """A fixed kind of matrix norm, or any with `ord`."""
 
     def run(x: Any, ord: float | None = None, dim: Any = (-2, -1), **options: Any) -> Any:
         return torch.linalg.matrix_norm(x, order if ord is None else ord, tuple(dim), **options)
@@ -213,7 +213,7 @@ ROWS = (
     Row(
         "mean",
         _over("mean"),
-        "The mean, overall or over dimensions; in a data type if one is given.",
+        "The mean, overall or over dimensions, optionally in a given data type.",
         "mean 1 2 3.4|2.133333",
         options=_TYPED,
         half=guard.castable,
@@ -221,7 +221,7 @@ ROWS = (
     Row(
         "nanmean",
         _over("nanmean"),
-        "The mean of the values that are not null.",
+        "The mean of the non-null values.",
         "nanmean 1 2 0n 6|3f",
         options=_TYPED,
     ),
@@ -237,7 +237,7 @@ ROWS = (
     Row(
         "nanmedian",
         _along("nanmedian"),
-        "The median of the values that are not null.",
+        "The median of the non-null values.",
         "nanmedian 1 2 3 0n|2f",
         options=_DIM,
         outputs=2,
@@ -246,7 +246,7 @@ ROWS = (
     Row(
         "mode",
         "torch.mode",
-        "The most frequent values and an index of each, along a dimension (the last).",
+        "The most frequent value and one of its indices, along a dimension (the last).",
         "mode 1 2 2 3|2 2",
         options=_DIM,
         outputs=2,
@@ -254,14 +254,14 @@ ROWS = (
     Row(
         "std",
         _spread("std"),
-        "Standard deviation, unbiased unless the flag says 0b.",
+        "Standard deviation, unbiased unless the flag is 0b.",
         "std 1 2 3 4f|1.290994",
         options=_SPREAD,
     ),
     Row(
         "variance",
         _spread("var"),
-        "Variance, unbiased unless the flag says 0b.",
+        "Variance, unbiased unless the flag is 0b.",
         "variance(1 2 3 4f;0b)|1.25",
         options=_SPREAD,
     ),
@@ -291,21 +291,21 @@ ROWS = (
     Row(
         "Sum",
         _over("sum"),
-        "The sum, overall or over dimensions; in a data type if one is given.",
+        "The sum, overall or over dimensions, optionally in a given data type.",
         "Sum(2 3#til 6;1)|3 12",
         options=_TYPED,
     ),
     Row(
         "nansum",
         _over("nansum"),
-        "The sum of the values that are not null.",
+        "The sum of the non-null values.",
         "nansum 1 2 0n|3f",
         options=_TYPED,
     ),
     Row(
         "unique",
         unique,
-        "Distinct elements, with indices and counts if asked.",
+        "Distinct elements, with indices and counts on request.",
         "unique 1 1 2 0 1|0 1 2",
         options="dim:dim sort:flag indices:flag counts:flag",
         out=False,
@@ -313,7 +313,7 @@ ROWS = (
     Row(
         "uniquec",
         uniquec,
-        "The first of each run of equal elements, with run numbers and lengths if asked.",
+        "The first of each run of equal elements, with run numbers and lengths on request.",
         "uniquec 1 1 2 0 0 1|1 2 0 1",
         options="dim:dim indices:flag counts:flag",
         out=False,
@@ -321,7 +321,7 @@ ROWS = (
     Row(
         "dist",
         "torch.dist",
-        "The p-norm (2) of x less y.",
+        "The p-norm (2) of x minus y.",
         "dist(1 2 3e;0 3 9e)|6.164414e",
         inputs=2,
         options="p:number",

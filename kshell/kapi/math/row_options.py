@@ -1,4 +1,4 @@
-"""Options of math functions: how the words of a row say them, and how arguments after the inputs give them."""
+"""Options of math functions: how rows declare them, and how arguments after the inputs are matched to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kshell.values.base.core import NULL_J, List, Value
 
 
 class MathOption(NamedTuple):
-    """One option: its q name, torch's argument, how it is read (None: not of its type), its type in words."""
+    """One option: its q name, torch's argument, its reader (None for a wrong type), a description of its type."""
 
     name: str
     argument: str
@@ -31,12 +31,12 @@ class MathOption(NamedTuple):
     required: bool
 
     def named(self, x: Value) -> Any:
-        """The value that a name-value pair gives."""
+        """The value given by a name-value pair."""
         return number_of(x) if self.read is _float else self.read(x)
 
 
 def dims(x: Value) -> Any:
-    """Dimensions or sizes; `()`, none of them, leaves them out."""
+    """Dimensions or sizes; `()` (none) omits them."""
     return longs_of(x)
 
 
@@ -59,7 +59,7 @@ def _scalar(x: Value) -> Any:
 
 
 def _pad(x: Value) -> Any:
-    """Sizes, or the word that says which ones; a null symbol, like a null long, leaves them out."""
+    """Sizes, or the word for a padding mode; a null symbol or long omits them."""
     return word if (word := name_of(x)) in ("same", "valid", "") else dims(x)
 
 
@@ -67,7 +67,7 @@ def _tensor_options(x: Value) -> Any:
     return tensor_options(x, "options") if names_of(x) and not isinstance(x, List) else None
 
 
-# the types of options: how each is read (None if x is not one) and what messages call it
+# option types: reader (None if x has another type) and description in messages
 TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
     "long": (long_of, "long scalar"),
     "dim": (long_of, "long scalar"),
@@ -96,7 +96,7 @@ def option_words(text: str) -> tuple[MathOption, ...]:
 
 
 def null_bound(x: Value) -> bool:
-    """Is x a null number: no bound?"""
+    """Is x a null number, meaning no bound?"""
     return (
         x is NULL_J
         or (isinstance(x, float) and x != x)
@@ -105,14 +105,14 @@ def null_bound(x: Value) -> bool:
 
 
 def _left_out(x: Value, option: MathOption) -> bool:
-    """A null is an option left out, except where it is a number to calculate with; so is `()` for dimensions."""
+    """Null means an omitted option, except where it is a number to compute with; so does `()` for dimensions."""
     if option.read in (dims, _pad) and longs_of(x) == []:
         return True
     return option.read not in (_number, _scalar) and (null_bound(x) or name_of(x) == "")
 
 
 def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
-    """The options that the arguments after the inputs give: each goes to the next option of its type."""
+    """Match the arguments after the inputs to options: each goes to the next option of its type."""
     values: dict[str, Any] = {}
     at = 0
     paired = (
@@ -146,7 +146,7 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
 
 
 def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, Any]) -> None:
-    """Add what name-value pairs give to the options found so far."""
+    """Add options given as name-value pairs to those found so far."""
     known = {option.name: option for option in options}
     for key, value in pairs(x):
         option = known.get(key)

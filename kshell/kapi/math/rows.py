@@ -1,11 +1,10 @@
-"""Math functions as rows: how one line of a table becomes a k-api function. The families' tables are in pointwise.py,
-compare.py, reduce.py, fft.py, linalg.py, misc.py, sampling.py and indexing.py.
+"""Math functions as rows: how one line of a table becomes a k-api function. The tables are in pointwise.py, compare.py,
+reduce.py, fft.py, linalg.py, misc.py, sampling.py and indexing.py.
 
-A row says which torch function it is, how many inputs it takes, its options in order with their types, and an example.
-The convention is the same for all: q arrays in, q array out; with any tensor among the inputs, a tensor handle out. Of
-the options each may be left out, since their types tell them apart; a null long is one left out. The last of them may
-be name-value pairs. A tensor (or vector) after them takes the result; `[]` there writes the result into the first
-input.
+A row declares the torch function, its number of inputs, its options in order with their types, and an example. All rows
+follow one convention: q arrays in, q array out; if any input is a tensor, the result is a tensor handle. Any option can
+be omitted, because types tell them apart; a null long counts as omitted. The last argument may hold name-value pairs. A
+tensor (or vector) after them receives the result; `[]` in its place writes the result to the first input.
 """
 
 from __future__ import annotations
@@ -30,28 +29,29 @@ from kshell.kapi.math.row_options import dims, match, option_words
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, List, Value, Vec, is_atom, is_list
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
-ANY = -1  # as many inputs as are given
+ANY = -1  # any number of inputs
 
 
 class Row(NamedTuple):
     """One math function.
 
-    `target` is the dotted name of the torch function, or a Python function; `options` is `name:type` words, a `*`
-    after the type if it must be given, `name/argument:type` where torch has another name for it; `example` is
-    `expression|output` (`\\n` in the output for more lines); `outputs` counts the results, 0 for a q boolean.
-    `inplace` is the name of the tensor method that works in place, or a function.
+    `target` is the dotted name of the torch function, or a Python function; `options` is a string of `name:type` words,
+    with `*` after the type if required, and `name/argument:type` if torch uses another name; `example` is
+    `expression|output` (`\\n` in the output for more lines); `outputs` is the number of results, 0 for a q boolean.
+    `inplace` is the name of the in-place tensor method, or a function.
 
-    `inputs` may be ANY: each argument is an input, or a vector's tensors are. `more` further arrays may follow the
-    inputs. `lead` are options that stand behind the first input. `spread` is the place where a vector or list of two
-    may stand for two inputs. With `wrap` the result is always a handle. `out` is "copy" where torch's function has no
-    output argument. With `last` an output without `dim` takes what is along the last dimension. `writes` are the places
-    of inputs that the function may change: tensors are changed, of arrays copies. `numbers` are the places where a
-    plain number is one to torch, so that 2.5 makes whole numbers the default type and not doubles.
+    `inputs` may be ANY: each argument is an input, or each tensor of a vector. `more` is the number of further arrays
+    that may follow the inputs. `lead` are options that come after the first input. `spread` is the position where a
+    vector or list of two may stand for two inputs. With `wrap` the result is always a handle. `out` is "copy" if
+    torch's function has no output argument. With `last`, an output without `dim` receives the result along the last
+    dimension. `writes` are the positions of inputs that the function may change: tensors are changed in place, arrays
+    are copied. `numbers` are the positions where a plain number stays a number for torch, so that 2.5 turns integers
+    into the default type rather than doubles.
 
-    `half` is given where the call may fail with its output half written: a check that refuses such inputs before,
-    called as half(name, *inputs, outs=.., **options), or APART if only the calculation tells. All others fail before
+    `half` is set if the call can fail with its output partly written: a check that rejects such inputs first, called as
+    half(name, *inputs, outs=.., **options), or APART if only the computation can tell. All other functions fail before
     they write.
     """
 
@@ -77,14 +77,15 @@ class Row(NamedTuple):
 
 
 def APART(name: str, *inputs: Any, **options: Any) -> None:
-    """In a row: what fails cannot be told before, so a large result is calculated apart from its output."""
+    """For a row: failures cannot be predicted, so a large result is computed separately from its output."""
 
 
 def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[Any], bool]:
-    """The tensors of some inputs, arrays on the device of the first tensor handle; and was there a handle?
+    """The tensors for some inputs, with arrays on the device of the first tensor handle; and whether there was a
+    handle.
 
-    A plain number beside an array or tensor is a tensor without dimensions to torch: 2.5 makes whole numbers doubles,
-    but single precision stays single. At the places `numbers` it is a number: 2.5 makes whole numbers the default type.
+    To torch, a plain number next to an array or tensor is a 0-dimensional tensor: 2.5 turns integers into doubles, but
+    single precision stays single. At the positions `numbers` it is a number: 2.5 turns integers into the default type.
     """
     like = None
     for x in given:
@@ -114,14 +115,14 @@ def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[An
 
 
 def _base(tensors: Sequence[Any]) -> Any:
-    """The tensor whose type plain numbers follow: the first, or one of the type that all together have."""
+    """The tensor whose type plain numbers follow: the first, or one with the common type."""
     if len(tensors) < 2:
         return tensors[0] if tensors else None
     kind = functools.reduce(torch.promote_types, [tensor.dtype for tensor in tensors])
     return next((tensor for tensor in tensors if tensor.dtype == kind), tensors[0])
 
 
-# the classes of plain numbers, and the tensor types of their own
+# classes of plain numbers, and the matching tensor types
 _OWN: dict[type, Callable[[], Any]] = {
     int: lambda: torch.int64,
     float: lambda: torch.float64,
@@ -131,7 +132,7 @@ _PLAIN = frozenset(_OWN)
 
 
 def arguments(name: str, n: int, x: Value) -> list[Value]:
-    """The arguments of a function of n inputs; one input may be a whole array, also `()`."""
+    """The arguments of a function with n inputs; a single input may be a whole array, including `()`."""
     if n == 1 and x.__class__ is List and not x.items:
         return [x]
     args = data_items(x) if n == 1 else items(x)
@@ -141,7 +142,7 @@ def arguments(name: str, n: int, x: Value) -> list[Value]:
 
 
 def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
-    """The torch function of a dotted name below torch."""
+    """The torch function with a dotted name below torch."""
     if not isinstance(target, str):
         return target
     fn: Any = torch
@@ -151,7 +152,7 @@ def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
 
 
 def along_last(name: str) -> Callable[..., Any]:
-    """A torch function along a dimension, the last if none is given."""
+    """A torch function along a dimension, by default the last."""
 
     def run(x: Any, dim: int = -1, **options: Any) -> Any:
         return getattr(torch, name)(x, dim, **options)
@@ -177,8 +178,9 @@ def write(
     out: Any,
     row: Row | None = None,
 ) -> None:
-    """Run fn, of a row unless it cannot fail half way, with its result going into a tensor handle, or several becoming
-    the first tensors of a vector. An undefined one simply takes the result. A call that fails leaves all as it was."""
+    """Run fn and write its result to a tensor handle, or several results to the first tensors of a vector; `row`
+    declares whether it can fail midway. An undefined tensor simply becomes the result. A failed call leaves everything
+    unchanged."""
     into = out.get()
     if out.__class__ is VectorHandle:
         results = list(fn(*tensors, **options))
@@ -229,12 +231,12 @@ def _output(row: Row, rest: list[Value]) -> Any:
 
 
 def _is_data(x: Value) -> bool:
-    """Is x an array or a tensor, not a single number?"""
+    """Is x an array or a tensor rather than a single number?"""
     return x.__class__ is TensorHandle or (not is_atom(x) and not is_empty(x) and is_array(x))
 
 
 def _two(x: Value) -> list[Any] | None:
-    """The two parts of a vector or of a list that is no array: a matrix and its pivots."""
+    """The two parts of a vector or of a list that is not an array: a matrix and its pivots."""
     if x.__class__ is VectorHandle:
         parts = list(x.get())
     elif x.__class__ is List and not is_array(x):
@@ -249,7 +251,7 @@ def _two(x: Value) -> list[Any] | None:
 
 
 def _given(row: Row, x: Value, required: bool) -> list[Value]:
-    """The arguments of a call; one input may be a whole array, and where the row says so two may come as one."""
+    """The arguments of a call; one input may be a whole array, and if the row allows it, two may come as one."""
     if row.spread is not None:
         args = list(items(x)) if x.__class__ is not VectorHandle else [x]
         if row.spread < len(args):
@@ -262,7 +264,7 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
         return args if len(args) >= row.inputs else arguments(row.name, row.inputs, x)
     if (
         required and row.inputs == 1 and isinstance(x, List)
-    ):  # a whole array alone would lack what must be given
+    ):  # a whole array would lack the required options
         return items(x) or arguments(row.name, 1, x)
     if (
         required
@@ -271,17 +273,17 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
         and x.t == T.J
         and len(x) == 1 + _needed(row)
     ):
-        return items(x)  # as long as the input and what must be given: `mvlgamma 5 2`
+        return items(x)  # as long as the input plus the required options: `mvlgamma 5 2`
     return arguments(row.name, row.inputs, x)
 
 
 def _needed(row: Row) -> int:
-    """How many options must be given."""
+    """The number of required options."""
     return sum(word.required for word in (*option_words(row.lead), *option_words(row.options)))
 
 
 def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
-    """The tensors of a function of any number of inputs: a vector's, or one each argument."""
+    """The tensors for a function with any number of inputs: those of a vector, or one per argument."""
     args = items(x)
     if len(args) == 1 and args[0].__class__ is VectorHandle:
         return list(args[0].get()), True
@@ -291,7 +293,7 @@ def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
 
 
 def function(row: Row) -> Callable[[Value], Value]:
-    """The k-api function of a row."""
+    """The k-api function for a row."""
     options, lead = option_words(row.options), option_words(row.lead)
     name, n = row.name, row.inputs
     required = any(option.required for option in (*lead, *options))
@@ -322,7 +324,7 @@ def function(row: Row) -> Callable[[Value], Value]:
             and not (options or lead)
             and all(is_list(arg) and len(arg) for arg in args)
         ):
-            to_tensor(x)  # lists that are no array: it says why
+            to_tensor(x)  # lists that are not an array: it says why
         before: dict[str, Any] = {}
         if lead:
             before = match(name, lead, args[1 : 1 + len(lead)])
@@ -333,7 +335,7 @@ def function(row: Row) -> Callable[[Value], Value]:
             k += 1
         for _ in range(n + row.more - k):
             if k < len(args) and is_empty(args[k]) and not (row.inplace or row.out):
-                del args[k]  # the optional argument is left out
+                del args[k]  # the optional argument is omitted
         tensors, wrap = inputs(args[:k], row.numbers)
         wrap = wrap or row.wrap
         for i in row.writes:
@@ -363,7 +365,7 @@ def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
 
 
 def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
-    """The result written into the first input: a tensor is changed, of an array a changed copy is given."""
+    """Write the result to the first input: a tensor is changed in place; for an array, a changed copy is returned."""
     own = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
     method = getattr(torch.Tensor, row.inplace) if isinstance(row.inplace, str) else row.inplace
     change = functools.partial(guard.guarded(row.name, method, row.half), own)
@@ -379,7 +381,7 @@ def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any
 
 
 def forms(row: Row) -> tuple[str, ...]:
-    """The ways to call a row's function, for its help."""
+    """The forms of a row's function, for its help."""
     if row.forms:
         return row.forms
     if row.inputs == ANY:

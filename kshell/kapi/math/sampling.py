@@ -9,7 +9,7 @@ from kshell.kapi.math.rows import Row, register
 
 
 def multinomial(x: Any, n: int | None = None, **options: Any) -> Any:
-    """torch.multinomial; one sample, without a dimension of its own, unless a number is asked for."""
+    """torch.multinomial; by default one sample, without its own dimension."""
     return (
         torch.multinomial(x, n, **options)
         if n is not None
@@ -25,7 +25,7 @@ ROWS = (
     Row(
         "bernoulli",
         "torch.bernoulli",
-        "0 or 1, 1 with the probability that x gives.",
+        "0 or 1, where x is the probability of 1.",
         "bernoulli 0 1 1 0f|0 1 1 0f",
         inplace=_bernoulli,
         out="copy",
@@ -33,8 +33,8 @@ ROWS = (
     Row(
         "multinomial",
         multinomial,
-        "Indices of weights, n (1) of each row, drawn as often as the weights say; with "
-        "replacement if the flag is set.",
+        "Draw n (1) indices per row, with the row's numbers as weights; with replacement if the "
+        "flag is set.",
         "multinomial(0 1 0f;3;1b)|1 1 1",
         options="n:long replace/replacement:flag",
         out="copy",

@@ -1,6 +1,6 @@
-"""Numbers that describe tensors: norm, mean, deviation, range and how many values are not finite.
+"""Statistics of tensors: norm, mean, deviation, range and the number of non-finite values.
 
-Each tensor takes a few of torch's own reductions; the numbers of all tensors of a type come from a device in one
+Each tensor takes a few torch reductions; the results for all tensors of a type are fetched from a device in one
 transfer.
 """
 
@@ -19,13 +19,13 @@ from kshell.values.base.core import NULL_J, Value
 from kshell.values.session.interrupts import PENDING, stop_here
 
 NAMES = ("norm", "mean", "std", "lo", "hi", "bad")
-_AT_ONCE = 1 << 22  # values of which the differences from the mean are held
-_LONG = 1 << 25  # values that take so long that an interrupt is looked for
+_AT_ONCE = 1 << 22  # values whose deviations from the mean are held at once
+_LONG = 1 << 25  # values between checks for interrupts
 
 
 def _values(t: Any) -> Any:
-    """The values of a tensor to measure, as floats or doubles: the absolute values of a complex tensor, the stored
-    values of a sparse one, doubles for integers."""
+    """The values of a tensor to measure, as floats or doubles: absolute values for complex tensors, stored values for
+    sparse ones, doubles for integers."""
     v = whole(t.detach())
     if v.is_nested:
         v = torch.cat([part.reshape(-1) for part in v.unbind()])
@@ -41,8 +41,8 @@ def _values(t: Any) -> Any:
 
 
 def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
-    """The values of tensors of one device and data type, and their places; None and empty tensors are left out. Those
-    that had to be converted come in parts, so that no more than a few of them, or one large one, are held twice."""
+    """The values of tensors of one device and data type, with their positions; None and empty tensors are left out.
+    Converted values come in parts, so that only a few of them, or one large one, are held twice."""
     groups: dict[Any, tuple[list[int], list[Any]]] = {}
     copied: dict[Any, int] = {}
     for i, tensor in enumerate(tensors):
@@ -64,10 +64,10 @@ def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
 
 
 def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
-    """Mean, standard deviation, least and greatest of a tensor's values.
+    """Mean, standard deviation, minimum and maximum of a tensor's values.
 
-    The deviation is the norm of the differences from the mean: torch.std takes one value after the other, 30 times as
-    long on a processor.
+    The deviation is computed as the norm of the differences from the mean: torch.std works value by value and takes 30
+    times as long on a CPU.
     """
     if PENDING:
         stop_here()
@@ -80,8 +80,8 @@ def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def activity(t: Any) -> Any:
-    """Mean, standard deviation, share of zeros and count of values that are not finite, of a tensor: four numbers on
-    its device, for `activities` to fetch. None of one that has no values at hand."""
+    """Mean, standard deviation, fraction of zeros and number of non-finite values of a tensor: four numbers on its
+    device, fetched by `activities`. None if its values are not available."""
     v = _values(t)
     if v.is_meta:
         return None
@@ -94,7 +94,7 @@ def activity(t: Any) -> Any:
 
 
 def activities(found: Sequence[Any]) -> list[Value]:
-    """The numbers of `activity` as columns, nulls for None; one transfer from each device."""
+    """The numbers from `activity` as columns, null for None; one transfer per device."""
     table = np.full((len(found), 4), math.nan)
     places: dict[Any, list[int]] = {}
     for i, numbers in enumerate(found):
@@ -111,13 +111,13 @@ def activities(found: Sequence[Any]) -> list[Value]:
 
 
 def _host(numbers: Sequence[Any]) -> np.ndarray:
-    """Tensors of one number each as an array of doubles, in one transfer."""
+    """Single-number tensors as an array of doubles, in one transfer."""
     array: np.ndarray = torch.stack(list(numbers)).double().cpu().numpy()
     return array
 
 
 def _norms(values: Sequence[Any]) -> list[Any]:
-    """The norm of each tensor, in one call for each so many values."""
+    """The norm of each tensor, with one call per block."""
     norms: list[Any] = []
     start = count = 0
     for i, value in enumerate(values):
@@ -131,7 +131,7 @@ def _norms(values: Sequence[Any]) -> list[Any]:
 
 
 def norms(tensors: Sequence[Any]) -> np.ndarray:
-    """The norm of each tensor, of an empty one 0; nan for None."""
+    """The norm of each tensor: 0 if empty, nan for None."""
     result = np.array([math.nan if tensor is None else 0.0 for tensor in tensors])
     for at, values in _kinds(tensors):
         result[at] = _host(_norms(values))
@@ -139,7 +139,7 @@ def norms(tensors: Sequence[Any]) -> np.ndarray:
 
 
 def _bad(values: Sequence[Any], norms_: np.ndarray) -> np.ndarray:
-    """How many values of each tensor are not finite; a finite norm has finite values only."""
+    """The number of non-finite values in each tensor; if the norm is finite, there are none."""
     counts = np.zeros(len(values))
     odd = np.flatnonzero(~np.isfinite(norms_)).tolist()
     if odd:
@@ -148,8 +148,8 @@ def _bad(values: Sequence[Any], norms_: np.ndarray) -> np.ndarray:
 
 
 def measured(tensors: Sequence[Any]) -> np.ndarray:
-    """A row of numbers for each tensor, in the order of NAMES; nan for None. An empty one has a norm of 0, and none
-    that is bad."""
+    """A row of numbers per tensor, in the order of NAMES; nan for None. An empty tensor has norm 0 and no non-finite
+    values."""
     table = np.full((len(tensors), len(NAMES)), math.nan)
     present = [i for i, tensor in enumerate(tensors) if tensor is not None]
     table[present, 0] = table[present, -1] = 0
@@ -162,7 +162,7 @@ def measured(tensors: Sequence[Any]) -> np.ndarray:
 
 
 def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
-    """Of each tensor the norm and how many values are not finite, as columns; null for one without values."""
+    """Norm and number of non-finite values of each tensor, as columns; null for tensors without values."""
     tensors = [None if tensor.device.type == "meta" else tensor for tensor in tensors]
     sizes = norms(tensors)
     bad = np.array([math.nan if tensor is None else 0.0 for tensor in tensors])
@@ -173,11 +173,11 @@ def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
 
 
 def _counts(found: np.ndarray) -> Value:
-    """Numbers of values as longs, NaN as null."""
+    """Counts as longs, NaN as null."""
     return longs(np.where(np.isnan(found), NULL_J.v, np.nan_to_num(found)).astype(np.int64))
 
 
 def columns(tensors: Sequence[Any]) -> list[Value]:
-    """The numbers of tensors as the columns of a table, in the order of NAMES."""
+    """The statistics of tensors as table columns, in the order of NAMES."""
     table = measured(tensors)
     return [*(floats(np.ascontiguousarray(c)) for c in table.T[:-1]), _counts(table[:, -1])]

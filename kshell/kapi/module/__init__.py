@@ -1,1 +1,1 @@
-"""Modules: types and options, trees, parameters, forward calculation. May import base, math and tensor."""
+"""Modules: types and options, trees, parameters, forward passes. May import base, math and tensor."""

@@ -1,5 +1,5 @@
-"""Modules as the user meets them: `module`, `state`, `seq`, `tree`, `dv`, `clone`, `training`, and how module handles
-answer the functions that every class of handle has (size, bytes, device, to, zerograd, ...)."""
+"""Modules: the user's functions `module`, `state`, `seq`, `tree`, `dv`, `clone`, `training`, and the functions of all
+handle classes for module handles (size, bytes, device, to, zerograd, ...)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from kshell.values.base.core import NIL, List, Sym, Value, char, sym, sym_vec
 
 
 def every_option() -> bool:
-    """Does the session show all options (setting alloptions), or only those that are no defaults?"""
+    """Does the session show all options (setting alloptions), or only those that differ from their defaults?"""
     return bool(table().state.get("alloptions", True))
 
 
@@ -65,7 +65,7 @@ def module_behind(x: Value, call: str) -> Any:
 
 
 def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
-    """The torch module of the module or model that a call begins with, and the arguments after it."""
+    """The torch module of a call's first argument, a module or model, and the arguments after it."""
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle):
@@ -94,9 +94,9 @@ def module(x: Value) -> Value:
     """Make a module, add to one, or get its definition.
 
     A specification is a symbol (`` `relu ``), a list of type, optional name and options, enlisted
-    (``enlist(`linear;784;10)``), a tree of these, (depth;value) pairs, or a definition or state as it was got.
-    Options are positional or name-value pairs. With a module first, the specification is added to it in place.
-    A module that is there already may stand for a layer: both then have it.
+    (``enlist(`linear;784;10)``), a tree of these, (depth;value) pairs, or a definition or state returned earlier.
+    Options are positional or name-value pairs. If the first argument is a module, the specification is added to it in
+    place. An existing module can be used as a layer, and is then shared.
 
     q)m:module enlist(`linear;784;10)
     q)module m
@@ -158,8 +158,9 @@ def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
 
 @api("seq", "seq(layer;layer;..)", effect="changes")
 def seq(x: Value) -> Value:
-    """The items of a list, all but the first enlisted: a container and its layers as a tree. Among the layers a
-    container with layers of its own stays as it is.
+    """A container and its layers as a tree: the items of a list, all but the first enlisted.
+
+    A container among the layers that has layers of its own is left as it is.
 
     q)seq`a`b`c
     `a
@@ -174,7 +175,7 @@ def seq(x: Value) -> Value:
 
 @api("dv", "dv tree", effect="none")
 def dv(x: Value) -> Value:
-    """The (depth;value) pairs of a tree of modules.
+    """The (depth;value) pairs for a tree of modules.
 
     q)dv seq`a`b`c
     0 `a
@@ -186,7 +187,7 @@ def dv(x: Value) -> Value:
 
 @api("tree", "tree pairs", effect="none")
 def tree(x: Value) -> Value:
-    """The tree of (depth;value) pairs.
+    """The tree for (depth;value) pairs.
 
     q)tree((0;`a);(1;`b);(1;(`c;1)))
     `a
@@ -201,10 +202,10 @@ def tree(x: Value) -> Value:
 
 @api("state", "state ptr", "state(ptr;flag)", target="torch.nn.Module.state_dict", effect="none")
 def state(x: Value) -> Value:
-    """The definition of a module, loss, optimizer or model with its parameters and buffers.
+    """The definition of a module, loss, optimizer or model, with its parameters and buffers.
 
-    A dictionary for a single module, a table for a container. The same function that made the object makes it again
-    from its state: ``module get`:file``. The flag 0b leaves out the options that are defaults.
+    A dictionary for a single module, a table for a container. The function that made the object recreates it from its
+    state: ``module get`:file``. The flag 0b omits options that equal their defaults.
 
     q)m:module enlist(`batchnorm1d;`b;2)
     q)s:state m
@@ -232,7 +233,7 @@ def _module_state(h: ModuleHandle, every: bool) -> Value:
 
 @api("clone", "clone ptr", held=True, effect="none")
 def clone(x: Value) -> Value:
-    """A deep copy of a module, loss or tensor; of a model or optimizer, of its module.
+    """A deep copy of a module, loss or tensor; for a model or optimizer, of its module.
 
     q)a:module enlist(`linear;3;2)
     q)state[a]~state clone a
@@ -249,7 +250,7 @@ def clone(x: Value) -> Value:
 
 @api("training", "training m", "training(m;flag)", held=True, effect="reads1")
 def training(x: Value) -> Value:
-    """Is a module or model in training mode? With a flag, sets the mode.
+    """Whether a module or model is in training mode; a flag sets the mode.
 
     q)m:module`relu
     q)training(m;0b)
@@ -291,13 +292,13 @@ def _parameters(h: ModuleHandle) -> list[tuple[str, Any]]:
 
 @behaviour("size", ModuleHandle, LossHandle)
 def _size(h: KHandle) -> Value:
-    """How many parameters there are."""
+    """The number of parameters."""
     return sum(1 for _ in h.obj.parameters())
 
 
 @behaviour("tensorcount", ModuleHandle, LossHandle)
 def _tensorcount(h: KHandle) -> Value:
-    """How many parameters and buffers there are."""
+    """The number of parameters and buffers."""
     return sum(1 for _ in tensors_of_module(h.obj))
 
 
@@ -323,13 +324,13 @@ def device_of_module(m: Any) -> Any:
 
 
 def beside(tensors: Sequence[Any], m: Any) -> Any:
-    """The device of a module, if one of the tensors is not there; None if all are, or if it has no parameters."""
+    """The device of a module, if one of the tensors is elsewhere; None if all are there, or if it has no parameters."""
     t = next(iter(tensors_of_module(m)), None)
     return None if t is None or all(x.device == t.device for x in tensors) else t.device
 
 
 def brought(tensors: list[Any], m: Any) -> list[Any]:
-    """Tensors on the device of a module."""
+    """Tensors moved to the device of a module."""
     device = beside(tensors, m)
     if device is None:
         return tensors
@@ -346,7 +347,7 @@ def _device(h: KHandle) -> Value:
 
 
 def _named(h: KHandle) -> dict[str, Any]:
-    """The parameters of a module, loss or model by name."""
+    """The parameters of a module, loss or model, by name."""
     return dict(module_behind(h, "parameters").named_parameters())
 
 
@@ -359,7 +360,7 @@ def _dtype(h: KHandle) -> Value:
 
 @behaviour("ktype", ModuleHandle, LossHandle, ModelHandle)
 def _ktype(h: KHandle) -> Value:
-    """The letters of q types by parameter name."""
+    """The q type characters by parameter name."""
     named = _named(h)
     return symdict(
         list(named), [char(T.TYPE[ktype_of(value.dtype)].char) for value in named.values()]
@@ -368,7 +369,7 @@ def _ktype(h: KHandle) -> Value:
 
 @behaviour("gradient", ModuleHandle, LossHandle, ModelHandle)
 def _gradient(h: KHandle) -> Value:
-    """By parameter name, whether gradients are calculated."""
+    """By parameter name, whether gradients are computed."""
     named = _named(h)
     return symdict(
         list(named), [sym("grad" if value.requires_grad else "nograd") for value in named.values()]
@@ -377,7 +378,7 @@ def _gradient(h: KHandle) -> Value:
 
 @behaviour("gradflag", ModuleHandle, LossHandle, ModelHandle)
 def _gradflag(h: KHandle, select: Value = None, *rest: Value) -> Value:
-    """Get or set, by parameter name, whether gradients are calculated; of all parameters or the selected ones."""
+    """Get or set, by parameter name, whether gradients are computed; for all parameters or the selected ones."""
     named = _named(h)
     if select is not None:
         wanted = names_of(select)
@@ -412,7 +413,8 @@ def _nograd(h: ModuleHandle) -> Value:
 
 
 def move(m: Any, how: Callable[[Any], Any]) -> None:
-    """Move a module or convert its type, and what live optimizers keep for its parameters; all or nothing."""
+    """Move a module or convert its type, together with the state of live optimizers for its parameters; all or
+    nothing."""
     parts = [(part, dict(part._parameters), dict(part._buffers)) for part in m.modules()]
     before = {
         id(value): (value, value.data, value.grad, part, name)
@@ -443,7 +445,7 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
 
 @behaviour("to", ModuleHandle, LossHandle)
 def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
-    """Move a module to a device, change the type of its floating-point tensors or their memory format, in place."""
+    """Move a module to a device, or change the type of its floating-point tensors or their memory format, in place."""
     if options.layout == "sparse" or options.grad is not None or options.pinned is not None:
         raise CallError(
             "to",
@@ -472,7 +474,7 @@ def _str(h: KHandle) -> Value:
 
 @api("moduletypes", "moduletypes m", "moduletypes(m;type)", "moduletypes(m;types)", effect="none")
 def moduletypes(x: Value) -> Value:
-    """Module names and their types; given one type the names of that type, given several a dictionary of those.
+    """Module names and their types; with one type, the names of that type; with several, a dictionary.
 
     q)moduletypes module seq(`sequential;(`linear;`a;2;1);`relu`b)
      | sequential

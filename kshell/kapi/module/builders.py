@@ -1,7 +1,7 @@
-"""Builders and readers of the module types that are more than a class with its arguments.
+"""Builders and readers for module types that need more than calling a class with arguments.
 
-A builder takes the entry and the options given, {name: Python value}, and gives the torch module; a reader takes the
-live module and gives the value of one option.
+A builder takes the entry and the given options, {name: Python value}, and returns the torch module; a reader takes the
+live module and returns the value of one option.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_atom, s
 
 
 def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
-    """The torch module of an entry from its arguments: positional ones, then name-value pairs in the last place."""
+    """The torch module for an entry, from its arguments: positional ones, then name-value pairs in last position."""
     record = module_record(entry)
     if record.parse is not None:
         options = record.parse(entry, args)
@@ -56,14 +56,15 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
 
 
 def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]:
-    """Positional arguments and pairs. A last argument that is a nested spec for an option of type any is positional."""
+    """Positional arguments and pairs. If the last argument is a nested specification for an option of type any, it is
+    positional."""
     if args and entry.options and args[-1].__class__ is not Dict:
         at = len(args) - 1
         if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(args[-1]):
             return list(args), []
         if (
             args[-1].__class__ is List and not args[-1].items
-        ):  # `()`: no pairs, or an option that is left out
+        ):  # `()`: no pairs, or an omitted option
             return list(args[:-1]), []
     if (
         len(args) > 1
@@ -80,7 +81,7 @@ def _plain(entry: Entry, given: Given) -> Any:
 
 
 def entry_of(name: str) -> Entry:
-    """The module type of a name; `unrecognized module type: `name` if there is none."""
+    """The module type with a name; `unrecognized module type: `name` if there is none."""
     return entry_named("module", "unrecognized module type: `", name)
 
 
@@ -88,7 +89,7 @@ def entry_of(name: str) -> Entry:
 
 
 def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
-    """`(`parmdict;d)`: d a q dictionary of arrays or a dictionary of tensors."""
+    """`(`parmdict;d)`: d is a q dictionary of arrays or a dictionary of tensors."""
     if not args or is_empty(args[0]):
         return {}
     x = args[0]
@@ -103,7 +104,7 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
 
 
 def parmdict(entry: Entry, given: Given) -> Any:
-    """A ParameterDict; parameters of types without gradients are held without."""
+    """A ParameterDict; parameters whose type cannot have gradients are held without."""
     parameter = torch.nn.Parameter
     return torch.nn.ParameterDict(
         {
@@ -116,7 +117,7 @@ def parmdict(entry: Entry, given: Given) -> Any:
 
 
 def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
-    """Its options are its parameters, unless they are shown as its state."""
+    """Its parameters are its options, unless they are shown as its state."""
     return symdict([], []) if state else dict_q(dict(m.named_parameters(recurse=False)))
 
 
@@ -128,18 +129,18 @@ def _is_weight(positional: Sequence[Value]) -> bool:
 
 
 def embed_place(positional: Sequence[Value]) -> list[str]:
-    """Either rows and columns, or weights and a flag to freeze them, then the others."""
+    """Either rows and columns, or weights and a flag to freeze them, then the other options."""
     head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
     return [*head, "padindex", "maxnorm", "p", "scale", "sparse"]
 
 
 def prelu_place(positional: Sequence[Value]) -> list[str]:
-    """A number of slopes and the first slope, which is no whole number and may be alone."""
+    """The number of slopes and the initial slope; the latter is not an integer and may come alone."""
     return ["init"] if len(positional) == 1 and positional[0].__class__ is float else ["in", "init"]
 
 
 def pad_place(positional: Sequence[Value]) -> list[str]:
-    """Sizes and mode, then the value, which may follow the sizes at once."""
+    """Sizes and mode, then the value, which may directly follow the sizes."""
     return (
         ["pad", "value", "mode"]
         if len(positional) == 2 and positional[1].__class__ is not Sym
@@ -148,7 +149,7 @@ def pad_place(positional: Sequence[Value]) -> list[str]:
 
 
 def embedbag_place(positional: Sequence[Value]) -> list[str]:
-    """As embed's; a symbol in the last place is the mode, however early it comes."""
+    """As for embed; a symbol in last position is the mode, wherever it falls."""
     head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
     order = [*head, "maxnorm", "p", "scale", "mode", "sparse", "padindex"]
     count = len(positional)
@@ -158,7 +159,7 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
 
 
 def embed(entry: Entry, given: Given) -> Any:
-    """An embedding from rows and columns, or from given weights, which may be frozen."""
+    """An embedding with rows and columns, or with given weights, optionally frozen."""
     cls = getattr(nn.tables, class_of(entry).__name__)
     kw = torch_args(
         entry,
@@ -194,7 +195,8 @@ def embed(entry: Entry, given: Given) -> Any:
 
 
 def embed_live(m: Any, every: bool, state: bool) -> Dict:
-    """The options of a live embedding. If it was made of weights, they stand for its size; a state has them once."""
+    """The options of a live embedding. If it was made from weights, these replace its size; a state contains them
+    once."""
     entry = entry_of("embedbag" if isinstance(m, torch.nn.EmbeddingBag) else "embed")
     values = live_values(entry, m)
     if getattr(m, "from_weights", False):
@@ -206,7 +208,7 @@ def embed_live(m: Any, every: bool, state: bool) -> Dict:
 
 
 def embed_hide(values: Given) -> Given:
-    """The options without those of weights."""
+    """The options without those for weights."""
     return {key: value for key, value in values.items() if key not in ("weight", "freeze")}
 
 
@@ -217,7 +219,7 @@ EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze
 
 
 def avgpool1d(entry: Entry, given: Given) -> Any:
-    """Average pooling of one dimension, which torch's module has no divisor for."""
+    """One-dimensional average pooling with a divisor, which torch's module lacks."""
     divisor = given.get("divisor")
     m = _plain(entry, {key: value for key, value in given.items() if key != "divisor"})
     return m if divisor is None else nn.shape.AvgPool1d(m, divisor)
@@ -229,7 +231,7 @@ AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {
 
 
 def pad(entry: Entry, given: Given) -> Any:
-    """Padding by pairs of sizes."""
+    """Padding with pairs of sizes."""
     count = len(given["pad"])
     if not count or count % 2:
         raise QError(
@@ -239,7 +241,7 @@ def pad(entry: Entry, given: Given) -> Any:
 
 
 def fractional(entry: Entry, given: Given) -> Any:
-    """Fractional pooling: exactly one of output size and ratio."""
+    """Fractional pooling: exactly one of output size and ratio must be given."""
     if given.get("outsize") is None and given.get("ratio") is None:
         raise CallError(entry.name, "no output size or ratio given")
     if given.get("outsize") is not None and given.get("ratio") is not None:
@@ -251,7 +253,7 @@ def fractional(entry: Entry, given: Given) -> Any:
 
 
 def upsample(entry: Entry, given: Given) -> Any:
-    """Resizing: to a size or by a scale."""
+    """Resizing to a size or by a scale."""
     size_or_scale(entry, given)
     given = {key: value for key, value in given.items() if value != ()}
     options = {
@@ -264,7 +266,7 @@ def upsample(entry: Entry, given: Given) -> Any:
 
 
 def size_or_scale(entry: Entry, given: Given) -> None:
-    """Check that one of both is given."""
+    """Check that exactly one of size and scale is given."""
     size, scale = given.get("size") or None, given.get("scale") or None
     if size is None and scale is None:
         raise CallError(entry.name, "no output size or scale factor given")
@@ -305,7 +307,7 @@ EXAMPLE_NORM = symdict(["shape", "eps", "affine"], [longs([512]), 1e-5, True])
 
 
 def _options(kind: str, m: Any) -> Callable[[bool], Dict]:
-    """The options of a part of a module, all or only those that are no defaults."""
+    """The options of part of a module, all or only those that differ from their defaults."""
     entry = entry_of(kind)
     return lambda every: as_dict(entry, live_values(entry, m), every)
 
@@ -330,7 +332,7 @@ CODER_READ: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 
 def attention(entry: Entry, given: Given) -> Any:
-    """Attention; sizes of keys and values that are not positive are that of the input."""
+    """Attention; non-positive sizes for keys and values mean the input size."""
     return _plain(
         entry,
         {
@@ -341,8 +343,8 @@ def attention(entry: Entry, given: Given) -> Any:
 
 
 def _part(kind: str, x: Value) -> Any:
-    """A module of one kind from what an option of another module gives: a handle, a type with arguments, arguments, or
-    a dictionary of options."""
+    """A module of one kind from another module's option: a handle, a type with arguments, just arguments, or a
+    dictionary of options."""
     entry = entry_of(kind)
     if isinstance(x, ModuleHandle):
         return x.get()
@@ -359,7 +361,7 @@ def _part(kind: str, x: Value) -> Any:
 
 
 def coder(entry: Entry, given: Given) -> Any:
-    """A stack of encoder or decoder layers, with a layer normalization at the end if asked for."""
+    """A stack of encoder or decoder layers, optionally with a final layer normalization."""
     layer = _part(f"{entry.name}layer", given[f"{entry.name}layer"])
     norm = given.get("layernorm")
     end = None

@@ -1,5 +1,5 @@
-"""Descriptions of a live module: its type, name and options, read from the torch object; definitions
-and states; and as text in libtorch's form.
+"""Descriptions of live modules: type, name and options, read from the torch object; definitions and states; text in
+libtorch's format.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from kshell.values.base.core import Dict, Value, sym, sym_vec
 # ------------------------------------------------------------------ names and types of live modules
 
 _NAME = "kshell_name"
-REPLACED = "kshell_replaced"  # the names of the children that a module did not make itself
+REPLACED = "kshell_replaced"  # names of children that replaced those a module made itself
 _CLASSES: list[tuple[int, dict[type, Entry]]] = []
 
 
 def name_of_module(m: Any) -> str:
-    """The name a module was given, or the empty string."""
+    """The name a module was given, or an empty string."""
     return str(m.__dict__.get(_NAME, ""))
 
 
@@ -48,7 +48,7 @@ def _classes() -> dict[type, Entry]:
 
 
 def type_of(m: Any) -> Entry | None:
-    """The module type of a live module: that of its class or of the nearest base class that has one."""
+    """The module type of a live module: that of its class, or of the nearest base class that has one."""
     classes = _classes()
     for cls in type(m).__mro__:
         entry = classes.get(cls)
@@ -58,13 +58,13 @@ def type_of(m: Any) -> Entry | None:
 
 
 def type_name(m: Any) -> str:
-    """The symbol of a live module's type; of a class that has none, the class's name."""
+    """The symbol for a live module's type; for an unregistered class, the class name."""
     entry = type_of(m)
     return entry.name if entry is not None else type(m).__name__
 
 
 def label(m: Any) -> str:
-    """A module's class in the words of messages: `Linear`, `knn::SeqNest`."""
+    """A module's class as named in messages: `Linear`, `knn::SeqNest`."""
     entry = type_of(m)
     if entry is None:
         return type(m).__name__
@@ -81,17 +81,17 @@ def label(m: Any) -> str:
 
 
 def pytorch_name(entry: Entry) -> str:
-    """The class or function behind an entry, as the help tables name it."""
+    """The class or function of an entry as named in the help tables."""
     return type_record(entry).pytorch or entry.target
 
 
 def mark_replaced(m: Any, key: str) -> None:
-    """Note that a child of a module is another than the one that it made."""
+    """Record that a child of a module is not the one that the module made."""
     m.__dict__[REPLACED] = tuple(dict.fromkeys((*m.__dict__.get(REPLACED, ()), key)))
 
 
 def is_container(m: Any) -> bool:
-    """Is the module one that is given its children?"""
+    """Is the module one whose children are added to it?"""
     entry = type_of(m)
     return entry is not None and module_record(entry).container
 
@@ -111,8 +111,8 @@ def options_of(m: Any, every: bool, state: bool) -> Dict:
 
 
 def definition(m: Any, every: bool = True, state: bool = False) -> Value:
-    """Depth, type, name and options of a module, with `state` its parameters and buffers too: a dictionary for a
-    single module, a table with a row a module for a container."""
+    """Depth, type, name and options of a module, with `state` also its parameters and buffers: a dictionary for a
+    single module, a table with one row per module for a container."""
     names = ["depth", "module", "name", "options"] + (["parms", "buffers"] if state else [])
     if not is_container(m) and next(m.children(), None) is None:
         return symdict(
@@ -133,10 +133,10 @@ def definition(m: Any, every: bool = True, state: bool = False) -> Value:
 
 
 class _Shared(dict[int, str]):
-    """The parameters of a state by id, with the names under which they came first."""
+    """The parameters of a state by id, with the name of their first occurrence."""
 
     def value(self, t: Any, name: str) -> Value:
-        """A parameter's values; of one that came before its name there."""
+        """A parameter's values; for one that occurred before, its name there."""
         first = self.setdefault(id(t), name)
         return to_q(t) if first == name else sym(first)
 
@@ -166,13 +166,13 @@ def _walk(
     rows: list[list[Value]],
 ) -> None:
     rows.append(_row(m, depth, name, every, state, path))
-    for key, child in m._modules.items():  # named_children would leave out a child that comes twice
+    for key, child in m._modules.items():  # named_children would omit a child that occurs twice
         if child is not None:
             _walk(child, depth + 1, key, every, state, f"{path}{key}.", rows)
 
 
 def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
-    """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
+    """Each parameter of a module and its submodules: (tensor, type of the owning module, dotted name)."""
     for path, part in m.named_modules():
         kind = ""
         for name, value in part._parameters.items():
@@ -183,26 +183,26 @@ def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
 
 # ------------------------------------------------------------------ text in libtorch's form
 
-# options that libtorch writes as a list, one number a dimension
+# options that libtorch writes as lists, one number per dimension
 _LISTED = re.compile(r"\b(kernel_size|stride|padding|dilation|output_size)=(\d+)")
 _FLOAT = re.compile(
     r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)"
 )  # C++ writes six digits, and 1 for 1.0
 _ENUM = re.compile(r"\b(mode|padding_mode)='?([a-z])([a-z-]*)'?")  # an enumerated value: kReflect
 _ALONE = re.compile(r"=\[(\d+)\]")
-_UNKNOWN = ModuleRecord()  # of a class that is no module type
+_UNKNOWN = ModuleRecord()  # the class is not a module type
 
 
 def cpp_text(m: Any, indent: str = "") -> str:
-    """The text of a module, `torch::nn::Linear(in_features=784, out_features=10, bias=true)`, and indented below it of
-    its children."""
+    """The text for a module, `torch::nn::Linear(in_features=784, out_features=10, bias=true)`, with its children
+    indented below."""
     entry = type_of(m)
     record = _UNKNOWN if entry is None else module_record(entry)
     own_class = entry is None or not entry.target.startswith("torch.")
     name = label(m) if own_class else "torch::nn::" + label(m) + record.suffix
     children = list(m.named_children())
-    bare = record.container and record.text is None  # written by its name alone
-    # libtorch's own modules do not show options before children
+    bare = record.container and record.text is None  # only its name is written
+    # libtorch's modules do not show options before children
     own = "" if bare or (children and not own_class) else _options_text(m, entry, record)
     if not bare and (own or not children):
         name += f"({own})"
@@ -218,7 +218,7 @@ def _lower(text: str) -> str:
 
 
 def number(x: float) -> str:
-    """A number as C++ writes it: six digits, no point where none is needed."""
+    """A number in C++ notation: six digits, and no point unless needed."""
     return f"{x:g}"
 
 
@@ -231,7 +231,7 @@ def _options_text(m: Any, entry: Entry | None, record: ModuleRecord) -> str:
     text = _ENUM.sub(lambda found: f"{found[1]}=k{found[2].upper()}{found[3]}", text)
     text = re.sub(r"\bpadding=(same|valid)\b", r"padding='\1'", text)
     if entry is not None and not any(option.name == "bias" for option in entry.options):
-        text = re.sub(r", bias=(true|false)", "", text)  # norms: libtorch has no such option
+        text = re.sub(r", bias=(true|false)", "", text)  # norms: libtorch lacks this option
     dims = record.dims
     if dims == 1:
         text = _ALONE.sub(r"=\1", text)

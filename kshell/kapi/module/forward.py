@@ -1,6 +1,6 @@
-"""Forward calculations of modules and models: forward, nforward, eforward, evaluate, kforward.
+"""Forward passes of modules and models: forward, nforward, eforward, evaluate, kforward.
 
-The usual call, one module and one tensor in the mode that the module is in already, is a short path of its own.
+The usual call, one module and one tensor in the module's current mode, has its own fast path.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
 from kshell.values.session.context import warn_once
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 # ------------------------------------------------------------------ inputs
 
 
 def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
-    """The tensors of one argument: a tensor or array, a vector of tensors, (vector;indices), (dictionary;keys), or a
-    list of these. Arrays become tensors on the module's device and keep their type. With `gaps` an undefined tensor
-    or `::` keeps its place, as None."""
+    """The tensors in one argument: a tensor or array, a vector of tensors, (vector;indices), (dictionary;keys), or a
+    list of these. Arrays become tensors on the module's device and keep their type. With `gaps`, an undefined tensor or
+    `::` keeps its position, as None."""
     if x.__class__ is TensorHandle:
         t = x.get()
         return [t] if t is not None or gaps else []
@@ -61,7 +61,7 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
         device = torch.device("cpu") if m is None else device_of_module(m)
         return [
             to_tensor(x, own=device.type == "cpu").to(device)
-        ]  # a module may write into its input
+        ]  # a module may write to its input
     if x.__class__ is not List:
         raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)
@@ -73,8 +73,8 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
 def inputs_with_names(
     given: Sequence[Value], m: Any, at: Any, call: str, gaps: bool = False
 ) -> list[Any]:
-    """The inputs of a module for arguments, the last of which may be a dictionary of inputs by name. Arrays become
-    tensors on the device of the module `at`. `gaps` is that of `inputs_of`."""
+    """The inputs of a module from arguments, the last of which may be a dictionary of inputs by name. Arrays become
+    tensors on the device of the module `at`. `gaps` is as for `inputs_of`."""
     last: Any = given[-1] if given else None
     if last.__class__ is not Dict and last.__class__ is not DictHandle:
         return [t for a in given for t in inputs_of(a, at, call, gaps)]
@@ -87,7 +87,7 @@ def inputs_with_names(
 
 
 def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
-    """The tensors that a (vector;indices) or (dictionary;keys) pair selects; None if it is no such pair."""
+    """The tensors selected by a (vector;indices) or (dictionary;keys) pair; None if it is not such a pair."""
     if len(given) != 2:
         return None
     h, by = given
@@ -115,7 +115,7 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
 
 
 def calculate(m: Any, tensors: Sequence[Any]) -> Any:
-    """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
+    """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as a pair."""
     if tensors.__class__ is Inputs:
         return m(*tensors, **tensors.named)
     count = len(tensors)
@@ -130,7 +130,7 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
 
 
 def _check_count(m: Any, n: int) -> None:
-    """Is this a number of inputs that the module takes?"""
+    """Does the module take this number of inputs?"""
     entry = type_of(m)
     if entry is None:
         if not n:
@@ -158,7 +158,7 @@ def _check_count(m: Any, n: int) -> None:
 
 
 def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
-    """run() with the module in training or evaluation mode; afterwards every submodule is in the mode it was in."""
+    """run() with the module in training or evaluation mode; afterwards the mode of every submodule is restored."""
     if m.training is train:
         return run()
     parts = [(submodule, submodule.training) for submodule in m.modules()]
@@ -172,7 +172,7 @@ def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
 
 
 def with_gradients(grad: bool, run: Callable[[], Any]) -> Any:
-    """run() with the calculation of gradients on or off."""
+    """run() with gradients enabled or disabled."""
     if torch.is_grad_enabled() is grad:
         return run()
     with torch.set_grad_enabled(grad):
@@ -180,8 +180,8 @@ def with_gradients(grad: bool, run: Callable[[], Any]) -> Any:
 
 
 def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
-    """The tensors of an output, nested tuples made flat; with `gaps` also None for each that it lacks. Inside of an
-    output other things than tensors are left out."""
+    """The tensors of an output, with nested tuples flattened; with `gaps`, None for each missing one. Other values in
+    the output are left out."""
     if isinstance(out, torch.Tensor):
         return [out]
     if out is None:
@@ -197,7 +197,7 @@ def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
 
 
 def wrapped(out: Any) -> Value:
-    """The handle of an output: a tensor, or a vector or dictionary of tensors; of one with names a q dictionary."""
+    """The handle for an output: a tensor, or a vector or dictionary of tensors; for a named output, a q dictionary."""
     if out is None or isinstance(out, torch.Tensor):
         return TensorHandle(out)
     if out.__class__ is dict and all(isinstance(value, torch.Tensor) for value in out.values()):
@@ -207,7 +207,7 @@ def wrapped(out: Any) -> Value:
 
 
 def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
-    """The parts of an output by name: tensors, lists and dictionaries of them, numbers and texts."""
+    """The parts of an output by name: tensors, lists and dictionaries of tensors, numbers and strings."""
     parts: dict[str, Value] = {}
     for key, val in named.items():
         if val is None or isinstance(val, bool | float):
@@ -265,8 +265,8 @@ def output(x: Value, call: str, train: bool, grad: bool) -> Any:
 
 
 def _check_mode(m: Any, call: str) -> None:
-    """Warn if a callback that calculates in evaluation mode has one of its layers calculate in training mode: with
-    dropout, and with gradients."""
+    """Warn if a callback running in evaluation mode runs one of its layers in training mode, with dropout and
+    gradients."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code is not nn.callback.Callback.forward.__code__:
         frame = frame.f_back
@@ -277,7 +277,7 @@ def _check_mode(m: Any, call: str) -> None:
 
 
 def _module_of(x: Value) -> Any:
-    """The module whose calculation a call asks for, None if that cannot be said."""
+    """The module on which a call runs forward, None if unknown."""
     args = x.items if x.__class__ is List else [x]
     h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
@@ -295,11 +295,11 @@ def _module_of(x: Value) -> Any:
 def forward(x: Value) -> Value:
     """The output of a module or model in training mode, with gradients.
 
-    An input is a tensor, an array, a vector, (vector;indices) or (dictionary;keys); `[]` and an undefined tensor keep
-    the place of one that is left out. A dictionary in the last place has inputs by name, as Python's keyword arguments:
-    tensors and arrays, and atoms for numbers, flags and texts. If none of its names is one of the module's, the
-    dictionary itself is an input. An output with names (a dataclass, a named tuple, a ModelOutput of transformers) is
-    a dictionary of what it holds; a dictionary of tensors is that of ktorch.
+    An input is a tensor, an array, a vector, (vector;indices) or (dictionary;keys); `[]` and an undefined tensor stand
+    for an omitted input. A dictionary in last position passes inputs by name, like Python's keyword arguments: tensors
+    and arrays, and atoms for numbers, flags and strings. If none of its names is one of the module's inputs, the
+    dictionary itself is an input. A named output (a dataclass, a named tuple, a ModelOutput from transformers) becomes
+    a dictionary of its parts; a dictionary of tensors becomes one as in ktorch.
 
     q)m:module enlist(`linear;2;1)
     q)size forward(m;3 2#1e)
@@ -361,7 +361,7 @@ def evaluate(x: Value) -> Value:
 
 @api("kforward", "kforward(m;x;..)", "kforward(m;child;x;..)")
 def kforward(x: Value) -> Value:
-    """The output of a module in the mode, training or evaluation, that it is in: for the functions of callbacks.
+    """The output of a module in its current mode, training or evaluation, for use in callbacks.
 
     q)m:module`drop
     q)training(m;0b)
@@ -381,9 +381,10 @@ def kforward(x: Value) -> Value:
     "functionalcall", "functionalcall(m;d;x;..)", since="torch", target="torch.func.functional_call"
 )
 def functionalcall(x: Value) -> Value:
-    """The output of a module in the mode that it is in, calculated with the tensors of a dictionary instead of its
-    parameters and buffers of the same names; the module keeps its own. So the parameters are an input like any other,
-    to differentiate by or to vectorize over.
+    """Run a module with tensors from a dictionary in place of its own parameters and buffers.
+
+    The module runs in its current mode and is itself unchanged. Parameters thus become an input like any other, to
+    differentiate with respect to, or to vectorize over.
 
     q)m:module enlist(`linear;2;1)
     q)tensor functionalcall(m;`weight`bias!(1 2#1 2e;enlist 5e);1 2#10 20e)
@@ -418,7 +419,7 @@ def _called(m: Any, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
 
 
 def _substitutes(d: Value, m: Any) -> dict[str, Any]:
-    """The tensors of a dictionary by the names that they have in `Called`; there must be such parts of the module."""
+    """The tensors of a dictionary by their names in `Called`; the module must have parts with these names."""
     names = (
         list(d.get())
         if isinstance(d, DictHandle)

@@ -1,4 +1,4 @@
-"""Freezing parameters: turning their gradients off and on, with new values if some are given."""
+"""Freezing parameters: turn their gradients off and on, optionally with new values."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ from kshell.values.base.core import NIL, Dict, List, Sym, Value, seq_items
     effect="changes",
 )
 def freeze(x: Value) -> Value:
-    """Turn off gradients of parameters: all, the named ones or those of named children, or the named ones with values
-    to set.
+    """Turn off gradients of parameters: all, the named ones, those of named children, or named ones with values to set.
 
     q)m:module enlist(`linear;2;1)
     q)freeze(m;`bias;3.0)
@@ -58,8 +57,7 @@ def freeze(x: Value) -> Value:
     effect="changes",
 )
 def unfreeze(x: Value) -> Value:
-    """Turn on gradients of parameters: all, the named ones or those of named children, or the named ones with values
-    to set.
+    """Turn on gradients of parameters: all, the named ones, those of named children, or named ones with values to set.
 
     q)m:module enlist(`linear;2;1)
     q)freeze m
@@ -120,7 +118,7 @@ def _named(x: Value, call: str) -> dict[str, Any]:
 
 
 def _inside(named: dict[str, Any], name: str) -> list[str]:
-    """The names of the parameters of a child module; of a parameter its own."""
+    """The parameter names of a child module; for a parameter, its own name."""
     inside = [] if name in named else [n for n in named if n.startswith(f"{name}.")]
     return inside or [name]
 

@@ -1,5 +1,5 @@
-"""Modules as functions: activations, pooling, padding and others called on arrays or tensors with the options of the
-module type of the same name; and functions of torch.nn.functional that are no modules."""
+"""Modules as functions: activations, pooling, padding and others, applied to arrays or tensors with the options of the
+module type of that name; and functions of torch.nn.functional that are not modules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 # isort: off
-# the module types in the order in which completion offers them; some are functions here
+# module types in completion order; some are functions here
 import kshell.kapi.module.types
 import kshell.kapi.module.window_types
 import kshell.kapi.module.sequence_types
@@ -32,10 +32,10 @@ from kshell.registry import REQUIRED, Entry
 from kshell.values.base.core import NIL, Sym, Value, Vec
 from kshell.values.base.types import NUMERIC
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 # fmt: off  # a table
-# name of the module type: an example of the function, `expression|result`
+# module type: an example of the function, `expression|result`
 _EXAMPLES = {
     "celu": "celu(-1 0 1f)|-0.6321206 0 1",
     "elu": "elu(-1 0 1f;2)|-1.264241 0 1",
@@ -91,7 +91,7 @@ _EXAMPLES = {
 
 
 _ATOMS = frozenset((int, float, bool, Sym))
-_KEPT_MOST = 64  # modules a function keeps
+_KEPT_MOST = 64  # modules cached per function
 
 
 def _key(a: Value) -> Any:
@@ -102,7 +102,8 @@ def _key(a: Value) -> Any:
 
 
 def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -> Any:
-    """The module of options, in evaluation mode: kept, if it is made of such ones and has no tensors of its own."""
+    """The module for some options, in evaluation mode; cached if the options have keys and the module has no
+    tensors."""
     key = tuple([_key(arg) for arg in args])
     if None in key:
         return build(entry, args, n).eval()
@@ -117,9 +118,9 @@ def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -
 
 
 def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
-    """The module of the options that follow the inputs, applied to them."""
+    """Apply the module with the options after the inputs."""
     n = module_record(entry).n[0]
-    # where more than one argument must be there, a regular list is the arguments, not one array
+    # if several arguments are required, a rectangular list is the argument list, not one array
     several = n > 1 or any(option.default is REQUIRED for option in entry.options)
     args = items(x) if several else data_items(x)
     if len(args) < n:
@@ -133,9 +134,9 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
         m.to(tensors[0].device)
     if getattr(m, "inplace", False):
         if not handles:
-            m.inplace = False  # a q array is never written
+            m.inplace = False  # q arrays are never written
         else:
-            m(*tensors)  # gradients go through it, as through other calls in place
+            m(*tensors)  # gradients flow through it, as through other in-place calls
             return NIL
     return result(m(*tensors), handles)
 
@@ -166,7 +167,7 @@ for _name in _EXAMPLES:
 
 
 def _soft(name: str) -> Any:
-    """A softmax along a dimension; without one, torch's rule: the first of 0, 1 or 3 dimensions, else the second."""
+    """Softmax along a dimension; without one, torch's rule: the first for 0, 1 or 3 dimensions, else the second."""
 
     def run(x: Any, dim: int | None = None, dtype: Any = None) -> Any:
         dim = (0 if x.dim() in (0, 1, 3) else 1) if dim is None else dim
@@ -189,7 +190,7 @@ ROWS = (
     Row(
         "softmax",
         _soft("softmax"),
-        "Exponentials over their sum, along a dimension.",
+        "Exponentials divided by their sum, along a dimension.",
         "softmax 0 0f|0.5 0.5",
         options="dim:dim dtype:dtype",
         out=False,
@@ -213,7 +214,7 @@ ROWS = (
     Row(
         "prelu",
         "torch.prelu",
-        "Negative inputs times a weight, one or one a channel.",
+        "Negative inputs multiplied by a weight, one in all or one per channel.",
         "prelu(-2 3f;enlist .5)|-1 3f",
         inputs=2,
         out=False,
@@ -221,7 +222,7 @@ ROWS = (
     Row(
         "linear",
         _linear,
-        "x times weight transposed, plus bias.",
+        "x times the transposed weight, plus bias.",
         "linear(1 2f;2 2#1 2 3 4f)|5 11f",
         inputs=2,
         more=1,
@@ -230,7 +231,7 @@ ROWS = (
     Row(
         "bilinear",
         _bilinear,
-        "The bilinear form of two inputs with a weight, plus bias.",
+        "Bilinear form of two inputs with a weight, plus bias.",
         "bilinear(1 2f;3 4f;1 2 2#1f)|,21f",
         inputs=3,
         more=1,
@@ -239,14 +240,14 @@ ROWS = (
     Row(
         "normalize",
         "torch.nn.functional.normalize",
-        "The input over its p-norm along a dimension.",
+        "The input divided by its p-norm along a dimension.",
         "normalize(3 4f;2;0)|0.6 0.8",
         options="p:number dim:dim eps:number",
     ),
     Row(
         "pdist",
         "torch.pdist",
-        "The p-norm distances of all pairs of rows.",
+        "The p-norm distances between all pairs of rows.",
         "pdist(0 0f;3 4f)|,5f",
         options="p:number",
         out=False,
@@ -274,7 +275,7 @@ _INTERPOLATE = Entry(
     ),
     record=ModuleRecord(example={"size": 4}),
 )
-# listed by help beside the module types: functions with options of the same kind
+# functions that help lists with the module types, because they have the same kind of options
 FUNCTIONS = (
     _INTERPOLATE,
     Entry(
@@ -290,7 +291,7 @@ _MODES = {"nearestexact": "nearest-exact"}
 
 @api("interpolate", "interpolate(x;size;scale;mode;align;rescale)")
 def interpolate(x: Value) -> Value:
-    """Resize to a size or by a scale; mode, corner alignment and rescaling as torch takes them.
+    """Resize to a size or by a scale; mode, corner alignment and rescaling are torch's.
 
     q)interpolate(1 1 2#1 2f;4)
     1 1 2 2

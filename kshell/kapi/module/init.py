@@ -1,7 +1,7 @@
-"""Values put into existing tensors: constants, distributions, the initializations of parameters.
+"""Filling existing tensors: constants, distributions, parameter initializations.
 
-All take a tensor or a collection of tensors, then which of them (indices, names), then options; nothing is given back.
-Of a q array a filled copy is given.
+All take a tensor or a collection of tensors, then a selection (indices, names), then options, and return nothing. For a
+q array, they return a filled copy.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.containers import tensors_in
 from kshell.values.base.core import NIL, Sym, Value, Vec
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 class Init(NamedTuple):
-    """One function that fills a tensor in place, with options as those of a math function's row; symbols and numbers
-    among them may come in any order. With `indexed` a long right behind a tensor or vector is an index, never an
-    option."""
+    """A function that fills a tensor in place, with options declared as in math rows; symbols and numbers may come in
+    any order. With `indexed`, a long directly after a tensor or vector is an index, never an option."""
 
     name: str
     fill: Callable[..., Any]
@@ -54,7 +53,7 @@ class Init(NamedTuple):
     indexed: bool = False
 
 
-# the names of nonlinearities and fan modes, where torch's are others
+# names of nonlinearities and fan modes that differ from torch's
 _NONLINEAR = {
     "leakyrelu": "leaky_relu",
     **{f"convtranspose{n}d": f"conv_transpose{n}d" for n in (1, 2, 3)},
@@ -73,7 +72,7 @@ NONLINEAR = (
 
 
 def nonlinearity(x: Value) -> str | None:
-    """torch's name of a nonlinearity, None if x names none."""
+    """torch's name for a nonlinearity, None if x does not name one."""
     name = name_of(x)
     return _NONLINEAR.get(name, name) if name in NONLINEAR else None
 
@@ -83,7 +82,7 @@ def _fan(x: Value) -> str | None:
 
 
 def _init(name: str) -> Callable[..., Any]:
-    """A function of torch.nn.init, looked up when it is called."""
+    """A function of torch.nn.init, looked up when called."""
 
     def run(t: Any, **options: Any) -> None:
         getattr(torch.nn.init, name)(t, **options)
@@ -92,7 +91,7 @@ def _init(name: str) -> Callable[..., Any]:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """A method of tensors that works in place."""
+    """An in-place tensor method."""
 
     def run(t: Any, **options: Any) -> None:
         getattr(t, name)(**options)
@@ -101,14 +100,14 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def random(t: Any, low: Any = None, high: Any = None) -> None:
-    """Whole numbers below a bound, between two, or all that the type has."""
+    """Integers below a bound, between two bounds, or over the full range of the type."""
     if any(isinstance(n, float) and not n.is_integer() for n in (low, high)):
         raise CallError("random", "requires integers for low & high limits")
     t.random_(*(int(n) for n in (low, high) if n is not None))
 
 
 def snormal(t: Any, fraction: float, std: float = 0.01) -> None:
-    """torch.nn.init.sparse_ of a fraction that is one."""
+    """torch.nn.init.sparse_ with a validated fraction."""
     if not 0 <= fraction <= 1:
         raise QError(f"snormal: fraction is {fraction}, must be between 0 and 1")
     torch.nn.init.sparse_(t, fraction, std)
@@ -122,7 +121,7 @@ ROWS = (
     Init(
         "filldiagonal",
         _method("fill_diagonal_"),
-        "Set the diagonal to a value; that of a tall matrix starts again if the flag is set.",
+        "Set the diagonal to a value; with the flag, it wraps around in a tall matrix.",
         "filldiagonal(2 2#0;7)|7 0\\n0 7",
         "value/fill_value:scalar* wrap:flag",
     ),
@@ -130,7 +129,7 @@ ROWS = (
     Init(
         "dirac",
         _init("dirac_"),
-        "Set the weights of a convolution so that it keeps its input.",
+        "Set the weights of a convolution so that it preserves its input.",
         "dirac 1 1 3#0f|0 1 0",
     ),
     Init(
@@ -144,7 +143,7 @@ ROWS = (
     Init(
         "knormal",
         _init("kaiming_normal_"),
-        "Kaiming's initialization with a normal distribution.",
+        "Kaiming initialization with a normal distribution.",
         "count knormal(3 4#0f;`relu;`fanout)|3",
         _FAN,
         True,
@@ -152,7 +151,7 @@ ROWS = (
     Init(
         "kuniform",
         _init("kaiming_uniform_"),
-        "Kaiming's initialization with a uniform distribution.",
+        "Kaiming initialization with a uniform distribution.",
         "count kuniform(3 4#0f;`relu;`fanin)|3",
         _FAN,
         True,
@@ -160,7 +159,7 @@ ROWS = (
     Init(
         "snormal",
         snormal,
-        "A fraction of each column 0, the others of a normal distribution with a deviation (0.01).",
+        "Set a fraction of each column to 0, draw the rest from a normal distribution with a deviation (0.01).",
         "sum 0=snormal(4 2#1f;.5)|2 2i",
         "fraction:number* std:number",
         True,
@@ -168,7 +167,7 @@ ROWS = (
     Init(
         "xnormal",
         _init("xavier_normal_"),
-        "Xavier's initialization with a normal distribution, times a gain (1).",
+        "Xavier initialization with a normal distribution, times a gain (1).",
         "count xnormal 3 4#0f|3",
         "gain:number",
         True,
@@ -176,7 +175,7 @@ ROWS = (
     Init(
         "xuniform",
         _init("xavier_uniform_"),
-        "Xavier's initialization with a uniform distribution, times a gain (1).",
+        "Xavier initialization with a uniform distribution, times a gain (1).",
         "all 1>=abs raze xuniform 3 3#0f|1b",
         "gain:number",
         True,
@@ -184,7 +183,7 @@ ROWS = (
     Init(
         "normal",
         _method("normal_"),
-        "Draw from a normal distribution with a mean (0) and a deviation (1).",
+        "Draw from a normal distribution with a mean (0) and standard deviation (1).",
         "count normal(5#0f;10;.5)|5",
         "mean:number std:number",
     ),
@@ -198,7 +197,7 @@ ROWS = (
     Init(
         "random",
         random,
-        "Draw whole numbers below a bound, or from one bound to below another.",
+        "Draw integers below a bound, or from a lower to below an upper bound.",
         "(random(5#0;3))within 0 2|11111b",
         "low:number high:number",
     ),
@@ -219,14 +218,14 @@ ROWS = (
     Init(
         "geometric",
         _method("geometric_"),
-        "Draw numbers of trials up to the first success, which has a probability.",
+        "Draw from a geometric distribution: trials up to the first success with a given probability.",
         "all 1<=geometric(3#0f;.5)|1b",
         "p:number*",
     ),
     Init(
         "lognormal",
         _method("log_normal_"),
-        "Draw what has a normal logarithm, with a mean (1) and a deviation (2).",
+        "Draw from a log-normal distribution, with a mean (1) and standard deviation (2) of the logarithm.",
         "all 0<lognormal(5#0f;0;1)|1b",
         "mean:number std:number",
     ),
@@ -246,8 +245,8 @@ def _given(name: str, x: Value) -> list[Value]:
 def _selected(
     options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool
 ) -> Value:
-    """Take from the arguments the one that says which parts: a list of indices, or names; a single number or symbol
-    only if it cannot be an option, or is a long and `indexed`."""
+    """Take the selection from the arguments: a list of indices, or names; a single number or symbol only if it cannot
+    be an option, or is a long and `indexed`."""
     x = rest[0] if rest else NIL
     if x.__class__ is Vec:
         selects = bool(names_of(x)) if named else bool(longs_of(x))
@@ -264,7 +263,7 @@ def _selected(
 
 
 def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
-    """The tensors to fill: all of a collection, the selected ones, or the selected parts of a tensor."""
+    """The tensors to fill: all of a collection, the selected ones, or selected parts of a tensor."""
     if isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
         if select is None:
             raise QError(f"{name}: not implemented for single {h.kind} argument")
@@ -296,7 +295,7 @@ def _parts(name: str, t: Any, select: Value) -> list[Any]:
 
 
 def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any]) -> None:
-    """Fill tensors: all, or on an error none."""
+    """Fill all tensors or, on an error, none."""
     with torch.no_grad():
         if len(tensors) == 1:
             fn(tensors[0], **options)
@@ -358,7 +357,7 @@ for _row in ROWS:
 
 @api("gain", "gain nonlinearity", "gain(nonlinearity;factor)")
 def gain(x: Value) -> Value:
-    """The factor by which the deviation of weights is scaled before a nonlinearity.
+    """The recommended scale factor for weights before a nonlinearity.
 
     q)gain`relu
     1.414214

@@ -1,6 +1,6 @@
-"""Inputs and outputs of modules by name: keyword arguments of a module's forward, outputs that have names.
+"""Module inputs and outputs by name: keyword arguments of forward, named outputs.
 
-The signature of forward says which of both a dictionary is: inputs by name, or one input that is a dictionary.
+The signature of forward decides whether a dictionary holds inputs by name or is itself an input.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Inputs(list[Any]):
 
 
 class _Signature:
-    """The signature of a module's forward calculation: names, places for positional inputs, any other names."""
+    """The signature of a module's forward: names, number of positional inputs, whether it takes other names."""
 
     def __init__(self, m: Any) -> None:
         parameters = inspect.signature(m.forward).parameters.values()
@@ -56,7 +56,7 @@ class _Signature:
         self.all_names = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
     def takes_dictionary(self, before: int) -> bool:
-        """Is the input after so many one that must be given, or is said to be a dictionary?"""
+        """Is the input after that many required, or annotated as a dictionary?"""
         if before >= len(self.places):
             return self.all_places
         p = self.places[before]
@@ -64,7 +64,7 @@ class _Signature:
 
 
 def _tensors_only(m: Any) -> bool:
-    """Is the module one whose inputs are tensors, of a type of torch's or ours that makes its own calculation?"""
+    """Does the module take only tensors: a type from torch or kshell with its own forward?"""
     entry = type_of(m)
     if entry is None or (record := module_record(entry)).cls is not None:
         return False
@@ -72,7 +72,7 @@ def _tensors_only(m: Any) -> bool:
 
 
 def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
-    """Are these names those of inputs? Else a dictionary with them is one input."""
+    """Are these names of inputs? If not, a dictionary with them is one input."""
     own = _Signature(m)
     wrong = [name for name in names if name not in own.names]
     if not wrong:
@@ -91,7 +91,7 @@ def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
 
 
 def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> Inputs | None:
-    """The inputs with those of the dictionary that a call ends in; None for a dictionary of tensors that stands for as
+    """The inputs, including those in a call's final dictionary; None for a dictionary of tensors that stands for as
     many positional inputs."""
     if isinstance(x, DictHandle):
         return _with_tensors(tensors, x.get(), m, call)
@@ -123,12 +123,12 @@ def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Any, call: str) 
 
 
 def by_name(m: Any, named: Mapping[str, Any]) -> bool:
-    """Are the names of a dictionary of tensors all names of inputs?"""
+    """Are the names in a dictionary of tensors all names of inputs?"""
     return bool(named) and not set(named) - set(_Signature(m).names)
 
 
 def argument(x: Value, device: Any, call: str) -> Any:
-    """The Python value of an input by name: tensors of handles and arrays, numbers, flags and texts of atoms."""
+    """The Python value for an input by name: tensors from handles and arrays; numbers, flags and strings from atoms."""
     if isinstance(x, TensorHandle | DictHandle | ModuleHandle):
         return x.get()
     if isinstance(x, VectorHandle):
@@ -155,7 +155,7 @@ def argument(x: Value, device: Any, call: str) -> Any:
 
 
 def named_output(out: Any) -> dict[str, Any] | None:
-    """The parts by name of an output that has names: a mapping, a dataclass, a named tuple; None of any other."""
+    """The parts of a named output by name: a mapping, a dataclass, a named tuple; None for anything else."""
     if isinstance(out, Mapping):
         return {str(key): value for key, value in out.items()}
     if dataclasses.is_dataclass(out) and not isinstance(out, type):

@@ -1,6 +1,6 @@
-"""Options of modules and losses: q values in, torch arguments out, and back from a live object to the q dictionary.
+"""Options of modules and losses: from q values to torch arguments, and from live objects back to q dictionaries.
 
-A module's options are read back from the torch object itself, so a module that plain Python made shows them too.
+A module's options are read back from the torch object, so modules made in plain Python show them too.
 """
 
 from __future__ import annotations
@@ -39,76 +39,70 @@ Given = dict[str, Any]  # option values by name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRecord:
-    """The fields of the entry of a module type or loss beside name and options."""
+    """The fields of a module type or loss entry besides name and options."""
 
     cls: type | None = (
-        None  # the class itself, of an entry made by a decorator; else the entry's target names it
+        None  # the class itself, if registered by decorator; else the entry's target names it
     )
     example: Given = field(
         default_factory=dict
-    )  # values of options that help shows and the help text's example has
-    n: tuple[int, int] = (1, 1)  # the least and most inputs of a calculation
-    result: str = (
-        "tensor"  # of several tensors `tuple`, `nested` or `vector`; empty: there is no calculation
-    )
-    pytorch: str = ""  # what help names as torch's, if not the target
+    )  # option values for help and for the example in the help text
+    n: tuple[int, int] = (1, 1)  # minimum and maximum number of forward inputs
+    result: str = "tensor"  # for several tensors `tuple`, `nested` or `vector`; empty: no forward
+    pytorch: str = ""  # torch's name in help, if not the target
     # how options are read
-    dims: int | None = (
-        None  # the dimensions that a size is given for: one number stands for all of them
-    )
+    dims: int | None = None  # number of dimensions of a size; one number stands for all
     widths: dict[str, int] = field(
         default_factory=dict
-    )  # the same of an option that has another count than dims
+    )  # the same for options whose count differs from dims
     place: Callable[[Sequence[Value]], list[str]] | None = (
-        None  # the options that positional values fill
+        None  # the options filled by positional values
     )
     shortflag: bool = (
-        False  # a boolean in the last place is the last option, whatever was left out before it
+        False  # a boolean in last position is the last option, whatever was omitted before it
     )
     need: dict[str, str] = field(
         default_factory=dict
-    )  # the message where a required option is missing
-    empty: bool = False  # a required list that is left out is empty
-    own: Given = field(default_factory=dict)  # arguments that the torch class is always given
+    )  # the message if a required option is missing
+    empty: bool = False  # an omitted required list is empty
+    own: Given = field(default_factory=dict)  # arguments always passed to the torch class
     # how options are shown
     like: dict[str, str] = field(
         default_factory=dict
-    )  # the option whose value is an option's default
+    )  # the option whose value is this option's default
     read: dict[str, Callable[[Any], Any]] = field(
         default_factory=dict
-    )  # options from a live module, not by attribute
-    always: tuple[str, ...] = ()  # options that are shown where they have their defaults, too
-    hide: Callable[[Given], Given] | None = None  # the option values to be shown of those there are
+    )  # options read from a live module other than by attribute
+    always: tuple[str, ...] = ()  # options shown even if they have their defaults
+    hide: Callable[[Given], Given] | None = None  # selects the option values to show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleRecord(TypeRecord):
-    """The fields of the entry of a module type beside name and options."""
+    """The fields of a module type entry besides name and options."""
 
     # how a module is made and described
     parse: Callable[[Entry, Sequence[Value]], Given] | None = (
-        None  # reads all arguments, in the place of the options
+        None  # parses all arguments, instead of the options
     )
-    make: Callable[[Entry, Given], Any] | None = (
-        None  # builds the module, in the place of the class
-    )
+    make: Callable[[Entry, Given], Any] | None = None  # builds the module, instead of the class
     made: str = (
-        ""  # dotted name of a class of ours that modules of the type may have instead of torch's
+        ""  # dotted name of a kshell class that modules of the type may have instead of torch's
     )
     live: Callable[[Any, bool, bool], Dict] | None = (
         None  # options of a live module: (module, every, in its state)
     )
-    alone: str = ""  # the message where a definition has a name and no options; {} is the name
-    # what it is to its children
-    container: bool = False  # it is given its children
-    whole: bool = False  # a container with a calculation of its own
-    children: str = ""  # "any": modules without a calculation may be children, too
-    numbered: bool = False  # its children have numbers for names
-    replaces: bool = False  # a child takes the place of one of its name
+    alone: str = ""  # the message if a definition has a name but no options; {} is the name
+    # how it treats its children
+    container: bool = False  # its children are added to it
+    whole: bool = False  # a container with its own forward
+    children: str = ""  # "any": modules without forward may also be children
+    numbered: bool = False  # its children are named by number
+    replaces: bool = False  # a child replaces one with the same name
     # its text in `str` and in messages
-    label: str = ""  # the name, if not that of the class
-    suffix: str = ""  # what follows the name
-    open: str = ""  # what stands before the bracket of the children
+    label: str = ""  # the name, if not the class name
+    suffix: str = ""  # text after the name
+    open: str = ""  # text before the children's bracket
     text: Callable[[Any], str] | None = None  # the options of a live module
 
 
@@ -171,7 +165,7 @@ def _pad(x: Value) -> Any:
     return x.s if x.__class__ is Sym else _longs(x)
 
 
-# the type words of Option: how a q value is read (None: of the wrong type), and what messages call it
+# option types: reader for a q value (None: wrong type), and description in messages
 _READ: dict[str, tuple[Callable[[Value], Any], str]] = {
     "long": (_long, "long scalar"),
     "double": (_double, "double"),
@@ -187,7 +181,7 @@ _READ: dict[str, tuple[Callable[[Value], Any], str]] = {
 
 
 def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
-    """A size of `dims` dimensions: one number stands for all of them."""
+    """A size with `dims` dimensions: one number stands for all."""
     if len(value) == dims:
         return value if dims > 1 else value[0]
     if len(value) == 1:
@@ -201,7 +195,7 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
 
 
 def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
-    """The Python value of one option; None where q gives a null, `::` or `()` and the option may be absent."""
+    """The Python value of one option; None if q gives a null, `::` or `()` and the option may be absent."""
     if is_empty(x) and option.type != "any":
         if option.default is None or option.type == "tensor":
             return None
@@ -274,7 +268,7 @@ def signature_options(cls: type) -> tuple[Option, ...]:
 
 
 def with_defaults(cls: type, options: Sequence[Option]) -> tuple[Option, ...]:
-    """Options of a class, those without a default with that of the class; such as the class must have are required."""
+    """The options of a class; those without a default take the class's default, or are required if it has none."""
     known = inspect.signature(cls).parameters
     completed = []
     for o in options:
@@ -292,7 +286,7 @@ _NAMES: dict[str, tuple[int, set[str]]] = {}
 
 
 def known_names(kind: str) -> set[str]:
-    """Every option name that some entry of the kind has."""
+    """Every option name used by any entry of the kind."""
     held = _NAMES.get(kind)
     if held is None or held[0] != registry.version():
         names = {option.name for entry in registry.entries(kind) for option in entry.options}
@@ -302,7 +296,7 @@ def known_names(kind: str) -> set[str]:
 
 def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
     """The options in the order in which positional values fill them. An entry may choose by the values (`place`); with
-    `shortflag`, a boolean in the last place is the flag, whatever was left out before it: `leakyrelu;1b`."""
+    `shortflag`, a boolean in last position is the flag, whatever was omitted before it: `leakyrelu;1b`."""
     record = type_record(entry)
     place = record.place
     if place is not None:
@@ -318,7 +312,7 @@ def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
 def parse(
     entry: Entry, positional: Sequence[Value], named: Pairs = (), before: int = 1
 ) -> dict[str, Any]:
-    """The options given, {name: Python value}. `before` counts the arguments in front (type, name)."""
+    """The given options, {name: Python value}. `before` counts the arguments in front (type, name)."""
     name, record = entry.name, type_record(entry)
     dims, widths = record.dims or 1, record.widths
     slots = places(entry, positional)
@@ -345,7 +339,7 @@ def parse(
 
 
 def unknown_option(entry: Entry, key: str) -> QError:
-    """The error for a name that is no option of any entry of the kind."""
+    """The error for a name that no entry of the kind has as an option."""
     words = spellings(entry.options)
     if entry.kind == "loss":
         return unknown("unrecognized loss setting: ", key, words, stand=words)
@@ -353,7 +347,7 @@ def unknown_option(entry: Entry, key: str) -> QError:
 
 
 def check(entry: Entry, given: dict[str, Any]) -> None:
-    """Are the required options there, and in range?"""
+    """Check that required options are given and values are in range."""
     record = type_record(entry)
     for option in entry.options:
         value = given.get(option.name)
@@ -378,8 +372,8 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of the torch class: what was given under torch's names, and defaults that differ; of a
-    class that is not torch's all defaults."""
+    """The keyword arguments for the torch class: given options under torch's names, and defaults that differ; all
+    defaults if the class is not torch's."""
     record = type_record(entry)
     if record.cls is not None:
         given = {
@@ -405,7 +399,7 @@ def torch_name(o: Option) -> str:
 
 
 def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:
-    """The default of an option, which may be the value of another one (a pool's stride is its size)."""
+    """The default of an option, which may be another option's value (a pool's stride is its size)."""
     other = type_record(entry).like.get(option.name)
     return values.get(other) if other else option.default
 
@@ -422,8 +416,8 @@ def _differs(a: Any, b: Any) -> bool:
 
 
 def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
-    """The q dictionary of option values {name: Python value}; without `every` only those that are no defaults. A value
-    of type any may be a function of `every`."""
+    """The q dictionary of option values {name: Python value}; without `every`, only those that differ from their
+    defaults. A value of type any may be a function of `every`."""
     names, items = [], []
     record = type_record(entry)
     for option in entry.options:
@@ -444,8 +438,8 @@ def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
 
 
 _GIVEN = "kshell_options"
-_NONE: Any = object()  # an option that cannot be known
-# what the attribute of an option's name is, if it is the option: one that is called `type` may be a method of the class
+_NONE: Any = object()  # an option whose value is unknown
+# an attribute with an option's name, if it is the option: `type` may be a method of the class
 _FITS: dict[str, tuple[type, ...]] = {
     "long": (int,),
     "double": (int, float),
@@ -457,8 +451,8 @@ _FITS: dict[str, tuple[type, ...]] = {
 
 
 def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
-    """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
-    were then: an option need not be an attribute, or not as it was given."""
+    """Record the options with which a module of a user's class was made, and the attributes of their names at that
+    time: an option need not be an attribute, or may be stored in another form."""
     if type_record(entry).cls is not None:
         m.__dict__[_GIVEN] = {
             option.name: (given[option.name], _attribute(m, option))
@@ -468,10 +462,10 @@ def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
 
 
 def _attribute(m: Any, o: Option) -> Any:
-    """The attribute of an option's name, if it can be the option's value."""
+    """The attribute with an option's name, if it can be the option's value."""
     value = getattr(m, torch_name(o), _NONE)
     if o.type == "boolean" and (value is None or hasattr(value, "requires_grad")):
-        return value is not None  # bias: a parameter, or None where there is none
+        return value is not None  # bias: a parameter, or None
     if value is None:
         return None if o.default is None else _NONE
     fits = isinstance(value, _FITS[o.type]) if o.type in _FITS else not callable(value)
@@ -479,8 +473,8 @@ def _attribute(m: Any, o: Option) -> Any:
 
 
 def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
-    """The options of a module of a class of the user's: those with which it was made, unless the attribute has changed
-    since; of one that Python made the attributes, else the defaults. What cannot be known is left out."""
+    """The options of a module of a user's class: those it was made with, unless the attribute has changed since; if
+    made in Python, the attributes, else the defaults. Unknown values are left out."""
     saved = m.__dict__.get(_GIVEN, {})
     values = {}
     for option in entry.options:
@@ -514,9 +508,7 @@ def live_values(entry: Entry, m: Any) -> dict[str, Any]:
             and value.__class__ is not bool
             and (value is not None or option.default is not None)
         ):
-            value = (
-                value is not None and value is not False
-            )  # bias: a parameter, or None where there is none
+            value = value is not None and value is not False  # bias: a parameter, or None
         out[option.name] = (
             out[like[option.name]] if value is None and option.name in like else value
         )
@@ -524,8 +516,8 @@ def live_values(entry: Entry, m: Any) -> dict[str, Any]:
 
 
 def options_dict(entry: Entry) -> Dict:
-    """The q dictionary of an entry's options with their defaults. Required ones of ktorch's types have the example
-    values that ktorch shows, others the symbol `required."""
+    """The q dictionary of an entry's options with their defaults. Required options have ktorch's example values for
+    ktorch's types, for others the symbol `required."""
     record = type_record(entry)
     example = record.example
     values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Module types that torch does not have: kshell.nn's, one row each, and callbacks into q."""
+"""Module types that torch does not have: those from kshell.nn, one row each, and callbacks into q."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OWN: dict[str, Any] = {"container": True, "whole": True}
 row(
     "seqdict",
     _SEQ + "SeqDict",
-    "Container: named sequences in order; further inputs go to each that takes them.",
+    "Container: named sequences in order; extra inputs are passed to each that accepts them.",
     n=(1, 8),
     pytorch="knn.SeqDict",
     **_OWN,
@@ -48,7 +48,7 @@ row(
 row(
     "seqlist",
     _SEQ + "SeqList",
-    "Container: a list of sequences in order; further inputs go to each that takes them.",
+    "Container: a list of sequences in order; extra inputs are passed to each that accepts them.",
     n=(1, 8),
     pytorch="knn.SeqList",
     **_OWN,
@@ -56,7 +56,7 @@ row(
 row(
     "seqjoin",
     _SEQ + "SeqJoin",
-    "Container: the outputs of two sequences, each for one input, joined by a module.",
+    "Container: two sequences with one input each, whose outputs are joined by a module.",
     n=(1, 2),
     pytorch="knn.SeqJoin",
     label="SeqJoin",
@@ -65,7 +65,7 @@ row(
 row(
     "fork",
     _SEQ + "Fork",
-    "Container: two modules for one input; the result is a vector of both outputs.",
+    "Container: two modules applied to the same input; returns a vector of both outputs.",
     pytorch="knn.Fork",
     result="tuple",
     **_OWN,
@@ -73,7 +73,7 @@ row(
 row(
     "residual",
     _SEQ + "Residual",
-    "Container: the input, or a second sequence's output, added to a sequence's output.",
+    "Container: a sequence's output plus the input, or plus a second sequence's output.",
     n=(1, 3),
     pytorch="knn.Residual",
     label="Residual",
@@ -82,7 +82,7 @@ row(
 row(
     "transform",
     _SEQ + "Transform",
-    "Container: transformations of data for training, and for evaluation.",
+    "Container: data transforms for training and for evaluation.",
     pytorch="knn.Transform",
     label="Transform",
     open="(",
@@ -91,14 +91,14 @@ row(
 row(
     "nbeats",
     _SEQ + "NBeats",
-    "Container of N-BEATS: blocks that give backcast and forecast; the sum of forecasts.",
+    "Container for N-BEATS: blocks that return backcast and forecast; returns the sum of forecasts.",
     pytorch="knn.NBeats",
     **_OWN,
 )
 row(
     "recur",
     _SEQ + "Recur",
-    "Container of a recurrent layer, with sequences for its input and output.",
+    "Container: a recurrent layer, with sequences for its input and output.",
     B("detach", "", True),
     n=(1, 3),
     pytorch="knn.Recur",
@@ -113,7 +113,7 @@ _OPS = "kshell.nn.ops."
 row(
     "cat",
     _OPS + "Cat",
-    "Two tensors joined along a dimension.",
+    "Concatenate two tensors along a dimension.",
     L("dim", "", 0),
     n=(2, 2),
     pytorch="torch.cat",
@@ -121,14 +121,14 @@ row(
 row(
     "mul",
     _OPS + "Mul",
-    "The product of two tensors, element by element.",
+    "Multiply two tensors element by element.",
     n=(2, 2),
     pytorch="torch.mul",
 )
 row(
     "matmul",
     _OPS + "Matmul",
-    "The matrix product of two tensors.",
+    "Matrix product of two tensors.",
     n=(2, 2),
     pytorch="torch.matmul",
 )
@@ -149,7 +149,7 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
 row(
     "onehot",
     _OPS + "OneHot",
-    "Class numbers as rows with a single 1.",
+    "One-hot encoding of class indices.",
     L("classes", "", -1),
     S("dtype", "", None),
     also={"classes": 10},
@@ -163,7 +163,7 @@ _DIM = {"dim": "no dimension defined"}
 row(
     "select",
     _OPS + "Select",
-    "The slice at one index of a dimension.",
+    "Select one index of a dimension.",
     L("dim"),
     L("ind"),
     eg=(1, -1),
@@ -186,7 +186,7 @@ def _indices(entry: Entry, given: dict[str, Any]) -> Any:
 row(
     "indexselect",
     _OPS + "IndexSelect",
-    "The slices at some indices of a dimension.",
+    "Select several indices of a dimension.",
     L("dim"),
     T("ind"),
     eg=(1, (0, 1, 2)),
@@ -198,7 +198,7 @@ row(
 row(
     "droppath",
     _OPS + "DropPath",
-    "Stochastic depth: whole samples become zero in training.",
+    "Stochastic depth: in training, whole samples are set to zero.",
     D("p", "", 0.0),
     always=("p",),
     also={"p": 0.1},
@@ -211,7 +211,7 @@ _ROWS = {"rows": "positive number of rows required", "cols": "positive number of
 row(
     "embedpos",
     _OPS + "EmbedPosition",
-    "A learnt vector for each place of a sequence.",
+    "Learned position embedding: a vector for each position of a sequence.",
     L("rows", low=1),
     L("cols", low=1),
     eg=(120, 512),
@@ -221,7 +221,7 @@ row(
 row(
     "embedseq",
     _OPS + "EmbedSequence",
-    "The sum of token embedding and learnt vectors of places.",
+    "The sum of token embedding and learned position embedding.",
     L("rows", low=1),
     L("cols", low=1),
     L("length", low=1),
@@ -233,7 +233,7 @@ row(
 row(
     "selfattention",
     _OPS + "SelfAttention",
-    "Multi-head attention of a sequence to itself.",
+    "Multi-head self-attention.",
     L("dim", low=1),
     L("heads", low=1),
     D("dropout", "", 0.0),
@@ -254,7 +254,7 @@ row(
 
 
 def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
-    """Means and deviations that are whole numbers are taken as doubles."""
+    """Integer means and standard deviations are converted to doubles."""
     for key, word in (("mean", "mean(s)"), ("std", "stddev(s)")):
         t = given[key]
         if not t.numel():
@@ -269,7 +269,7 @@ def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
 row(
     "zscore",
     _OPS + "Zscore",
-    "(x - mean) / std, by channel if several are given.",
+    "(x - mean) / std, per channel if several are given.",
     T("mean"),
     T("std"),
     B("inplace", "", False),
@@ -284,7 +284,7 @@ row(
 row(
     "randomcrop",
     _OPS + "RandomCrop",
-    "Images padded, then cut to a size at random places.",
+    "Pad images, then crop them to a size at random positions.",
     Z("size", low=1),
     Z("pad", "", 0),
     S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
@@ -301,7 +301,7 @@ row(
 row(
     "randomflip",
     _OPS + "RandomFlip",
-    "Images turned over along a dimension at random.",
+    "Flip images along a dimension at random.",
     D("p", "", 0.5),
     L("dim", "", -1),
     label="RandomFlip",
@@ -338,7 +338,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
         raise CallError("callback", "no k function defined")
     if isinstance(fn, Lambda) and not fn.ctx.strip(
         "."
-    ):  # its text is all of it; one of a namespace has names there
+    ):  # its text defines it completely; in a namespace it would also need that namespace's names
         if 1 < fn.rank <= 4:
             fields.setdefault("in", _inputs(fn.rank - 1))
         fn = string(fn.text)
@@ -359,7 +359,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
 
 
 def _named(word: str, x: Value) -> dict[str, Any]:
-    """Tensors by name: of a dictionary of values or tensors, of a handle of one, or of (names;values)."""
+    """Tensors by name: from a dictionary of values or tensors, a handle to one, or (names;values)."""
     if x is None:
         return {}
     if x.__class__ is DictHandle:
@@ -381,7 +381,7 @@ def _named(word: str, x: Value) -> dict[str, Any]:
 
 
 class _QFunction:
-    """A q function, by global name or source text, as the function of a callback module."""
+    """A q function, given by global name or source text, as a callback module's function."""
 
     def __init__(self, source: Value) -> None:
         self.source = source
@@ -391,10 +391,10 @@ class _QFunction:
         )
 
     def __deepcopy__(self, memo: Any) -> _QFunction:
-        return self  # a copy of the module has the same function
+        return self  # a copy of the module shares the function
 
     def _function(self) -> Value:
-        """The function: of a name what it is now, of a text its value, which a lambda keeps."""
+        """The function: for a name, its current value; for text, its value, which a lambda caches."""
         session = running()
         if self.source.__class__ is Sym:
             return session.names.get(self.text)
@@ -418,7 +418,9 @@ class _QFunction:
         except QError:
             raise
         except Exception as exc:
-            error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
+            error = as_qerror(exc).with_traceback(
+                exc.__traceback__
+            )  # the traceback has the q frames
         finally:
             for h in own:
                 h.free(LENT)
@@ -453,10 +455,10 @@ def _inputs(n: int) -> Value:
     return sym("tensor") if n == 1 else sym_vec(["tensor"] * n)
 
 
-_CALLBACK = """A forward calculation in q: a function of the module and its inputs.
+_CALLBACK = """A module whose forward is a q function of the module and its inputs.
 
-The function, a name, a text or a lambda, calls the module's children by kforward and has its tensors from parm and
-buffer: kforward(m;`child;x), parm(m;`w). It gives a tensor.
+The function is a name, text or lambda. It calls the module's children with kforward and reads its tensors with parm
+and buffer: kforward(m;`child;x), parm(m;`w). It returns a tensor.
 
 q)m:module enlist(`callback;{[m;x]x*parm(m;`w)};`parms,enlist(enlist`w)!enlist 2 3e)
 q)evaluate(m;4 5e)

@@ -1,4 +1,4 @@
-"""The parts of modules: names, child modules, parameters and buffers; freezing parameters."""
+"""Parts of modules: names, child modules, parameters and buffers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kshell.kapi.module.describe import type_name
 from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import NIL, Dict, List, Special, Sym, Value, sym, sym_vec
 
-_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # results of functions
+_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # classes for results
 
 
 class Parameters(dict[str, Any]):
@@ -66,7 +66,7 @@ def child_of(m: Any, x: Value, call: str) -> Any:
 
 
 def _inside(m: Any, path: str) -> Any:
-    """The submodule of a dotted name, of the empty one the module itself; None if there is none."""
+    """The submodule with a dotted name; for an empty name the module itself; None if there is none."""
     for key in path.split(".") if path else ():
         m = m._modules.get(key)
         if m is None:
@@ -88,7 +88,7 @@ def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
 
 
 def _module_and_child(x: Value, call: str) -> Any:
-    """The module of `m` or `(m;child)`."""
+    """The module for `m` or `(m;child)`."""
     args = items(x)
     if len(args) != 1 and len(args) != 2:
         raise QError(
@@ -110,7 +110,7 @@ def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
 
 @api("names", "names m", "names(m;name)", "names(m;index)", "names dict", effect="none")
 def names(x: Value) -> Value:
-    """The names of all modules inside a module, or inside one of its children; the keys of a tensor dictionary.
+    """The names of all modules inside a module or one of its children; the keys of a tensor dictionary.
 
     q)names module seq(`sequential;(`linear;`fc;2;1);`relu)
     `fc`1
@@ -120,7 +120,7 @@ def names(x: Value) -> Value:
 
 @api("childnames", "childnames m", "childnames(m;name)", "childnames(m;index)", effect="none")
 def childnames(x: Value) -> Value:
-    """The names of the immediate children of a module, or of one of its children.
+    """The names of the immediate children of a module or one of its children.
 
     q)childnames module seq(`sequential;(`linear;`fc;2;1);`relu)
     `fc`1
@@ -130,7 +130,7 @@ def childnames(x: Value) -> Value:
 
 @api("parmnames", "parmnames m", "parmnames(m;name)", "parmnames(m;index)", effect="none")
 def parmnames(x: Value) -> Value:
-    """The names of the parameters of a module, or of one of its children.
+    """The parameter names of a module or one of its children.
 
     q)parmnames module enlist(`linear;2;1)
     `weight`bias
@@ -140,7 +140,7 @@ def parmnames(x: Value) -> Value:
 
 @api("buffernames", "buffernames m", "buffernames(m;name)", "buffernames(m;index)", effect="none")
 def buffernames(x: Value) -> Value:
-    """The names of the buffers of a module, or of one of its children.
+    """The buffer names of a module or one of its children.
 
     q)buffernames module enlist(`batchnorm2d;8)
     `running_mean`running_var`num_batches_tracked
@@ -162,7 +162,7 @@ def _handles(found: Any) -> Value:
     effect="none",
 )
 def modules(x: Value) -> Value:
-    """A dictionary of all modules inside a module, or inside one of its children, by dotted name.
+    """All modules inside a module or one of its children, as a dictionary by dotted name.
 
     q)objtype each modules module seq(`sequential;(`linear;`fc;2;1);`relu)
     fc| linear
@@ -184,7 +184,7 @@ def modules(x: Value) -> Value:
     effect="none",
 )
 def children(x: Value) -> Value:
-    """A dictionary of the immediate children of a module, or of one of its children.
+    """The immediate children of a module or one of its children, as a dictionary.
 
     q)objtype each children module seq(`sequential;(`linear;`fc;2;1);`relu)
     fc| linear
@@ -202,7 +202,7 @@ def children(x: Value) -> Value:
     effect="none",
 )
 def parms(x: Value) -> Value:
-    """A dictionary of the parameters of a module, or of one of its children: the module's own tensors.
+    """The parameters of a module or one of its children, as a dictionary of the module's own tensors.
 
     q)size parms module enlist(`linear;2;1)
     weight| 1 2
@@ -220,7 +220,7 @@ def parms(x: Value) -> Value:
     effect="none",
 )
 def buffers(x: Value) -> Value:
-    """A dictionary of the buffers of a module, or of one of its children: the module's own tensors.
+    """The buffers of a module or one of its children, as a dictionary of the module's own tensors.
 
     q)dict buffers module enlist(`batchnorm1d;2)
     running_mean       | 0 0e
@@ -232,7 +232,7 @@ def buffers(x: Value) -> Value:
 
 @api("parmtypes", "parmtypes m", effect="none")
 def parmtypes(x: Value) -> Value:
-    """Parameter names and the types of the modules they belong to.
+    """Parameter names and the types of the modules that own them.
 
     q)parmtypes module seq(`sequential;(`linear;`a;2;1;0b);(`batchnorm1d;`b;1))
     a.weight| linear
@@ -250,7 +250,7 @@ def parmtypes(x: Value) -> Value:
 
 @api("inputmodule", "inputmodule m", effect="none")
 def inputmodule(x: Value) -> Value:
-    """The type of the module that takes the input of a network; the null symbol of an empty container.
+    """The type of the module that receives a network's input; the null symbol for an empty container.
 
     q)inputmodule module seq(`sequential;(`linear;2;1);`relu)
     `linear
@@ -260,7 +260,7 @@ def inputmodule(x: Value) -> Value:
 
 @api("outputmodule", "outputmodule m", effect="none")
 def outputmodule(x: Value) -> Value:
-    """The type of the module that gives the output of a network; the null symbol of an empty container.
+    """The type of the module that produces a network's output; the null symbol for an empty container.
 
     q)outputmodule module seq(`sequential;(`linear;2;1);`relu)
     `relu
@@ -269,7 +269,7 @@ def outputmodule(x: Value) -> Value:
 
 
 def _end_type(x: Value, call: str, at: int) -> Value:
-    """The type of a network's first or last module; of a loss its own."""
+    """The type of a network's first or last module; for a loss, its own."""
     h = handle(x)
     if isinstance(h, LossHandle):
         return ask("objtype", h)
@@ -277,13 +277,12 @@ def _end_type(x: Value, call: str, at: int) -> Value:
     return sym("" if m is None else type_name(m))
 
 
-# the containers that only hold modules, or hand their input on from one to the next; others calculate themselves
+# containers that only hold modules, or pass their input from one to the next; others compute themselves
 _HOLDERS = ("sequential", "moduledict", "modulelist", "parmdict")
 
 
 def end_of(m: Any, at: int) -> Any:
-    """The first (0) or last (-1) module of a network that calculates, down through its containers; None if they are
-    empty."""
+    """The first (0) or last (-1) computing module of a network, descending into containers; None if they are empty."""
     while m is not None and type_name(m) in _HOLDERS:
         children = list(m.children())
         m = children[at] if children else None
@@ -342,7 +341,7 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
 
 
 def _enlisted(x: Value) -> Any:
-    """The parameter whose handle is the one item of a list; None if x is none."""
+    """The parameter whose handle is the only item of a list; None if x is not such a list."""
     if x.__class__ is not List or len(x.items) != 1 or x.items[0].__class__ is not TensorHandle:
         return None
     tensor = as_tensor(x.items[0])
@@ -350,7 +349,7 @@ def _enlisted(x: Value) -> Any:
 
 
 def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
-    """Let a module have a parameter of another in the place of its own."""
+    """Replace a module's parameter by another module's."""
     if old.shape != new.shape:
         raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
     if old is not new and any(
@@ -365,13 +364,14 @@ def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
 
 
 def _as_parameter(t: Any) -> Any:
-    """A tensor as a parameter. A leaf becomes one itself, so that its handle shows the parameter's gradients."""
+    """A tensor as a parameter. A leaf becomes the parameter itself, so that its handle shows the parameter's
+    gradients."""
     gradients = t.is_floating_point() or t.is_complex()
     if isinstance(t, torch.nn.Parameter):
         return t
     if t.__class__ is not torch.Tensor or not t.is_leaf:
         return torch.nn.Parameter(t, requires_grad=gradients)
-    t._is_param = True  # how torch knows a parameter of another class
+    t._is_param = True  # how torch recognizes a parameter of another class
     return t.requires_grad_(gradients)
 
 
@@ -385,8 +385,10 @@ def _as_parameter(t: Any) -> Any:
     effect="reads2",
 )
 def parm(x: Value) -> Value:
-    """One parameter of a module as a tensor; with a value, the parameter set to it (registered if it is new). With an
-    enlisted parameter, of this module or another, that becomes the parameter: both are one from then on.
+    """Read or set one parameter of a module.
+
+    Returns the parameter as a tensor; with a value, sets it (or registers it if new). With an enlisted parameter, of
+    this module or another, the two are tied: both modules share it from then on.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;.5)
@@ -410,7 +412,7 @@ def parm(x: Value) -> Value:
     effect="reads2",
 )
 def buffer(x: Value) -> Value:
-    """One buffer of a module as a tensor; with a value, the buffer set to it (registered if it is new).
+    """Read one buffer of a module as a tensor; with a value, set it (or register it if new).
 
     q)tensor buffer(module enlist(`batchnorm1d;2);`running_var)
     1 1e

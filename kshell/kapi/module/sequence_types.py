@@ -1,4 +1,4 @@
-"""Module types for sequences: recurrent layers, attention, transformers; a row each."""
+"""Module types for sequences: recurrent layers, attention, transformers; one row each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kshell.values.base.core import Dict, Value, sym
 
 # ------------------------------------------------------------------ recurrent, attention
 
-MOST = 10_000  # layers: each is made by itself, and more are a mistake that would fill the memory
+MOST = 10_000  # maximum number of layers: each is allocated separately, and more would only fill the memory by mistake
 _RECUR = (
     L("in", "input_size", low=1),
     L("hidden", "hidden_size", low=1),
@@ -47,7 +47,7 @@ _TEXT = (
 
 
 def _recurrent(m: Any) -> str:
-    """The options of a recurrent layer as libtorch writes them."""
+    """The options of a recurrent layer in libtorch's form."""
     return ", ".join(
         f"{k}={v:g}" if (v := getattr(m, k)).__class__ is float else f"{k}={v}" for k in _TEXT
     )
@@ -90,7 +90,7 @@ row(
     need=_RECUR_NEED,
     text=_recurrent,
 )
-# options of torch that ktorch's types lack: shown where they are set
+# torch options that ktorch's types lack: shown if set
 _BATCHFIRST, _NORMFIRST = B("batchfirst", "batch_first", False), B("normfirst", "norm_first", False)
 
 
@@ -141,7 +141,7 @@ _LAYER = (
 row(
     "encoderlayer",
     "TransformerEncoderLayer",
-    "One transformer encoder layer.",
+    "A transformer encoder layer.",
     *_LAYER,
     eg=(512, 8),
     n=(1, 3),
@@ -153,7 +153,7 @@ row(
 row(
     "decoderlayer",
     "TransformerDecoderLayer",
-    "One transformer decoder layer.",
+    "A transformer decoder layer.",
     *_LAYER,
     eg=(512, 8),
     n=(2, 6),
@@ -183,7 +183,7 @@ for _n, _w in (("encoder", "Encoder"), ("decoder", "Decoder")):
 
 
 def _layer_of(coder: Any) -> Given | None:
-    """The options of the layers of an encoder or decoder as torch makes it in a transformer; None of any other."""
+    """The layer options of an encoder or decoder as torch makes it in a transformer; None for any other."""
     kind = {
         torch.nn.TransformerEncoder: "encoderlayer",
         torch.nn.TransformerDecoder: "decoderlayer",
@@ -194,14 +194,14 @@ def _layer_of(coder: Any) -> Given | None:
 
 
 def _layer(m: Any) -> Given:
-    """The options of the layers of a transformer that are not custom ones."""
+    """The options of a transformer's layers, unless they are custom."""
     layers = [v for v in (_layer_of(m.decoder), _layer_of(m.encoder)) if v is not None]
     layers.sort(key=lambda v: (v["in"], v["heads"]) != (m.d_model, m.nhead))
     return layers[0] if layers else {"dim": 2048, "dropout": 0.1, "fn": "relu", "normfirst": False}
 
 
 def _coder_options(m: Any, coder: Any) -> Any:
-    """The options of the encoder or decoder of a transformer, if it is a custom one."""
+    """The options of a transformer's encoder or decoder, if custom."""
     own = (
         type(coder) in (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder)
         and coder.norm is not None
@@ -228,7 +228,7 @@ _TRANSFORMER_READ: dict[str, Callable[[Any], Any]] = {
 
 
 def _transformer(entry: Entry, given: Given) -> Any:
-    """A transformer, of torch's own encoder and decoder or given ones."""
+    """A transformer, with torch's encoder and decoder or custom ones."""
     custom = {}
     for key in ("encoder", "decoder"):
         x = given.get(key)
@@ -237,7 +237,7 @@ def _transformer(entry: Entry, given: Given) -> Any:
     if given.get("heads", 1) <= 0:
         raise CallError(entry.name, "positive number of heads required")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's remarks on nested tensors
+        warnings.simplefilter("ignore")  # torch's warnings about nested tensors
         return class_of(entry)(**torch_args(entry, given), **custom)
 
 
@@ -250,7 +250,7 @@ def _custom(x: Value) -> Any:
 row(
     "transformer",
     "Transformer",
-    "Encoder and decoder stacks.",
+    "A transformer: encoder and decoder stacks.",
     L("in", "d_model", 512, 1),
     L("heads", "nhead", 8, 1),
     L("elayers", "num_encoder_layers", 6, 0, high=MOST),

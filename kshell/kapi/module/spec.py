@@ -1,7 +1,7 @@
 """Module specifications: trees, (depth;value) pairs, definition and state tables and dictionaries.
 
 A tree is a list whose first item defines a module and whose other items are the trees of its children; pairs give each
-definition with its depth; a table has a row a module. All three become pushes on a stack of open containers.
+definition with its depth; a table has one row per module. All three become pushes on a stack of open containers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, is_list,
 
 
 def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
-    """The definitions of a state with their dotted names in the first of them."""
+    """The definitions in a state, each with its dotted name inside the first."""
     first = rows[0][0] if rows else 0
     path: list[str] = []
     for depth, spec in rows:
@@ -39,7 +39,7 @@ def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
 
 
 def share(base: Any, rows: Sequence[tuple[int, Spec]]) -> None:
-    """Let the modules of a state share the parameters that they shared."""
+    """Restore the parameter sharing recorded in a state."""
     modules = dict(base.named_modules(remove_duplicate=False))
     for path, spec in _paths(rows):
         for key, name in shared_of(spec.parms).items():
@@ -94,7 +94,7 @@ def is_state(x: Value) -> bool:
 
 
 def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
-    """The definitions of a state with their depths; where none are given, that of the first, and 1."""
+    """The definitions in a state with their depths; by default 0 for the first and 1 for the others."""
     rows = []
     for k, item in enumerate([x] if x.__class__ is Dict else x.items):
         depth = next(
@@ -112,12 +112,12 @@ def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
 
 
 def _head(x: Value) -> Value:
-    """The root of a tree: the first item of a list; a symbol or symbol list is a root by itself."""
+    """The root of a tree: the first item of a list; a symbol or symbol list is its own root."""
     return x if x.__class__ is not List or not x.items else x.items[0]
 
 
 def is_single(x: Value) -> bool:
-    """Is a list one definition, not a tree: does it start with a type that has no children?"""
+    """Is a list a single definition rather than a tree: does it start with a type that has no children?"""
     if x.__class__ is not List or len(x.items) < 2 or x.items[0].__class__ is not Sym:
         return False
     entry = registry.find("module", x.items[0].s)
@@ -125,7 +125,7 @@ def is_single(x: Value) -> bool:
 
 
 def _push(x: Value, depth: int, q: Stack) -> None:
-    """Put the module of a definition at a depth, or a module that is there already, and maybe in others too."""
+    """Put the module for a definition, or an existing module (possibly part of others too), at a depth."""
     if isinstance(x, ModuleHandle):
         m = x.get()
         q.to_depth(type_name(m), depth)
@@ -141,8 +141,8 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
     head = _head(x)
     if isinstance(head, ModuleHandle) and x.__class__ is List and len(x.items) > 1:
         raise QError(
-            f"{type_name(head.get())}: a module that is there already takes no layers in a specification; "
-            "module(ptr;spec) adds one"
+            f"{type_name(head.get())}: an existing module cannot be given layers in a specification; "
+            "add one with module(ptr;spec)"
         )
     _push(head, depth, q)
     if x.__class__ is List:
@@ -151,8 +151,8 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
 
 
 def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
-    """The module of a specification; with `root` that module extended in place, by a definition or a tree at a depth
-    if one is given."""
+    """The module for a specification; with `root`, that module extended in place by a definition or a tree, optionally
+    at a depth."""
     q = Stack(root)
     at = depth or len(q.open)
     try:
@@ -184,7 +184,7 @@ def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
 
 
 def extend(root: Any, m: Any, depth: int | None = None) -> None:
-    """Add a module that exists to the innermost open container of another, or at a depth."""
+    """Add an existing module to the innermost open container of another, or at a depth."""
     q = Stack(root)
     if depth:
         q.to_depth(type_name(m), depth)
@@ -195,8 +195,8 @@ def extend(root: Any, m: Any, depth: int | None = None) -> None:
 
 
 def seq_of(x: Value) -> Value:
-    """All items but the first enlisted: `(`a;`b)` to `(`a;,`b)`. A container with its layers stays as it is, and one
-    that stands in a list with layers is given the same form."""
+    """All items but the first enlisted: `(`a;`b)` becomes `(`a;,`b)`. A container with its layers is unchanged; one in
+    a list with its layers is converted likewise."""
     if x.__class__ is Sym:
         return x
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
@@ -224,7 +224,7 @@ def _enlist(x: Value) -> Value:
 
 
 def _defines_layers(x: Value) -> bool:
-    """Is x the definition of a container in a list of its own, and then its layers, not enlisted yet?"""
+    """Is x a container definition in a list by itself, followed by its layers, not enlisted yet?"""
     if x.__class__ is not List or len(x.items) < 2:
         return False
     entry = head_type(x.items[0])
@@ -232,7 +232,7 @@ def _defines_layers(x: Value) -> bool:
 
 
 def _is_tree(x: Value) -> bool:
-    """Is x a container with its layers, as seq makes one, and not a type with its options?"""
+    """Is x a container with its layers, as made by seq, rather than a type with its options?"""
     if x.__class__ is not List or len(x.items) < 2:
         return False
     head = x.items[0]
@@ -246,7 +246,7 @@ def _is_tree(x: Value) -> bool:
 
 
 def _is_layer(x: Value) -> bool:
-    """Is x a symbol or a list, enlisted?"""
+    """Is x an enlisted symbol or list?"""
     if not is_list(x) or len(x) != 1:
         return False
     if x.__class__ is List:
@@ -255,7 +255,7 @@ def _is_layer(x: Value) -> bool:
 
 
 def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
-    """The (depth;value) pairs of a tree, depth first."""
+    """The (depth;value) pairs for a tree, depth first."""
     tree = x.__class__ is List and len(x.items) > 0
     head = x.items[0] if tree else x
     if head.__class__ is Vec and head.t == T.S and len(head) == 1:
@@ -267,7 +267,7 @@ def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
 
 
 def tree_from_pairs(x: Value) -> Value:
-    """The tree of (depth;value) pairs."""
+    """The tree for (depth;value) pairs."""
     pairs = pairs_of(x)
     if pairs is None:
         raise CallError("tree", expecting="depth,value pairs", given=kname(x))

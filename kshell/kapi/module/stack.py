@@ -1,4 +1,4 @@
-"""Definitions of modules and the stack of open containers that they are pushed on."""
+"""Module definitions, and the stack of open containers onto which they are pushed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.core import Dict, List, Sym, Value, Vec, is_list, seq_items, sym
 
-ALONE = "kshell_alone"  # the mark of a module that was made by itself and not put into another yet
+ALONE = "kshell_alone"  # marks a module that was made separately and is not part of another yet
 
 # ------------------------------------------------------------------ one definition
 
 
 class Spec(NamedTuple):
-    """One module's definition: type, name, arguments; parms and buffers if it came from a state."""
+    """A module's definition: type, name, arguments; parms and buffers if it came from a state."""
 
     kind: str
     name: str
@@ -42,7 +42,7 @@ class Spec(NamedTuple):
 
 
 def spec_of(x: Value) -> Spec:
-    """The definition in a symbol, a symbol list or a list: `type`, optional name, arguments."""
+    """The definition in a symbol, symbol list or list: `type`, optional name, arguments."""
     if x.__class__ is Sym:
         return Spec(x.s, "", ())
     if x.__class__ is Vec and x.t == T.S:
@@ -81,7 +81,7 @@ def spec_row(d: Dict, at: int) -> Spec:
 
 
 def create(x: Value) -> Any:
-    """The torch module of one definition: what spec_of takes, or a dictionary with `module and `options."""
+    """The torch module for one definition: anything spec_of accepts, or a dictionary with `module and `options."""
     spec = spec_row(x, 0) if x.__class__ is Dict else spec_of(x)
     return _create(spec)
 
@@ -99,7 +99,7 @@ def _create(spec: Spec) -> Any:
     ):
         spec = spec._replace(
             name="", args=(sym(spec.name),), before=1
-        )  # (`gelu;`tanh): the option, not a name
+        )  # (`gelu;`tanh): an option, not a name
     try:
         m = build(entry, spec.args, spec.before)
     except QError as e:
@@ -113,7 +113,7 @@ def _create(spec: Spec) -> Any:
 
 
 def _is_option(name: str, o: Option) -> bool:
-    """Is the symbol that stands alone behind a type the value of its first option, and not the name of the module?"""
+    """Is the only symbol after a type the value of its first option rather than the module's name?"""
     return name in o.choices or (o.type == "symbol" and o.default is REQUIRED)
 
 
@@ -121,7 +121,7 @@ def _is_option(name: str, o: Option) -> bool:
 
 
 def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
-    """A hint where an option was meant by the symbol that was taken for the module's name; empty otherwise."""
+    """A hint if the symbol that was taken as the module's name was meant as an option; else empty."""
     if not name or not entry.options:
         return ""
     if name in {option.name for option in entry.options}:
@@ -136,7 +136,7 @@ def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
 
 
 def layers_hint(entry: Entry, args: Sequence[Value]) -> str:
-    """A hint where a container's layers stand among its own options, or its options beside it; empty otherwise."""
+    """A hint if a container's layers are among its options, or its options next to it; else empty."""
     if not module_record(entry).container or (args and not any(head_type(arg) for arg in args)):
         return ""
     head = f"(`{entry.name};..)" if entry.options else f"`{entry.name}"
@@ -144,7 +144,7 @@ def layers_hint(entry: Entry, args: Sequence[Value]) -> str:
 
 
 def head_type(x: Value) -> Entry | None:
-    """The module type with which a list begins."""
+    """The module type at the start of a list."""
     head = x.items[0] if is_list(x) and len(x) else None
     return registry.find("module", head.s) if isinstance(head, Sym) else None
 
@@ -162,7 +162,7 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
     parms, buffers = tensors_of(spec.parms), tensors_of(spec.buffers)
     floats = [value for value in (*parms.values(), *buffers.values()) if _is_float(value)]
     if floats and all(t.dtype == torch.float64 for t in floats):
-        m.double()  # the state of a double module, not of a float one with doubles in it
+        m.double()  # the state of a double module, rather than of a float one with some doubles
     with torch.no_grad():
         for kind, saved, own in (
             ("parameter", spec.parms, m.named_parameters(recurse=False)),
@@ -171,7 +171,7 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
             if saved is not None:
                 own = {k: t for k, t in own if k not in shared_of(saved)}
                 _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
-    for k, t in parms.items():  # of a callback, or put into a module by `parm` and `buffer`
+    for k, t in parms.items():  # of a callback, or added by `parm` and `buffer`
         if k not in m._parameters:
             m.register_parameter(k, torch.nn.Parameter(t, requires_grad=_is_float(t)))
     for k, t in buffers.items():
@@ -194,7 +194,7 @@ def tensors_of(x: Value) -> dict[str, Any]:
 
 
 def shared_of(x: Value) -> dict[str, str]:
-    """The parameters of a state that are parameters of other modules too, and the names under which those came."""
+    """The parameters of a state that other modules share, with the names of their first occurrence."""
     if x is None or not len(x):
         return {}
     return {
@@ -226,18 +226,18 @@ def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[s
 
 
 class Stack:
-    """Builds a network by pushes: each definition at its depth goes into the container that is open there.
+    """Builds a network by pushes: each definition goes into the container that is open at its depth.
 
-    `root` extends a module in place; it is as it was if a later push fails.
+    `root` extends a module in place; if a later push fails, it is restored.
     """
 
     def __init__(self, root: Any = None) -> None:
         self.open: list[Any] = []
-        self.undone: list[Callable[[], Any]] = []  # removes the additions to the root
+        self.undone: list[Callable[[], Any]] = []  # undo functions for additions to the root
         self.extends = root is not None
         self.made: list[
             Any
-        ] = []  # a module that made children itself, and those down to that of the last row
+        ] = []  # a module that made its own children, and the path down to that of the last row
         m = root
         while m is not None and is_container(m):
             self.open.append(m)
@@ -261,7 +261,7 @@ class Stack:
         del self.open[depth:]
 
     def push(self, depth: int, spec: Spec) -> Any:
-        """Make the module of a definition and put it at a depth."""
+        """Make the module for a definition and put it at a depth."""
         entry = entry_of(spec.kind)
         self.to_depth(spec.kind, depth)
         no_buffers = module_record(entry).container and spec.kind != "callback"
@@ -272,7 +272,7 @@ class Stack:
         return m
 
     def put(self, m: Any, entry: Entry | None, new: bool) -> None:
-        """Add a module, made just now or not, to the innermost open container; a container is open from then on."""
+        """Add a module, new or existing, to the innermost open container; a container stays open."""
         if self.open:
             parent = self.open[-1]
             if not self.extends:
@@ -287,7 +287,7 @@ class Stack:
             self.open.append(m)
 
     def push_row(self, depth: int, spec: Spec) -> None:
-        """As push; but a row below a module that makes its own children sets the state of one of those."""
+        """Like push, but a row below a module that makes its own children sets the state of one of those."""
         parent = self._maker()
         if parent is not None and depth > (len(self.open) if is_container(self.open[-1]) else 0):
             level = depth - (len(self.open) if is_container(self.open[-1]) else 0)
@@ -311,13 +311,13 @@ class Stack:
         return last
 
     def undo(self) -> None:
-        """Take out what was added, put back what was replaced."""
+        """Remove what was added and put back what was replaced."""
         for undo in reversed(self.undone):
             undo()
 
 
 def last_child(m: Any) -> Any:
-    """The last child of a module; None without any."""
+    """The last child of a module; None if there are none."""
     return next((value for value in reversed(m._modules.values()) if value is not None), None)
 
 
@@ -327,14 +327,14 @@ def _put_back(children: dict[str, Any], before: dict[str, Any]) -> None:
 
 
 def _replaces(m: Any) -> bool:
-    """Does a child that is added take the place of one of its name?"""
+    """Does an added child replace one with its name?"""
     entry = type_of(m)
     return entry is not None and module_record(entry).replaces
 
 
 def put_implicit(owner: Any, spec: Spec) -> Any:
-    """Set the state of a child that a module made itself, and give the child. Where a row has another one, that was
-    put in its place: it is made, and put there again."""
+    """Set the state of a child that a module made itself, and return the child. If the row describes a different child,
+    which replaced it, that one is made and put in its place."""
     if not spec.name:
         raise QError(f"attempting to find {spec.kind} layer in {label(owner)}, but no name given")
     child = owner._modules.get(spec.name)
@@ -354,12 +354,12 @@ def put_implicit(owner: Any, spec: Spec) -> Any:
 
 
 def _is_of(m: Any, spec: Spec) -> bool:
-    """Is a module that is there such as a row says? The options are compared by making the module of the row."""
+    """Does an existing module match a row? Options are compared by making the row's module."""
     entry = registry.find("module", spec.kind)
     if entry is None or module_record(entry).cls is not None or is_container(m):
         return (
             type_name(m) == spec.kind
-        )  # a class of the user's may be made with what only its parent knows
+        )  # a user's class may need arguments that only its parent knows
     return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
 
@@ -389,8 +389,8 @@ def _grown(adder: Any, child: Any) -> str:
 
 
 def add_child(parent: Any, child: Any, new: bool) -> str:
-    """Put a module, made just now or not, into a container under its own name or the next number; gives the name."""
-    adder = getattr(parent, "kshell_add", None)  # classes of kshell.nn with rules of their own
+    """Put a module, new or existing, into a container under its name or the next number; returns the name."""
+    adder = getattr(parent, "kshell_add", None)  # classes of kshell.nn with their own rules
     if adder is not None:
         _check_apart(parent, child, new)
         return _grown(adder, child)
@@ -422,7 +422,7 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
 
 
 def _check_apart(parent: Any, child: Any, new: bool) -> None:
-    """Is a module neither inside the other already? One that was made by itself is in none."""
+    """Is neither module inside the other? A module that was made separately is in none."""
     alone = child.__dict__.pop(ALONE, False)
     if not new and (
         any(submodule is parent for submodule in child.modules())

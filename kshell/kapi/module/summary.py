@@ -17,17 +17,16 @@ from kshell.values.base import types as T
 from kshell.values.base.build import longs, table
 from kshell.values.base.core import List, Value, Vec, sym_vec
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 @api("summary", "summary m", "summary(m;size)", "summary(m;x;..)", since="kshell")
 def summary(x: Value) -> Value:
-    """A table of the modules in a module or model: depth, name, type, and the counts of the elements of parameters, of
-    those that are trained, and of bytes. Each count is that of the module with all in it, so the first row has the
-    totals.
+    """A table of the modules in a module or model: depth, name, type, parameters, trainable parameters, and bytes.
 
-    With inputs they are run through it, in evaluation mode, and size is that of each output (of several, a list): an
-    input is a tensor or an array; a list of longs is the size of one, for which zeros are taken.
+    Each count includes everything inside the module, so the first row has the totals. With inputs, these are run
+    through the module in evaluation mode, and size is the size of each output (a list if there are several). An input
+    is a tensor or an array; a list of longs is the size of an input of zeros.
 
     q)m:module seq(`sequential;(`linear;`a;3;4);`relu;(`linear;`b;4;2))
     q)freeze(m;`b.weight`b.bias)
@@ -61,7 +60,7 @@ def summary(x: Value) -> Value:
 
 
 def _inputs(m: Any, x: Value) -> Sequence[Any]:
-    """The tensors of an input; of a list of longs one of this size, with the type and device of the module."""
+    """The tensors in an input; for a list of longs, zeros of that size, with the type and device of the module."""
     if x.__class__ is not Vec or x.t != T.J:
         return inputs_of(x, m, "summary")
     size = x.a.tolist()
@@ -75,7 +74,7 @@ def _inputs(m: Any, x: Value) -> Sequence[Any]:
 
 
 def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
-    """By module (its id), the size of what it gives for the inputs, or a list of sizes."""
+    """The output sizes by module (its id): a size, or a list of sizes."""
     by_id: dict[int, Value] = {}
 
     def note(part: Any, _: Any, found: Any) -> None:
@@ -90,7 +89,7 @@ def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
             hook.remove()
     for part in reversed(
         list(m.modules())
-    ):  # a sequence of several inputs is run by its children alone
+    ):  # sequences with several inputs run only their children
         if (
             isinstance(part, torch.nn.Sequential)
             and id(part) not in by_id

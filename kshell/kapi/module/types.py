@@ -1,8 +1,9 @@
-"""The module types: one row each, from which creation, options, state, help, completion and the docs come. Here are the
-first of them, of containers to dropout; window_types.py, sequence_types.py and activation_types.py have the others.
+"""The module types, one row each: the source of creation, options, state, help, completion and documentation.
+Containers, linear layers, convolution, normalization, embedding and dropout are here; window_types.py,
+sequence_types.py and activation_types.py have the others.
 
-A row is name, torch class, summary, options in positional order. To add a type, add a row; a class that torch lacks
-is a file in kshell/nn and a row whose target names it, or a class in any file under `@module(name)`.
+A row is name, torch class, summary, options in positional order. To add a type, add a row; a class that torch lacks is
+a file in kshell/nn and a row whose target names it, or a class in any file under `@module(name)`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 
 
 def q_text(v: Any) -> str:
-    """q source of an example's value."""
+    """q source for an example value."""
     if isinstance(v, tuple):
         return " ".join(map(str, v)) + "f" * (isinstance(v[-1], float) and v[-1] == int(v[-1]))
     return _NAMES[type(v)](v)
@@ -75,9 +76,9 @@ def row(
     since: str = "ktorch",
     **fields: Any,
 ) -> Entry:
-    """Register a module type. `eg` are example values for the required options, in order, and `also` for others;
-    `args` is the call of the help text's example, if it is another; `since` says whose name it is. Further fields are
-    those of ModuleRecord (kapi/module/options.py)."""
+    """Register a module type. `eg` are example values for the required options, in order, and `also` for others; `args`
+    is the call in the help text's example, if different; `since` says whose name it is. Further fields are those of
+    ModuleRecord (kapi/module/options.py)."""
     example = dict(
         zip([option.name for option in options if option.default is REQUIRED], eg, strict=True)
     )
@@ -102,11 +103,11 @@ def row(
 def module(
     name: str, *options: Option, kind: str = "module", since: str = "kshell", **fields: Any
 ) -> Callable[[type], type]:
-    """Register a torch module class as a module type, as its decorator; its docstring is the help text.
+    """Register a torch module class as a module type, as a decorator; its docstring is the help text.
 
-    Options that are not given are read from the signature, and so is the default of one that has none. Each is an
-    argument of the class; what a module was made with is remembered, and an attribute of the same name is followed.
-    `fields` are those of ModuleRecord (kapi/module/options.py).
+    Options that are not declared are read from the signature, as are missing defaults. Each option is an argument of
+    the class; the arguments of each module are recorded, and an attribute with the same name takes precedence. `fields`
+    are those of ModuleRecord (kapi/module/options.py).
     """
 
     def register(cls: type) -> type:
@@ -136,13 +137,13 @@ def module(
 row(
     "sequential",
     "Sequential",
-    "Container: each child's output is the input of the next.",
+    "Container: each child's output is the next child's input.",
     container=True,
 )
 row(
     "seqnest",
     "kshell.nn.seq.SeqNest",
-    "Sequential that may be a child of another container.",
+    "A sequential that can be a child of another container.",
     container=True,
     pytorch="knn.SeqNest",
     n=(1, 3),
@@ -150,7 +151,7 @@ row(
 row(
     "moduledict",
     "ModuleDict",
-    "Container of named modules, without a forward calculation.",
+    "Container of named modules, without forward.",
     container=True,
     result="",
     children="any",
@@ -159,7 +160,7 @@ row(
 row(
     "modulelist",
     "ModuleList",
-    "Container of modules in order, without a forward calculation.",
+    "Container of modules in order, without forward.",
     container=True,
     result="",
     children="any",
@@ -181,7 +182,7 @@ row(
 
 
 def _parameters(m: Any) -> str:
-    """The parameters of a dictionary as libtorch writes them, a line each."""
+    """The parameters of a dictionary in libtorch's form, one per line."""
     return "\n" + "".join(
         f"({key}): Parameter containing: [{scalar_text(value)} of size {list(value.shape)}]\n"
         for key, value in m.items()
@@ -194,7 +195,7 @@ _IN = "positive input size required"
 row(
     "linear",
     "Linear",
-    "Affine map of the last dimension: x times weight transposed, plus bias.",
+    "Affine map of the last dimension: x times the transposed weight, plus bias.",
     L("in", "in_features", low=1),
     L("out", "out_features", low=1),
     B("bias", "", True),
@@ -296,7 +297,7 @@ for _d in (1, 2, 3):
 row(
     "groupnorm",
     "GroupNorm",
-    "Group normalization: channels in groups.",
+    "Group normalization: normalize channels in groups.",
     L("groups", "num_groups", low=1),
     L("channels", "num_channels", low=1),
     D("eps", "", 1e-5),
@@ -361,7 +362,7 @@ _TABLE: dict[str, Any] = {
 row(
     "embed",
     "Embedding",
-    "Look-up table of vectors by index.",
+    "Embedding: a look-up table of vectors by index.",
     *_EMBED,
     L("padindex", "padding_idx", None),
     D("maxnorm", "max_norm", None),
@@ -376,7 +377,7 @@ row(
 row(
     "embedbag",
     "EmbeddingBag",
-    "Sums or means of bags of embeddings.",
+    "Sum, mean or maximum of bags of embeddings.",
     *_EMBED,
     D("maxnorm", "max_norm", None),
     D("p", "norm_type", 2.0),
@@ -395,17 +396,17 @@ row(
 # ------------------------------------------------------------------ dropout
 
 for _n, _c, _s in (
-    ("drop", "Dropout", "Dropout: zeroes elements at random in training."),
-    ("drop2d", "Dropout2d", "Dropout of whole 2-d channels."),
-    ("drop3d", "Dropout3d", "Dropout of whole 3-d channels."),
-    ("adrop", "AlphaDropout", "Dropout that keeps mean and variance."),
-    ("fadrop", "FeatureAlphaDropout", "Alpha dropout of whole channels."),
+    ("drop", "Dropout", "Dropout: set random elements to zero in training."),
+    ("drop2d", "Dropout2d", "Dropout of entire 2-d channels."),
+    ("drop3d", "Dropout3d", "Dropout of entire 3-d channels."),
+    ("adrop", "AlphaDropout", "Dropout that preserves mean and variance."),
+    ("fadrop", "FeatureAlphaDropout", "Alpha dropout of entire channels."),
 ):
     row(_n, _c, _s, D("p", "", 0.5), B("inplace", "", False), shortflag=True)
 
 
 def _table(m: Any) -> str:
-    """The options of an embedding as libtorch writes them: the sizes, and what was asked for."""
+    """The options of an embedding in libtorch's form: sizes, and options that were set."""
     more: list[tuple[str, Any]] = [
         ("padding_idx", None),
         ("max_norm", None),
@@ -421,7 +422,7 @@ def _table(m: Any) -> str:
 
 
 def cpp_value(v: Any) -> str:
-    """A number or enumerated value as C++ writes it."""
+    """A number or enumerated value in C++ notation."""
     return (
         f"{v:g}" if v.__class__ is float else f"k{v.capitalize()}" if v.__class__ is str else str(v)
     )

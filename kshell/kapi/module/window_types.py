@@ -1,4 +1,4 @@
-"""Module types that move a window over the input or change its size: pooling, padding, folding; a row each."""
+"""Module types that slide a window over the input or change its size: pooling, padding, folding; one row each."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ for _d in (2, 3):
 
 
 def _lppool(dims: int) -> Callable[[Any], str]:
-    """The options of a power-average pool as libtorch writes them."""
+    """The options of a power-average pool in libtorch's form."""
 
     def size(v: Any) -> str:
         many = v if isinstance(v, tuple) else (v,) * dims
@@ -115,7 +115,7 @@ def _padding(m: Any) -> str:
 
 
 def _resize(m: Any) -> str:
-    """The options of a resizing module as libtorch writes them."""
+    """The options of a resizing module in libtorch's form."""
     key, v = ("size", m.size) if m.scale_factor is None else ("scale_factor", m.scale_factor)
     sizes = ", ".join(cpp_value(n) for n in (v if isinstance(v, tuple | list) else (v,)))
     return f"{key}=[{sizes}], mode={cpp_value(make.upsample_mode(m))}"
@@ -124,7 +124,7 @@ def _resize(m: Any) -> str:
 row(
     "pad",
     "kshell.nn.shape.Pad",
-    "Padding by sizes from the last dimension on.",
+    "Padding with sizes per dimension, starting at the last.",
     LS("pad"),
     S("mode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
     D("value", "", 0.0),
@@ -175,7 +175,7 @@ row(
 row(
     "fold",
     "Fold",
-    "Combines sliding blocks into images.",
+    "Combine sliding blocks into images.",
     Z("out", "output_size"),
     Z("size", "kernel_size"),
     Z("dilate", "dilation", 1),
@@ -188,7 +188,7 @@ row(
 row(
     "unfold",
     "Unfold",
-    "Sliding blocks of images as columns.",
+    "Extract sliding blocks of images as columns.",
     Z("size", "kernel_size"),
     Z("dilate", "dilation", 1),
     Z("pad", "padding", 0),
@@ -200,7 +200,7 @@ row(
 row(
     "upsample",
     "Upsample",
-    "Resizes to a size or by a scale.",
+    "Resize to a size or by a scale.",
     LS("size", "", None),
     DS("scale", "scale_factor", None),
     S(

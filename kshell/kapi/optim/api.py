@@ -1,4 +1,5 @@
-"""Optimizers as the user meets them: `opt`, `lr`, `step`, and how optimizer handles answer what every class answers."""
+"""Optimizers: the user's functions `opt`, `lr`, `step`, and the functions of all handle classes for optimizer
+handles."""
 
 from __future__ import annotations
 
@@ -78,11 +79,11 @@ from kshell.values.session.progress import line
     effect="reads1",
 )
 def opt(x: Value) -> Value:
-    """Make an optimizer, get its definition, add parameters and groups to it, change options, restore it from a state.
+    """Make an optimizer, get its definition, add parameters and groups, change options, restore it from a state.
 
-    Parameters are a module, model, tensor, vector or dictionary of tensors, or a list of one of these and what to
-    select from it; () stands for none. Options are positional, then name-value pairs or a dictionary. A number after
-    the optimizer is that of the parameter group; the one after the last makes a new group.
+    Parameters are a module, model, tensor, vector or dictionary of tensors, or a list of one of these and a selection
+    from it; () means none. Options are positional, then name-value pairs or a dictionary. A number after the optimizer
+    is a parameter group; the number after the last makes a new group.
 
     q)m:module enlist(`linear;64;10)
     q)o:opt(`sgd;m;.1;`momentum,.9)
@@ -133,7 +134,7 @@ def _reached(h: OptimizerHandle, name: str) -> str:
 
 
 def _meets(state: Dict) -> bool:
-    """Is a state that of an optimizer of all processes?"""
+    """Is it the state of an optimizer whose steps are collective?"""
     fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
     name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None
@@ -146,7 +147,7 @@ def _meets(state: Dict) -> bool:
 
 
 def _offset(found: Sequence[Value], numbered: bool) -> int:
-    """Where the options start; a group number must be followed by something."""
+    """The position of the options; a group number must be followed by something."""
     at = 2 + numbered
     if numbered and at > len(found):
         raise QError(f"opt: only group {_number(found)} given, expecting parameters or () after it")
@@ -209,13 +210,13 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
         options = group_values(o.entry, o.groups[n]) | options
     if options:
         complete(o.entry, options)
-        build(o.entry, options)  # refuses what torch refuses when an optimizer is made
+        build(o.entry, options)  # rejects what torch rejects when an optimizer is made
     put_parameters(o, n, options, found[at - 1])
     return NIL
 
 
 def put_parameters(o: Opt, at: int, values: Values, x: Value) -> None:
-    """Set options of a group and add the parameters of x to it: all is checked before anything changes."""
+    """Set options of a group and add the parameters in x to it; everything is checked before anything changes."""
     chosen = select(x, o)
     if chosen is not None:
         check_new(o, chosen.params)
@@ -231,11 +232,11 @@ def put_parameters(o: Opt, at: int, values: Values, x: Value) -> None:
 
 @api("lr", "lr o", "lr(o;rates)", "lr(o;rates;flag)", effect="reads1")
 def lr(x: Value) -> Value:
-    """The learning rates of an optimizer or model, one a parameter group; given rates, set them.
+    """The learning rates of an optimizer or model, one per parameter group; given rates, set them.
 
-    A scheduler sets the rates too, at each of its steps: a line says so, and whether it goes on from the rates given or
-    computes its own. With the flag 1b the rates from which schedulers compute are multiplied by the same ratio, so that
-    they go on from the rates given.
+    If a scheduler also sets the rates at each step, a line says so, and whether it continues from the given rates or
+    computes its own. With the flag 1b, the rates from which schedulers compute are multiplied by the same ratio, so
+    that they continue from the given rates.
 
     q)o:opt(`sgd;();.1)
     q)opt(o;1;();.01)
@@ -271,7 +272,7 @@ def lr(x: Value) -> Value:
 
 
 def _rates(x: Value, n: int) -> list[float]:
-    """Learning rates for n groups: a single one is for all of them."""
+    """Learning rates for n groups; a single rate applies to all."""
     rates = doubles_of(x)
     if rates is None:
         raise CallError(
@@ -306,11 +307,11 @@ def _rates(x: Value, n: int) -> list[float]:
     effect="changes",
 )
 def step(x: Value) -> Value:
-    """One update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module; one step, or
-    n, of a scheduler.
+    """One update of the parameters by an optimizer, or step a scheduler.
 
-    A denominator is for custom averages of agg and fp16, a multiplier for fp16. A function computes gradients and gives
-    the loss, which is then the result. What an optimizer itself says of a step (fp16: was it made) is the result, too.
+    The optimizer may also be given as a model, or as a module that has exactly one. `step(s;n)` makes n steps of a
+    scheduler. A denominator is for custom averages of agg and fp16, a multiplier for fp16. A function computes
+    gradients and returns the loss, which is then the result, as is an optimizer's own (fp16: was the step made).
 
     q)t:tensor(1 2e;`grad)
     q)o:opt(`sgd;t;.5)
@@ -349,7 +350,7 @@ def _stepped(found: Any) -> Value:
 
 
 def step_with(o: Opt, given: Sequence[Value]) -> Value:
-    """A step with a denominator and a multiplier, or with a function that gives the loss."""
+    """A step with a denominator and a multiplier, or with a function that returns the loss."""
     call = None
     if given and is_function(given[0]):
         call, given = given[0], given[1:]
@@ -425,7 +426,7 @@ counted(OptimizerHandle, counts)
 
 @behaviour("device", OptimizerHandle)
 def _device(h: OptimizerHandle) -> Value:
-    """The device of the first parameter; the CPU's if there is none."""
+    """The device of the first parameter; the CPU if there is none."""
     return sym(device_of(next(iter(h.obj.parameters()), None)) or "cpu")
 
 
@@ -441,7 +442,7 @@ def _parameters(h: OptimizerHandle) -> list[tuple[str, Any]]:
 
 @behaviour("holds", OptimizerHandle)
 def _holds(h: OptimizerHandle) -> list[Any]:
-    """Itself, the modules it was given with all their parts, and its parameters."""
+    """The optimizer itself, the modules it was given with all their parts, and its parameters."""
     o = h.obj
     parts = [] if o.container is None else list(o.container.modules())
     return [o, *parts, *o.parameters()]

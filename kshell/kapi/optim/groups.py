@@ -1,5 +1,5 @@
-"""Parameter groups of an optimizer that change: schedulers follow, those of the session and those of a Python program
-in which it runs, and the user is told who else sets the rates.
+"""Changes to an optimizer's parameter groups: schedulers follow, both the session's and those of a host Python program,
+and the user is told who else sets the rates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kshell.values.session.context import running
 
 
 class Group(NamedTuple):
-    """A group as it is to be: its options, its parameters, and the number of the group that it comes from."""
+    """A planned group: its options, its parameters, and the number of the group it comes from."""
 
     values: Values
     params: list[Any]
@@ -26,7 +26,7 @@ class Group(NamedTuple):
 
 
 def commit(o: Opt, groups: Sequence[Group]) -> None:
-    """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
+    """Install the groups in the optimizer. The state of parameters moves with them."""
     check_movable(o, groups)
     stay = {id(param) for group in groups for param in group.params}
     for param in o.parameters():
@@ -40,7 +40,7 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
     o.placed = None
     with with_names(o):
         for group, new in zip(o.groups, groups[:count], strict=True):
-            group["params"][:] = new.params  # the list stays: lbfgs has it too
+            group["params"][:] = new.params  # keep the list object: lbfgs refers to it too
         for i, new in enumerate(groups):
             edit_group(o, i, new.values, new.params if i >= count else [], new.source, last=False)
     for value in o.wraps.values():
@@ -50,19 +50,19 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
 
 
 def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
-    """Refuse to move parameters of an optimizer whose wrapper has dealt them out. The error begins with the call, or
+    """Reject moving parameters of an optimizer whose wrapper has partitioned them. The error begins with the call, or
     with the optimizer."""
     if o.inner is not None and [[*map(id, group["params"])] for group in o.groups] != [
         [*map(id, group.params)] for group in groups
     ]:
         raise QError(
-            f"{call or o.entry.name}: a {type(o.torch).__name__} has dealt its parameters out: their groups "
-            "stay as they are"
+            f"{call or o.entry.name}: a {type(o.torch).__name__} has partitioned its parameters: their "
+            "groups cannot be changed"
         )
 
 
 def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
-    """Can the optimizer have groups of these parameters, which are some of those that it has now?"""
+    """Can the optimizer have groups with these parameters, a subset of its current ones?"""
     count, most = len(params), o.record.groups or len(params)
     if (
         count > most
@@ -76,8 +76,8 @@ def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
 
 
 def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
-    """Make groups of these parameters, which are some of those that the optimizer has now. The options of new groups
-    are those of the groups that they come from."""
+    """Make groups with these parameters, a subset of the optimizer's current ones. New groups take the options of the
+    groups they come from."""
     if [[*map(id, group["params"])] for group in o.groups] == [[*map(id, own)] for own in params]:
         return
     check_groups(o, params)
@@ -91,7 +91,7 @@ def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
 
 
 def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] | None:
-    """The parameters with these names by group; None if they are not all the optimizer's, or names are not known."""
+    """The parameters with these names by group; None if they are not all of the optimizer's, or names are unknown."""
     known = {row.name: row.p for row in parameters_of(o)} if o.container is not None else {}
     names = [n for own in given for n in own]
     if not names or len(set(names)) < len(names) or any(name not in known for name in names):
@@ -101,8 +101,8 @@ def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] |
 
 @contextmanager
 def with_names(o: Opt) -> Iterator[None]:
-    """While groups change: names that a Python program gave the parameters stay with them. (torch has groups with names
-    or without, and none of both.)"""
+    """Keep parameter names set by a Python program while groups change. (torch has groups with or without names, but
+    not a mix.)"""
     if "param_names" not in o.groups[0]:
         yield
         return
@@ -128,7 +128,7 @@ def with_names(o: Opt) -> Iterator[None]:
 
 
 def _of_program(o: Opt) -> list[Any]:
-    """The schedulers that a Python program has attached to an optimizer which it knows too."""
+    """The schedulers that a Python program has attached to an optimizer which it also knows."""
     return _scan(o) if o.program is None else o.program
 
 
@@ -148,8 +148,8 @@ def _of_session(o: Opt) -> list[Sched]:
 
 
 def _follow(o: Opt, source: int | None) -> None:
-    """A group was added to an optimizer: schedulers that know its groups know that one too. Their rates for it are
-    those of the group it came from, times the ratio of the rates of the two."""
+    """A group was added to an optimizer: extend the schedulers that know its groups. Their rates for it are those of
+    the group it came from, multiplied by the ratio of the two groups' rates."""
     own, program = _of_session(o), _of_program(o)
     if len(o.groups) < 2 or not (own or program or source is not None):
         return
@@ -169,8 +169,8 @@ NEW_GROUP.append(_follow)
 
 @contextmanager
 def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
-    """An edit of groups or rates: afterwards a line for each way in which schedulers set the rates too, if they are
-    others than before and were not `moved` with them, and for those of a program that were told of new groups."""
+    """An edit of groups or rates. Afterwards, print a line for each way in which schedulers also set the rates, if
+    these changed and were not `moved` with them, and for each scheduler of a program that got new groups."""
     if not (o.crossed or o.scheduled or o.waiting is not None):
         yield
         return
@@ -202,9 +202,9 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
 
 
 _SAID = {
-    "computed": "{} sets the rates too: its next step computes them anew, and these are lost",
-    "following": "{} sets the rates too: its next step goes on from these",
-    "unknown": "{} sets the rates too, at each of its steps",
+    "computed": "{} also sets the rates: its next step recomputes them, and yours are lost",
+    "following": "{} also sets the rates: its next step continues from yours",
+    "unknown": "{} also sets the rates, at each of its steps",
 }
 
 
@@ -213,7 +213,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def move_base(o: Opt, rates: Sequence[float]) -> None:
-    """Set the rates, and in proportion the rates from which schedulers compute. An error if a rate is 0 now."""
+    """Set the rates and, in proportion, the rates from which schedulers compute. An error if a rate is currently 0."""
     own, program = _of_session(o), _of_program(o)
     now = [float(group["lr"]) for group in o.groups]
     if 0.0 in now and (own or program):

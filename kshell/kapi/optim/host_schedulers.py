@@ -1,7 +1,7 @@
 """Schedulers of a Python program as handles: the program's own objects, which q reads, steps and edits.
 
-One of torch's classes shows the options that it was made with, as far as they can be read from it; of any other class
-the options are its plain attributes.
+A torch scheduler shows the options it was made with, as far as they can be read from it; for any other class, the
+options are its plain attributes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
-# attributes that every scheduler has, and that are no options
+# attributes of every scheduler, which are not options
 _COMMON = ("optimizer", "base_lrs", "last_epoch", "verbose")
 # entries of a parameter group that schedulers write
 _WRITTEN = (
@@ -40,7 +40,7 @@ _WRITTEN = (
 
 
 class LiveSched(Sched):
-    """A scheduler that the program made. `given` is the object that it knows: the scheduler, or a wrapper around it."""
+    """A scheduler made by the program. `given` is the program's object: the scheduler, or a wrapper around it."""
 
     __slots__ = ("given",)
     live = True
@@ -59,7 +59,7 @@ class LiveSched(Sched):
 
     @property
     def known(self) -> bool:
-        """Can one like it be made again: a class that is registered, and no option that cannot be read?"""
+        """Can an equal one be made: is the class registered, and can all options be read?"""
         return (
             registry.find("scheduler", self.entry.name) is self.entry
             and all(
@@ -71,11 +71,11 @@ class LiveSched(Sched):
         )
 
     def advance(self, *measured: float) -> None:
-        """One step of the program's object."""
+        """Step the program's object."""
         self.given.step(*measured)
 
     def ahead(self, steps: Any) -> Any:
-        """The rates after each number of steps, none below the present one: of a copy that goes on from here."""
+        """The rates after each number of steps, none before the current one, from a copy that continues from here."""
         now, last = self.count, int(steps.max(initial=0))
         if int(steps.min(initial=now)) < now:
             raise CallError(
@@ -117,7 +117,7 @@ def _twin(x: Any, o: Any) -> Any:
 
 
 def proper(x: Any) -> Any:
-    """The torch scheduler that a Python object is, or that a wrapper of one holds; None of anything else."""
+    """The torch scheduler that a Python object is, or that it wraps; None for anything else."""
     schedulers = sys.modules.get("torch.optim.lr_scheduler")
     if schedulers is None:
         return None
@@ -130,7 +130,7 @@ def proper(x: Any) -> Any:
 
 
 def taken(x: Any, opt_of: Callable[[Any], Opt]) -> Sched | None:
-    """The Sched of a program's scheduler, which all its handles share; None if x is not a scheduler."""
+    """The Sched for a program's scheduler, shared by all its handles; None if x is not a scheduler."""
     inner = proper(x)
     if inner is None or getattr(inner, "optimizer", None) is None:
         return None
@@ -152,7 +152,7 @@ def _made(x: Any, given: Any, o: Opt) -> LiveSched:
 
 
 def _entry(cls: type) -> Entry | None:
-    """The registered scheduler of a class; a class made from that of measured numbers is one too."""
+    """The registered scheduler for a class; a class derived from that of ReduceLROnPlateau also counts."""
     for entry in registry.entries("scheduler"):
         if entry.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(entry) is cls:
             return entry
@@ -161,7 +161,7 @@ def _entry(cls: type) -> Entry | None:
 
 
 def _plain(x: Any) -> tuple[Entry, dict[str, Any]]:
-    """An entry for a class that is not registered, its options the plain attributes."""
+    """An entry for an unregistered class, with its plain attributes as options."""
     options, values = (
         [Option("baselrs", "doubles", None, "base_lrs")],
         {"baselrs": [float(r) for r in getattr(x, "base_lrs", ())]},
@@ -198,11 +198,11 @@ def _milestones(x: Any, o: Opt) -> list[int]:
 
 
 def _rises(x: Any, o: Opt) -> float:
-    """The share of the steps on the way up of a single cycle."""
+    """The fraction of steps on the way up in a one-cycle schedule."""
     return (float(x._schedule_phases[0]["end_step"]) + 1) / int(x.total_steps)
 
 
-# an option of torch's schedulers that is no attribute of that name: where it is, tried in order
+# options of torch's schedulers that are not attributes with that name: where to read them, tried in order
 _FOUND: dict[str, tuple[Callable[[Any, Opt], Any], ...]] = {
     "milestones": (_milestones,),
     "base_lr": (_list("base_lrs"),),
@@ -225,7 +225,7 @@ _MAYBE = ("epochs", "stepsperepoch", "scalefn", "basemomentum", "maxmomentum")
 
 
 def _value(p: Option, x: Any, o: Opt) -> Any:
-    """The value of an option, None where it cannot be told: a function of Python's is no q value."""
+    """The value of an option, None if unknown: a Python function has no q value."""
     name = p.torch or p.name
     ways = (
         (lambda x, o: vars(x)[name], *_FOUND.get(name, ()))
@@ -244,12 +244,12 @@ def _value(p: Option, x: Any, o: Opt) -> Any:
 
 
 def _as(kind: str, v: Any) -> Any:
-    """v as the value of an option of a type, None if it cannot be one."""
+    """v as an option value of some type, None if it cannot be one."""
     if v is None or callable(v) or kind == "any":
         return None
     if kind in ("doubles", "longs"):
         numbers = list(v) if isinstance(v, list | tuple) else [v]
         return [float(number) if kind == "doubles" else int(number) for number in numbers]
-    if isinstance(v, list):  # a number for each parameter group, where the option is one for all
+    if isinstance(v, list):  # one number per parameter group, for an option that is common to all
         return _as(kind, v[0]) if v and all(n == v[0] for n in v) else None
     return {"long": int, "double": float, "boolean": bool, "symbol": str}[kind](v)

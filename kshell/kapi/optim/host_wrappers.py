@@ -1,7 +1,7 @@
-"""Optimizers of a Python program as those of the k-api, also where they are inside of wrappers.
+"""Optimizers of a Python program as k-api optimizers, including those inside wrappers.
 
-accelerate, Lightning and others put an object around the optimizer, which has the optimizer as an attribute. Groups,
-options and state are those of the optimizer inside; a step goes through the wrapper, as in the program.
+accelerate, Lightning and others wrap the optimizer in an object that has it as an attribute. Groups, options and state
+are those of the inner optimizer; a step goes through the wrapper, as in the program.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.optim.optimizer import Opt, OptimizerRecord, class_of, signature_options
 from kshell.registry import Entry
 
-# the attributes under which wrappers have what they are around
+# attributes in which wrappers hold the wrapped optimizer
 _INSIDE = ("optimizer", "optim", "_optimizer", "base_optimizer", "inner_optimizer", "_optim")
 
 
 def is_optimizer(x: Any) -> bool:
-    """Is x an optimizer of torch, or something that has parameter groups and steps around one? The class counts, not
-    what `__class__` or a stand-in's attributes say, and nothing that x raises comes out."""
+    """Is x a torch optimizer, or something with parameter groups that wraps one? The actual class counts, not
+    `__class__` or a proxy's attributes, and exceptions raised by x are suppressed."""
     if issubclass(type(x), torch.optim.Optimizer):
         return True
     if not hasattr(type(x), "step") or _held(x) is None:
@@ -31,7 +31,7 @@ def is_optimizer(x: Any) -> bool:
 
 
 def _held(x: Any) -> Any:
-    """The optimizer, or the wrapper around one, that a wrapper is around; None if x is no wrapper."""
+    """The optimizer or wrapper that a wrapper holds; None if x is not a wrapper."""
     attributes: Any = None
     with suppress(Exception):
         attributes = object.__getattribute__(x, "__dict__")
@@ -48,7 +48,7 @@ def _held(x: Any) -> Any:
 
 
 def _entry(cls: type) -> Entry | None:
-    """The registered optimizer of a class."""
+    """The registered optimizer for a class."""
     return next(
         (
             entry
@@ -60,7 +60,7 @@ def _entry(cls: type) -> Entry | None:
 
 
 def chain(x: Any) -> list[Any]:
-    """x and all that it is around, from the outermost wrapper to the optimizer."""
+    """x and everything that it wraps, from the outermost wrapper to the optimizer."""
     wrappers = [x]
     while _entry(type(x)) is None:
         x = _held(x)
@@ -71,8 +71,8 @@ def chain(x: Any) -> list[Any]:
 
 
 def adopt(x: Any, container: Any = None) -> Opt:
-    """An optimizer made by plain Python as one of the k-api, found inside of what is around it; a class that is not
-    registered shows what it has."""
+    """An optimizer made in plain Python as a k-api optimizer, found inside its wrappers; an unregistered class shows
+    the options it has."""
     if isinstance(x, Opt):
         return x
     inner = chain(x)[-1]
@@ -94,6 +94,6 @@ def adopt(x: Any, container: Any = None) -> Opt:
         return o
     o = Opt(
         entry, x, container
-    )  # ZeroRedundancyOptimizer: the optimizer inside has only the parameters of a process
+    )  # ZeroRedundancyOptimizer: the inner optimizer has only this process's parameters
     o.inner = inner
     return o

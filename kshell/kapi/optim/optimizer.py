@@ -1,8 +1,8 @@
-"""Optimizers: how one is registered, its options, groups and steps. kapi/optim/torch_types.py has the rows of torch's.
+"""Optimizers: registration, options, groups and steps. kapi/optim/torch_types.py has the rows for torch's.
 
-To add one, write a row, or a torch optimizer class in any file with `@optimizer(name, options..)` above it.
-Everything else (groups, learning rates, state and restoring, help) follows from the row and from torch's own
-conventions: options are entries of a group, buffers are entries of `state[parameter]`.
+To add one, write a row, or put `@optimizer(name, options..)` above a torch optimizer class in any file. Everything else
+(groups, learning rates, state and restoring, help) follows from the row and torch's conventions: options are entries of
+a group, buffers are entries of `state[parameter]`.
 """
 
 from __future__ import annotations
@@ -37,40 +37,34 @@ Values = dict[str, Any]
 
 @dataclass(slots=True, kw_only=True)
 class TorchRecord:
-    """The fields of the entries of optimizers and schedulers beside name and options."""
+    """The fields of optimizer and scheduler entries besides name and options."""
 
-    cls: Any = (
-        None  # the torch class: given, or found by the entry's target when it is first asked for
-    )
+    cls: Any = None  # the torch class: given, or looked up by the entry's target on first use
 
 
 @dataclass(slots=True, kw_only=True)
 class OptimizerRecord(TorchRecord):
     """The traits of an optimizer."""
 
-    state: dict[str, str] | None = None  # the buffers: torch's names by those that are documented
-    drop: tuple[str, ...] = ()  # buffers that are not kept
-    # {option: a buffer that torch makes at the first step only, where the option is set then}; zeros where it is set
+    state: dict[str, str] | None = None  # buffers: documented name -> torch's name
+    drop: tuple[str, ...] = ()  # buffers that are not saved
+    # {option: a buffer that torch makes only at the first step, if the option is set then}; zeros if it is set
     # afterwards
     later: dict[str, str] = field(default_factory=dict)
-    closure: bool = False  # a step calls back for the loss
-    groups: int | None = None  # the most groups it can have
-    dims: int | None = None  # the number of dimensions that its parameters must have
+    closure: bool = False  # step calls back for the loss
+    groups: int | None = None  # maximum number of groups
+    dims: int | None = None  # required number of dimensions of its parameters
     same: tuple[str, ...] = ()  # options with one value for all groups
-    fill: Callable[[Values], None] | None = None  # completes option values when it is made
+    fill: Callable[[Values], None] | None = None  # completes option values on creation
     added: Callable[[Any], None] | None = (
-        None  # given the torch optimizer when a group was given parameters
+        None  # called with the torch optimizer when a group was given parameters
     )
-    # of the parameters with which it is made, those of each group: groups have a meaning then
+    # splits the initial parameters into groups, if groups have a meaning
     parts: Callable[[Value], Sequence[Value]] | None = None
-    sharded: bool = True  # it takes parameters that are sharded among processes
-    meets: bool = (
-        False  # a step of several processes, and giving it parameters, is one of all at once
-    )
-    pytorch: str | None = (
-        None  # what help names as torch's, if not the target; empty: torch has none
-    )
-    # the class's options of how to compute, once how_of was asked for them
+    sharded: bool = True  # accepts parameters sharded across processes
+    meets: bool = False  # with several processes, stepping and adding parameters are collective
+    pytorch: str | None = None  # torch's name in help, if not the target; empty: torch has none
+    # the class's implementation flags, cached by how_of
     how: tuple[Option, ...] | None = field(default=None, init=False)
 
 
@@ -89,12 +83,12 @@ def row(
     at: Any = None,
     **hooks: Any,
 ) -> Entry:
-    """Register an optimizer: `target` is its torch class, or the dotted name of one; `options` in positional order
-    (without any, they are read from the class). An option's `torch` is the entry of a group that it sets, with `.0`
-    for an item of a tuple. What is special about an optimizer is a hook, a field of OptimizerRecord.
+    """Register an optimizer: `target` is its torch class, or the dotted name of one; `options` are in positional order
+    (by default read from the class). An option's `torch` is the group entry that it sets, with `.0` for an item of a
+    tuple. Special behaviour is a hook, a field of OptimizerRecord.
 
-    How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
-    has of it can be given by name, and is shown where it is set.
+    Implementation flags (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) are not part of a row: those
+    that the class has can be given by name, and are shown if set.
     """
     at = at or sys._getframe(1)
     if isinstance(target, type):
@@ -118,8 +112,8 @@ def row(
 
 
 def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], type]:
-    """Register a torch optimizer class, as its decorator; the class's docstring is the help text.
-    `hooks` are the fields of OptimizerRecord."""
+    """Register a torch optimizer class, as a decorator; the class's docstring is the help text. `hooks` are the fields
+    of OptimizerRecord."""
 
     def register(cls: type) -> type:
         row(
@@ -138,12 +132,12 @@ def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], typ
 
 
 def entry_of(name: str) -> Entry:
-    """The optimizer of a name; `unrecognized optimizer: name` if there is none."""
+    """The optimizer with a name; `unrecognized optimizer: name` if there is none."""
     return entry_named("optimizer", "unrecognized optimizer: ", name)
 
 
 def class_of(entry: Entry) -> Any:
-    """The torch class of an optimizer or scheduler; an error if this version of torch has none."""
+    """The torch class of an optimizer or scheduler; an error if this torch version does not have it."""
     record: TorchRecord = entry.record
     cls = record.cls
     if cls is None:
@@ -158,7 +152,7 @@ def class_of(entry: Entry) -> Any:
 
 
 def options_of(entry: Entry) -> tuple[Option, ...]:
-    """The options of an optimizer, in order; of a row that names none, those of its class."""
+    """The options of an optimizer, in order; by default those of its class."""
     if not entry.options:
         entry.options = signature_options(class_of(entry))
     return entry.options
@@ -166,7 +160,7 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
 _SHORT = {"weight_decay": "decay"}
-# how torch computes, not what; and what makes one class of torch into another
+# how torch computes, not what; and flags that turn one torch class into another
 _HOW = ("foreach", "fused", "maximize", "capturable", "differentiable")
 _OTHER = "decoupled_weight_decay"
 
@@ -202,7 +196,7 @@ def signature_options(cls: type) -> tuple[Option, ...]:
 
 
 def how_of(entry: Entry) -> tuple[Option, ...]:
-    """The options of how to compute that the optimizer's class has; they are given by name only."""
+    """The implementation flags of the optimizer's class; they are given by name only."""
     record = optimizer_record(entry)
     if record.how is None:
         taken = {o.torch or o.name for o in options_of(entry)}
@@ -219,7 +213,7 @@ _KNOWN: list[Any] = [-1, frozenset()]
 
 
 def known_options() -> frozenset[str]:
-    """The names of the options of all optimizers."""
+    """The option names of all optimizers."""
     if _KNOWN[0] != registry.version():
         names = frozenset(
             option.name for entry in registry.entries("optimizer") for option in entry.options
@@ -231,7 +225,7 @@ def known_options() -> frozenset[str]:
 def parse(
     entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int = 0
 ) -> Values:
-    """The options given, {name: Python value}: q nulls are None where an option may be absent."""
+    """The given options, {name: Python value}: q nulls become None if an option may be absent."""
     options = options_of(entry)
     values = parse_options(
         entry.name,
@@ -254,12 +248,12 @@ def _is_null(value: Any) -> bool:
 
 
 def default_values(entry: Entry) -> Values:
-    """The options of an optimizer as its row has them; without those of how to compute."""
+    """The default options of an optimizer's row; without implementation flags."""
     return {o.name: o.default for o in options_of(entry)}
 
 
 def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
-    """Option values under torch's names, items of a tuple put together."""
+    """Option values under torch's names, with tuples reassembled from items."""
     kwargs: dict[str, Any] = {}
     for o in (*options_of(entry), *how_of(entry)):
         if o.name in values:
@@ -269,7 +263,7 @@ def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
 
 
 def group_values(entry: Entry, group: dict[str, Any]) -> Values:
-    """The option values of a torch parameter group."""
+    """The option values in a torch parameter group."""
     values = {}
     for o in (*options_of(entry), *how_of(entry)):
         name, _, item = (o.torch or o.name).partition(".")
@@ -284,9 +278,9 @@ def group_values(entry: Entry, group: dict[str, Any]) -> Values:
 
 
 class Opt:
-    """The object behind an optimizer handle: the registered entry, the torch optimizer, and the module that holds the
-    parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
-    wrapper of a Python program around it, by which it is stepped (kapi/optim/host_wrappers.py)."""
+    """The object behind an optimizer handle: the registered entry, the torch optimizer, and the module that holds its
+    parameters (`own`: created here, because the parameters are tensors or come from several objects). `outer` is a
+    Python program's wrapper around it, through which it is stepped (kapi/optim/host_wrappers.py)."""
 
     __slots__ = (
         "container",
@@ -311,27 +305,27 @@ class Opt:
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
         self.record = optimizer_record(entry)
-        self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
+        self.contents: Any = None  # contents of a container created here: kapi/optim/parameters.py
         self.layers: Any = (
-            None  # of the plain list of layers that parameters were chosen from last: parameters.py
+            None  # the plain list of layers from which parameters were last chosen: parameters.py
         )
         self.outer: Any = None
         self.crossed = self.scheduled = (
-            False  # does a Python program know it; has a scheduler been made of it here?
+            False  # is it known to a Python program; has a scheduler been made for it here?
         )
         self.program: list[Any] | None = (
-            None  # while it is edited: the schedulers that a Python program has for it
+            None  # during edits: the schedulers that a Python program has for it
         )
         self.placed: set[int] | None = (
             None  # the ids of its parameters, if only edits here have changed its groups
         )
         self.tree: StateTree | None = None  # cached for `state`
         self.inner: Any = (
-            None  # holder of the state, if that is not `torch`: an optimizer inside with own groups
+            None  # owner of the state, if not `torch`: an inner optimizer with its own groups
         )
-        self.wraps: dict[str, Any] = {}  # wraps around a step, by name: kapi/optim/wraps.py
-        self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
-        self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
+        self.wraps: dict[str, Any] = {}  # wrappers, by name: kapi/optim/wraps.py
+        self.waiting: Any = None  # a scheduler restored with it that has no handle yet
+        self.timings: dict[str, float] | None = None  # seconds per phase of a step, if requested
 
     @property
     def groups(self) -> list[dict[str, Any]]:
@@ -339,7 +333,7 @@ class Opt:
 
     @property
     def state(self) -> optim.state_tree.StateTree:
-        """All that the optimizer keeps."""
+        """The full state of the optimizer."""
         keeps = self.torch if self.inner is None else self.inner
         if self.tree is None or self.tree.optimizer is not keeps:
             self.tree = optim.state_tree.StateTree(keeps, self.record.state, self.record.drop)
@@ -355,22 +349,22 @@ class Opt:
         return [param for group in self.torch.param_groups for param in group["params"]]
 
     def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
-        """One update; an optimizer that needs the loss is given a closure that computes it. Other arguments are for
-        what stands around the step."""
+        """One update; an optimizer that needs the loss gets a closure that computes it. Other arguments are for
+        wrappers."""
         if joined() and self.meets():
             with with_all("step"):
                 return self._step(closure, given)
         return self._step(closure, given)
 
     def moved(self, was: Mapping[int, Any]) -> None:
-        """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
+        """Parameters were moved to another device or type: `kshell.optim.state_tree` documents the argument."""
         self.placed = self.contents = None
         optim.state_tree.follow(self.torch, was)
         for value in self.wraps.values():
             value.moved()
 
     def meets(self) -> bool:
-        """Does a step of several processes begin with all of them?"""
+        """Is a step with several processes collective?"""
         return self.abilities.meets or any(value.meets for value in self.wraps.values())
 
     def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
@@ -383,8 +377,8 @@ class Opt:
         return self.bare_step(closure)
 
     def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
-        """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
-        buffers one by one, and could not go on from half of them."""
+        """One update by the optimizer alone. If it fails, parameters without state are left without: torch creates
+        buffers one by one, and could not continue from a partial set."""
         state = self.state
         known = len(state)
         try:
@@ -413,23 +407,24 @@ class Opt:
 
 
 def _refused(exc: ValueError) -> QError:
-    """torch's refusal of an option value as a q error; numbers as q shows them."""
+    """torch's rejection of an option value as a q error, with numbers in q notation."""
     text = re.sub(r"-?\d+\.\d+(e-?\d+)?$", lambda m: f"{float(m[0]):g}", str(exc))
     return refused(exc, text)
 
 
 def _without_compiler() -> None:
-    """Let torch make optimizers without its compiler, whose import takes most of a second and 80 MB: it is imported to
-    be told that it shall leave this method alone. Nothing here compiles what makes optimizers."""
+    """Let torch make optimizers without its compiler, whose import takes most of a second and 80 MB, only to be told to
+    ignore this method. Nothing here compiles the code that makes optimizers."""
     add_group = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
     if add_group is not None and not hasattr(add_group, "__dynamo_disable"):
         add_group.__dynamo_disable = add_group
 
 
 def build(entry: Entry, values: Values) -> Any:
-    """A torch optimizer without parameters. (torch makes none without, so it is made with one that is taken out.)
+    """A torch optimizer without parameters. (torch does not make one without, so it is made with one that is then
+    removed.)
 
-    Some classes of torch, SGD for one, take a nan for a rate, and the parameters are nulls after a step.
+    Some torch classes, such as SGD, accept nan as a rate, which turns parameters into nulls.
     """
     cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
     _without_compiler()
@@ -460,14 +455,14 @@ def build(entry: Entry, values: Values) -> Any:
 
 
 def complete(entry: Entry, values: Values) -> None:
-    """Set the option values that follow from others, where the optimizer has such."""
+    """Set option values that follow from others, if the optimizer has such."""
     fill = optimizer_record(entry).fill
     if fill is not None:
         fill(values)
 
 
 def create(entry: Entry, given: Values) -> Opt:
-    """A new optimizer with no parameters: the options given, defaults for the others."""
+    """A new optimizer without parameters: given options, defaults for the rest."""
     values = default_values(entry) | given
     missing = next((key for key, value in values.items() if value is REQUIRED), None)
     if missing is not None:
@@ -477,7 +472,7 @@ def create(entry: Entry, given: Values) -> Opt:
 
 
 def set_rate(group: dict[str, Any], rate: float) -> None:
-    """Set a group's learning rate; one that torch holds as a tensor keeps its place."""
+    """Set a group's learning rate; if torch holds it in a tensor, the tensor is kept."""
     held = group["lr"]
     if isinstance(held, float | int):
         group["lr"] = rate
@@ -485,7 +480,7 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
         held.fill_(rate)
 
 
-# called when a group was added: with the optimizer, and the number of the group that it came from, if there is one
+# called when a group was added, with the optimizer and the number of the group that it came from, if any
 NEW_GROUP: list[Callable[[Opt, int | None], None]] = []
 
 
@@ -497,10 +492,10 @@ def edit_group(
     source: int | None = None,
     last: bool = True,
 ) -> None:
-    """Set options of a group and add parameters to it; the group after the last is made, from the group `source`.
-    `last` is false while other groups follow in the same edit. Nothing here can fail that was checked before (`build`
-    on the same values, selection of the parameters), save `attached` of an optimizer of kshell among several processes:
-    then all is as it was."""
+    """Set options of a group and add parameters to it; the group after the last is created, from the group `source`.
+    `last` is false while other groups follow in the same edit. Nothing here can fail after the checks made earlier
+    (`build` with the same values, parameter selection), except `attached` of a kshell optimizer with several processes:
+    everything is then restored."""
     args = torch_args(o.entry, values)
     own = o.abilities
     before = (
@@ -535,7 +530,7 @@ def edit_group(
 
 
 def _append(t: Any, group: dict[str, Any]) -> None:
-    """Add a group whose parameters are known to be in no other. (torch would look through all groups for them.)"""
+    """Add a group whose parameters are known to be in no other. (torch would search all groups for them.)"""
     plain = torch.optim.Optimizer.add_param_group
     if type(t).add_param_group is not plain:
         t.add_param_group(group)
@@ -550,7 +545,7 @@ def _append(t: Any, group: dict[str, Any]) -> None:
 
 
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:
-    """The buffers that options of a group ask for, to parameters that have made steps without."""
+    """Add the buffers that a group's options require to parameters that have already made steps without them."""
     state = o.state
     for option, name in o.record.later.items():
         for param in group["params"] if group.get(option) else ():

@@ -1,5 +1,5 @@
-"""The parameters of an optimizer: selecting them from tensors, vectors, dictionaries, modules and models, and the
-module that holds everything an optimizer was given, from which its parameters have their names.
+"""The parameters of an optimizer: selecting them from tensors, vectors, dictionaries, modules and models; and the
+module that contains everything an optimizer was given, and so defines parameter names.
 
 Selecting and planning change nothing; only `Plan.commit` does.
 """
@@ -29,8 +29,8 @@ from kshell.values.base.core import NULL_J, List, Special, Value
 
 
 class Selection(NamedTuple):
-    """Chosen parameters, and what holds them: a module, or a ParameterDict made for tensors, under their keys or, where
-    they have none, under numbers."""
+    """Chosen parameters, and their container: a module, or a ParameterDict made for tensors, with their keys or,
+    failing that, numbers."""
 
     params: list[Any]
     holder: Any
@@ -42,7 +42,7 @@ class Selection(NamedTuple):
 
 
 def select(x: Value, o: Opt | None = None) -> Selection | None:
-    """The parameters of `object` or `(object;selector)`; None for `()` and `::`. They are for the optimizer o."""
+    """The parameters in `object` or `(object;selector)`; None for `()` and `::`. They are meant for the optimizer o."""
     if is_empty(x):
         return None
     h, rest = handle(x), []
@@ -70,7 +70,7 @@ def _unrecognized(what: str, selector: Value) -> QError:
 
 
 def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
-    """Tensors by index or key; they are named by their place."""
+    """Tensors by index or key; they are named by position."""
     if isinstance(h, DictHandle):
         named = (
             list(h.obj.items())
@@ -91,7 +91,7 @@ def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
 
 
 def _put_tensor(holder: Any, key: str, t: Any) -> None:
-    """Put the very tensor into a ParameterDict, which would make a parameter of it."""
+    """Put the tensor itself into a ParameterDict, which would otherwise make a parameter of it."""
     holder._keys[key] = None
     holder._parameters[key] = t
 
@@ -151,7 +151,7 @@ def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
 
 
 def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str, list[Any]]]:
-    """Place and parameters of the submodules with these numbers."""
+    """Position and parameters of the submodules with these numbers."""
     layers = _layers(m, o) or list(_parts(m, set()))
     for i in at:
         if i < 0:
@@ -166,8 +166,8 @@ def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str,
 
 
 class Layers(NamedTuple):
-    """The children of a module, which have no parts and of which no two are the same, and the dictionaries in which
-    they would have parts."""
+    """The children of a module, if none has parts and no two are the same, and the dictionaries in which they would
+    have parts."""
 
     module: Any
     children: tuple[Any, ...]
@@ -175,8 +175,8 @@ class Layers(NamedTuple):
 
 
 def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
-    """The submodules of a plain list of layers, none of another module. An optimizer keeps them, so that groups that
-    are added layer by layer only compare them with those that are there."""
+    """The submodules of a plain list of layers, none from another module. They are cached by the optimizer, so that
+    adding groups layer by layer only has to compare them."""
     known, now = None if o is None else o.layers, tuple(m._modules.values())
     if known is None or known.module is not m or known.children != now or any(known.below):
         below = [c._modules for c in now if c is not None]
@@ -188,7 +188,7 @@ def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
 
 
 def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
-    """The submodules of a module in the order of `m.modules()`, each once."""
+    """The submodules of a module in the order of `m.modules()`, without duplicates."""
     children = dict.fromkeys(value for value in m._modules.values() if value is not None)
     if not seen and not any([child._modules for child in children]):
         yield from children  # a plain list of layers
@@ -202,7 +202,7 @@ def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
-    """Place and parameters of the submodules and parameters with these names."""
+    """Position and parameters of the submodules and parameters with these names."""
     for name in names:
         above, _, last = name.rpartition(".")
         part = _at(m, above)
@@ -224,7 +224,7 @@ def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _at(m: Any, path: str) -> Any:
-    """The submodule of a dotted path; None if there is none."""
+    """The submodule at a dotted path; None if there is none."""
     for key in path.split(".") if path else ():
         m = m._modules.get(key)
         if m is None:
@@ -233,7 +233,7 @@ def _at(m: Any, path: str) -> Any:
 
 
 def check_new(o: Opt, params: Sequence[Any]) -> None:
-    """Are the tensors leaves, in no group yet, no two of them the same, and all such as the optimizer can take?"""
+    """Check that the tensors are leaves, in no group yet, distinct, and acceptable to the optimizer."""
     dims = o.record.dims
     if o.placed is None:
         o.placed = {id(param) for group in o.groups for param in group["params"]}
@@ -270,7 +270,7 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
 
 
 def owners(container: Any) -> dict[int, tuple[str, str]]:
-    """By parameter (its id): the type of the module that owns it and its dotted name in the container."""
+    """By parameter (its id): the type of the owning module and the dotted name in the container."""
     names: dict[int, tuple[str, str]] = {}
     if container is not None:
         for p, kind, name in named_parameters(container):
@@ -279,7 +279,7 @@ def owners(container: Any) -> dict[int, tuple[str, str]]:
 
 
 class Row(NamedTuple):
-    """A parameter: its name, the type of the module that owns it, itself, and its group in an optimizer."""
+    """A parameter: its name, the type of the owning module, the parameter itself, and its group in an optimizer."""
 
     name: str
     module: str
@@ -288,7 +288,7 @@ class Row(NamedTuple):
 
 
 def parameters_of(o: Opt) -> list[Row]:
-    """The parameters of an optimizer; those that are not in its container have their numbers for names."""
+    """The parameters of an optimizer; those outside its container are named by number."""
     known = owners(o.container)
     placed = [(g, param) for g, group in enumerate(o.groups) for param in group["params"]]
     placed_names = [(known.get(id(p), ("", str(i))), p, g) for i, (g, p) in enumerate(placed)]
@@ -296,8 +296,8 @@ def parameters_of(o: Opt) -> list[Row]:
 
 
 class Plan(NamedTuple):
-    """A container as it will be: `add` are the children to put into it under their keys, `tensors` those to put into
-    the ParameterDict `among`."""
+    """A planned container: `add` are children to put into it with their keys, `tensors` those to put into the
+    ParameterDict `among`."""
 
     container: Any
     own: bool
@@ -319,8 +319,8 @@ class Plan(NamedTuple):
 
 
 def plan(o: Opt, chosen: Selection) -> Plan:
-    """How an optimizer's container changes when it gets the chosen parameters: one module is its own container, tensors
-    are together in a ParameterDict, of several of these a ModuleDict is made, with names or numbers as keys."""
+    """How an optimizer's container changes for new parameters: a single module is its own container, tensors go into a
+    ParameterDict; for several of these, a ModuleDict is made, with names or numbers as keys."""
     now, new = o.container, chosen.holder
     if now is None:
         return Plan(new, chosen.made)
@@ -342,7 +342,7 @@ def plan(o: Opt, chosen: Selection) -> Plan:
 
 
 def kept(o: Opt) -> Callable[[], None]:
-    """A function that restores the present content of an optimizer's container."""
+    """A function that restores the current content of an optimizer's container."""
     container, own = o.container, o.own
     parts = (
         []
@@ -367,7 +367,7 @@ def kept(o: Opt) -> Callable[[], None]:
 
 
 def _made_dict(o: Opt) -> Any:
-    """The last ParameterDict that was made for tensors of an optimizer; None without one."""
+    """The last ParameterDict made for an optimizer's tensors; None if there is none."""
     parts = (
         {_TENSORS: o.container}.items()
         if not isinstance(o.container, torch.nn.ModuleDict)
@@ -387,9 +387,9 @@ def _made_dict(o: Opt) -> Any:
 
 
 class Contents:
-    """The contents of a container that was made here, so that it is not searched for each group that is added: the ids
-    of its children and of tensors in a ParameterDict made for these; the children that are a user's modules, and those
-    of them that may have parts."""
+    """The contents of a container created here, cached so that adding groups need not search it: the ids of its
+    children and of tensors in ParameterDicts created here; the children that are the user's modules, and those of them
+    that may have parts."""
 
     def __init__(self, container: Any) -> None:
         self.container, self.ids = container, {id(container)}
@@ -420,7 +420,7 @@ def _contents(o: Opt) -> Contents:
 
 
 def _held(o: Opt, chosen: Selection) -> bool:
-    """Are the chosen tensors parameters of the container already (got from it by `parm`, say)?"""
+    """Are the chosen tensors already parameters of the container (obtained with `parm`, say)?"""
     if not isinstance(chosen.holder, torch.nn.ParameterDict):
         return False
     contents = _contents(o)
@@ -433,7 +433,7 @@ def _held(o: Opt, chosen: Selection) -> bool:
 
 
 def _within(o: Opt, new: Any) -> bool:
-    """Is a module the container, or a part of it?"""
+    """Is a module the container, or part of it?"""
     contents = _contents(o)
     return id(new) in contents.ids or any(
         new is submodule for part in contents.deep for submodule in part.modules()
@@ -444,7 +444,7 @@ _TENSORS = "parms"
 
 
 def _key(m: Any, used: Collection[str], made: bool) -> str:
-    """The key of a module in the container: its name, or the next number; `parms`, `parms1`, .. for one made for
+    """The key for a module in the container: its name, or the next number; `parms`, `parms1`, .. for one created for
     tensors."""
     name = name_of_module(m).replace(".", "_")
     if name:
@@ -465,7 +465,7 @@ def _key(m: Any, used: Collection[str], made: bool) -> str:
 
 
 def group_number(x: Value) -> int | None:
-    """The group number that an argument is, None if it is none."""
+    """The group number in an argument, None if it is not one."""
     if x.__class__ is int:
         return x
     return x.v if x.__class__ is Special else None

@@ -1,4 +1,4 @@
-"""`child`: a part of a module, which another can replace in place; optimizers follow."""
+"""`child`: a part of a module, which can be replaced in place; optimizers follow."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from kshell.values.session.context import running
     effect="reads2",
 )
 def child(x: Value) -> Value:
-    """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
+    """One child module, by dotted name or index; with a specification or a module, replace it in place.
 
-    A replaced child keeps its place and name, in the module of any class: a layer of a container, or an attribute, as
-    setattr(m, "fc", layer) sets it in torch. Where the old child is at other places too, it stays there. Optimizers
-    that have its parameters get the new ones, by their names in the groups of the old ones; what they keep for the old
-    ones goes.
+    The replacement takes the old child's position and name, in a module of any class: as a layer in a container, or as
+    an attribute, as setattr(m, "fc", layer) does in torch. If the old child is also elsewhere, it stays there.
+    Optimizers that have its parameters get the new ones, matched by name in the old ones' groups; the state of the old
+    parameters is dropped.
 
     q)objtype child(module seq(`sequential;(`linear;`fc;2;1);`relu);`fc)
     `linear
@@ -76,8 +76,8 @@ def child(x: Value) -> Value:
 
 
 def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
-    """Replace the child of a dotted name in m, which a handle has, by a module or by one of a specification, as
-    torch's setattr does: at this place, wherever else the old one is. With an error nothing changes."""
+    """Replace the child with a dotted name in m, which has a handle, by a module or a specification, like torch's
+    setattr: in this place only. On an error, nothing changes."""
     path, _, key = name.rpartition(".")
     old = child_of(m, sym(name), "child")
     parent = child_of(m, sym(path), "child") if path else m
@@ -105,8 +105,8 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
 
 
 def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
-    """A function that puts a module in the place of the child `key`. A container must take it as one of its children;
-    in the module of any other class the attribute is set."""
+    """A function that puts a module in place of the child `key`. A container must accept it as a child; in any other
+    class, the attribute is set."""
     entry = type_of(parent)
     if entry is None or not module_record(entry).container:
         return lambda: _set_attribute(parent, key, new)
@@ -125,7 +125,7 @@ def _set_attribute(parent: Any, key: str, new: Any) -> None:
 
 
 def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
-    """The children of a container with another one in the place of `key`, if it takes that one."""
+    """The children of a container with another one in place of `key`, if accepted."""
     trial = copy.copy(parent)
     trial.__dict__["_modules"] = {}
     if not hasattr(trial, "kshell_add"):
@@ -143,14 +143,14 @@ def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
 
 
 class _Place(NamedTuple):
-    """The place of a child, and the module that comes there."""
+    """The position of a child, and its replacement."""
 
     parent: Any
     key: str
     new: Any
 
     def modules(self, root: Any) -> Iterator[Any]:
-        """The modules inside of another one as they are once the new child is there."""
+        """The modules inside another one, with the replacement in place."""
         seen, waiting = set(), [root]
         while waiting:
             m = waiting.pop()
@@ -162,7 +162,7 @@ class _Place(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of an optimizer: its new groups, and the parameters that are new to it."""
+    """A change of an optimizer: its new groups, and the parameters new to it."""
 
     o: Opt
     groups: list[Group]
@@ -170,9 +170,9 @@ class Change(NamedTuple):
 
 
 def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
-    """The optimizers that have parameters of the old child, and their groups afterwards: those of the same names take
-    the places of the old ones, others follow in the last group that had one, and what has no successor goes. What is
-    still used elsewhere, in m or in the module that the optimizer was made of, stays."""
+    """The optimizers that have parameters of the old child, and their groups afterwards: new parameters with the same
+    names replace the old ones, others go to the last group that had one, and old ones without a successor are removed.
+    Parameters still used elsewhere, in m or in the module that the optimizer was made for, stay."""
     coming = dict(place.new.named_parameters())
     for optimizer in live_optimizers():
         roots = [m] if optimizer.container is None else [m, optimizer.container]
@@ -210,7 +210,7 @@ def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
 
 
 def _say_if_unknown(name: str, place: _Place) -> None:
-    """Say so if there is an optimizer of the module, and it does not have the parameters that come into it."""
+    """Print a note if the module has an optimizer that does not have the new child's parameters."""
     coming = {id(param) for param in place.new.parameters() if param.requires_grad}
     for optimizer in live_optimizers():
         if (
@@ -219,6 +219,6 @@ def _say_if_unknown(name: str, place: _Place) -> None:
             and not coming <= {id(param) for param in optimizer.parameters()}
         ):
             running().warn(
-                f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n"
+                f"child: the optimizer has no parameters of `{name}; add them with opt(o;group;m)\n"
             )
             return

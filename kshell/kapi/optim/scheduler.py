@@ -1,6 +1,7 @@
-"""Schedulers as objects: made for an optimizer, stepped, tabulated, shown. The rows are in scheduler_types.py.
+"""Schedulers as objects: creating them for an optimizer, stepping, tabulating, showing. The rows are in
+scheduler_types.py.
 
-On an error nothing changes: parameter groups and schedulers are put back as they were.
+On an error nothing changes: parameter groups and schedulers are restored.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from kshell.values.session.interrupts import PENDING, give_up, stop_here
 
 class Sched:
     """The object behind a scheduler handle: the registered entry, its option values, the k-api's optimizer, the
-    scheduler proper (`torch`), the learning rates before it was made, and which entries of a group it writes."""
+    underlying scheduler (`torch`), the learning rates before it was created, and the group entries that it writes."""
 
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
-    live = False  # did the Python program make it? (kapi/optim/host_schedulers.py)
-    computes = False  # does a step compute the rates of all groups from its count alone?
+    live = False  # was it made by the Python program? (kapi/optim/host_schedulers.py)
+    computes = False  # does a step compute the rates of all groups from the step count alone?
     decay: Mapping[
         str, str
-    ] = {}  # options that may stand in a dictionary of their own, by their names there
+    ] = {}  # options that may be given in a separate dictionary, by their names there
 
     def __init__(
         self,
@@ -64,12 +65,12 @@ class Sched:
 
     @classmethod
     def proper(cls, entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
-        """The scheduler proper of an optimizer, which others may set the rates of too (`shared`)."""
+        """The underlying scheduler for an optimizer whose rates others may also set (`shared`)."""
         return _torch_one(entry, values, o, shared)
 
     @property
     def count(self) -> int:
-        """The steps made."""
+        """The number of steps made."""
         epoch = getattr(self.torch, "last_epoch", None)
         return self.children[0].count if epoch is None else int(epoch)
 
@@ -79,20 +80,19 @@ class Sched:
 
     @property
     def parts(self) -> Iterator[Sched]:
-        """Itself and all that are part of it."""
+        """The scheduler itself and all its parts."""
         yield self
         for child in self.children:
             yield from child.parts
 
     def kept(self) -> dict[str, Any]:
-        """A tree of leaves that makes it again, beside its options: the rates before it was made, what it has
-        written into the parameter groups, and the state proper. Of a class of the program's there may be leaves that
-        are no numbers."""
+        """Its state besides its options, as a tree of leaves: the rates before it was created, what it has written to
+        the parameter groups, and its own state. A program's class may have leaves that are not numbers."""
         groups = [self.kept_of(group) for group in self.opt.groups]
         return {"rates": self.rates, "groups": groups, "state": self.torch.state_dict()}
 
     def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
-        """The entries of a parameter group that a state keeps: the numbers that the scheduler writes there."""
+        """The entries of a parameter group saved in a state: the numbers that the scheduler writes there."""
         names = sorted({*self.written, "lr", "initial_lr"})
         return {
             name: float(group[name]) if name == "lr" else group[name]
@@ -101,7 +101,7 @@ class Sched:
         }
 
     def step(self, count: int = 1, *measured: float) -> None:
-        """Count on; if that fails, everything is as it was."""
+        """Advance the count; if that fails, everything is restored."""
         self.check()
         with _Undo(self.opt, [self]):
             for _ in range(count):
@@ -110,28 +110,28 @@ class Sched:
                     give_up()
 
     def advance(self, *measured: float) -> None:
-        """One step of the scheduler proper."""
+        """Step the underlying scheduler."""
         self.torch.step(*measured)
 
     def extend(self, source: int, ratio: float, split: bool) -> None:
-        """Take the last group, which came from the group `source` with `ratio` times its rate, into the scheduler
-        proper; not `split` from it if it is new."""
+        """Add the last group, which came from the group `source` with `ratio` times its rate, to the underlying
+        scheduler; `split` tells whether it was split off or is new."""
         optim.schedules.extend(self.torch, self.opt.groups, source, ratio)
 
     def rebase(self, ratios: Sequence[float]) -> None:
-        """Multiply the rates from which the scheduler proper computes, a ratio for each group."""
+        """Multiply the base rates of the underlying scheduler, with one ratio per group."""
         optim.schedules.rebase(self.torch, self.opt.groups, ratios)
 
     def computed(self, steps: Any) -> tuple[Any, Any]:
-        """Of a kind that `computes`: rates and weight decays after each number of steps."""
+        """For kinds that `computes`: rates and weight decays after each number of steps."""
         raise NotImplementedError
 
     @classmethod
     def prepare(cls, group: dict[str, Any], own: dict[str, Any]) -> None:
-        """Ready a parameter group for a scheduler that is made from a state, which has `own` of it."""
+        """Prepare a parameter group for a scheduler created from a state, in which it has `own`."""
 
     def put(self, state: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
-        """Set the scheduler, which is at step 0, and the parameter groups to those of a state."""
+        """Set the scheduler, which is at step 0, and the parameter groups from a state."""
         _fill(self, state)
         for group, own in zip(self.opt.groups, groups, strict=True):
             for key, value in own.items():
@@ -141,11 +141,11 @@ class Sched:
                     group[key] = tuple(value) if isinstance(value, list) else value
 
     def load(self, d: Dict) -> bool:
-        """Load a state in a form of its own; False of a kind that has none."""
+        """Load a state in a format of its own; False if the kind has none."""
         return False
 
     def check(self) -> None:
-        """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
+        """Reject an optimizer that has gained parameter groups: torch's schedulers only know the old ones."""
         for part in self.parts:
             count = len(getattr(part.torch, "base_lrs", self.opt.groups))
             if count != len(self.opt.groups):
@@ -157,26 +157,26 @@ class Sched:
 
 
 def is_numbers(value: Any) -> bool:
-    """Is an entry of a parameter group a number, or a tuple of them, as schedulers write these?"""
+    """Is an entry of a parameter group a number, or a tuple of numbers, as written by schedulers?"""
     return isinstance(value, int | float) or (
         isinstance(value, tuple) and all(isinstance(v, float) for v in value)
     )
 
 
 def rates_of(o: Opt) -> list[float]:
-    """The learning rates of an optimizer, a group each."""
+    """The learning rates of an optimizer, one per group."""
     return [float(group["lr"]) for group in o.groups]
 
 
 def schedulers_of(o: Opt) -> list[Sched]:
-    """The schedulers of the live handles that are of an optimizer."""
+    """The schedulers of an optimizer that have live handles."""
     if not o.scheduled:
         return []
     return [h.obj for h in table() if isinstance(h, SchedulerHandle) and h.obj.opt is o]
 
 
 class _Undo:
-    """Puts parameter groups and schedulers back as they were if its block ends in an error."""
+    """Restores parameter groups and schedulers if its block ends in an error."""
 
     def __init__(self, o: Opt, found: Sequence[Sched]) -> None:
         self.groups = [(group, settings_of(group), float(group["lr"])) for group in o.groups]
@@ -209,7 +209,7 @@ class _Undo:
 
 
 def _fill(s: Sched, state: dict[str, Any]) -> None:
-    """Put the plain values of a state into a torch scheduler; what its options say stays as they made it."""
+    """Copy a state's plain values into a torch scheduler; values set by its options stay."""
     own = vars(s.torch)
     for child, part in zip(s.children, state.get("_schedulers") or [], strict=False):
         _fill(child, part)
@@ -224,8 +224,8 @@ def _fill(s: Sched, state: dict[str, Any]) -> None:
 
 
 def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
-    """A scheduler of an optimizer, whose parameter groups get the values of step 0. On an error nothing changes. What
-    torch calls the initial rates are those of now, or with `beside` those that another scheduler has found."""
+    """A scheduler for an optimizer, whose parameter groups get the values of step 0. On an error, nothing changes.
+    torch's initial rates are the current ones, or with `beside` those of another scheduler."""
     own = values.get("schedulers") or []
     if any(s.computes or s.opt is not o for s in own):
         raise CallError(entry.name, "expecting schedulers of torch, of the same optimizer")
@@ -249,12 +249,12 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
 
 
 def kind_of(entry: Entry) -> type[Sched]:
-    """The class of what a handle of this scheduler owns."""
+    """The class of the object owned by a handle of this scheduler."""
     return scheduler_record(entry).kind or Sched
 
 
 def valued(entry: Entry, fn: Callable[[], Any], names: Mapping[str, str] | None = None) -> Any:
-    """fn(), whose ValueError or KeyError becomes a q error with the names of the options."""
+    """fn(), where ValueError or KeyError becomes a q error with the option names."""
     try:
         return fn()
     except (ValueError, KeyError) as exc:
@@ -267,7 +267,7 @@ def _names(entry: Entry) -> dict[str, str]:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """A message with the names of the options here."""
+    """A message with the option names used here."""
     return re.sub(r"\w+", lambda m: names.get(m[0], m[0]), text)
 
 
@@ -276,7 +276,7 @@ def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
     for option in options_of(entry):
         args[option.torch or option.name] = _argument(entry, option, values[option.name])
     if not shared:
-        for group in o.groups:  # left there by an earlier scheduler
+        for group in o.groups:  # left by an earlier scheduler
             group.pop("initial_lr", None)
     bare = torch.optim.lr_scheduler.LRScheduler.get_lr
     for scheduler in values["schedulers"] if entry.name == "sequentiallr" else ():
@@ -288,7 +288,8 @@ def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
 
 
 def _quiet(fn: Callable[[], Any]) -> Any:
-    """fn() without torch's warnings on the order of steps: a scheduler made later counts as one made at first."""
+    """fn() without torch's warnings about the order of steps: a scheduler created later is treated as one created
+    first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return fn()
@@ -305,7 +306,7 @@ def _argument(entry: Entry, option: Option, value: Any) -> Any:
 
 
 def _function(entry: Entry, f: Value) -> Callable[[Any], float]:
-    """A function of q as one of a number that gives a number."""
+    """A q function as a function from a number to a number."""
 
     def call(n: Any) -> float:
         result = applied(f, [n])
@@ -319,14 +320,14 @@ def _function(entry: Entry, f: Value) -> Callable[[Any], float]:
 
 # ------------------------------------------------------------------ groups that come later
 
-# options with a value for each group, if a list is given
+# options with one value per group, if given as a list
 _BY_GROUP = ("baselr", "basemomentum", "lrlambda", "maxlr", "maxmomentum", "minlr", "swalr")
 _RATE_OPTIONS = ("baselr", "maxlr", "swalr")
 
 
 def extended(s: Sched, source: int, ratio: float, split: bool = True) -> None:
-    """Tell a scheduler of a group that was added last, which came from the group `source` and has `ratio` times its
-    rate: it gets that group's part in everything; `split` says whether it came from there or is new."""
+    """Extend a scheduler to the group added last, which came from the group `source` with `ratio` times its rate: it
+    gets that group's share of everything; `split` says whether it was split off or is new."""
     n = len(s.opt.groups) - 1
     s.extend(source, ratio, split)
     for part in s.parts:
@@ -343,7 +344,7 @@ def extended(s: Sched, source: int, ratio: float, split: bool = True) -> None:
 
 
 def rebased(s: Sched, ratios: Sequence[float]) -> None:
-    """Multiply the rates from which a scheduler computes, a ratio for each group."""
+    """Multiply the base rates of a scheduler, with one ratio per group."""
     s.rebase(ratios)
     for part in s.parts:
         part.rates = [rate * ratio for rate, ratio in zip(part.rates, ratios, strict=False)]
@@ -360,12 +361,12 @@ MOST_STEPS = 10_000_000
 
 
 def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
-    """Learning rates and weight decays after each number of steps, as arrays (step, group); no decays for a scheduler
-    that does not set them. Neither the scheduler nor the optimizer changes."""
+    """Learning rates and weight decays after each number of steps, as arrays (step, group); no decays if the scheduler
+    does not set them. Neither the scheduler nor the optimizer changes."""
     if s.computes:
         return s.computed(steps)
     if any(part.entry.name == MEASURED for part in s.parts):
-        raise CallError("lrs", f"the rates of {MEASURED} depend on what is measured")
+        raise CallError("lrs", f"the rates of {MEASURED} depend on the metric passed to each step")
     s.check()
     if s.live and (not s.known or int(steps.min(initial=s.count)) >= s.count):  # type: ignore[attr-defined]
         return s.ahead(steps), None  # type: ignore[attr-defined]
@@ -392,7 +393,7 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
 
 
 def again(s: Sched, o: Opt, beside: bool = False) -> Sched:
-    """A scheduler like this one, as it was when it was made, of another optimizer."""
+    """An equal scheduler, as when it was created, for another optimizer."""
     values = dict(s.values)
     if s.children:
         values["schedulers"] = [
@@ -405,7 +406,7 @@ def again(s: Sched, o: Opt, beside: bool = False) -> Sched:
 
 
 def shown(s: Sched) -> Dict:
-    """The options of a scheduler as a dictionary; schedulers among them as their definitions."""
+    """The options of a scheduler as a dictionary; nested schedulers as their definitions."""
     values = dict(s.values)
     if isinstance(values.get("schedulers"), list):
         values["schedulers"] = List(
@@ -418,5 +419,5 @@ def shown(s: Sched) -> Dict:
 
 
 def defaults(entry: Entry) -> Dict:
-    """The options of a scheduler with their defaults; nulls where there is none."""
+    """The options of a scheduler with their defaults; nulls if there are none."""
     return options_q(options_of(entry))

@@ -1,4 +1,4 @@
-"""Schedulers as the user meets them: `sched`, `lrs`, overrides of parameter groups, what scheduler handles answer."""
+"""Schedulers: the user's functions `sched`, `lrs`, and the functions of all handle classes for scheduler handles."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ from kshell.values.base.core import (
     effect="reads1",
 )
 def sched(x: Value) -> Value:
-    """Make a scheduler of an optimizer's learning rates, get its definition, restore it from a state.
+    """Make a scheduler for an optimizer's learning rates, get its definition, restore it from a state.
 
-    help`scheduler lists the names. Options are positional, then name-value pairs or a dictionary; those of the weight
-    decay may stand in a dictionary after it: style, start, end, steps. The parameter groups get the rates of step 0.
-    Then `step s` after each `step o`, or `step(s;n)` for n steps at once. The optimizer and the name may change
-    places. A scheduler that loads a state of another one follows its option `load`. `sched o` is a handle of the
+    help`scheduler lists the types. Options are positional, then name-value pairs or a dictionary; weight decay options
+    (style, start, end, steps) may be given in a second dictionary. The parameter groups get the rates of step 0. Call
+    `step s` after each `step o`, or `step(s;n)` for n steps at once. Optimizer and name may be swapped. When a
+    scheduler loads the state of another, its option `load` decides whose settings count. `sched o` is a handle for the
     scheduler that was restored with an optimizer.
 
     q)o:opt(`sgd;();.1)
@@ -121,7 +121,7 @@ def sched(x: Value) -> Value:
 
 
 def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
-    """The optimizer and what stands beside it, of the first two arguments in any order."""
+    """The optimizer and the other of the first two arguments, in either order."""
     for h, name in (given[:2], given[1::-1]) if len(given) > 1 else ():
         if isinstance(handle(h), OptimizerHandle | ModelHandle):
             return optimizer_of(h), name
@@ -129,7 +129,7 @@ def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
 
 
 def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[tuple[str, Value]]]:
-    """Positional options and named ones; a second dictionary at the end is that of the weight decay."""
+    """Positional and named options; a second dictionary at the end is for the weight decay."""
     known = kind_of(entry).decay
     if len(given) > 1 and given[-1].__class__ is Dict and is_pairs(given[-2]) and known:
         ramp = pairs(given[-1])
@@ -142,7 +142,7 @@ def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[
 
 
 def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KHandle]]:
-    """The option values with the schedulers of handles in their place, and the handles."""
+    """The option values with handles replaced by their schedulers, and the handles."""
     schedulers = values.get("schedulers")
     if schedulers is None:
         return values, []
@@ -194,8 +194,9 @@ def _lr(h: SchedulerHandle, *args: Value) -> Value:
 
 @api("lrs", "lrs(s;steps)", since="kshell", effect="none")
 def lrs(x: Value) -> Value:
-    """The learning rates of a scheduler after each number of steps, and the weight decays if it sets them. Of several
-    parameter groups a list. Neither the scheduler nor the optimizer changes.
+    """The learning rates of a scheduler after each number of steps, with weight decays if it sets them.
+
+    For several parameter groups, each is a list. Neither the scheduler nor the optimizer changes.
 
     q)o:opt(`sgd;();.1)
     q)s:sched(o;`linear;`max`steps!(1;4);`start`end`steps!(0;.1;2))
@@ -231,7 +232,7 @@ def _column(a: np.ndarray) -> Value:
 
 
 def definition(s: Sched) -> Dict:
-    """A scheduler as a dictionary: name, options, steps made, present rates."""
+    """A scheduler as a dictionary: name, options, steps made, current rates."""
     return symdict(
         ["scheduler", "options", "steps", "lr"],
         [sym(s.entry.name), shown(s), long(s.count), floats(rates_of(s.opt))],
@@ -263,7 +264,7 @@ _TO_Q, _FROM_Q = SchedulerToQ(), SchedulerFromQ()
 
 
 def state_of(s: Sched) -> Dict:
-    """Everything that makes the scheduler again: name, options, and what it keeps."""
+    """Everything needed to recreate the scheduler: name, options and state."""
     kept = {key: _TO_Q.value(value) for key, value in s.kept().items()}
     return symdict(["scheduler", "options", *kept], [sym(s.entry.name), shown(s), *kept.values()])
 
@@ -305,7 +306,8 @@ def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
 
 
 def restored(d: Dict, o: Opt) -> Sched:
-    """A scheduler from a state, of an optimizer with as many parameter groups; on an error nothing changes."""
+    """A scheduler from a state, for an optimizer with the same number of parameter groups; on an error, nothing
+    changes."""
     name = _name(d)
     rates, groups = _FROM_Q.value(_field(d, "rates")), _groups(d, o)
     if (
@@ -323,7 +325,7 @@ def restored(d: Dict, o: Opt) -> Sched:
             kind.prepare(group, own)
         later = (
             [] if kind.computes else o.groups[len(rates) :]
-        )  # which were made after the scheduler, are not in it
+        )  # created after the scheduler, so not in it
         del o.groups[len(o.groups) - len(later) :]
         try:
             s = _from_state(name, _field(d, "options"), o)
@@ -335,7 +337,7 @@ def restored(d: Dict, o: Opt) -> Sched:
 
 
 def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sched:
-    """The scheduler of a name and options as a state has them, at step 0."""
+    """The scheduler with a state's name and options, at step 0."""
     entry = entry_of(name)
     named = pairs(options)
     parts = [
@@ -358,7 +360,7 @@ def _dicts(x: Value) -> list[Dict]:
 
 
 def _put(s: Sched, x: Value, groups: Sequence[dict[str, Any]]) -> None:
-    """Set a scheduler that is at step 0 to a state."""
+    """Set a scheduler that is at step 0 from a state."""
     state = _FROM_Q.value(x)
     if not isinstance(state, dict):
         raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(x)}")
@@ -366,7 +368,7 @@ def _put(s: Sched, x: Value, groups: Sequence[dict[str, Any]]) -> None:
 
 
 def load(s: Sched, d: Dict) -> None:
-    """Load a state into a scheduler: of torch's only a state of the same name."""
+    """Load a state into a scheduler; for torch's schedulers, only a state of the same type."""
     if s.load(d):
         return
     name = _field(d, "scheduler")
@@ -381,7 +383,7 @@ def load(s: Sched, d: Dict) -> None:
 
 
 def _schedulers() -> Table:
-    """The table of help`scheduler."""
+    """The table for help`scheduler."""
     entries = sorted(registry.entries("scheduler"), key=lambda e: e.name)
     return Table(
         ["scheduler", "pytorch", "options"],
@@ -408,7 +410,7 @@ NAMED_OPTIONS["scheduler"] = _named_options
 
 
 def _beside(o: Opt, state: bool) -> Value | None:
-    """The last scheduler made of an optimizer, for `opt o` and `state o`."""
+    """The last scheduler made for an optimizer, for `opt o` and `state o`."""
     schedulers = schedulers_of(o) or ([o.waiting] if o.waiting is not None else [])
     return (
         None
@@ -422,7 +424,7 @@ def _beside(o: Opt, state: bool) -> Value | None:
 def _put_beside(o: Opt, x: Value) -> None:
     if x.__class__ is not Dict:
         raise QError(f"opt: unrecognized scheduler, expecting dictionary, given {kname(x)}")
-    if "state" in dict(pairs(x)):  # that of `opt o` says only what there was
+    if "state" in dict(pairs(x)):  # the one from `opt o` is only informative
         o.waiting = restored(x, o)
 
 
@@ -430,7 +432,7 @@ BESIDE["sched"] = _beside, _put_beside
 
 
 def _waiting(o: Opt) -> Value:
-    """The scheduler of an optimizer: what was restored with it, or the last one made."""
+    """The scheduler of an optimizer: the one restored with it, or the last one made."""
     scheduler = o.waiting or next(iter(reversed(schedulers_of(o))), None)
     if scheduler is None:
         raise CallError("sched", "the optimizer has no scheduler", says=("optimizer",))

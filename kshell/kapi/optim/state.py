@@ -1,7 +1,7 @@
-"""Definition and state of optimizers as q values, and optimizers made again from a state.
+"""Definition and state of optimizers as q values, and recreating optimizers from a state.
 
-Nothing here knows an optimizer by name: buffers are what torch keeps in `state[parameter]`, shown under the names that
-the optimizer's row documents, others under torch's own.
+Nothing here depends on particular optimizers: buffers are the entries of torch's `state[parameter]`, shown under the
+names documented in the optimizer's row, or else torch's.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ from kshell.values.base.core import (
 
 
 def options_dict(entry: Entry) -> Dict:
-    """The defaults of an optimizer's options as a dictionary."""
+    """The default options of an optimizer as a dictionary."""
     return options_q(options_of(entry))
 
 
 def options_table(o: Opt, every: bool = True) -> Table:
-    """A row a group; without `every` only the columns in which some group differs from the default, and lr. An option
-    of how to compute is always a column only where some group sets it."""
+    """One row per group; without `every`, only lr and the columns in which some group differs from the default.
+    Implementation flags are columns only if some group sets them."""
     groups = [group_values(o.entry, group) for group in o.groups]
     shown = shown_options(o, every)
     return Table(
@@ -103,8 +103,8 @@ def _differs(entry: Entry, option: Option, values: Values) -> bool:
 
 
 def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
-    """Type, options by group and parameters of an optimizer, and what is around its steps; with `state` the buffers of
-    each parameter too, and what it keeps for none of them."""
+    """Type, options by group and parameters of an optimizer, and its wrappers; with `state`, also the buffers of each
+    parameter, and state that belongs to no parameter."""
     fields = {
         "optimizer": sym(o.entry.name),
         "options": options_table(o, every),
@@ -119,7 +119,7 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
 
 
 def parms_table(o: Opt, state: bool = False) -> Table:
-    """A row a parameter: group, address, type of the module that owns it, name in the container, size, buffers."""
+    """One row per parameter: group, address, type of the owning module, name in the container, size, buffers."""
     rows = parameters_of(o)
     cols = [
         longs([row.group for row in rows]),
@@ -146,8 +146,8 @@ def buffers(o: Opt, p: Any) -> Dict:
 
 
 def _held(o: Opt) -> Iterator[tuple[bool, Any]]:
-    """Every tensor and number in the buffers of an optimizer; is it a number? A count of steps is one, and so is a
-    tensor without dimensions for a parameter that has some."""
+    """Every tensor and number in the buffers of an optimizer, and whether it is a number: a step count is one, and so
+    is a 0-dimensional tensor for a parameter that has dimensions."""
     for path, value, p in o.state.buffers():
         if isinstance(value, torch.Tensor):
             yield path[-1] == "step" or (value.dim() == 0 and p.dim() > 0), value  # type: ignore[union-attr]
@@ -156,12 +156,12 @@ def _held(o: Opt) -> Iterator[tuple[bool, Any]]:
 
 
 def state_tensors(o: Opt) -> Iterator[Any]:
-    """The tensors of the state, without those that are numbers."""
+    """The tensors in the state, without those that count as numbers."""
     return (v for number, v in _held(o) if not number)
 
 
 def counts(o: Opt) -> tuple[int, int, int]:
-    """How many tensors, elements and bytes the state has; a number counts as one element of 8 bytes."""
+    """The number of tensors, elements and bytes in the state; a number counts as one element of 8 bytes."""
     tensors = list(state_tensors(o))
     numbers = sum(1 for number, _ in _held(o) if number)
     return (
@@ -175,7 +175,7 @@ def counts(o: Opt) -> tuple[int, int, int]:
 
 
 def is_opt_state(x: Value) -> bool:
-    """Is x the state of an optimizer as `state` gives it?"""
+    """Is x an optimizer state from `state`?"""
     return (
         x.__class__ is Dict
         and x.k.__class__ is Vec
@@ -185,7 +185,7 @@ def is_opt_state(x: Value) -> bool:
 
 
 def restore(state: Dict, h: KHandle) -> Opt:
-    """The optimizer of a state, over the parameters of a module (or of tensors) found by their names."""
+    """The optimizer for a state, over the parameters of a module (or of tensors) found by name."""
     fields = _fields(state)
     name, settings, rows = (_field(fields, k) for k in ("optimizer", "options", "parms"))
     if name.__class__ is not Sym:
@@ -218,8 +218,8 @@ def restore(state: Dict, h: KHandle) -> Opt:
 
 
 def _with_inner(samples: Samples, extra: Any) -> Any:
-    """The state that belongs to no parameter. Dictionaries under `inner` are the buffers of an optimizer inside, of
-    vectors in single precision, by group."""
+    """The state that belongs to no parameter. Dictionaries under `inner` are the buffers of an inner optimizer, over
+    single-precision vectors, by group."""
     if not isinstance(extra, dict):
         return extra
     return {
@@ -291,7 +291,7 @@ def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
 
 
 def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[int]) -> Any:
-    """The parameter that a row of a state names, which is none of those taken, with one of so many groups."""
+    """The parameter named in a row of a state, which must not be taken already, with a valid group."""
     name, kind, at, size = (_field(row, k) for k in ("name", "module", "parmgroup", "size"))
     if name.__class__ is not Sym or at.__class__ is not int:
         raise QError(
@@ -318,29 +318,29 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
 
 
 def put_buffers(samples: Samples, at: int, p: Any, found: Value) -> None:
-    """Set what an optimizer keeps for a parameter of a group from the dictionary of a state."""
+    """Set an optimizer's state for a parameter of a group from a state's dictionary."""
     if found.__class__ is not Dict:
         return
     state = samples.o.state
     kept = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
     kept = {
         key: value for key, value in kept.items() if value is not None or key in samples.of(at, p)
-    }  # those in use
+    }  # buffers in use
     if kept:
         state.put(p, samples.fitted(kept, at, p))
 
 
 class Samples:
-    """The buffers that an optimizer makes for a parameter, seen by stepping one of a single element: so a buffer gets
-    back the very type that torch gave it (a count in a float tensor or an int, say). One is made for each group, and
-    number of dimensions, type and device of its parameters."""
+    """The buffers that an optimizer makes for a parameter, found by stepping one with a single element: a restored
+    buffer thus gets exactly the type that torch uses (a step count in a float tensor or an int, say). A sample is made
+    per group, and per number of dimensions, type and device of its parameters."""
 
     def __init__(self, o: Opt) -> None:
         self.o = o
         self._made: dict[Any, dict[str, Any]] = {}
 
     def of(self, at: int, p: Any) -> dict[str, Any]:
-        """The buffers for a parameter such as p in a group; none if that cannot be seen."""
+        """The buffers for a parameter like p in a group; none if they cannot be determined."""
         key = at, p.dim(), p.dtype, p.device
         if key not in self._made:
             try:
@@ -350,7 +350,7 @@ class Samples:
         return self._made[key]
 
     def fitted(self, kept: dict[str, Any], at: int, p: Any) -> Any:
-        """Buffers for a parameter of a group, with the types of those that the optimizer makes."""
+        """Buffers for a parameter of a group, converted to the types that the optimizer makes."""
         return optim.state_tree.fitted(kept, self.of(at, p), p)
 
     def _stepped(self, values: Values, p: Any) -> dict[str, Any]:
@@ -359,7 +359,7 @@ class Samples:
             o = class_of(self.o.entry)([like], **torch_args(self.o.entry, values))
             like.grad = torch.ones_like(like)
             own = abilities(o)
-            if own.gathers:  # gradients of several steps: a step may not use them yet
+            if own.gathers:  # it accumulates gradients over steps: a step may not use them yet
                 own.update()
             elif self.o.record.closure:
                 o.step(lambda: torch.ones((), device=p.device))
@@ -369,8 +369,8 @@ class Samples:
 
 
 def load_state(o: Opt, value: dict[str, Any]) -> None:
-    """torch's `load_state_dict`. But groups keep what the value lacks, as schedulers put things there, and a buffer has
-    the type that the optimizer gives it: torch gives all floats that of the parameter."""
+    """torch's `load_state_dict`, except that groups keep entries missing in the value, because schedulers add some, and
+    buffers get the type that the optimizer makes: torch converts all floats to the parameter's type."""
     before = [dict(group) for group in o.groups]
     o.torch.load_state_dict(value)
     for group, was in zip(o.groups, before, strict=True):
@@ -383,5 +383,5 @@ def load_state(o: Opt, value: dict[str, Any]) -> None:
                 state.put(param, samples.fitted(kept, at, param))
 
 
-# which handles a state can be restored over
+# handles over which a state can be restored
 RESTORABLE = (TensorHandle, ModuleHandle, ModelHandle, VectorHandle, DictHandle)

@@ -1,4 +1,4 @@
-"""Parameters, gradients and states of optimizers as tables for queries; edits of parameters through such a table."""
+"""Parameters, gradients and optimizer states as tables for queries; editing parameters through such a table."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ from kshell.values.base.core import (
     sym_vec,
 )
 
-TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
+TENSORS_IN = Hook()  # the tensors in any value, by dotted name: kapi/checkpoint/state_dicts.py
 
 _TENSORS = (Dict, DictHandle, VectorHandle)  # containers of tensors that need not be parameters
 
 
 def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
-    """The module, model, optimizer or dictionary of tensors that a call is about, and the arguments after it."""
+    """The module, model, optimizer or dictionary of tensors of a call, and the arguments after it."""
     args = items(x)
     h = handle(args[0]) if args else None
     if args and isinstance(args[0], _TENSORS):
@@ -74,7 +74,7 @@ def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
 
 
 def _rows(h: Value) -> list[Row]:
-    """The parameters of a module or model, or those that an optimizer has, each once; the tensors of a dictionary."""
+    """The parameters of a module, model or optimizer, without duplicates; the tensors of a dictionary."""
     if isinstance(h, _TENSORS):
         return [Row(name, "", t) for name, t in TENSORS_IN.fn(h)]
     if isinstance(h, OptimizerHandle):
@@ -86,7 +86,7 @@ def _rows(h: Value) -> list[Row]:
 
 
 def _optimizers(h: Value, rows: Sequence[Row]) -> list[Opt]:
-    """The optimizer of an optimizer or model; of others, the live ones that have parameters of it."""
+    """The optimizer of an optimizer or model; for others, the live optimizers that have their parameters."""
     if isinstance(h, OptimizerHandle | ModelHandle):
         return [optimizer_of(h)]
     return optimizers_with(row.p for row in rows)
@@ -104,8 +104,8 @@ def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
 
 
 def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
-    """The options that are to be columns: the named ones, or with 1b all that `opt` shows; None if x asks for none.
-    Without an optimizer there may be any optimizer's, which are null then."""
+    """The requested option columns: the named ones, or with 1b all that `opt` shows; None if x requests none. Without
+    an optimizer, any optimizer's options are accepted, and are null."""
     flag, names = (
         flag_of(x),
         names_of(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else None,
@@ -156,19 +156,18 @@ _SHOWN = ("name", "module", *_ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "gra
     effect="reads1",
 )
 def parmtable(x: Value) -> Value:
-    """A table of the parameters of a module, model or optimizer, or of the tensors of a dictionary (nested ones under
-    dotted names): a row each, for queries. With a table, edit the parameters.
+    """A table of parameters for queries, one row each; with a table as second argument, edit the parameters.
 
-    Beside name, type of the module, size, type and device: gradflag, the group and the rate in its optimizer, the norm
-    of the gradient (grad), and of the values norm, mean, standard deviation, least and greatest (lo, hi), and how many
-    are not finite (bad). Names of options of the optimizer (momentum, decay) add columns with those of the parameter's
-    group, 1b adds all.
+    The parameters are those of a module, model or optimizer, or the tensors of a dictionary (nested ones under dotted
+    names). Besides name, module type, size, type and device, the columns are: gradflag; the group and rate in the
+    optimizer; the norm of the gradient (grad); and the values' norm, mean, standard deviation, minimum and maximum (lo,
+    hi) and number of non-finite values (bad). Names of optimizer options (momentum, decay) add columns with the values
+    for the parameter's group; 1b adds all.
 
-    Edits: of the table given, gradflag, parmgroup and the columns with names of options of the optimizer (lr, decay)
-    are set for the parameters in the column name; what else parmtable shows is not looked at, and a null option leaves
-    things as they are. A parameter goes to the group given, the one after the last is made, 0N takes it out of the
-    optimizer. Parameters of a group whose options are to differ go to groups of their own. With an error nothing is
-    changed.
+    Editing sets gradflag, parmgroup and the columns named after optimizer options (lr, decay) for the parameters in the
+    column name; other columns are ignored, and a null option changes nothing. A parameter moves to the given group; the
+    number after the last makes a new group, 0N removes the parameter from the optimizer. If parameters of one group get
+    different options, the group is split. On an error, nothing changes.
 
     q)m:module seq(`sequential;(`linear;`a;2;2);(`linear;`b;2;1))
     q)o:opt(`adamw;m;.1)
@@ -233,9 +232,9 @@ def parmtable(x: Value) -> Value:
 
 @api("gradtable", "gradtable m", "gradtable d", since="kshell", effect="none")
 def gradtable(x: Value) -> Value:
-    """A table of the gradients of a module, model, optimizer or dictionary of tensors: a row for each that has one.
+    """A table of the gradients of a module, model, optimizer or dictionary of tensors, with one row per gradient.
 
-    The numbers are as in parmtable: norm, mean, std, lo, hi, and the count of values that are not finite, bad.
+    The columns are as in parmtable: norm, mean, std, lo, hi, and bad, the number of non-finite values.
 
     q)m:module seq(`sequential;(`linear;`a;2;1))
     q)backward Sum forward(m;1 2#3 4e)
@@ -263,9 +262,9 @@ def gradtable(x: Value) -> Value:
 
 @api("statetable", "statetable o", "statetable model", since="kshell", effect="none")
 def statetable(x: Value) -> Value:
-    """A table of an optimizer's state: a row for each buffer of each parameter; none before the first step.
+    """A table of an optimizer's state: one row for each buffer of each parameter; empty before the first step.
 
-    The numbers are as in parmtable; of a buffer of one value, such as the count of steps, the mean is the value.
+    The columns are as in parmtable; for a buffer with one value, such as the step count, mean is the value.
 
     q)t:tensor(3 4e;`grad)
     q)o:opt(`adam;t)
@@ -297,7 +296,7 @@ def statetable(x: Value) -> Value:
 
 
 def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
-    """The tensors and numbers that an optimizer keeps for a parameter, under their documented names; those of a list
+    """The tensors and numbers in an optimizer's state for a parameter, under their documented names; those in a list
     are numbered."""
     for path, value in optim.state_tree.leaves_of(o.state.named(p)):
         if isinstance(value, int | float):
@@ -323,7 +322,7 @@ def _table(x: Value) -> dict[str, Value]:
 
 
 def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
-    """The parameters that the column of names names."""
+    """The parameters named in the column of names."""
     if column is None or (
         len(column) and not all(item.__class__ is Sym for item in seq_items(column))
     ):
@@ -342,7 +341,7 @@ def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
 
 
 def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
-    """The flags in the column gradflag, those that the parameters have without one."""
+    """The flags in the column gradflag; without it, the parameters' current flags."""
     if column is None:
         return [r.p.requires_grad for r in chosen]
     if column.__class__ is not Vec or column.t != T.B:
@@ -408,7 +407,7 @@ def _edit(
 
 
 def _check_without(given: dict[str, Value]) -> None:
-    """Without an optimizer there are no groups and rates to set; nulls, as parmtable shows them, are no edits."""
+    """Without an optimizer there are no groups and rates to set; nulls, as shown by parmtable, are not edits."""
     for name in ("parmgroup", "lr"):
         if name in given and not all(map(_is_null, seq_items(given[name]))):
             raise CallError(
@@ -430,7 +429,7 @@ def _is_null(v: Value) -> bool:
 def _planned(
     o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]
 ) -> list[Group]:
-    """The groups of an optimizer as an edit makes them; every set of options is one that torch takes."""
+    """The groups of an optimizer after an edit; every set of options is validated by torch."""
     count = len(o.groups)
     bases = [group_values(o.entry, group) for group in o.groups] + [
         group_values(o.entry, o.torch.defaults)
@@ -486,8 +485,8 @@ def _planned(
 def _split(
     o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]
 ) -> list[Group]:
-    """Groups of parameters with the same options: of each group of now, those with its options keep its place, or, if
-    none has them, those that come first; the others follow after all."""
+    """Groups of parameters with equal options: within each current group, the parameters with its options keep its
+    position, or, if none has them, those that come first; the others come after all groups."""
     n = len(bases) - 1
     kept: list[Group] = []
     more: list[Group] = []
@@ -533,7 +532,7 @@ def _split(
 
 
 def _key(values: Values) -> Any:
-    """A key that is the same for equal values of options."""
+    """A key that is equal for equal option values."""
     return tuple(
         (key, tuple(value) if isinstance(value, list) else value)
         for key, value in sorted(values.items())

@@ -1,8 +1,9 @@
-"""Wraps around the steps of an optimizer: aggregation, scaling rules and the like, one class each.
+"""Wrappers around the steps of an optimizer, such as aggregation and scaling rules, one class each.
 
-A step runs through the phases of all wraps in one order, whatever the order in which they were put on: gradients are
-aggregated, looked at, clipped, rates are scaled; then comes the optimizer's own step; then what was changed for it is
-put back. A wrap is part of the optimizer: `opt o` shows its options, `state o` keeps it, and it is restored from there.
+A step runs the phases of all wrappers in a fixed order, whatever the order in which they were added: gradients are
+aggregated, inspected and clipped, rates are scaled; then comes the optimizer's own step; then temporary changes are
+undone. A wrapper is part of the optimizer: `opt o` shows its options, `state o` includes it, and it is restored from
+there.
 """
 
 from __future__ import annotations
@@ -23,52 +24,52 @@ from kshell.values.base.core import Dict, Value
 if TYPE_CHECKING:
     from kshell.kapi.optim.optimizer import Opt
 
-# the phases of a wrap before the step, in this order; one that returns False skips the step
+# the phases of a wrapper before the step, in this order; if one returns False, the step is skipped
 PHASES = ("aggregate", "note", "clip", "rates")
 
 
 class Wrap:
-    """A wrap around the steps of an optimizer. `name` is its key in a state, `given` the arguments a step may have for
-    it."""
+    """A wrapper around the steps of an optimizer. `name` is its key in a state, `given` the step arguments it
+    accepts."""
 
     name = ""
     given: tuple[str, ...] = ()
-    meets = False  # is a step of several processes one of all at once?
+    meets = False  # is a step with several processes collective?
 
     def options(self) -> Dict:
         """Its options, for `opt` and `state`."""
         raise NotImplementedError
 
     def kept(self) -> dict[str, Any]:
-        """Its state from step to step, a tree of leaves (kshell/optim/leaves.py)."""
+        """Its state between steps, a tree of leaves (kshell/optim/leaves.py)."""
         return {}
 
     def keep(self, tree: dict[str, Any]) -> None:
-        """Go on from what `kept` gave."""
+        """Restore the state from `kept`."""
 
     def state(self) -> Dict:
-        """Its options, and what it keeps."""
+        """Its options and its state."""
         kept = self.kept()
         fields = dict(pairs(self.options())) | ({"state": ToQ().value(kept)} if kept else {})
         return symdict(list(fields), list(fields.values()))
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
-        """Put one on an optimizer again, from its options in a state."""
+        """Add one to an optimizer again, from its options in a state."""
         raise NotImplementedError
 
     def idle(self) -> bool:
-        """Has it nothing to do in a step to which nothing is given?"""
+        """Has it nothing to do in a step without arguments for it?"""
         return False
 
     def aggregate(self, o: Opt, given: dict[str, Any]) -> Any:
-        """Gradients of several processes become those of all."""
+        """Aggregate the gradients of several processes."""
 
     def note(self, o: Opt, given: dict[str, Any]) -> Any:
-        """Look at the aggregated gradients."""
+        """Inspect the aggregated gradients."""
 
     def clip(self, o: Opt, given: dict[str, Any]) -> Any:
-        """Limit the gradients."""
+        """Clip the gradients."""
 
     def rates(self, o: Opt, given: dict[str, Any]) -> Any:
         """Change rates for this step."""
@@ -77,42 +78,42 @@ class Wrap:
         """After the step."""
 
     def failed(self, o: Opt) -> Any:
-        """After a step that ended in an error."""
+        """After a step that failed."""
         self.done(o)
 
     def attached(self, o: Opt, at: int | None = None, params: Sequence[Any] = ()) -> Any:
-        """Parameters were added to a group of the optimizer; without its number, groups have changed otherwise."""
+        """Parameters were added to a group of the optimizer; without a number, groups have changed otherwise."""
 
     def moved(self) -> Any:
-        """Parameters of the optimizer went to another device or type."""
+        """Parameters of the optimizer were moved to another device or type."""
         self.keep(self.kept())
 
     def pending(self) -> Any:
-        """The state of the current step as plain numbers, for a snapshot; None if there is none."""
+        """The state of an unfinished step as plain numbers, for a snapshot; None if there is none."""
 
     def set_pending(self, found: Any) -> None:
-        """Go on with a step that was being made."""
+        """Continue an unfinished step."""
 
 
 KINDS: dict[str, type[Wrap]] = {}
 RULE = (
     Hook()
-)  # a scaling rule of an optimizer from its state, put around it if asked: families/adaptdl/api.py
+)  # a scaling rule from its state, added to its optimizer if requested: families/adaptdl/api.py
 
 
 def kind(cls: type[Wrap]) -> type[Wrap]:
-    """Register a class of wraps by its name."""
+    """Register a class of wrappers by its name."""
     KINDS[cls.name] = cls
     return cls
 
 
-# companions of an optimizer that are not around its steps, by name: (the value that `opt` or `state` shows, None for
-# nothing; how it is put on an optimizer again)
+# companions of an optimizer that do not wrap its steps, by name: (function for their value in `opt` or `state`, None
+# for nothing; function that restores it)
 BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Value], None]]] = {}
 
 
 def shown(o: Opt, state: bool = False) -> Dict:
-    """The wraps of an optimizer and the objects beside it, {name: options or state}."""
+    """The wrappers of an optimizer and its companions, {name: options or state}."""
     fields = {key: value.state() if state else value.options() for key, value in o.wraps.items()}
     for name, (show, _) in BESIDE.items():
         value = show(o, state)
@@ -122,7 +123,7 @@ def shown(o: Opt, state: bool = False) -> Dict:
 
 
 def restore(o: Opt, found: Value) -> None:
-    """Put the wraps of a state on an optimizer."""
+    """Restore the wrappers of a state on an optimizer."""
     if found.__class__ is not Dict:
         raise CallError("opt", "unrecognized wrap, expecting dictionary")
     for name, options in pairs(found):
@@ -135,7 +136,7 @@ def restore(o: Opt, found: Value) -> None:
 
 
 def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
-    """A step with all that is around it. The result is the closure's loss, or what the optimizer itself gives."""
+    """A step with all wrappers. The result is the closure's loss, or the optimizer's own result."""
     known = {name for value in o.wraps.values() for name in value.given}
     for name in given:
         if name not in known:
@@ -164,8 +165,8 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
 
 
 def _around(o: Opt, given: dict[str, Any]) -> Any:
-    """The phases of all wraps, and the optimizer's own update between them. (One that gathers gradients over steps, and
-    of which an update is due, has them again as they were if none could be made.)"""
+    """The phases of all wrappers around the optimizer's own update. (If a wrapper accumulates gradients over steps and
+    a due update fails, the accumulated gradients are restored.)"""
     own, stepping = o.abilities, True
     try:
         for phase in PHASES:
@@ -202,7 +203,7 @@ def _clock(o: Opt, phase: str, seconds: float) -> None:
 
 
 def _count(o: Opt, start: float, before: float) -> None:
-    """The time of a step that began at `start`, when communication had taken `before` seconds."""
+    """Record the time of a step that began at `start`, when communication had taken `before` seconds."""
     if o.timings is not None:
         spent = optim.comm.METER.seconds - before
         o.timings["communication"] += spent
@@ -210,7 +211,7 @@ def _count(o: Opt, start: float, before: float) -> None:
 
 
 def backward(o: Opt, loss: Any, **options: Any) -> None:
-    """Gradients of a loss, as the wraps of an optimizer want them."""
+    """Compute the gradients of a loss as the wrappers of an optimizer require."""
     start = time.perf_counter()
     run_backward("backward", [loss], lambda: o.abilities.backward(loss, **options))
     _clock(o, "backward", time.perf_counter() - start)

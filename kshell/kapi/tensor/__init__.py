@@ -1,1 +1,2 @@
-"""Tensors and what holds them: making, indexing, shapes, operators, text, gradients. May import base and math."""
+"""Tensors and containers of tensors: creation, indexing, shapes, operators, text, gradients. May import base and
+math."""

@@ -1,7 +1,7 @@
-"""Batches in place: a tensor shows a part of itself along a dimension, until it is restored; shuffling.
+"""In-place batches: a tensor becomes a view of part of itself along a dimension until it is restored; shuffling.
 
-`batch`, `restore` and `shuffle` of tensors, vectors and dictionaries of tensors are here; those of models use the same
-functions on the model's data (kapi/train/data.py).
+`batch`, `restore` and `shuffle` for tensors, vectors and dictionaries of tensors are here; those for models apply the
+same functions to the model's data (kapi/train/data.py).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from kshell.values.base.core import NIL, Value
 
 
 class _Part(NamedTuple):
-    """The origin of a tensor that shows a part: the whole, the dimension, and the place where the part starts."""
+    """What a tensor that shows a batch was made from: the whole tensor, the dimension, and the start."""
 
     whole: Any
     dim: int
     start: int
 
 
-# parts of tensors, by tensor; filled at the first use, because torch is not there before
+# batches shown, by tensor; created on first use, because torch is not imported earlier
 _PARTS: list[Any] = []
 
 
@@ -47,7 +47,7 @@ def _parts() -> Any:
 
 
 def part_of(t: Any) -> _Part | None:
-    """The record of a tensor that shows a part of itself; None for others, and once it got other memory."""
+    """The record of a tensor that shows a batch; None for other tensors, and if its memory has been replaced."""
     part = _parts().get(t)
     if (
         part is not None
@@ -59,7 +59,7 @@ def part_of(t: Any) -> _Part | None:
 
 
 def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
-    """Let a tensor show n places from `start` of its whole along a dimension."""
+    """Make a tensor show n items of its whole from `start` along a dimension."""
     shown = part_of(t)
     whole = t.detach() if shown is None else shown.whole
     if shown is not None and shown.dim != dim:
@@ -70,7 +70,7 @@ def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
 
 
 def show_whole(t: Any) -> None:
-    """Let a tensor show all of itself again."""
+    """Make a tensor show its whole again."""
     part = part_of(t)
     if part is not None:
         t.data = part.whole
@@ -78,13 +78,13 @@ def show_whole(t: Any) -> None:
 
 
 def whole_of(t: Any) -> Any:
-    """The whole of a tensor, whatever part it shows."""
+    """The whole tensor, whatever batch it shows."""
     part = part_of(t)
     return t if part is None else part.whole
 
 
 def count(n: int, w: int, drop: bool = False) -> int:
-    """The number of batches of w places among n; the last may be short, unless `drop` leaves it out."""
+    """The number of batches of w items in n; the last may be shorter, unless `drop` leaves it out."""
     return 0 if not n or not w else n // w if drop else -(-n // w)
 
 
@@ -92,7 +92,7 @@ def count(n: int, w: int, drop: bool = False) -> int:
 
 
 def _members(x: Value, call: str) -> list[tuple[str, Any]]:
-    """The tensors of a handle with a word for each in messages."""
+    """The tensors of a handle, each with a description for messages."""
     h = handle(x)
     if isinstance(h, TensorHandle):
         return [] if h.obj is None else [("tensor", h.obj)]
@@ -104,7 +104,7 @@ def _members(x: Value, call: str) -> list[tuple[str, Any]]:
 
 
 def _extent(found: Sequence[tuple[str, Any]], dim: int, call: str) -> int:
-    """The size of the whole tensors along a dimension; all must have the same."""
+    """The size of the whole tensors along a dimension, which must be the same for all."""
     n = -1
     for word, t in found:
         whole = whole_of(t)
@@ -143,8 +143,10 @@ def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
     "batch", "batch(ptr;w)", "batch(ptr;(w;dim))", "batch(ptr;w;i)", "batch model", effect="changes"
 )
 def batch(x: Value) -> Value:
-    """Show the next batch of a tensor, vector or dictionary of tensors in place: 1b until all were shown, then 0b, and
-    the tensors are whole again. With an index, show that batch. Of a model: the next batch of its training data.
+    """Show the next batch of a tensor, vector or dictionary of tensors in place.
+
+    Returns 1b for each batch; after the last one it restores the whole tensors and returns 0b. With an index, shows
+    that batch. For a model, shows the next batch of its training data.
 
     q)t:tensor til 7
     q)while[batch(t;3);show tensor t]
@@ -191,7 +193,7 @@ def batch(x: Value) -> Value:
 
 @api("restore", "restore(ptr;dim)", "restore ptr", "restore model", effect="changes")
 def restore(x: Value) -> Value:
-    """Show the whole of tensors that showed a batch; the result is their size along the dimension of the batches.
+    """Restore tensors that show a batch to their full size; returns their size along the batch dimension.
 
     q)t:tensor til 10
     q)batch(t;4)
@@ -212,7 +214,7 @@ def restore(x: Value) -> Value:
 
 
 def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
-    """The handle of a call and the dimension that may follow it."""
+    """The handle of a call and an optional dimension."""
     args = items(x)
     h = handle(args[0]) if args else None
     if h is None:
@@ -236,8 +238,9 @@ def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
 
 @api("shuffle", "shuffle ptr", "shuffle(ptr;dim)", "shuffle model", held=True, effect="changes")
 def shuffle(x: Value) -> Value:
-    """Put the places of tensors along a dimension in random order, the same for all of a vector or dictionary, or for
-    the training data of a model.
+    """Shuffle tensors along a dimension.
+
+    All tensors of a vector or dictionary, or of a model's training data, are shuffled in the same order.
 
     q)t:tensor til 7
     q)shuffle t
@@ -268,7 +271,7 @@ def _filled(old: Iterable[Any], moved: Sequence[Any]) -> list[Any]:
 
 
 def reordered(tensors: Iterable[Any], order: Any, dim: int = 0) -> list[Any]:
-    """Tensors with their places along a dimension in another order, without a graph of gradients; their flags stay."""
+    """Tensors reordered along a dimension, outside the autograd graph; their gradient flags are kept."""
     with torch.no_grad():
         return [
             tensor.index_select(

@@ -1,5 +1,5 @@
-"""q's operators on vectors and dictionaries of tensors: the pointwise ones tensor by tensor, and indexing by place or
-name."""
+"""q's operators on vectors and dictionaries of tensors: pointwise operators apply to each tensor; indexing is by
+position or name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from kshell.values.session.interrupts import stoppable
 from kshell.values.session.restrict import refuse
 
 # fmt: off  # a table
-# the verbs of one argument that work number by number
+# the pointwise unary verbs
 _ATOMIC = (
     "neg",
     "abs",
@@ -62,12 +62,12 @@ _ATOMIC = (
     "null",
 )
 # fmt: on
-# the operators and verbs of two arguments that do not
+# the binary operators and verbs that are not pointwise
 _WHOLE = ("mmu", "lsq", "cov", "scov", "cor", "in", "bin", "binr", "deltas", "ratios", "#", "_")
 
 
 def _tensors_of(h: KHandle) -> dict[Any, Any]:
-    """The tensors of a vector or dictionary by place or name."""
+    """The tensors of a vector or dictionary, by position or name."""
     held = h.get()
     return held if isinstance(held, dict) else dict(enumerate(held))
 
@@ -84,8 +84,8 @@ def _defined(name: str, t: Any) -> Any:
 
 @behaviour("monad", VectorHandle, DictHandle)
 def each_monad(h: KHandle, name: str) -> Value:
-    """The pointwise q verb `name` of each tensor: a new vector or dictionary. Of a dictionary `key` gives the names,
-    `value` a list of the tensors."""
+    """Apply the pointwise unary verb `name` to each tensor: a new vector or dictionary. For a dictionary, `key` returns
+    the names and `value` a list of the tensors."""
     if h.__class__ is DictHandle and name in ("key", "value"):
         return sym_vec(list(h.get())) if name == "key" else at_place(h, (NIL,))
     if name not in _ATOMIC:
@@ -98,7 +98,7 @@ def each_monad(h: KHandle, name: str) -> Value:
 
 @behaviour("dyad", VectorHandle, DictHandle)
 def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
-    """The pointwise operator or verb `name` of each tensor and the other operand, or what that has in its place."""
+    """Apply the pointwise binary verb `name` to each tensor and the other operand, or its corresponding item."""
     cast = name == "$" and h is y and x.__class__ in (Sym, Atom)
     if name in _WHOLE or not (cast or (name in DYADS and name != "$")):
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
@@ -110,7 +110,8 @@ def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
 
 
 def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, Any]:
-    """The operand for each tensor of h: an item of x, if it is a list or dictionary of as many, else x itself."""
+    """The operand for each tensor of h: an item of x, if x is a list or dictionary of the same length, else x
+    itself."""
     if x is h:
         return own
     cls = x.__class__
@@ -138,7 +139,7 @@ def _listed(keys: Iterable[str]) -> str:
 
 
 def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
-    """The places that an index selects from a vector (by position) or dictionary (by name)."""
+    """The positions that an index selects from a vector (by position) or dictionary (by name)."""
     vector = h.__class__ is VectorHandle
     held = h.get()
     places = (
@@ -159,8 +160,7 @@ def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
 
 @behaviour("at", VectorHandle, DictHandle)
 def at_place(h: KHandle, args: Sequence[Value]) -> Value:
-    """`v i`, ``d`key``: a handle of a vector's or dictionary's tensor, of several a list; further indices index the
-    tensors."""
+    """`v i`, ``d`key``: a handle for one tensor, a list for several; further indices index the tensors."""
     places = _places_in(h, args[0])
     handles: list[Value] = [tensor_handle(h.get()[place]) for place in places]
     items = [index(handle, args[1:]) for handle in handles] if len(args) > 1 else handles
@@ -169,10 +169,10 @@ def at_place(h: KHandle, args: Sequence[Value]) -> Value:
 
 @behaviour("amend", VectorHandle, DictHandle)
 def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
-    """`v[i]:y`, ``d[`key]+:y``: puts other tensors into a vector or dictionary, where the module's parameters and
-    tensors that need a gradient take the values; further indices amend the tensors."""
+    """`v[i]:y`, ``d[`key]+:y``: replace tensors in a vector or dictionary. A module's parameters, and tensors that
+    require gradients, are not replaced but given the values. Further indices amend the tensors."""
     if len(args) < 2:
-        refuse("amend")  # the tensors that it holds are its own: their memory is not what changes
+        refuse("amend")  # the container's tensors are replaced, their memory is not written
     held = h.get()
     every = not args or args[0] is NIL or args[0] is HOLE
     new = h.__class__ is DictHandle and len(args) == 1 and not every and (f is None or f is NIL)
@@ -207,7 +207,7 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
 
 @behaviour("undo", VectorHandle, DictHandle)
 def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
-    """A function that restores the present tensors of a vector or dictionary, and the values of the indexed ones."""
+    """A function that restores the current tensors of a vector or dictionary, and the values at an index."""
     held = h.get()
     before = held.copy()
     if len(args) > 1:
@@ -232,7 +232,7 @@ def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
 
 
 def _held_by(y: VectorHandle | DictHandle, places: Sequence[Any]) -> list[Value]:
-    """The tensors of a vector in their order, or of a dictionary by name, to be put at places."""
+    """The tensors to put at some positions: those of a vector in order, those of a dictionary by name."""
     held = y.get()
     if not isinstance(held, dict):
         return [tensor_handle(t) for t in held]
@@ -252,4 +252,4 @@ def _put(old: Any, f: Value, y: Value) -> Any:
         part = tensor_handle(_defined("amend", old))
         y = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
     t = operand("amend", y)
-    return t if isinstance(y, KHandle) else to_tensor(y)  # a tensor of its own
+    return t if isinstance(y, KHandle) else to_tensor(y)  # a separate tensor

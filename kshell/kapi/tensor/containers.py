@@ -1,4 +1,4 @@
-"""`vector` and `dict`: lists and dictionaries of tensors; `gradflag`, `grad` and gradients of tensors."""
+"""`vector` and `dict`: lists and dictionaries of tensors, also used by `gradflag` and `grad`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _dict_of(names: Sequence[str], values: Sequence[Value]) -> DictHandle:
 
 
 def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
-    """The tensors of some values: a tensor handle has one, an array makes a new one. The handles stay as they are."""
+    """The tensors of some values: a tensor handle's tensor, or a new one for an array. The handles are unchanged."""
     tensors = []
     for value in values:
         h = handle(value)
@@ -51,7 +51,7 @@ def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
 
 
 def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
-    """The places of a vector of n tensors that x selects; with `grow` -1 and 0N are the places behind the last."""
+    """The positions that x selects in a vector of n tensors; with `grow`, -1 and 0N append."""
     at = longs_of(x)
     if at is None:
         raise CallError(call, expected="long index for vector", given=kname(x))
@@ -63,12 +63,13 @@ def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
                 call,
                 f"vector[{i}] out of bounds, index must be less than {n}",
                 given=UNSAID if i < 0 else SAID,
-            )  # a null is not seen in its number
+            )  # show nulls as such, not as their number
     return at
 
 
 def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
-    """The n values for n places: x itself for a single one, else the items of x; one of a list may be x, too."""
+    """n values for n positions: x itself for one, else the items of x; for one position, x may also be a one-item
+    list."""
     if single:
         return [x]
     whole = isinstance(x, KHandle) or not is_list(x)
@@ -96,10 +97,10 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
     effect="reads1",
 )
 def vector(x: Value) -> Value:
-    """Make a vector of tensors, read it back as a list, replace or append some of its tensors.
+    """Make a vector of tensors, read it back as a list, replace or append tensors.
 
-    Each item of a list makes a tensor, also each number of a simple one. Tensor handles put into a vector are lent to
-    it: they are stale until it goes; `addref` keeps one. Index 0N or -1 appends.
+    Each item of a list becomes a tensor, also the numbers of a simple list. Tensor handles put into a vector are lent
+    to it: they are stale until it is freed; use `addref` to keep one. Index 0N or -1 appends.
 
     q)v:vector(1 2;3 4 5.0)
     q)vector(v;1)
@@ -166,9 +167,9 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
     effect="reads1",
 )
 def dict_(x: Value) -> Value:
-    """Make a dictionary of tensors, read it back as a q dictionary, add or replace some of its tensors.
+    """Make a dictionary of tensors, read it back as a q dictionary, add or replace tensors.
 
-    A tensor that needs a gradient, and one of `parms` or `buffers`, stays and takes the values.
+    Tensors that require gradients, and those of `parms` or `buffers`, are not replaced but given the values.
 
     q)d:dict`a`b!(1 2;3 4 5.0)
     q)dict(d;`c;10b)
@@ -195,7 +196,7 @@ def dict_(x: Value) -> Value:
 
 
 def _keys(x: Value) -> list[str]:
-    """The names that x gives to tensors."""
+    """The names in x, as keys for tensors."""
     names = names_of(x)
     if names is None:
         raise CallError("dict", expected="symbol keys", given=kname(x))
@@ -205,7 +206,7 @@ def _keys(x: Value) -> list[str]:
 
 
 def keys_of(h: DictHandle, x: Value, call: str) -> list[str]:
-    """The names that x selects from a dictionary of tensors."""
+    """The names in x that select from a dictionary of tensors."""
     names = names_of(x)
     if names is None:
         raise CallError(call, expected="symbol key(s) for dictionary", given=kname(x))
@@ -237,10 +238,10 @@ def _dict_edit(h: DictHandle, rest: Sequence[Value]) -> Value:
 
 
 def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
-    """Put tensors into a dictionary: the parameters and buffers of a module there, and tensors that need a gradient,
-    take their values, all others are replaced. On an error nothing is changed."""
+    """Put tensors into a dictionary: a module's parameters and buffers, and tensors that require gradients, are given
+    the values; all others are replaced. On an error, nothing changes."""
     named = h.get()
-    own = hasattr(named, "objtype")  # it is the dictionary of a module's parameters or buffers
+    own = hasattr(named, "objtype")  # the dictionary of a module's parameters or buffers
     kept = {
         key: (named[key], value)
         for key, value in tensors.items()
@@ -261,7 +262,7 @@ def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
 
 
 def fits(size: Sequence[int], into: Sequence[int]) -> bool:
-    """Can a tensor of a size be copied into one of another: has it no more dimensions, each the same or 1?"""
+    """Can a tensor of one size be copied into another size: no more dimensions, and each equal or 1?"""
     return len(size) <= len(into) and all(
         n in (1, k) for n, k in zip(size[::-1], into[::-1], strict=False)
     )
@@ -271,7 +272,8 @@ def fits(size: Sequence[int], into: Sequence[int]) -> bool:
 
 
 def tensors_in(h: KHandle, select: Value = None, call: str = "") -> list[tuple[Any, Any]] | None:
-    """(place, tensor) of a tensor, vector or dictionary handle, all or the selected ones; None for other classes."""
+    """(position, tensor) pairs of a tensor, vector or dictionary handle, all or the selected ones; None for other
+    classes."""
     if h.__class__ is TensorHandle:
         return [(None, h.get())]
     if h.__class__ is VectorHandle:
@@ -284,7 +286,7 @@ def tensors_in(h: KHandle, select: Value = None, call: str = "") -> list[tuple[A
 
 
 def put_in(h: KHandle, place: Any, t: Any) -> None:
-    """Replace the tensor at a place that `tensors_in` gave."""
+    """Replace the tensor at a position from `tensors_in`."""
     if place is None:
         h.obj = t
     else:
@@ -292,5 +294,5 @@ def put_in(h: KHandle, place: Any, t: Any) -> None:
 
 
 def is_selector(x: Value) -> bool:
-    """Can x select from a vector or dictionary (a long or symbol, or several)? A flag cannot."""
+    """Can x select from a vector or dictionary (longs or symbols)? A flag cannot."""
     return flag_of(x) is None and (bool(longs_of(x)) or bool(names_of(x)))

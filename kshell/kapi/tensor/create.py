@@ -1,4 +1,4 @@
-"""`tensor`: make a tensor from a q value or by one of the creation modes, or read one back."""
+"""`tensor`: make a tensor from a q value or by a creation mode, or read one back."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ from kshell.values.base.core import NIL, List, Sym, Value, Vec, seq_items
 def tensor(x: Value) -> Value:
     """Make a tensor from a q value or by a creation mode, or read one back as a q value.
 
-    Modes: arange complex empty eye full linspace logspace ones rand randint randn randperm range sparse zeros.
-    Options are symbols in any order: device, data type, strided sparse, grad nograd, pinned, memory format.
+    Modes: arange complex empty eye full linspace logspace ones rand randint randn randperm range sparse zeros. Options
+    are symbols in any order: device, data type, strided sparse, grad nograd, pinned, memory format.
 
     q)t:tensor(2 3#til 6;`double)
     q)tensor t
@@ -79,7 +79,7 @@ def tensor(x: Value) -> Value:
         return _shared(x, [])
     if is_empty(x) or cls is not List:
         words = names_of(x) if cls is not List else None
-        if words and words[0] in MODES:  # a mode that lacks its arguments
+        if words and words[0] in MODES:  # a mode without its arguments
             return _create(words[0], seq_items(x)[1:] if cls is Vec else [])
         return tensor_handle(to_tensor(x))
     args = items(x)
@@ -101,14 +101,14 @@ def tensor(x: Value) -> Value:
 
 
 def _finish(t: Any, o: TensorOptions) -> Any:
-    """A fresh tensor with options; without a gradient, unless it is asked for or a part of it has one."""
+    """Apply options to a new tensor; it requires no gradient unless that is requested, or a part of it does."""
     if o.grad is None and not t.requires_grad:
         o.grad = False
     return convert_to(t, o)
 
 
 def _assign(out: TensorHandle, t: Any) -> None:
-    """Write values into an output tensor, whose size follows; its type, device and identity stay."""
+    """Write values to an output tensor; its size changes, its type, device and identity do not."""
     old = out.get()
     if old is None or t is None:
         out.obj = t
@@ -127,7 +127,7 @@ def _assign(out: TensorHandle, t: Any) -> None:
 
 
 def _read(t: Any, rest: Sequence[Value]) -> Value:
-    """tensor(t;index), (t;dim;index), with a flag before them for complex tensors."""
+    """tensor(t;index), (t;dim;index), preceded by a flag for complex tensors."""
     flag = None
     if rest and rest[0].__class__ is bool:
         flag, rest = flag_of(rest[0]), rest[1:]
@@ -144,7 +144,7 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
     dim = long_of(rest[0]) if len(rest) == 2 else 0
     at = longs_of(rest[-1])
     if at is None and len(rest) == 1 and names_of(rest[0]):
-        tensor_options(rest[0], "tensor")  # meant as options of a new tensor: a wrong name is told
+        tensor_options(rest[0], "tensor")  # meant as tensor options: report a wrong name
         raise QError(
             "tensor: expected long index, given a tensor's options; to(t;options) converts a tensor"
         )
@@ -156,12 +156,14 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
     if long_of(rest[-1]) is not None:
         return to_q(t.select(dim, at[0]), complexfirst=flag)
     where = torch.tensor(at, dtype=torch.int64)
-    guard.indices()("tensor", t, where, dim=dim)  # asked before torch is: a GPU could not go on
+    guard.indices()(
+        "tensor", t, where, dim=dim
+    )  # checked before torch is called: a GPU could not recover
     return to_q(t.index_select(dim, where.to(t.device)), complexfirst=flag)
 
 
 def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
-    """New handles of the tensors of a vector or dictionary, all of them or those of some indices or keys."""
+    """New handles for the tensors of a vector or dictionary, all or those for some indices or keys."""
     if len(rest) > 1:
         raise QError(f"tensor: expecting up to 2 args for {h.kind}, given {len(rest) + 1}")
     if h.__class__ is VectorHandle:
@@ -177,7 +179,7 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
                     "tensor",
                     f"vector[{i}] out of bounds, index must be less than {len(tensors)}",
                     given=UNSAID if i < 0 else SAID,
-                )  # a null is not seen in its number
+                )  # show nulls as such, not as their number
         handles = [tensor_handle(tensors[i]) for i in at]
         return handles[0] if long_of(rest[0]) is not None else List(list(handles))
     if h.__class__ is DictHandle:
@@ -199,7 +201,8 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
 
 
 class _Call:
-    """The arguments of one creation: positional items, options or output, and an example tensor's size and options."""
+    """The arguments of a creation call: positional items, options or output, and an example tensor's size and
+    options."""
 
     __slots__ = ("args", "example", "mode", "options", "out")
 
@@ -226,11 +229,11 @@ class _Call:
             self.options = tensor_options(self.args.pop(), "tensor")
 
     def _output(self, last: TensorHandle) -> bool:
-        """Whether the last tensor of a complex call is its output: one that is complex, after the parts."""
+        """Is the last tensor of a complex call its output: a complex tensor after the parts?"""
         return len(self.args) > 1 and last.get() is not None and last.obj.is_complex()
 
     def dtype(self, default: Any = None) -> Any:
-        """The data type asked for, the example's, else a default (the default floating type)."""
+        """The requested data type, the example's, or else the default (the default float type)."""
         if self.options.dtype is not None:
             return self.options.dtype
         return default or (self.example.dtype if self.example is not None else default_dtype())
@@ -241,7 +244,7 @@ class _Call:
         )
 
     def size(self, x: Value) -> list[int]:
-        """The size that x gives."""
+        """The size given by x."""
         n = longs_of(x) if x is not None else None
         if n is None:
             raise QError(
@@ -282,7 +285,7 @@ class _Call:
         return {"dtype": self.dtype(default), "device": self.device()}
 
     def like(self, *args: Any, default: Any = None) -> Any:
-        """A tensor of the mode like the example, also in its order in memory and layout."""
+        """A tensor of this mode with the example's properties, including memory order and layout."""
         reserve(self.example.shape, 8)
         return getattr(torch, self.mode + "_like")(self.example, *args, **self.keywords(default))
 
@@ -301,7 +304,7 @@ def _sized(c: _Call) -> Any:
 
 
 def _full(c: _Call) -> Any:
-    """full: the data type is that of the fill value, if no option gives one."""
+    """full: without an option, the data type is the fill value's."""
     at = 0 if c.example is not None else 1
     c.only(at + 1)
     n = c.size(c.args[0] if c.args else None) if at else []
@@ -394,7 +397,7 @@ def _complex(c: _Call) -> Any:
 
 
 def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
-    """The data type of the parts of a complex tensor: that of the type asked for, else the parts' own floating one."""
+    """The data type of a complex tensor's parts: from the requested type, else the parts' own float type."""
     if asked is not None:
         if not asked.is_complex:
             raise QError(f"tensor: complex expects a complex data type, given `{dtype_name(asked)}")
@@ -406,7 +409,7 @@ def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
 
 
 def _complex_of(t: Any, front: bool) -> Any:
-    """A complex tensor of an array that has the real and imaginary parts along its first or last dimension."""
+    """A complex tensor from an array with the real and imaginary parts along its first or last dimension."""
     dim = 0 if front else -1
     if not t.dim() or t.shape[dim] != 2:
         raise QError(
@@ -453,7 +456,7 @@ MODES: dict[str, Callable[[_Call], Any]] = {
 
 
 def _create(mode: str, given: Sequence[Value]) -> Value:
-    """A tensor by a creation mode, as a new handle or written into an output tensor."""
+    """Make a tensor by a creation mode, as a new handle or written to an output tensor."""
     make = MODES.get(mode)
     if make is None:
         raise unknown("unrecognized tensor creation mode: ", mode, MODES)

@@ -1,7 +1,7 @@
-"""Gradients of tensors: grad, gradflag, detach, backward, zerograd, nograd.
+"""Tensor gradients: grad, gradflag, detach, backward, zerograd, nograd.
 
-`zerograd`, `nograd`, `backward` and `gradflag` of modules, optimizers and models are behaviours that their own files
-register; here are the functions that ask, and what tensors, vectors and dictionaries do.
+`zerograd`, `nograd`, `backward` and `gradflag` for modules, optimizers and models are behaviours registered by their
+own files; here are the functions that dispatch to them, and the versions for tensors, vectors and dictionaries.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kshell.values.session.context import warn_once
 
 
 def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
-    """The handle that a call is about and the arguments after it."""
+    """The handle that a call is about, and the arguments after it."""
     if isinstance(x, KHandle) or x.__class__ is not List or not x.items:
         return need_handle(x, call), ()
     args = items(x)
@@ -42,9 +42,10 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
 
 @api("grad", "grad t", "grad enlist t", "grad vector", "grad dict", effect="none")
 def grad(x: Value) -> Value:
-    """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle. Those of a
-    vector's tensors as a list, of a dictionary's by name. A tensor that was calculated from others keeps its gradient
-    only after `retaingrad`; asking for it is warned of.
+    """The gradient of a tensor as a q value, :: if there is none; for an enlisted tensor, a tensor handle.
+
+    For a vector, the gradients as a list; for a dictionary, by name. A non-leaf tensor keeps its gradient only after
+    `retaingrad`; reading it without prints a warning.
 
     q)x:tensor(1 2 3e;`grad)
     q)backward Sum mul(x;x)
@@ -79,13 +80,13 @@ def grad(x: Value) -> Value:
 
 
 _NO_LEAF = (
-    "this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin "
-    "a new leaf, tensor(tensor t;`grad)"
+    "this tensor is not a leaf and keeps no gradient: call retaingrad t before backward, or make a new leaf "
+    "with tensor(tensor t;`grad)"
 )
 
 
 def _unkept(t: Any) -> bool:
-    """Is the gradient of a tensor calculated, but not kept?"""
+    """Is the tensor a non-leaf that does not keep its gradient?"""
     return t is not None and t.requires_grad and not t.is_leaf and not t.retains_grad
 
 
@@ -99,7 +100,7 @@ def _unkept(t: Any) -> bool:
     effect="reads1",
 )
 def gradflag(x: Value) -> Value:
-    """Does a tensor require a gradient? With a flag, set it.
+    """Whether a tensor requires a gradient; a flag sets it.
 
     q)t:tensor 1 2 3e
     q)gradflag(t;1b)
@@ -133,7 +134,7 @@ def gradflag(x: Value) -> Value:
 
 
 def set_flags(tensors: Iterable[Any], flag: bool) -> None:
-    """Let tensors require gradients, or not: all of them or, on an error, none."""
+    """Set whether tensors require gradients; on an error, none is changed."""
     before = [(tensor, tensor.requires_grad) for tensor in tensors]
     try:
         for t, _ in before:
@@ -154,7 +155,9 @@ def set_flags(tensors: Iterable[Any], flag: bool) -> None:
     effect="reads1",
 )
 def detach(x: Value) -> Value:
-    """A tensor on the same storage, outside the graph of gradients; with 1b, or for a vector or dictionary, in place.
+    """A tensor that shares storage but is outside the autograd graph.
+
+    With 1b, or for a vector or dictionary, it is detached in place.
 
     q)x:tensor(1 2e;`grad)
     q)gradflag detach x
@@ -185,7 +188,7 @@ def _detached(t: Any) -> Any:
 
 # ------------------------------------------------------------------ backward
 
-# the modes of backward: (retain the graph, make a graph of the gradients)
+# modes of backward: (retain_graph, create_graph)
 MODES = {
     "free": (False, False),
     "retain": (True, False),
@@ -207,11 +210,11 @@ MODES = {
     effect="changes",
 )
 def backward(x: Value) -> Value:
-    """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it. Of a vector or
-    dictionary of tensors, those of their sum; given gradients, there is one for each, :: for a scalar.
+    """Compute gradients of a scalar tensor, or of any tensor given the gradient of what follows it.
 
-    Modes: free, retain (keep the graph), create (a graph of the gradients too), createfree.
-    Of a model: forward, loss and backward on the given or its own data; the loss is the result.
+    For a vector or dictionary of tensors, the gradients of their sum; pass one gradient for each, :: for a scalar.
+    Modes: free, retain (keep the graph), create (also build a graph of the gradients), createfree. For a model, run
+    forward, loss and backward on the given data or its own, and return the loss.
 
     q)x:tensor(1 2 3e;`grad)
     q)backward mean x
@@ -258,7 +261,7 @@ def backward(x: Value) -> Value:
 
 
 def _outer(h: KHandle, x: Value) -> list[Value]:
-    """The gradients that were given, one for each tensor of a handle."""
+    """The given output gradients, one for each tensor of a handle."""
     if h.__class__ is TensorHandle:
         return [x]
     if x.__class__ is VectorHandle and h.__class__ is VectorHandle:
@@ -284,7 +287,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _gradient(g: Value, t: Any) -> Any:
-    """The gradient of what follows a tensor, None if there is none given; a single number stands for all."""
+    """The output gradient of a tensor, None if none was given; a single number is expanded."""
     if g is NIL:
         return None
     if not isinstance(g, TensorHandle) and not is_array(g):
@@ -320,9 +323,9 @@ def zerograd(x: Value) -> Value:
 
 @api("nograd", "nograd ptr", "nograd(f;x;..)", held=True, target="torch.no_grad", effect="changes")
 def nograd(x: Value) -> Value:
-    """Drop the gradients of a tensor, vector, dictionary, module, optimizer or model.
+    """Remove the gradients of a tensor, vector, dictionary, module, optimizer or model.
 
-    With a function of q and its arguments: its result, calculated without a graph of gradients.
+    With a q function and its arguments, evaluate the function without building an autograd graph.
 
     q)x:tensor(1 2e;`grad)
     q)backward Sum x
@@ -342,7 +345,7 @@ def nograd(x: Value) -> Value:
 
 
 def zero_gradient(t: Any) -> None:
-    """Zero a tensor's gradient, if it has one, and take it out of any graph."""
+    """Zero a tensor's gradient, if it has one, and detach it from any graph."""
     g = None if t is None or not t.is_leaf else t.grad
     if g is not None:
         if g.grad_fn is not None:
@@ -353,8 +356,8 @@ def zero_gradient(t: Any) -> None:
 
 
 def drop_gradient(t: Any) -> None:
-    """Take a tensor's gradient away. It lives until the tensor is without it: a gradient that goes while it is taken
-    away leaves a moment in which another thread that reads it gets freed memory."""
+    """Remove a tensor's gradient. It must outlive its removal from the tensor: otherwise a thread reading it at that
+    moment gets freed memory."""
     if t is not None and t.is_leaf:
         old = t.grad
         t.grad = None

@@ -1,4 +1,4 @@
-"""Handles as the user manages them: free, return, use, addref, obj, class, objtype, mapped, ptr, reference counts."""
+"""Handle management: free, return, use, addref, obj, class, objtype, mapped, ptr, reference counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kshell.values.base.core import NIL, Dict, List, Value, is_list, seq_items, 
 
 
 def need_handle(x: Value, call: str) -> KHandle:
-    """x as a live handle; an error that says what it is otherwise."""
+    """x as a live handle; otherwise an error that says what it is."""
     h = handle(x)
     if h is None and x.__class__ is List and len(x) == 1:
         h = handle(x.items[0])
@@ -52,7 +52,7 @@ def need_handle(x: Value, call: str) -> KHandle:
 
 @api("free", "free()", "free ptr", "free(p1;p2;..)", "free kdict", held=True, effect="changes")
 def free(x: Value) -> Value:
-    """Free torch objects: one handle, a list or dictionary of them, or all with no argument.
+    """Free torch objects: one handle, a list or dictionary of handles, or all if called without arguments.
 
     q)t:tensor 1 2 3
     q)free t
@@ -72,7 +72,7 @@ def free(x: Value) -> Value:
 
 
 def _to_free(x: Value) -> list[KHandle]:
-    """The handles of a list or dictionary; nothing is freed if one of them is none."""
+    """The handles in a list or dictionary; if an item is not a handle, nothing is freed."""
     if x.__class__ is Dict:
         places, where = (
             [
@@ -99,14 +99,14 @@ def _to_free(x: Value) -> list[KHandle]:
 
 @api("return", "return ptr", held=True, effect="changes")
 def return_(x: Value) -> Value:
-    """The q value of a tensor, vector or dictionary, which is freed.
+    """The q value of a tensor, vector or dictionary, which is then freed.
 
     q)return tensor 1 2 3
     1 2 3
     """
     handle = need_handle(x, "return")
     value = value_of(handle)
-    handle.free("was freed by `return`, which gives its value")
+    handle.free("was freed by `return`, which returns its value")
     return value
 
 
@@ -123,8 +123,9 @@ def value_of(h: KHandle) -> Value:
 
 @api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True, effect="changes")
 def use(x: Value, y: Value) -> Value:
-    """Let a tensor, vector or dictionary handle refer to another object, or to a q value. The other handle is stale
-    until the first one goes.
+    """Make a tensor, vector or dictionary handle refer to another object, or to a q value.
+
+    The other handle is stale until the first one is freed.
 
     q)t:tensor 1 2 3
     q)use[t]tensor(`zeros;2)
@@ -167,7 +168,7 @@ def use(x: Value, y: Value) -> Value:
 
 @api("addref", "addref ptr", effect="changes")
 def addref(x: Value) -> Value:
-    """A further handle of the same tensor, module, loss or optimizer.
+    """A second handle for the same tensor, module, loss or optimizer.
 
     q)b:addref a:tensor 1 2 3
     q)same(a;b)
@@ -181,8 +182,7 @@ def addref(x: Value) -> Value:
 
 @api("mapped", "mapped x", effect="none")
 def mapped(x: Value) -> Value:
-    """Is x a handle whose object is alive, and no part of another handle's (a module that a model has)? Never an
-    error.
+    """Whether x is a handle with a live object that is not part of another (such as a model's module). Never an error.
 
     q)mapped each(tensor 1;"text")
     10b
@@ -195,9 +195,10 @@ def mapped(x: Value) -> Value:
 
 @api("obj", "obj[]", "obj`names", effect="none")
 def obj(x: Value) -> Value:
-    """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes. Handles
-    of parts, as a module that a model has, are left out. With `` `names `` a further column has the variables, of all
-    namespaces, that refer to each.
+    """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes.
+
+    Handles of parts, such as a model's module, are left out. With `` `names ``, one more column lists the variables in
+    all namespaces that refer to each object.
 
     q)t:tensor 1 2 3
     q)-1#select class,elements,bytes from obj[]
@@ -257,27 +258,27 @@ def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
 
 
 def first_device(h: KHandle) -> str:
-    """The device of the first tensor of a vector, dictionary, module, loss or model, of an optimizer's first parameter;
-    empty without any."""
+    """The device of the first tensor of a vector, dictionary, module, loss or model, or of an optimizer's first
+    parameter; empty if there is none."""
     own = behaves("parameters", h) if h.__class__ is OptimizerHandle else None
     tensors = (t for _, t in own(h)) if own is not None else tensors_of(h)
     return device_of(next(iter(tensors), None))
 
 
 def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -> None:
-    """Let objects of a class tell how many tensors, elements and bytes they have by one function of them."""
+    """Register one function as the source of tensor count, elements and bytes for a class."""
     for i, name in enumerate(("tensorcount", "elements", "bytes")):
         behaviour(name, cls)(lambda h, i=i: counts(h.obj)[i])
 
 
 def _total(name: str, h: KHandle) -> Any:
-    """An attribute of a module, loss, optimizer or model, 0 if its class has none."""
+    """An attribute of a module, loss, optimizer or model; 0 if its class has none."""
     fn = behaves(name, h)
     return fn(h) if fn is not None else 0
 
 
 def tensors_of(h: KHandle) -> Iterator[Any]:
-    """Every tensor of a handle's object: parameters and buffers of a module, state of an optimizer."""
+    """Every tensor of a handle's object: a module's parameters and buffers, an optimizer's state."""
     if h.__class__ is TensorHandle:
         yield h.obj
     elif h.__class__ is VectorHandle:
@@ -303,7 +304,7 @@ def bytes_of(t: Any) -> int:
 
 
 def elements_of(t: Any) -> int:
-    """The number of elements of a tensor's storage, of a sparse one of its values."""
+    """The number of elements in a tensor's storage; for a sparse tensor, of its values."""
     if t is None:
         return 0
     if t.layout is not torch.strided:
@@ -313,8 +314,10 @@ def elements_of(t: Any) -> int:
 
 @api("class", "class ptr", effect="none")
 def class_(x: Value) -> Value:
-    """The class of a torch object: tensor vector dictionary module loss optimizer model. Of a part of another, as a
-    module that a model has, it is the error 'stale pointer, though the other functions take such a handle.
+    """The class of a torch object: tensor vector dictionary module loss optimizer model.
+
+    For part of another object, such as a model's module, it is the error 'stale pointer, although other functions
+    accept such a handle.
 
     q)class each(tensor 1 2;vector(1 2;3))
     `tensor`vector
@@ -329,16 +332,14 @@ def class_(x: Value) -> Value:
 
 @api("objtype", "objtype ptr", effect="none")
 def objtype(x: Value) -> Value:
-    """The type of a torch object: tensor, parameter or buffer; a module's, loss's or optimizer's own type.
+    """The type of a torch object: tensor, parameter or buffer; for a module, loss or optimizer, its type.
 
     q)objtype tensor 1 2
     `tensor
     """
     handle = need_handle(x, "objtype")
     if isinstance(handle, VectorHandle | DictHandle):
-        return sym(
-            getattr(handle.obj, "objtype", "tensor")
-        )  # `parms m` and `buffers m` say which they are
+        return sym(getattr(handle.obj, "objtype", "tensor"))  # set by `parms m` and `buffers m`
     if handle.__class__ is TensorHandle:
         if isinstance(handle.obj, torch.nn.Parameter):
             return sym("parameter")
@@ -348,7 +349,7 @@ def objtype(x: Value) -> Value:
 
 @api("result", "result ptr", effect="none")
 def result(x: Value) -> Value:
-    """Not implemented for any object: the k-api has the name, and always answers with this error.
+    """Not implemented: the name exists in the k-api, but always raises this error.
 
     q)@[result;tensor 1;{x}]
     "result: not implemented for tensors"
@@ -358,7 +359,7 @@ def result(x: Value) -> Value:
 
 @api("resolve", "resolve x", effect="none")
 def resolve(x: Value) -> Value:
-    """A q value with lists of one type made simple, and lists of dictionaries made tables, at every depth.
+    """Simplify a q value at every depth: lists of one type become vectors, lists of dictionaries become tables.
 
     q)resolve 1 2 3
     1 2 3

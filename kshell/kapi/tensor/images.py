@@ -1,4 +1,4 @@
-"""Pictures: tensors as PNG files, and many of them in one grid."""
+"""Images: tensors as PNG files, and grids of images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.store.atomic import write_bytes
 from kshell.values.base.core import NULL_J, Sym, Value
 
-_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels: PNG's colour type
+_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # number of channels -> PNG colour type
 
 
 def _picture(x: Value, call: str) -> Any:
@@ -26,8 +26,8 @@ def _picture(x: Value, call: str) -> Any:
 
 
 def png_bytes(t: Any) -> bytes:
-    """A (channels, height, width) tensor, or (height, width), of shades from 0 to 255 as a PNG file.
-    (PNG specification, third edition, sections 5 and 11.)"""
+    """A (channels, height, width) or (height, width) tensor of values from 0 to 255 as a PNG file. (PNG specification,
+    third edition, sections 5 and 11.)"""
     t = t.cpu()
     t = t[None] if t.dim() == 2 else t
     if t.dim() != 3 or t.shape[0] not in _COLOURS or not t.numel():
@@ -36,7 +36,7 @@ def png_bytes(t: Any) -> bytes:
     height, width, channels = a.shape
     rows = torch.cat(
         (a.new_zeros(height, 1), a.reshape(height, -1)), 1
-    )  # the 0 before each row: no filter
+    )  # 0 at the start of each row: no filter
     head = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
     parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.numpy().tobytes())), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
@@ -47,7 +47,7 @@ def png_bytes(t: Any) -> bytes:
 
 @api("png", "png(file;x)", effect="changes")
 def png(x: Value) -> Value:
-    """Write a picture, channels x height x width, of shades from 0 to 255 to a PNG file; the file is the result.
+    """Write an image, channels x height x width, of values from 0 to 255 to a PNG file; returns the file.
 
     q)png(`:grey.png;1 2 3#0 50 100 150 200 250)
     `:grey.png
@@ -70,10 +70,10 @@ def png(x: Value) -> Value:
 
 @api("makegrid", "makegrid(x;rows[;cols;pad;padvalue])", effect="none")
 def makegrid(x: Value) -> Value:
-    """Pictures, n x channels x height x width, as one picture of rows and columns with padding between and around them.
+    """Arrange images, n x channels x height x width, in a grid with padding between and around them.
 
-    One of rows and columns may be 0N or left out: as many as needed. Padding is 2 places of the value 0. Pictures of
-    one channel come out with three.
+    Either rows or columns may be 0N or omitted, and is then computed. The default padding is 2 pixels of value 0.
+    Single-channel images become three-channel.
 
     q)first makegrid(4 1 1#1 2 3 4;2;2;0)
     1 2
@@ -111,7 +111,7 @@ def _count(x: Value, word: str) -> int | None:
 
 
 def grid(t: Any, numbers: Sequence[int | None], value: float) -> Any:
-    """The pictures of a 4-dimensional tensor in rows and columns; those past the last place are left out."""
+    """The images of a 4-dimensional tensor in rows and columns; images that do not fit are left out."""
     n, channels, height, width = t.shape
     rows, cols, pad = [*numbers, *(None, None, 2)[len(numbers) :]]
     rows = -(-n // (cols or 1)) if rows is None else rows

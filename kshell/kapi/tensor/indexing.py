@@ -1,4 +1,4 @@
-"""Parts of tensors as q takes and changes them: `x[i]`, `x[i]:v`, `@[t;i;f;y]`, `?[x;y;z]`, the rows, two compared."""
+"""q's indexing of tensors: `x[i]`, `x[i]:v`, `@[t;i;f;y]`, `?[x;y;z]`, rows, and comparison of two tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.values.session.interrupts import stoppable
 
 
 def _index_of(i: Value, t: Any) -> Any:
-    """One index as torch takes it: int, or a tensor of indices or flags; None for the whole dimension."""
+    """An index in torch's form: an int, or a tensor of indices or flags; None for a whole dimension."""
     if i is NIL or i is HOLE:
         return None
     number = long_of(i)
@@ -35,7 +35,7 @@ def _index_of(i: Value, t: Any) -> Any:
 
 
 def _checked(at: Any, size: int) -> Any:
-    """The index itself; 'index if it is outside a dimension (asked before torch is, since a GPU cannot recover)."""
+    """The index itself; 'index if out of bounds (checked before torch is called, because a GPU cannot recover)."""
     if isinstance(at, int):
         if not -size <= at < size:
             raise QError("index")
@@ -53,7 +53,7 @@ def _indices(args: Sequence[Value], t: Any) -> list[Any]:
 
 
 def _select(t: Any, at: Sequence[Any]) -> Any:
-    """t[i;j;..], each index selecting along its own dimension, as q's do. A view where that can be."""
+    """t[i;j;..], where each index selects along its own dimension, as in q. A view if possible."""
     for dim in range(len(at) - 1, -1, -1):
         i = at[dim]
         if i is None:
@@ -69,13 +69,13 @@ def _select(t: Any, at: Sequence[Any]) -> Any:
 
 @behaviour("at", TensorHandle)
 def index(h: TensorHandle, args: Sequence[Value]) -> Value:
-    """`t i`, `t[i;j]`: a tensor; single items are 0-dimensional tensors. Negative indices count from the end."""
+    """`t i`, `t[i;j]`: a tensor; single items are 0-dimensional. Negative indices count from the end."""
     tensor = as_tensor(h)
     return tensor_handle(invoke("index", lambda: _select(tensor, _indices(args, tensor))))
 
 
 def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
-    """Indices of several dimensions as torch's advanced indexing takes them for all their combinations."""
+    """Indices for several dimensions, broadcast so that torch's advanced indexing selects all their combinations."""
     lists = [i for i in at if isinstance(i, torch.Tensor)]
     if len(lists) < 2:
         return tuple(slice(None) if i is None else i for i in at)
@@ -100,7 +100,7 @@ def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
 
 @behaviour("same", TensorHandle)
 def same(h: TensorHandle, other: TensorHandle) -> bool:
-    """Have two tensors the same type, size and elements? Doubles may differ a little, as in q's comparisons."""
+    """Do two tensors have the same type, size and elements? Doubles are compared with q's tolerance."""
     tensor, b = as_tensor(h), as_tensor(other)
     if tensor.dtype != b.dtype or tensor.shape != b.shape or tensor.device != b.device:
         return False
@@ -111,14 +111,14 @@ def same(h: TensorHandle, other: TensorHandle) -> bool:
 
 @behaviour("rows", TensorHandle)
 def rows(h: TensorHandle) -> list[Value]:
-    """The items along the first dimension; a tensor without dimensions is its own."""
+    """The items along the first dimension; a tensor without dimensions is its own only item."""
     tensor = as_tensor(h)
     return [tensor_handle(i) for i in invoke("rows", tensor.unbind)] if tensor.dim() else [h]
 
 
 @behaviour("choose", TensorHandle)
 def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
-    """`?[x;y;z]`: the elements of y where x is true, else those of z."""
+    """`?[x;y;z]`: the elements of y where x is true, of z elsewhere."""
     tensor = as_tensor(h)
     where = operand("?", x, tensor)
     if getattr(where, "dtype", None) is not torch.bool:
@@ -130,7 +130,7 @@ def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
 
 @behaviour("length", TensorHandle)
 def length(h: TensorHandle) -> int:
-    """How many rows there are."""
+    """The number of rows."""
     tensor = as_tensor(h)
     if not tensor.dim():
         raise QError("rank")
@@ -139,7 +139,7 @@ def length(h: TensorHandle) -> int:
 
 @behaviour("amend", TensorHandle)
 def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
-    """`t[i]:y`, `t[i]+:y`, `@[t;i;f;y]`: changes the tensor in place. + and - count an index given twice twice."""
+    """`t[i]:y`, `t[i]+:y`, `@[t;i;f;y]`: amend the tensor in place. With + and -, repeated indices accumulate."""
     tensor = as_tensor(h)
 
     def run() -> None:
@@ -165,7 +165,7 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
 
 
 def _writing(t: Any) -> Any:
-    """The mode to write into a tensor in: a parameter is set, not differentiated."""
+    """A context for writing to a tensor: parameters are set without recording gradients."""
     whole = t if t.is_leaf or t._base is None else t._base
     return torch.set_grad_enabled(
         torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad)
@@ -174,7 +174,7 @@ def _writing(t: Any) -> Any:
 
 @behaviour("undo", TensorHandle)
 def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
-    """A function that restores the present values of the elements at an index, with their gradient history."""
+    """A function that restores the current elements at an index, with their autograd history."""
     tensor = as_tensor(h)
 
     def kept() -> tuple[Any, Any]:
@@ -214,7 +214,7 @@ def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
 
 
 def _value(y: Value, t: Any) -> Any:
-    """The values to put in: a tensor of the tensor's type."""
+    """The values to write, as a tensor of the right type."""
     v = operand("amend", y, t)
     v = v if isinstance(v, torch.Tensor) else torch.tensor(v)
     return v.to(device=t.device, dtype=t.dtype)

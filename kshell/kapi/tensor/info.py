@@ -1,4 +1,4 @@
-"""Attributes of a tensor: size, stride, types, flags, `info`, `detail`, `options`: one row of a table for each."""
+"""Tensor attributes: size, stride, types, flags, `info`, `detail`, `options`; one table row each."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from kshell.values.base.core import (
 )
 from kshell.values.session.restrict import refuse
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 class Attribute(NamedTuple):
-    """One attribute of a tensor: how to find it, its value for the undefined tensor, what it is, an example."""
+    """One attribute of a tensor: how to read it, its value for the undefined tensor, its description, an example."""
 
     fn: Callable[[Any], Value]
     undefined: Value
@@ -74,7 +74,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "stride": Attribute(
         lambda t: longs(list(t.stride())) if _strided(t) else List([]),
         List([]),
-        "How many elements apart neighbours are in each dimension.",
+        "The distance between neighbours in each dimension, in elements.",
         "q)stride transpose tensor 3 4#5\n1 4",
     ),
     "dim": Attribute(
@@ -95,43 +95,46 @@ ATTRIBUTES: dict[str, Attribute] = {
     "nnz": Attribute(
         lambda t: t._nnz() if not _strided(t) else int(t.count_nonzero()),
         0,
-        "The number of values that a sparse tensor holds; of a dense one, of those that are not 0.",
+        "The number of stored values of a sparse tensor; for a dense one, of non-zero elements.",
         "q)nnz tensor(0 3 0;`sparse)\n1",
     ),
     "numel": Attribute(
         lambda t: t.numel() if _strided(t) else t._values().numel(),
         0,
-        "The number of elements, of a sparse tensor of its values.",
+        "The number of elements; for a sparse tensor, of its values.",
         "q)numel tensor 2 3#til 6\n6",
     ),
     "itemsize": Attribute(
-        lambda t: t.element_size(), 0, "The bytes of one element.", "q)itemsize tensor 1 2e\n4"
+        lambda t: t.element_size(),
+        0,
+        "The size of one element in bytes.",
+        "q)itemsize tensor 1 2e\n4",
     ),
     "elements": Attribute(
         lambda t: elements_of(t),
         0,
-        "The number of elements of the storage.",
+        "The number of elements in the storage.",
         "q)elements narrow(tensor til 10;0;5;5)\n10",
     ),
     "bytes": Attribute(
-        lambda t: bytes_of(t), 0, "The bytes of the storage.", "q)bytes tensor 1 2 3\n24"
+        lambda t: bytes_of(t), 0, "The size of the storage in bytes.", "q)bytes tensor 1 2 3\n24"
     ),
     "offset": Attribute(
         lambda t: t.storage_offset() if _strided(t) else NULL_J,
         0,
-        "Where in its storage a tensor starts, in elements; null of a sparse one.",
+        "The offset of a tensor in its storage, in elements; null for a sparse one.",
         "q)offset narrow(tensor til 10;0;5;5)\n5",
     ),
     "gradfn": Attribute(
         _gradfn,
         sym(""),
-        "The backward function that made a tensor.",
+        "The backward function of the operation that made a tensor.",
         "q)gradfn mul(x;x:tensor(1 2e;`grad))\n`MulBackward0",
     ),
     "gradient": Attribute(
         lambda t: sym("grad" if t.requires_grad else "nograd"),
         sym(""),
-        "Is a gradient computed: grad or nograd.",
+        "Whether a gradient is computed: grad or nograd.",
         "q)gradient tensor(1 2e;`grad)\n`grad",
     ),
     "layout": Attribute(
@@ -144,39 +147,42 @@ ATTRIBUTES: dict[str, Attribute] = {
     "defined": Attribute(
         lambda t: True,
         False,
-        "Has a tensor a type and a device?",
+        "Whether a tensor is defined, with a type and device.",
         "q)defined each(tensor 1;tensor[])\n10b",
     ),
     "coalesced": Attribute(
         lambda t: _strided(t) or t.is_coalesced(),
         True,
-        "Has a sparse tensor no index twice?",
+        "Whether a sparse tensor is coalesced, with every index at most once.",
         "q)coalesced tensor 1 2\n1b",
     ),
     "leaf": Attribute(
         lambda t: t.is_leaf,
         True,
-        "Is a tensor a leaf of the graph of gradients?",
+        "Whether a tensor is a leaf of the autograd graph.",
         "q)leaf mul(x;x:tensor(1 2e;`grad))\n0b",
     ),
-    "pinned": Attribute(is_pinned, False, "Is the memory page-locked?", "q)pinned tensor 1 2\n0b"),
+    "pinned": Attribute(
+        is_pinned, False, "Whether the memory is page-locked.", "q)pinned tensor 1 2\n0b"
+    ),
     "sparseflag": Attribute(
         lambda t: not _strided(t),
         False,
-        "Is a tensor sparse?",
+        "Whether a tensor is sparse.",
         "q)sparseflag tensor(0 1;`sparse)\n1b",
     ),
     "ktype": Attribute(
         lambda t: char(T.TYPE[ktype_of(t.dtype)].char),
         char(" "),
-        "The character of the q type that shows a tensor.",
+        "The character of the q type that represents a tensor.",
         'q)ktype tensor 1 2e\n"e"',
     ),
 }
 
 
 def attribute(name: str, row: Attribute, x: Value) -> Value:
-    """An attribute of a tensor, or of each tensor of a vector or dictionary; other classes answer by behaviour."""
+    """An attribute of a tensor, or of each tensor of a vector or dictionary; other classes respond through a
+    behaviour."""
     if x.__class__ is not TensorHandle:
         x = need_handle(x, name)
     if x.__class__ is TensorHandle:
@@ -190,7 +196,7 @@ def attribute(name: str, row: Attribute, x: Value) -> Value:
 
 
 def _column(row: Attribute, tensors: Collection[Any]) -> Value:
-    """An attribute of several tensors; without any, an empty list of its type."""
+    """An attribute of several tensors; if there are none, an empty list of its type."""
     t = atom_t(row.undefined)
     if not tensors and t:
         return empty(t)
@@ -201,7 +207,9 @@ def _register(name: str, row: Attribute) -> None:
     def run(x: Value) -> Value:
         return attribute(name, row, x)
 
-    run.__doc__ = f"{row.doc}\n\nOf a vector or dictionary, that of each tensor.\n\n{row.example}\n"
+    run.__doc__ = (
+        f"{row.doc}\n\nFor a vector or dictionary, returns one value per tensor.\n\n{row.example}\n"
+    )
     api(name, f"{name} ptr")(run)
 
 
@@ -211,7 +219,7 @@ for _name, _row in ATTRIBUTES.items():
 
 @api("tensorcount", "tensorcount ptr")
 def tensorcount(x: Value) -> Value:
-    """The number of tensors of an object.
+    """The number of tensors in an object.
 
     q)tensorcount vector(1 2 3;001b)
     2
@@ -224,7 +232,7 @@ def tensorcount(x: Value) -> Value:
 
 @api("contiguous", "contiguous ptr", "contiguous(ptr;format)")
 def contiguous(x: Value) -> Value:
-    """Is a tensor contiguous in memory, in the order of a memory format?
+    """Whether a tensor is contiguous in memory, in the given memory format.
 
     q)contiguous each(a;transpose a:tensor 2 3#til 6)
     10b
@@ -257,7 +265,7 @@ def contiguous(x: Value) -> Value:
     "dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype", effect="own"
 )
 def dtype(x: Value) -> Value:
-    """The data type of a tensor; with no argument the default one, which a symbol sets.
+    """The data type of a tensor; without an argument, the default type; a symbol sets the default.
 
     q)dtype tensor 1 2 3
     `long
@@ -280,7 +288,7 @@ def dtype(x: Value) -> Value:
 
 # ------------------------------------------------------------------ all at once
 
-# who else knows options by name, `options`linear`, in the order of asking; each gives None for another's name
+# further sources of options by name, `options`linear`, in order; each returns None for unknown names
 NAMED_OPTIONS: dict[str, Callable[[str], Value | None]] = dict.fromkeys(
     ("module", "topic", "optimizer", "scheduler", "rule"), lambda name: None
 )
@@ -290,8 +298,8 @@ NAMED_OPTIONS: dict[str, Callable[[str], Value | None]] = dict.fromkeys(
 def options(x: Value) -> Value:
     """The options of a tensor: device, data type, layout, gradient, pinned memory, memory format.
 
-    With no argument, the defaults. Of a vector a table, of a dictionary a keyed table. Given the name of a module,
-    loss or optimizer, or an object of these, its options.
+    Without an argument, the defaults. For a vector, a table; for a dictionary, a keyed table. For a module, loss or
+    optimizer, or the name of one, its options.
 
     q)options tensor 1 2 3
     device  | cpu
@@ -331,7 +339,7 @@ def options(x: Value) -> Value:
 
 
 def _options_table(tensors: Iterable[Any]) -> Table:
-    """The options of some tensors, a row for each."""
+    """The options of some tensors, one row per tensor."""
     rows = [[item.s for item in options_dict(tensor).v.items] for tensor in tensors]
     names = [item.s for item in options_dict(None).k.items]
     return Table(
@@ -364,7 +372,7 @@ def _info(t: Any) -> tuple[list[str], list[Value]]:
 
 
 def _storage(t: Any) -> Value:
-    """A tensor's storage: elements, bytes of each, references, address, data."""
+    """A tensor's storage: elements, bytes per element, references, address, data."""
     if t is None:
         return NIL
     s = t.untyped_storage()
@@ -400,7 +408,7 @@ def info(x: Value) -> Value:
 
 @api("detail", "detail ptr")
 def detail(x: Value) -> Value:
-    """All attributes of a tensor and of its storage as a dictionary; of a sparse one those of indices and values.
+    """All attributes of a tensor and its storage as a dictionary; for a sparse tensor, those of its indices and values.
 
     q)detail[tensor 2 3#til 6][`storage]`data
     0 1 2 3 4 5

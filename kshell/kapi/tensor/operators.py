@@ -1,7 +1,7 @@
 """q's operators on tensor handles: `x*y`, `2*x`, `neg x`, `sum x`, `x$y`.
 
-They give new tensors, on the tensor's device and with gradients, and broadcast as torch does. Reductions work along
-the first dimension, as q's do. An array among the operands is read as a tensor.
+They return new tensors on the tensor's device, with gradients, and broadcast like torch. Reductions work along the
+first dimension, as in q. Array operands are converted to tensors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Fn = Callable[..., Any]
 
 
 def _first(name: str, **options: Any) -> Fn:
-    """A reduction along the first dimension; a scalar is its own."""
+    """A reduction along the first dimension; a scalar is returned unchanged."""
 
     def run(t: Any) -> Any:
         return getattr(torch, name)(t, **({"dim": 0} if t.dim() else {}), **options)
@@ -49,12 +49,12 @@ def _first_floating(name: str, **options: Any) -> Fn:
 
 
 def _median(t: Any) -> Any:
-    """q's median: the mean of the two middle values if there is an even number."""
+    """q's median: for an even count, the mean of the two middle values."""
     return torch.quantile(floating(t), 0.5, dim=0 if t.dim() else None)
 
 
 def _where(t: Any) -> Any:
-    """The indexes of what is true, of whole numbers each as often as it says."""
+    """The indexes of true elements; for integers, each repeated that many times."""
     if t.is_floating_point() or t.is_complex():
         raise CallError("where", "expected booleans or whole numbers")
     if t.dtype == torch.bool:
@@ -98,7 +98,7 @@ def _named(name: str) -> Fn:
 
 
 def _counted(name: str) -> Fn:
-    """A function of numbers, of bits as numbers too."""
+    """Extend a numeric function to booleans, treated as numbers."""
     return lambda t: getattr(torch, name)(_number(t))
 
 
@@ -147,7 +147,8 @@ MONADS: dict[str, Fn] = {
 
 @behaviour("monad", TensorHandle)
 def monad(h: TensorHandle, name: str) -> Value:
-    """The q verb `name` of a tensor: a new tensor; `item`, a scalar's truth or number, as a Python value."""
+    """Apply the q verb `name` to a tensor: a new tensor; `item` returns a scalar's truth value or number as a Python
+    value."""
     if name == "item":
         value = invoke("condition", as_tensor(h).item)
         if isinstance(value, torch.SymBool | torch.SymInt | torch.SymFloat):
@@ -171,7 +172,7 @@ def _mod(a: Any, b: Any) -> Any:
 
 
 def _logical(fn: str, bits: str) -> Fn:
-    """& and |: the smaller and the larger; of booleans and, or."""
+    """& and |: minimum and maximum; for booleans, and and or."""
 
     def run(a: Any, b: Any) -> Any:
         return (
@@ -191,7 +192,7 @@ def _fill(a: Any, b: Any) -> Any:
 
 
 def _number(t: Any) -> Any:
-    """Bits as numbers."""
+    """Booleans as numbers."""
     return (
         int(t)
         if isinstance(t, bool)
@@ -202,20 +203,20 @@ def _number(t: Any) -> Any:
 
 
 def _plus(a: Any, b: Any) -> Any:
-    """The sum; of bits their number, where torch has a bit."""
+    """Sum; booleans are counted, where torch would return a boolean."""
     r = a + b
     return r if r.dtype is not torch.bool else _number(a) + _number(b)
 
 
 def _minus(a: Any, b: Any) -> Any:
-    """The difference, also of bits, which torch refuses."""
+    """Difference, also of booleans, which torch rejects."""
     if getattr(a, "dtype", None) is torch.bool or getattr(b, "dtype", None) is torch.bool:
         return _number(a) - _number(b)
     return a - b
 
 
 def _alike(verbs: dict[str, Fn]) -> dict[str, Fn]:
-    """Functions of two tensors of one type as those of any two."""
+    """Extend a function of two tensors of one type to any two types."""
     return {name: lambda a, b, fn=value: fn(*_one_type(a, b)) for name, value in verbs.items()}
 
 
@@ -276,7 +277,7 @@ def _correlation(a: Any, b: Any) -> Any:
 
 
 def _one_type(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two factors of one data type, which a product of matrices needs."""
+    """Two factors with one data type, as matrix products require."""
     if a.dtype == b.dtype:
         return a, b
     kind = torch.promote_types(a.dtype, b.dtype)
@@ -284,7 +285,7 @@ def _one_type(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _cast(x: Value, t: Any) -> Any:
-    """`float$t, "e"$t, 8h$t: t in another data type; None if x is no name of a type."""
+    """`float$t, "e"$t, 8h$t: t in another data type; None if x does not name a type."""
     name = name_of(x)
     if name is not None:
         dtype = dtype_named({"real": "float", "float": "double", "boolean": "bool"}.get(name, name))
@@ -302,7 +303,7 @@ def _cast(x: Value, t: Any) -> Any:
 
 
 def _rounded(t: Any, kind: Any) -> Any:
-    """Floats as whole numbers: the nearest, halves up; nulls and infinities as q's."""
+    """Floats rounded to integers: to the nearest, halves up; nulls and infinities as in q."""
     if kind.is_complex or kind == torch.bool:
         return t.to(kind)
     most = torch.iinfo(kind).max
@@ -313,8 +314,8 @@ def _rounded(t: Any, kind: Any) -> Any:
 
 
 def operand(name: str, x: Any, like: Any = None) -> Any:
-    """An operand of the verb `name` as torch takes it: plain numbers as they are, so that they do not change the
-    tensor's type."""
+    """An operand of the verb `name` for torch: plain numbers stay plain, so that they do not change the tensor's
+    type."""
     cls = x.__class__
     if cls is int or cls is float or cls is bool or isinstance(x, torch.Tensor):
         return x
@@ -328,7 +329,7 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
     if error is not None:
         if cls is List and any(
             isinstance(i, KHandle) for i in x.items
-        ):  # what stands right of a call's list joins it
+        ):  # text to the right of a call's list becomes part of it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
     return tensor
@@ -336,12 +337,12 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
 
 @behaviour("dyad", TensorHandle)
 def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
-    """The q operator or verb `name` of two operands, one or both tensors: a new tensor."""
+    """The q operator or verb `name` on two operands, at least one of them a tensor: a new tensor."""
     fn = DYADS.get(name)
     if fn is not None and x.__class__ is TensorHandle and y.__class__ is TensorHandle:
         a, b = x.obj, y.obj
         if a is None or b is None or a is GONE or b is GONE:
-            a, b = operand(name, x), operand(name, y)  # the error that says which
+            a, b = operand(name, x), operand(name, y)  # raises the error that says which
         return TensorHandle(invoke(name, fn, a, b))
     if y.__class__ in _NUMBERS and name in _BEFORE and h.obj is not None and h.obj is not GONE:
         return TensorHandle(invoke(name, DYADS[name], h.obj, y))
@@ -356,7 +357,7 @@ def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
 
 
 def pair(name: str, x: Any, y: Any, like: Any) -> Any:
-    """The operator or verb `name` of two operands, each a q value or a tensor, of which `like` is one."""
+    """The operator or verb `name` on two operands, each a q value or a tensor; `like` is one of the tensors."""
     fn = DYADS.get(name)
     if name in _PLAIN and fn is not None:
         return invoke(name, fn, operand(name, x, like), operand(name, y, like))
@@ -380,22 +381,22 @@ def pair(name: str, x: Any, y: Any, like: Any) -> Any:
 
 
 _NUMBERS = (int, float)
-# the operators that torch gives for a tensor and a plain number
+# operators that torch has for a tensor and a plain number
 _PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
-_BEFORE = _PLAIN | {
-    "xexp"
-}  # and of a tensor before one: its square is t*t, which a power of two tensors need not be
+_BEFORE = (
+    _PLAIN | {"xexp"}
+)  # and for a tensor before a number: its square is t*t, which a power of two tensors need not equal
 
 
 def _tensors(a: Any, like: Any) -> Any:
-    """An operand as a tensor; a plain number changes the other's type as torch's own numbers do."""
+    """An operand as a tensor; a plain number affects the other's type only as torch's own numbers do."""
     if isinstance(a, torch.Tensor):
         return a
     return torch.scalar_tensor(a, dtype=torch.result_type(like, a), device=like.device)
 
 
 def _take(x: Value, t: Any) -> Any:
-    """n#t: the first (last if negative) n, from the start again if there are fewer; a list of sizes reshapes."""
+    """n#t: the first n rows (the last if negative), cycling if there are fewer; a list of sizes reshapes."""
     number = long_of(x)
     if number is None:
         sizes = longs_of(x)
@@ -427,7 +428,7 @@ def _rotate(x: Value, t: Any) -> Any:
     return t.roll(-(number % len(t)), 0) if t.dim() and len(t) else t
 
 
-# the verbs whose left argument is a number of rows, or other q values
+# verbs whose left argument is a row count or another q value
 _COUNTED: dict[str, Fn] = {
     "#": _take,
     "_": _drop,
@@ -438,5 +439,5 @@ _COUNTED: dict[str, Fn] = {
 
 
 def operators() -> tuple[list[str], list[str]]:
-    """The q verbs of one and of two arguments that tensors know (for the reference)."""
+    """The unary and binary q verbs supported by tensors (for the reference)."""
     return sorted(MONADS), sorted({*DYADS, *_COUNTED, "cut", "ema"})

@@ -1,4 +1,4 @@
-"""Addresses of torch objects and counts of what refers to them: ptr, sptr, ref, sref, weakref, same, alias."""
+"""Addresses and reference counts of torch objects: ptr, sptr, ref, sref, weakref, same, alias."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from kshell.kapi.tensor.handle_api import need_handle, tensors_of
 from kshell.values.base.build import collapse
 from kshell.values.base.core import Dict, Value, long, sym_vec
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
-# addresses of this process are 14 digits long; they are shown as numbers of eight, one for each address
+# real addresses have 14 digits; each is shown as its own eight-digit number
 _SHOWN: dict[int, int] = {}
 
 
 def address(found: Any) -> int:
-    """The address-like number of a torch object: stable for its life, equal for two handles of one object."""
+    """An address-like number for a torch object: stable for its lifetime, equal for all its handles."""
     at = found._cdata if isinstance(found, torch.Tensor) else id(found)
     shown = _SHOWN.get(at)
     if shown is None:
@@ -41,7 +41,7 @@ def address(found: Any) -> int:
 
 
 def _each(h: KHandle, fn: Any) -> Value:
-    """fn of a tensor, or of each tensor of a vector or dictionary."""
+    """Apply fn to a tensor, or to each tensor of a vector or dictionary."""
     if h.__class__ is VectorHandle:
         return collapse([fn(t) for t in h.obj])
     if h.__class__ is DictHandle:
@@ -51,7 +51,7 @@ def _each(h: KHandle, fn: Any) -> Value:
 
 @api("ptr", "ptr ptr")
 def ptr(x: Value) -> Value:
-    """The address of the torch object behind a handle; of each tensor for a vector or dictionary.
+    """The address of the torch object behind a handle; for a vector or dictionary, of each tensor.
 
     q)b:addref a:tensor 1 2 3
     q)ptr[a]=ptr b
@@ -75,16 +75,16 @@ def sptr(x: Value) -> Value:
 
 
 def storage_ptr(t: Any) -> int:
-    """The address of a tensor's data, the same for every view of it."""
+    """The address of a tensor's data, which all its views share."""
     if t is None or t.layout is not torch.strided:
         return 0
     return t.untyped_storage().data_ptr()
 
 
 def references(found: Any) -> int:
-    """How many references there are to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
-    models that hold it, and the views made of it. (Counted from the session's live handles: the interpreter's own
-    references are none of the user's.)"""
+    """The number of references to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
+    models that contain it, and its views. (Counted from the session's live handles; the interpreter's own references do
+    not concern the user.)"""
     return max(sum(_holds(h, found) for h in table() if whole_of(h) is None), 1)
 
 
@@ -106,7 +106,7 @@ def _holds(h: KHandle, found: Any) -> int:
 
 @api("ref", "ref ptr")
 def ref(x: Value) -> Value:
-    """The number of references to a torch object: handles, containers that hold it, views of it.
+    """The number of references to a torch object: its handles, containers and views.
 
     q)a:tensor 1 2 3
     q)v:vector(addref a;4 5)
@@ -146,7 +146,7 @@ def storage_references(t: Any) -> int:
 
 @api("weakref", "weakref ptr")
 def weakref(x: Value) -> Value:
-    """The number of references that do not own the tensor; the k-api makes none.
+    """The number of non-owning references; always 0.
 
     q)weakref tensor 1 2 3
     1
@@ -156,7 +156,7 @@ def weakref(x: Value) -> Value:
 
 @api("same", "same(t1;t2)")
 def same(x: Value) -> Value:
-    """Do two handles refer to the same tensor?
+    """Whether two handles refer to the same tensor.
 
     q)a:tensor 1 2 3
     q)same(a;detach a)
@@ -168,7 +168,7 @@ def same(x: Value) -> Value:
 
 @api("alias", "alias(t1;t2)")
 def alias(x: Value) -> Value:
-    """Do two tensors share their storage?
+    """Whether two tensors share their storage.
 
     q)a:tensor 1 2 3
     q)alias(a;detach a)

@@ -1,4 +1,4 @@
-"""The variables that refer to objects: ``obj`names``, and notes at the prompt."""
+"""The variables that refer to objects: for ``obj`names`` and notes at the prompt."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kshell.values.base.core import Dict, List, Table, Value
 from kshell.values.base.functions import Handle
 from kshell.values.session.context import running
 
-DEEP = 4  # levels of lists, dictionaries and tables in which handles are looked for
+DEEP = 4  # nesting levels searched for handles
 
 
 def referring() -> dict[int, list[str]]:
-    """The variables of all namespaces that refer to each object, by the number of its handle: those whose value it is,
-    or is within."""
+    """The variables in all namespaces that refer to each object, by handle number: their value is the object, or
+    contains it."""
     names: dict[int, list[str]] = {}
     for space, variables in running().names.spaces.items():
         for name, x in list(variables.items()):

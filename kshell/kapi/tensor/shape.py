@@ -1,6 +1,6 @@
-"""Shapes, views and parts of tensors: reshape, View, resize, transpose, permute, squeeze, cat, stack, index, narrow..
+"""Tensor shapes, views and parts: reshape, View, resize, transpose, permute, squeeze, cat, stack, index, narrow..
 
-Each takes a tensor or a q array first and gives the same kind back.
+Each takes a tensor or q array first and returns the same kind.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.containers import fits, tensors_in
 from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
-    """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
+    """The tensor of the first argument, whether it was a handle, and the arguments after it."""
     args = (
         items(x) if low > 1 else data_items(x)
-    )  # (1 2;2 1) is one array only where one argument is enough
+    )  # (1 2;2 1) is one array only if one argument is enough
     if not args or not low <= len(args) <= high:
         raise QError(
             f"{call}: expecting {low}-{high} args, given {len(args)}"
@@ -67,7 +67,7 @@ def _dims(x: Value, call: str) -> list[int]:
 
 
 def _inplace(rest: list[Value], wrap: bool) -> bool:
-    """Take a trailing flag from the arguments: change the tensor itself? (Of an array there is always a result.)"""
+    """Remove a trailing flag from the arguments: change the tensor itself? (For an array there is always a result.)"""
     flag = flag_of(rest[-1]) if rest else None
     if flag is None:
         return False
@@ -80,33 +80,33 @@ def _sized(name: str, method: str, doc: str, example: str) -> None:
         t, wrap, rest = _first(x, name, 2, 2)
         return result(getattr(t, method)(_size(rest[0], name)), wrap)
 
-    run.__doc__ = f"{doc}\n\nThe size is longs (-1 or 0N: what is left over) or an example tensor.\n\n{example}\n"
+    run.__doc__ = f"{doc}\n\nThe size is longs (-1 or 0N: computed from the rest) or an example tensor.\n\n{example}\n"
     api(name, f"{name}(x;size)", f"{name}(x;example)")(run)
 
 
 _sized(
     "reshape",
     "reshape",
-    "The same elements in another shape; a view if that can be, else a copy.",
+    "Reshape a tensor; returns a view if possible, else a copy.",
     "q)reshape(til 6;2 -1)\n0 1 2\n3 4 5",
 )
 _sized(
     "View",
     "view",
-    "The same elements in another shape, always on the same storage.",
+    "A view with another shape, always on the same storage.",
     "q)tensor View(tensor til 6;3 2)\n0 1\n2 3\n4 5",
 )
 _sized(
     "expand",
     "expand",
-    "Dimensions of size 1 repeated to a larger size, without a copy; -1 leaves one as it is.",
+    "Expand dimensions of size 1 to a larger size without copying; -1 keeps a size.",
     "q)expand(1 3#1 2 3;2 -1)\n1 2 3\n1 2 3",
 )
 
 
 @api("resize", "resize(tensor;size)", "resize(array;size)", held=True, effect="changes")
 def resize(x: Value) -> Value:
-    """Change the size of a tensor in place; elements that its storage did not have are 0.
+    """Resize a tensor in place; new elements are 0.
 
     q)t:tensor 2 3#til 6
     q)resize(t;2 2)
@@ -134,7 +134,7 @@ def resize(x: Value) -> Value:
 
 
 def _inferred(size: Sequence[int], count: int) -> list[int]:
-    """A size for a number of elements, with what is left over for the one dimension that is -1."""
+    """A size for a number of elements, with the dimension given as -1 computed."""
     known = 1
     for k in size:
         known *= k if k != -1 else 1
@@ -153,9 +153,9 @@ def _inferred(size: Sequence[int], count: int) -> list[int]:
 
 @api("transpose", "transpose x", "transpose(x;dim1;dim2)", "transpose(t;[dim1;dim2;]inplace)")
 def transpose(x: Value) -> Value:
-    """Two dimensions swapped, those of a matrix if none are given; with 1b at the end the tensor itself.
+    """Swap two dimensions; without dimensions, transpose a matrix. With 1b at the end, in place.
 
-    What has no two dimensions stays as it is.
+    Tensors with fewer than two dimensions are unchanged.
 
     q)transpose 2 3#til 6
     0 3
@@ -187,7 +187,7 @@ def _apply(t: Any, method: str, args: Sequence[Any], inplace: bool, wrap: bool) 
 
 @api("permute", "permute(x;dims)")
 def permute(x: Value) -> Value:
-    """The dimensions in another order.
+    """Reorder the dimensions.
 
     q)permute(1 2 3#til 6;2 0 1)
     0 3
@@ -203,7 +203,7 @@ def permute(x: Value) -> Value:
 
 @api("squeeze", "squeeze x", "squeeze(x;dims)", "squeeze(x;[dims;]inplace)")
 def squeeze(x: Value) -> Value:
-    """Without the dimensions of size 1, or without those given; 0N is all of them.
+    """Remove dimensions of size 1, all or the given ones; 0N means all.
 
     q)squeeze 1 3#til 3
     0 1 2
@@ -220,7 +220,7 @@ def squeeze(x: Value) -> Value:
 
 @api("unsqueeze", "unsqueeze(x;dim[;inplace])")
 def unsqueeze(x: Value) -> Value:
-    """With a further dimension of size 1 at a place.
+    """Insert a dimension of size 1 at a position.
 
     q)unsqueeze(til 3;0)
     0 1 2
@@ -234,8 +234,9 @@ def unsqueeze(x: Value) -> Value:
 
 @api("narrow", "narrow(x;dim;offset;size)")
 def narrow(x: Value) -> Value:
-    """A part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or
-    dictionary.
+    """Part of one dimension of a tensor, or of each tensor of a vector or dictionary: `size` items from `offset`.
+
+    The result is a view.
 
     q)narrow(til 10;0;3;4)
     3 4 5 6
@@ -257,7 +258,7 @@ def narrow(x: Value) -> Value:
 
 @api("index", "index(x;dim;i)", "index(x;dim;indices)")
 def index(x: Value) -> Value:
-    """The items at one or several indices of a dimension.
+    """The items at one or more indices of a dimension.
 
     q)index(2 3#til 6;1;0 2)
     0 2
@@ -273,7 +274,9 @@ def index(x: Value) -> Value:
         if is_empty(rest[1])
         else as_tensor(rest[1], like=t)
     )
-    guard.indices()("index", t, tensor, dim=dim)  # asked before torch is: a GPU could not go on
+    guard.indices()(
+        "index", t, tensor, dim=dim
+    )  # checked before torch is called: a GPU could not recover
     return result(t.index_select(dim, tensor), wrap)
 
 
@@ -291,14 +294,14 @@ def _joined(name: str, fn: str, doc: str, example: str) -> None:
 
 
 def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
-    """The parts are a vector, a list of tensors and arrays, or the arguments themselves; then dim and output."""
+    """The parts are a vector, a list of tensors and arrays, or the arguments themselves; then come dim and output."""
     if x.__class__ is VectorHandle:
         return result(fn(x.get()), True)
     args = items(x)
     if not args:
         raise CallError(name, "expecting tensors or arrays")
     head, rest = args[0], list(args[1:])
-    # an output or dimension can only follow a list, and one list alone has the parts; else every argument is a part
+    # an output or dimension can only follow a list, and a single list has the parts; else every argument is a part
     if head.__class__ is VectorHandle:
         parts: Sequence[Any] = head.get()
         wrap = True
@@ -326,12 +329,15 @@ def _tail(rest: Sequence[Value]) -> bool:
 
 
 _joined(
-    "cat", "cat", "Tensors or arrays joined along a dimension (0).", "q)cat(1 2;3 4 5)\n1 2 3 4 5"
+    "cat",
+    "cat",
+    "Concatenate tensors or arrays along a dimension (0).",
+    "q)cat(1 2;3 4 5)\n1 2 3 4 5",
 )
 _joined(
     "stack",
     "stack",
-    "Tensors or arrays of one size as the items of a new dimension (0).",
+    "Stack tensors or arrays of equal size along a new dimension (0).",
     "q)stack((1 2;3 4);1)\n1 3\n2 4",
 )
 
@@ -345,8 +351,7 @@ _joined(
     effect="changes",
 )
 def amend(x: Value) -> Value:
-    """Overwrite the values of a tensor, or of those at some places of a vector or dictionary; size, type and device
-    stay.
+    """Overwrite the values of a tensor, or of tensors in a vector or dictionary; size, type and device are kept.
 
     q)t:tensor 1 2 3
     q)amend(t;4 5 6)
@@ -374,7 +379,7 @@ def amend(x: Value) -> Value:
         (_set(t, "amend"), _set(as_tensor(value), "amend"))
         for (_, t), value in zip(named, values, strict=True)
     ]
-    for t, source in pairs:  # all fit before anything is written
+    for t, source in pairs:  # check all before writing any
         if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
     with torch.no_grad():
@@ -384,7 +389,7 @@ def amend(x: Value) -> Value:
 
 
 def _set(t: Any, call: str) -> Any:
-    """The tensor, which must be a defined one."""
+    """The tensor, which must be defined."""
     if t is None:
         raise CallError(call, "undefined tensor", says=("tensor",))
     return t
@@ -399,9 +404,9 @@ def _set(t: Any, call: str) -> Any:
     effect="changes",
 )
 def reset(x: Value) -> Value:
-    """Let a tensor show other places of its storage: from an offset, in a size, with strides.
+    """Change a tensor's view of its storage: offset, size and strides.
 
-    Without strides the size is laid out in rows; what does not fit the storage is an error.
+    Without strides, the size is laid out in rows; exceeding the storage is an error.
 
     q)t:tensor til 10
     q)reset(t;2;2 3)
@@ -447,7 +452,7 @@ def reset(x: Value) -> Value:
 
 
 def _rows(size: Sequence[int]) -> list[int]:
-    """The strides of a size laid out in rows."""
+    """The strides for a size laid out in rows."""
     strides, n = [], 1
     for k in reversed(size):
         strides.append(n)

@@ -1,4 +1,4 @@
-"""q's verbs that put the rows of a tensor in order: nulls are least and equal, rows are compared item by item."""
+"""q's sorting verbs on tensor rows: nulls are lowest and equal; rows are compared item by item."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kshell.values.base.core import Value
 
 
 def numbered(t: Any) -> Any:
-    """A whole number for each element, ordered as they are. (torch puts NaN last, and does not know equal ones.)"""
+    """An integer for each element, in the same order. (torch puts NaN last, and does not treat NaNs as equal.)"""
     if t.is_floating_point():
         t = t.detach() if t.element_size() > 1 else t.detach().to(torch.float32)
         whole = {8: torch.int64, 4: torch.int32, 2: torch.int16}[t.element_size()]
@@ -24,18 +24,18 @@ def numbered(t: Any) -> Any:
 
 
 def _keys(t: Any) -> Any:
-    """A whole number for each row, ordered as the rows are."""
+    """An integer for each row, in the same order as the rows."""
     t = numbered(t)
     return torch.unique(t.flatten(1), dim=0, return_inverse=True)[1] if t.dim() > 1 else t
 
 
 def place(x: Any, y: Any, right: bool) -> Any:
-    """Where in the sorted x each of y belongs, before equal ones or behind."""
+    """The insertion point in sorted x for each of y, before or after equal rows."""
     return torch.searchsorted(numbered(x), numbered(y), right=right)
 
 
 def grade(t: Any, descending: bool = False) -> Any:
-    """The indices that sort the rows; equal ones stay in their order."""
+    """The indices that sort the rows; the sort is stable."""
     return torch.argsort(_keys(t), dim=0, descending=descending, stable=True)
 
 
@@ -44,12 +44,12 @@ def ordered(t: Any, descending: bool = False) -> Any:
 
 
 def rank(t: Any) -> Any:
-    """Where each row would stand if they were sorted."""
+    """The position of each row in sorted order."""
     return torch.argsort(grade(t), dim=0)
 
 
 def xrank(x: Value, t: Any) -> Any:
-    """In which of x equal parts of the sorted rows each row falls."""
+    """The quantile of each row, with x quantiles."""
     number = long_of(x)
     if number is None:
         raise CallError("xrank", expected="a long", given=kname(x))
@@ -57,7 +57,7 @@ def xrank(x: Value, t: Any) -> Any:
 
 
 def distinct(t: Any) -> Any:
-    """The rows that differ, in the order in which they come."""
+    """The distinct rows, in order of appearance."""
     if not t.dim():
         return t.reshape(1)
     place = torch.unique(_keys(t), return_inverse=True)[1]
@@ -78,7 +78,8 @@ def _alike(name: str, t: Any, given: Any, rows: Any) -> None:
 
 
 def find(t: Any, y: Any) -> Any:
-    """Where in the rows of t each row of y is first, their number if it is in none; of a row its place alone."""
+    """The first position of each row of y in t, or the number of rows if missing; for a single row, just its
+    position."""
     t = _listed(t)
     _alike("?", t, y.shape[max(y.dim() - t.dim() + 1, 0) :], y.shape)
     rows = y.reshape(-1, *t.shape[1:])
@@ -98,7 +99,7 @@ def find(t: Any, y: Any) -> Any:
 
 
 def _chosen(name: str, there: bool) -> Callable[..., Any]:
-    """The rows of a tensor that are rows of another, or are not."""
+    """The rows of a tensor that are, or are not, rows of another."""
 
     def run(t: Any, y: Any) -> Any:
         t, y = _listed(t), _listed(y)
@@ -122,7 +123,7 @@ MONADS: dict[str, Callable[..., Any]] = {
     "rank": rank,
     "distinct": distinct,
 }
-# of two tensors of one type
+# for two tensors of one type
 DYADS: dict[str, Callable[..., Any]] = {
     "?": find,
     "except": _chosen("except", False),

@@ -1,4 +1,4 @@
-"""Sparse tensors: make them, their indices and values, back to dense."""
+"""Sparse tensors: creation, indices and values, conversion to dense."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.core import NIL, List, Value
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
@@ -29,7 +29,7 @@ def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
 
 
 def _dims(x: Value | None, t: Any, call: str) -> int:
-    """The number of sparse dimensions asked for, all if none is."""
+    """The requested number of sparse dimensions; all by default."""
     if x is None:
         return t.dim()
     number = long_of(x)
@@ -42,9 +42,10 @@ def _dims(x: Value | None, t: Any, call: str) -> int:
 
 @api("sparse", "sparse x", "sparse(x;sparsedim)", "sparse(x;mask)")
 def sparse(x: Value) -> Value:
-    """A sparse tensor of an array or tensor, with all or the first dimensions sparse, or where another is not zero.
+    """Convert an array or tensor to a sparse tensor.
 
-    One of indices and values (sparse_coo_tensor of torch) is made by ``tensor(`sparse;indices;values;size)``.
+    All dimensions are sparse, or only the given number of leading ones; with another sparse tensor, its pattern is
+    used. To make one from indices and values (torch's sparse_coo_tensor), use ``tensor(`sparse;indices;values;size)``.
 
     q)values sparse 0 3 0 5f
     3 5f
@@ -64,7 +65,7 @@ def sparse(x: Value) -> Value:
 
 @api("sparseindex", "sparseindex x", "sparseindex(x;sparsedim)")
 def sparseindex(x: Value) -> Value:
-    """The indices of the values that are not zero: a row for each sparse dimension, a column for each value.
+    """The indices of the non-zero values: one row per sparse dimension, one column per value.
 
     q)sparseindex(0 9 0;3 0 0)
     0 1
@@ -77,7 +78,7 @@ def sparseindex(x: Value) -> Value:
 
 
 def _sparse_of(x: Value, call: str) -> tuple[Any, bool]:
-    """The sparse tensor of a handle, and whether the handle came enlisted (then a tensor is asked for)."""
+    """The sparse tensor of a handle, and whether the handle was enlisted (then a tensor is returned)."""
     handle = need_handle(x, call)
     if handle.__class__ is not TensorHandle:
         raise QError(f"{call}: not implemented for {handle.plural}")
@@ -93,7 +94,7 @@ def _part(t: Any, enlisted: bool) -> Value:
 
 @api("indices", "indices t", "indices enlist t")
 def indices(x: Value) -> Value:
-    """The indices of a sparse tensor's values, a row for each sparse dimension; of an enlisted tensor as a tensor.
+    """The indices of a sparse tensor's values, one row per sparse dimension; for an enlisted tensor, as a tensor.
 
     q)indices tensor(2 4#0 0 0 1 0 0 3 0;`sparse)
     0 1
@@ -105,7 +106,7 @@ def indices(x: Value) -> Value:
 
 @api("values", "values t", "values enlist t")
 def values(x: Value) -> Value:
-    """The values of a sparse tensor; of an enlisted tensor as a tensor.
+    """The values of a sparse tensor; for an enlisted tensor, as a tensor.
 
     q)values tensor(0 3 0 5;`sparse)
     3 5
@@ -116,7 +117,7 @@ def values(x: Value) -> Value:
 
 @api("dense", "dense t")
 def dense(x: Value) -> Value:
-    """A dense tensor of a sparse one.
+    """Convert a sparse tensor to dense.
 
     q)tensor dense sparse 0 3 0
     0 3 0
@@ -127,7 +128,7 @@ def dense(x: Value) -> Value:
 
 @api("coalesce", "coalesce t", held=True, effect="changes")
 def coalesce(x: Value) -> Value:
-    """Let a sparse tensor hold each index once, values of one index summed, sorted by index.
+    """Coalesce a sparse tensor: sum values with the same index and sort by index.
 
     q)t:tensor(`sparse;1 3#2 1 1;9 5 -11;4)
     q)coalesce t

@@ -1,4 +1,4 @@
-"""The memory of tensors: its bytes, and tensors that see some of it, with every bound checked."""
+"""Tensor memory: its bytes, and tensors that view part of it, with all bounds checked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
 
-DIMS = 64  # no operation of torch takes more
+DIMS = 64  # torch operations support no more dimensions
 
 
 def memory_of(data: Any, n: int) -> memoryview:
-    """The n bytes of a storage or of a contiguous tensor on the CPU, which stays while they are referred to."""
+    """The n bytes of a storage or of a contiguous CPU tensor, which stays alive while they are referenced."""
     if not n:
         return memoryview(b"")
     held = (ctypes.c_uint8 * n).from_address(data.data_ptr())
@@ -22,7 +22,7 @@ def memory_of(data: Any, n: int) -> memoryview:
 
 
 def fresh(n: int) -> tuple[Any, memoryview]:
-    """A new storage of n bytes on the CPU, and the bytes, to be written. (Memory that numpy has seen could not grow
+    """A new CPU storage of n bytes, and the bytes, for writing. (Memory that numpy has seen could not be resized
     later.)"""
     reserve([n], 1)
     held = torch.empty(n, dtype=torch.uint8).untyped_storage()
@@ -30,7 +30,7 @@ def fresh(n: int) -> tuple[Any, memoryview]:
 
 
 def view(held: Any, dtype: Any, shape: Sequence[int], stride: Sequence[int], offset: int) -> Any:
-    """The tensor that sees these items of a storage; ValueError if they are not all in it, or are no such items."""
+    """The tensor that views these items of a storage; ValueError if they are out of bounds or not valid items."""
     if (
         not isinstance(dtype, torch.dtype)
         or len(shape) != len(stride)

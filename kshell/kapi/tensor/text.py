@@ -1,4 +1,4 @@
-"""`str`: a torch object as text, in the form that libtorch prints."""
+"""`str`: torch objects as text, in libtorch's format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kshell.values.base.build import string
 from kshell.values.base.core import Value
 
 LINE = 80
-# libtorch's names of the types, where they are not the symbol's own with a capital
+# libtorch's type names that are not just the capitalized symbol
 _TYPES = {
     "bfloat16": "BFloat16",
     "cfloat": "ComplexFloat",
@@ -34,7 +34,7 @@ _TYPES = {
 
 
 class _Format:
-    """How the numbers of one tensor are printed: a common scale, width, and fixed, scientific or general notation."""
+    """Number format for one tensor: common scale, width, and fixed, scientific or general notation."""
 
     def __init__(self, t: Any) -> None:
         good = t[torch.isfinite(t)]
@@ -66,7 +66,7 @@ class _Format:
 
 
 def _exponents(size: Any) -> tuple[int, int]:
-    """Digits before the point of the smallest and the largest absolute value."""
+    """The number of digits before the point for the smallest and largest absolute value."""
     if not size.numel():
         return 1, 1
     low, high = (
@@ -93,19 +93,19 @@ def _matrix(t: Any, indent: str) -> str:
 
 
 def scalar_text(t: Any) -> str:
-    """libtorch's name of a tensor's data type: Float, ComplexDouble."""
+    """libtorch's name for a tensor's data type: Float, ComplexDouble."""
     name = dtype_name(t.dtype)
     return _TYPES.get(name, name.capitalize())
 
 
 def type_text(t: Any) -> str:
-    """libtorch's name of a tensor's type: CPUFloatType, CUDADoubleType, SparseCPULongType."""
+    """libtorch's name for a tensor's type: CPUFloatType, CUDADoubleType, SparseCPULongType."""
     sparse = "" if t.layout is torch.strided else "Sparse"
     return f"{sparse}{t.device.type.upper()}{scalar_text(t)}Type"
 
 
 def tensor_text(t: Any) -> str:
-    """A tensor as libtorch prints it: its numbers, then its type and size in brackets."""
+    """A tensor in libtorch's format: its numbers, then type and size in brackets."""
     if t is None:
         return "[ Tensor (undefined) ]"
     last = f"[ {type_text(t)}{{{','.join(map(str, t.shape))}}} ]"
@@ -132,7 +132,7 @@ def tensor_text(t: Any) -> str:
 
 @api("str", "str ptr", effect="none")
 def str_(x: Value) -> Value:
-    """A tensor or module as text in the form that libtorch prints, with embedded newlines.
+    """A tensor or module as text in libtorch's format, with embedded line breaks.
 
     q)-1 str tensor(2 3#til 6;`double);
      0  1  2

@@ -1,4 +1,4 @@
-"""`to` and `copyto`: another device, data type or layout, in place or as a copy."""
+"""`to` and `copyto`: change device, data type or layout, in place or as a copy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kshell.values.base.core import NIL, Value
 
 
 def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
-    """The handle, the options asked for (by symbols or an example tensor), and whether to wait for the copy."""
+    """The handle, the requested options (from symbols or an example tensor), and whether to wait for the copy."""
     args: Sequence[Value] = items(x)
     if not 2 <= len(args) <= 3:
         raise QError(
@@ -51,8 +51,10 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
 
 @api("to", "to(ptr;options[;async])", "to(ptr;example[;async])", held=True, effect="changes")
 def to(x: Value) -> Value:
-    """Change device, data type, layout or gradient flag of a tensor, vector, dictionary, module or model in place; an
-    example tensor stands for its device and data type.
+    """Change device, data type, layout or gradient flag of an object in place.
+
+    Objects are tensors, vectors, dictionaries, modules and models. An example tensor specifies its device and data
+    type.
 
     q)t:tensor 1 2 3
     q)to(t;`double)
@@ -74,7 +76,7 @@ def to(x: Value) -> Value:
 
 @api("copyto", "copyto(ptr;options[;async])", "copyto(ptr;example[;async])", effect="none")
 def copyto(x: Value) -> Value:
-    """A copy of a tensor, vector or dictionary with another device, data type, layout or gradient flag.
+    """Copy a tensor, vector or dictionary with another device, data type, layout or gradient flag.
 
     q)t:tensor 1 2 3
     q)tensor copyto(t;`float)

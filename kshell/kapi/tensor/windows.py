@@ -1,6 +1,6 @@
-"""q's verbs that go along the first dimension of a tensor: running and moving totals, neighbours, bars, parts.
+"""q's verbs along the first dimension of a tensor: running and moving totals, neighbours, bars, parts.
 
-A null of floats is left out or carried as q's verbs do with it. Whole numbers of tensors have no null.
+Float nulls are ignored or propagated as q's verbs do. Integer tensors have no null.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Fn = Callable[..., Any]
 
 
 def floating(t: Any) -> Any:
-    """A tensor to take means of: whole numbers become floating."""
+    """A tensor prepared for means: integers become floats."""
     return t if _has_nulls(t) else t.to(torch.get_default_dtype())
 
 
@@ -31,12 +31,12 @@ def _nulls_as(t: Any, value: float) -> Any:
 
 
 def _here(t: Any) -> Any:
-    """Which elements are no nulls?"""
+    """Which elements are not null?"""
     return torch.isnan(t).logical_not() if _has_nulls(t) else torch.ones_like(t, dtype=torch.bool)
 
 
 def _beside(v: Any, t: Any) -> Any:
-    """A list of a value a row, with as many dimensions as t."""
+    """A list with one value per row, with as many dimensions as t."""
     return v.reshape(-1, *[1] * (t.dim() - 1))
 
 
@@ -44,7 +44,7 @@ def _beside(v: Any, t: Any) -> Any:
 
 
 def _alone(t: Any, value: float) -> Any:
-    """A list with its nulls left out; of rows they spread, as between q's vectors."""
+    """A list with its nulls ignored; in rows they propagate, as between q's vectors."""
     return _nulls_as(t, value) if t.dim() == 1 else t
 
 
@@ -57,7 +57,7 @@ def prds(t: Any) -> Any:
 
 
 def maxs(t: Any) -> Any:
-    """The greatest so far; a null is least, in rows also where there is nothing else yet."""
+    """Running maximum; a null is lowest, in rows also at the start."""
     r = torch.cummax(_nulls_as(t, -torch.inf), 0).values
     return (
         torch.where(torch.cumsum(_here(t), 0) == 0, torch.nan, r)
@@ -71,7 +71,7 @@ def mins(t: Any) -> Any:
 
 
 def avgs(t: Any) -> Any:
-    """Running means; a scalar is its own."""
+    """Running means; a scalar is returned unchanged."""
     t = floating(t)
     if not t.dim():
         return t
@@ -80,7 +80,7 @@ def avgs(t: Any) -> Any:
 
 
 def fills(t: Any) -> Any:
-    """Each null replaced by what stands before it."""
+    """Each null replaced by the preceding value."""
     if not t.dim() or not len(t) or not _has_nulls(t):
         return t.clone()
     at = _beside(torch.arange(len(t), device=t.device), t)
@@ -88,8 +88,8 @@ def fills(t: Any) -> Any:
 
 
 def ema(a: Any, t: Any) -> Any:
-    """The exponential moving average, a number or one a row: y[i] is a*t[i] + (1-a)*y[i-1]. Steps of 1, 2, 4.. rows are
-    put together, so that there are few calls whatever the length."""
+    """The exponential moving average, with one factor or one per row: y[i] is a*t[i] + (1-a)*y[i-1]. Blocks of 1, 2,
+    4.. rows are combined, so that few calls are needed whatever the length."""
     t = floating(t)
     if not t.dim():
         raise CallError("ema", "expected a list")
@@ -120,12 +120,12 @@ def _count(name: str, x: Value) -> int:
 
 
 def _after(t: Any, k: int, value: Any) -> Any:
-    """t moved k rows on, with a value before."""
+    """t shifted down by k rows, with a value in front."""
     return torch.cat((t.new_full((min(k, len(t)), *t.shape[1:]), value), t[: max(len(t) - k, 0)]))
 
 
 def _window_sum(t: Any, n: int) -> Any:
-    """Sums of the last n rows, put together from windows of 1, 2, 4.. rows: no difference of large totals."""
+    """Sums of the last n rows, combined from windows of 1, 2, 4.. rows, which avoids differences of large totals."""
     sums, at, width = torch.zeros_like(t), 0, 1
     n = min(n, len(t))
     while n > 0:
@@ -170,7 +170,7 @@ def _mdev(t: Any, n: int) -> Any:
     t = floating(t)
     here = _here(t) & torch.isfinite(t)
     middle = torch.where(here, t, 0).sum(0) / here.sum(0).clamp(min=1)
-    t = t - torch.round(middle.detach())  # squares near zero lose little
+    t = t - torch.round(middle.detach())  # squares of centred values lose little precision
     mean = _mavg(t, n)
     square = _mavg(t * t, n) - mean * mean
     above = square > 0
@@ -185,7 +185,7 @@ def _mdev(t: Any, n: int) -> Any:
 
 
 def _whole(t: Any) -> Any:
-    """Bits and bytes as numbers that can be below 0."""
+    """Booleans and bytes as signed numbers."""
     return t.to(torch.int32) if t.dtype in (torch.bool, torch.uint8) else t
 
 
@@ -208,7 +208,7 @@ def ratios_from(x: Any, t: Any) -> Any:
 
 
 def differ(t: Any) -> Any:
-    """Which rows differ from the one before; nulls are equal."""
+    """Which rows differ from their predecessor; nulls are equal."""
     if not t.dim():
         return t
     a, b = t[1:], t[:-1]
@@ -220,7 +220,7 @@ def differ(t: Any) -> Any:
 
 
 def _shifted(name: str, t: Any, n: int) -> Any:
-    """The row n places before each; null where there is none."""
+    """The row n places before each; null if there is none."""
     k = min(abs(n), len(t))
     if not k:
         return t.clone()
@@ -254,7 +254,7 @@ def xbar(x: Any, t: Any) -> Any:
 
 
 def sublist(x: Value, t: Any) -> Any:
-    """At most x rows, from the end if negative; or of two numbers, from where and how many."""
+    """At most x rows, from the end if negative; two numbers are start and count."""
     n = _count("sublist", x) if longs_of(x) is None or long_of(x) is not None else None
     if not t.dim():
         raise CallError("sublist", "expected a list")
@@ -269,7 +269,7 @@ def sublist(x: Value, t: Any) -> Any:
 
 
 def parts(name: str, x: Value, t: Any) -> list[Any]:
-    """The parts of x rows each, or those that begin at rows x."""
+    """Parts of x rows each, or parts that begin at rows x."""
     at = longs_of(x)
     if at is None or not t.dim():
         raise CallError(name, "expected long(s)" if at is None else "expected a list")
@@ -285,7 +285,7 @@ def parts(name: str, x: Value, t: Any) -> list[Any]:
 
 
 def without(t: Any, x: Value) -> Any:
-    """t without the row at an index, if there is one."""
+    """t without the row at an index, if it exists."""
     n = _count("_", x)
     if not t.dim():
         raise CallError("_", "expected a list")
@@ -305,7 +305,7 @@ MONADS: dict[str, Fn] = {
     "prev": lambda t: _shifted("prev", t, 1) if t.dim() else t,
     "next": lambda t: _shifted("next", t, -1) if t.dim() else t,
 }
-# those whose left argument is a q value
+# verbs whose left argument is a q value
 COUNTED: dict[str, Fn] = {
     "msum": _moving("msum", _msum),
     "mavg": _moving("mavg", _mavg),

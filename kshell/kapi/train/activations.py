@@ -1,7 +1,7 @@
-"""The activations of a module, layer by layer: `acttable`. Hooks of torch record them, and nothing is replaced.
+"""Activation statistics of a module, layer by layer: `acttable`. torch hooks record them; nothing is replaced.
 
-A layer is a call in which no other module is called: a leaf, or a module such as multi-head attention that uses the
-parameters of its children itself.
+A layer is a call in which no other module is called: a leaf, or a module such as multi-head attention that uses its
+children's parameters itself.
 """
 
 from __future__ import annotations
@@ -41,17 +41,16 @@ _COLUMNS = ("mean", "std", "zeros", "bad")
     effect="none",
 )
 def acttable(x: Value) -> Value:
-    """A table of what the layers of a module or model give for an input, in the order in which they are calculated: a
-    row for each call of a layer and each tensor that it gives.
+    """A table of layer outputs for an input: one row per layer call and output tensor, in order.
 
-    Beside name, type of the layer, number of its call and size: mean, standard deviation, the share of zeros, and how
-    many values are not finite (bad). `output` tells the tensors of a layer apart that gives several: by place or name.
+    The columns are name, type of the layer, number of its call, size, mean, standard deviation, fraction of zeros, and
+    number of non-finite values (bad). `output` identifies the tensors of a layer with several, by position or name.
 
-    With a function of the output that gives a loss, or of a model with an input and a target, the same of the gradients
-    of the loss by these tensors: gmean, gstd, gzeros, gbad; null where there is none. An input is that of `forward`; a
-    q dictionary has inputs by keyword.
+    With a function from the output to a loss, or for a model with an input and a target, also statistics of the
+    gradients of the loss with respect to these tensors: gmean, gstd, gzeros, gbad; null if there is no gradient. Inputs
+    are as for `forward`; a q dictionary passes inputs by name.
 
-    The modes stay as they are, and nothing changes: no gradient of a parameter, no buffer, no random state.
+    Modes are kept, and nothing changes: no parameter's gradient, no buffer, no random state.
 
     q)seed 1;
     q)m:module seq(`sequential;(`linear;`a;2;3);(`relu;`r);(`linear;`b;3;1))
@@ -92,7 +91,7 @@ def _table(rows: Sequence[_Row], graded: bool) -> Value:
 
 @dataclasses.dataclass
 class _Row:
-    """A tensor that a call of a layer gives; its numbers are tensors on its device."""
+    """A tensor returned by a layer call; its statistics are tensors on its device."""
 
     name: str
     module: str
@@ -104,7 +103,7 @@ class _Row:
 
 
 class _Call:
-    """One calculation of a module that is looked into: inputs, and what makes a loss of the output."""
+    """One run of a module under inspection: inputs, and how to get a loss from the output."""
 
     def __init__(self, m: Any, model: Any, given: Sequence[Value]) -> None:
         self.m, self.model = getattr(m, "module", m) if _around(m) else m, model
@@ -171,7 +170,7 @@ class _Call:
         return loss.obj.sum()
 
     def _backward(self, loss: Any) -> None:
-        """Let the gradients reach the layers; none is kept."""
+        """Run backward so that gradients reach the layers; none is kept."""
         leaves = [
             param
             for param in (*self.m.parameters(), *self.inputs, *self.named.values())
@@ -187,7 +186,7 @@ class _Call:
 
 
 def _around(m: Any) -> bool:
-    """Is it a wrapper of torch's whose calculation waits for a backward?"""
+    """Is it a torch wrapper whose forward prepares for a backward pass?"""
     return type(m).__name__ == "DistributedDataParallel"
 
 
@@ -195,12 +194,12 @@ def _around(m: Any) -> bool:
 
 
 def _own(t: Any) -> Any:
-    """A copy of an input, which a layer may write into; anything but a tensor as it is."""
+    """A copy of an input, to which a layer may write; anything but a tensor is returned unchanged."""
     return t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
 
 
 def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The tensors of an output and where each is: in tuples, lists, dictionaries and dataclasses."""
+    """The tensors in an output and their locations: in tuples, lists, dictionaries and dataclasses."""
     if isinstance(out, torch.Tensor):
         yield path, out
         return
@@ -217,7 +216,7 @@ def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _handle_of(out: Any) -> Value:
-    """The output of a module as a value of q, of an object with other things in it its tensors."""
+    """The output of a module as a q value; for an object with other content, its tensors."""
     if isinstance(out, torch.Tensor):
         return wrapped(out)
     parts = list(tensors_of(out))
@@ -232,17 +231,17 @@ def _handle_of(out: Any) -> Value:
 
 
 class _Recorder:
-    """Notes what each layer gives while its block runs: hooks on every module, which are gone afterwards."""
+    """Records the output of each layer while its block runs, with hooks on every module that are removed afterwards."""
 
     def __init__(self, m: Any, graded: bool) -> None:
         self.rows: list[_Row] = []
         self.graded = graded
         self.names = {id(part): name or name_of_module(part) for name, part in m.named_modules()}
         self.parts = list(m.modules())
-        self.calls: dict[int, int] = {}  # of each module, so far
+        self.calls: dict[int, int] = {}  # calls of each module so far
         self.inner: list[
             bool
-        ] = []  # of the calls that have begun: has another module been called in it?
+        ] = []  # for each active call: has another module been called inside it?
         self.hooks: list[Any] = []
         self.thread = threading.get_ident()
         self.on = True
@@ -260,11 +259,11 @@ class _Recorder:
             self.hooks.clear()
 
     def ends(self) -> None:
-        """The calculation is over: what is calculated again for a gradient is no new call."""
+        """The forward pass is over: recomputation during backward is not a new call."""
         self.on = False
 
     def _begins(self, part: Any, args: Any) -> None:
-        if PENDING:  # nothing is changed: it can be given up
+        if PENDING:  # nothing has changed, so it can be abandoned
             stop_here()
         if self.on and threading.get_ident() == self.thread:
             self.inner.append(False)
@@ -291,7 +290,7 @@ class _Recorder:
 
 
 class _Graded:
-    """Notes the gradient of a row's tensor."""
+    """Records the gradient of a row's tensor."""
 
     def __init__(self, row: _Row) -> None:
         self.row = row
@@ -306,7 +305,7 @@ class _Graded:
 
 @contextmanager
 def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
-    """A block after which buffers and random states are what they were, and in which compiled code is not used."""
+    """A block after which buffers and random states are restored, and in which compiled code is not used."""
     held = [(part, dict(part._buffers)) for part in m.modules()]
     values = [
         (value, value.detach().clone())
@@ -340,11 +339,11 @@ def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
                         part._buffers.clear()
                         part._buffers.update(own)
                 for b, was in values:
-                    b.data.copy_(was)  # so that a graph which holds the buffer sees no change
+                    b.data.copy_(was)  # so that a graph that holds the buffer sees no change
 
 
 def _writable(b: Any) -> bool:
-    """Can a layer write into a buffer: has it values, each in a place of its own?"""
+    """Can a layer write to a buffer: does it have values, without overlapping memory?"""
     if b.layout is not torch.strided:
         return True
     return not b.is_meta and all(step or n < 2 for n, step in zip(b.shape, b.stride(), strict=True))

@@ -1,4 +1,4 @@
-"""Averaging of weights: copies, running and exponential means of parameters, the statistics of batch normalization.
+"""Weight averaging: copies, running and exponential means of parameters, batch normalization statistics.
 
 Izmailov et al. 2018, "Averaging weights leads to wider optima and better generalization" (arXiv 1803.05407).
 """
@@ -31,7 +31,7 @@ from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, Sym, Value, seq_items
 from kshell.values.session.interrupts import PENDING, stop_here
 
-COUNT = ".n"  # the key of the number of averages; no parameter's name starts with a dot
+COUNT = ".n"  # the key for the number of averages; parameter names never start with a dot
 
 
 def _module(h: KHandle, call: str) -> Any:
@@ -54,7 +54,7 @@ def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]
 
 
 def _source(x: Value, call: str) -> dict[str, Any]:
-    """The tensors of a dictionary, of tensors or of arrays."""
+    """The tensors in a dictionary of tensors or arrays."""
     if x.__class__ is DictHandle:
         return x.get()
     if x.__class__ is Dict and all(item.__class__ is Sym for item in seq_items(x.k)):
@@ -66,8 +66,10 @@ def _source(x: Value, call: str) -> dict[str, Any]:
 
 @api("copyparms", "copyparms m", "copyparms(m;dict)", held=True, effect="reads1")
 def copyparms(x: Value) -> Value:
-    """A dictionary of copies of a module's parameters; with a dictionary, copy the tensors in it into the parameters
-    of the same names: which of them were there is the result.
+    """Copy a module's parameters to a dictionary, or copy tensors from a dictionary to the parameters.
+
+    With a dictionary, its tensors go to the parameters with the same names; the result is which of the names were
+    found.
 
     q)m:module enlist(`linear;2;1)
     q)p:copyparms m
@@ -88,7 +90,7 @@ def copyparms(x: Value) -> Value:
         for key, value in source.items()
         if key in own and value is not None
     }
-    for k, value in new.items():  # all shapes fit before anything is copied
+    for k, value in new.items():  # check all shapes before copying anything
         if torch.broadcast_tensors(own[k], value)[0].shape != own[k].shape:
             raise QError(
                 f"copyparms: size {list(value.shape)} of {k} does not fit {list(own[k].shape)}"
@@ -107,8 +109,10 @@ def copyparms(x: Value) -> Value:
     effect="changes",
 )
 def avgparms(x: Value) -> Value:
-    """Update the running means of a module's parameters in a dictionary. The result is how many sets of parameters the
-    means are of, the first copy included; it is kept in the dictionary as `.n`.
+    """Update the running means of a module's parameters in a dictionary.
+
+    The result is the number of parameter sets averaged, including the first copy; it is stored in the dictionary as
+    `.n`.
 
     q)m:module enlist(`linear;2;1)
     q)p:copyparms m
@@ -126,7 +130,7 @@ def avgparms(x: Value) -> Value:
         new = {
             key: means[key] + (value.to(means[key]) - means[key]) / (n + 1)
             for key, value in own.items()
-        }  # all fit, or none is set
+        }  # check all before setting any
         for key, value in new.items():
             if value.shape == means[key].shape:
                 means[key].copy_(value)
@@ -137,7 +141,7 @@ def avgparms(x: Value) -> Value:
 
 
 def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
-    """The means in a dictionary, the parameters of the module that have one there, and the number of averages."""
+    """The means in a dictionary, the module's parameters that have one there, and the number of averages."""
     means: dict[str, Any] = h.get()
     own = {
         name: param.detach() for name, param in m.named_parameters() if means.get(name) is not None
@@ -156,12 +160,11 @@ def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[st
     effect="changes",
 )
 def emaparms(x: Value) -> Value:
-    """Update the exponential moving averages (EMA) of a module's parameters in a dictionary: each becomes
-    decay*average + (1-decay)*parameter. The result is how many sets of parameters the averages are of, the first copy
-    included; it is kept in the dictionary as `.n`.
+    """Update the exponential moving averages (EMA) of a module's parameters in a dictionary.
 
-    `copyparms m` makes a dictionary to begin with, `copyparms(m;dict)` puts the averages into a module. `avgparms`
-    weighs all updates the same.
+    Each becomes decay*average + (1-decay)*parameter. The result is the number of parameter sets averaged, including the
+    first copy; it is stored in the dictionary as `.n`. `copyparms m` makes the initial dictionary, `copyparms(m;dict)`
+    copies the averages into a module. `avgparms` weights all updates equally.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;1e)
@@ -196,7 +199,7 @@ def emaparms(x: Value) -> Value:
 
 
 def _alike(means: dict[str, Any], own: dict[str, Any]) -> list[list[str]]:
-    """The names of parameters by data type and device of their means, as one call takes them."""
+    """The names of parameters grouped by data type and device of their means, so that each group takes one call."""
     names: dict[Any, list[str]] = {}
     for k in own:
         names.setdefault((means[k].dtype, means[k].device), []).append(k)
@@ -220,9 +223,10 @@ def _norms(m: Any) -> dict[str, Any]:
     effect="changes",
 )
 def batchnorm(x: Value) -> Value:
-    """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
-    momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta
-    set back. With a dictionary of momenta, set them.
+    """Reset the running statistics of a module's batch normalizations, and set their momentum to none (plain averages).
+
+    The result is the previous momenta; with a dictionary of momenta, set them. For a model with training data, the
+    statistics are computed over the data and the momenta restored.
 
     q)m:module seq(`sequential;(`linear;`a;2;3);(`batchnorm1d;`b;3))
     q)batchnorm m
@@ -256,7 +260,7 @@ def _pass(h: ModelHandle) -> None:
     for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
         output = calculate(h.obj.module, carried(inputs, output, h.obj.train))
         if PENDING:
-            stop_here()  # the statistics are again what they were
+            stop_here()  # restore the statistics
 
 
 def _set_momenta(norms: dict[str, Any], x: Value) -> None:

@@ -1,4 +1,4 @@
-"""Data of models for training and testing: gathered from arguments, shown in batches in place, shuffled."""
+"""Training and test data of models: collected from arguments, shown in batches in place, shuffled."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def gather(given: Sequence[Value], m: Any, call: str) -> Any:
 
 
 def _check_sizes(x: Any, y: Any) -> int:
-    """The size of all tensors along their first dimension, -1 if there are none."""
+    """The common size of all tensors along the first dimension, -1 if there are none."""
     n = -1
     for t in (*parts_of(x), *parts_of(y)):
         whole = whole_of(t)
@@ -74,7 +74,7 @@ def assign(model: Model, test: bool, x: Any, y: Any) -> int:
 
 
 def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
-    """New inputs and, if given, targets."""
+    """Set new inputs and, if given, targets."""
     if len(given) > 3:
         raise QError(
             f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given"
@@ -85,7 +85,7 @@ def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
 
 
 def _batches(model: Model, test: bool) -> int:
-    """The number of batches of the data, -1 without data."""
+    """The number of batches in the data, -1 without data."""
     data = model.data_of(test)
     if data.n < 0:
         return -1
@@ -101,7 +101,7 @@ def restore(data: Data) -> int:
 
 
 def _order(model: Model, data: Data) -> Any:
-    """A new order for the training data: of the global generator, or, where several tasks share the data, of one that
+    """A new order for the training data: from the global generator or, if several tasks share the data, from one that
     is the same for all."""
     s = model.train
     device = data.tensors()[0].device
@@ -141,7 +141,7 @@ def shuffle(model: Model) -> None:
 
 
 def begin(model: Model, test: bool) -> int:
-    """The start of an epoch: whole tensors, shuffled where that is asked for; the number of batches."""
+    """Start an epoch: restore the whole tensors, shuffle if requested; returns the number of batches."""
     if not test and model.train["shuffle"]:
         shuffle(model)
     else:

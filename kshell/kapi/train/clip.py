@@ -1,4 +1,4 @@
-"""Clipping gradients: by their norm (`clip`) and by value (`clipv`)."""
+"""Gradient clipping: by norm (`clip`) and by value (`clipv`)."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from kshell.values.base.core import NIL, NULL_J, Value
 
 
 def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> Any:
-    """Scale gradients down; the norm before as a tensor, for which nobody has waited yet."""
+    """Scale gradients down; returns the previous norm as a tensor, without synchronizing."""
     return torch.nn.utils.clip_grad_norm_(list(tensors), most, exponent)
 
 
 def _number(norm: Any) -> Value:
-    """The number of a norm; of several a list."""
+    """A norm as a number; several as a list."""
     return floats([_number(n) for n in norm]) if isinstance(norm, list) else float(whole(norm))
 
 
 def _by_value(tensors: Iterable[Any], most: float) -> None:
     own = [tensor for tensor in tensors if tensor.grad is not None]
-    if own:  # of none torch's check of them fails
+    if own:  # torch's check fails if there are none
         torch.nn.utils.clip_grad_value_(own, most)
 
 
@@ -57,7 +57,7 @@ def _tensors(h: KHandle, call: str) -> list[Any]:
 
 
 def limit_of(where: str, x: Value) -> float:
-    """A number to clip by; a negative one would turn gradients round, and a null make all of them null."""
+    """A clipping limit; a negative one would flip gradients, and null would make them all null."""
     number = number_of(x)
     limit = math.nan if number is None or number == NULL_J.v else float(number)
     if not limit >= 0:
@@ -68,8 +68,8 @@ def limit_of(where: str, x: Value) -> float:
 
 
 def clip_model(model: Model) -> Any:
-    """Clip the gradients of a model by its training options; the norm before as a tensor, or a list of those of the
-    groups; nan where values are clipped, :: if no option asks for it."""
+    """Clip the gradients of a model according to its training options. Returns the previous norm as a tensor, or a list
+    for groups; nan if clipped by value, :: if no option requests clipping."""
     s = model.train
     norm = s["clipnorm"]
     if norm is not NIL:
@@ -114,10 +114,10 @@ def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[
     effect="changes",
 )
 def clip(x: Value) -> Value:
-    """Scale gradients down so that their norm is at most a limit; the norm before is the result.
+    """Scale gradients down so that their norm is at most a limit; returns the previous norm.
 
-    The gradients are those of tensors, a module, or all parameters of an optimizer or model, together; with the group
-    flag those of each parameter group by itself. Of a model alone, by its training options.
+    The norm is taken over the tensors, or over all parameters of a module, optimizer or model together; with the group
+    flag, over each parameter group separately. For a model alone, its training options apply.
 
     q)x:tensor(3 4e;`grad)
     q)backward(x;3 4e)
@@ -163,7 +163,7 @@ def clip(x: Value) -> Value:
     "clipv", "clipv(ptr;max)", held=True, target="torch.nn.utils.clip_grad_value_", effect="changes"
 )
 def clipv(x: Value) -> Value:
-    """Clip each gradient to the range from -max to max; the result is 0n.
+    """Clip each gradient to the range from -max to max; returns 0n.
 
     q)x:tensor(1 2 3e;`grad)
     q)backward(x;1 -2 3e)

@@ -1,4 +1,4 @@
-"""Data and options of models for training and testing: the functions of q (batches.py has what they do with data)."""
+"""Data and options of models: the q functions for training and testing (batches.py has the operations on data)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _metrics(name: str, x: Value) -> Value:
 
 
 def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
-    """A number and a second one, which may be left out."""
+    """A number and an optional second one."""
     number = number_of(x)
     numbers = (
         [number]
@@ -114,7 +114,7 @@ def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
 
 
 def _clipnorm(name: str, x: Value) -> Value:
-    """The greatest norm and its exponent, 2 if none is given; :: for no limit."""
+    """The maximum norm and its exponent, by default 2; :: for no limit."""
     if is_empty(x):
         return NIL
     most, exponent = _one_or_two(name, x, 2)
@@ -136,7 +136,7 @@ def _autocast(name: str, x: Value) -> Value:
 
 
 def _gradscale(name: str, x: Value) -> Value:
-    """The scale of losses and the steps since it changed, 0 if they are not given; :: for no scale."""
+    """The loss scale and the steps since it changed, by default 0; :: for no scaling."""
     if is_empty(x):
         return NIL
     scale, since = _one_or_two(name, x, 0)
@@ -163,13 +163,13 @@ _READ: dict[str, Callable[[str, Value], Value]] = {
 }
 
 
-# words that are no settings of a model, and where they belong
+# words that are not settings of a model, and what to use instead
 _PASSES, _RATE = "run is one pass over the data: do[3;run k] makes three", "lr(k;.1) sets the rate"
 _ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": _RATE}
 
 
 def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequence[Value]) -> None:
-    """Set options; with the first that is wrong none is set."""
+    """Set options; if one is wrong, none is set."""
     call = "test" if test else "train"
     old = model.settings(test)
     new = dict(old)
@@ -192,7 +192,9 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
         )
     if new["tasks"] > 1 and not new["batchsize"]:
         raise CallError(call, f"zero batchsize incompatible with {new['tasks']} tasks")
-    if not {"batchsize", "droplast"}.isdisjoint(names):  # other batches: the next one is the first
+    if not {"batchsize", "droplast"}.isdisjoint(
+        names
+    ):  # the batches have changed: start from the first
         model.data_of(test).batch = -1
     old.update(new)
 
@@ -205,7 +207,7 @@ def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Va
 
 
 def _setup(x: Value, test: bool) -> Value:
-    """`train` and `test`: options read and set, data given."""
+    """`train` and `test`: read and set options, set data."""
     call = "test" if test else "train"
     args = items(x)
     h = handle(args[0]) if args else None
@@ -270,13 +272,13 @@ def _setup(x: Value, test: bool) -> Value:
     effect="reads1",
 )
 def train(x: Value) -> Value:
-    """Read or set a model's options for training, or give its training data: the result is the number of batches.
+    """Read or set a model's training options, or set its training data, which returns the number of batches.
 
-    Four options are shown only when they are set. accumulate: a step every so many batches, by the gradient of the
-    mean of their losses. autocast: outputs and losses are calculated in `bfloat16 or `half where torch's autocast does
-    so. gradscale: a number that losses are multiplied with, for half; gradients are divided by it before a step, a step
-    with infinite ones is left out and halves the scale, 2,000 others double it; it reads as scale and count of steps.
-    stopnan: a loss that is null or infinite ends the run with an error, before a step is made by it.
+    Four options are listed only if set. accumulate: make a step every so many batches, with the gradient of their mean
+    loss. autocast: compute outputs and losses in `bfloat16 or `half as torch's autocast does. gradscale: loss scale for
+    half precision; gradients are unscaled before a step, a step with infinite gradients is skipped and halves the
+    scale, 2,000 other steps double it; it reads as scale and step count. stopnan: a null or infinite loss ends the run
+    with an error before a step is made.
 
     q)q:module enlist(`linear;2;1)
     q)m:model(q;loss`mse;opt(`sgd;q))
@@ -302,9 +304,9 @@ def train(x: Value) -> Value:
     effect="reads1",
 )
 def test(x: Value) -> Value:
-    """Read or set a model's options for testing, or give its test data: the result is the number of batches.
+    """Read or set a model's test options, or set its test data, which returns the number of batches.
 
-    The option autocast, shown only when it is set, is that of `train`.
+    The option autocast, listed only if set, is as for `train`.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;`batchsize)
@@ -319,7 +321,7 @@ def test(x: Value) -> Value:
 
 
 def _model_of(x: Value, call: str) -> Model:
-    """The model of a call that takes nothing else."""
+    """The model of a call that accepts nothing else."""
     h = handle(x)
     if not isinstance(h, ModelHandle):
         raise CallError(call, expected="model as argument", given=kname(x))
@@ -336,7 +338,7 @@ def _value(data: Any) -> Value:
 
 
 def _handle(data: Any) -> Value:
-    """Data as a handle on the same tensors."""
+    """Data as a handle to the same tensors."""
     if data is None:
         return NIL
     if isinstance(data, dict):
@@ -356,7 +358,7 @@ def _data(x: Value, test: bool, call: str) -> Value:
 
 
 def _side(x: Value, test: bool, target: bool, call: str) -> Value:
-    """`input` and `target`: the data of one side, got or given."""
+    """`input` and `target`: read or set the data on one side."""
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
@@ -388,7 +390,8 @@ def both(
     effect: str = "reads1",
     **fields: Any,
 ) -> None:
-    """Register a function of the training data and its twin of the test data, whose example has the twins' names."""
+    """Register a function of the training data and its counterpart for test data, whose example has the counterpart's
+    names."""
     _TWINS[name] = other
     for call, flag, text in ((name, False, doc), (other, True, test_doc)):
 
@@ -407,8 +410,8 @@ both(
     "testdata",
     _data,
     " m|(m;inputs[;targets])",
-    "The training data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
-    "The test data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+    "The training data of a model as q arrays (inputs;targets); or set it and return the number of batches.",
+    "The test data of a model as q arrays (inputs;targets); or set it and return the number of batches.",
     _M + "q)data(m;1 2 3;10 11 12)\n1\nq)data m\n1  2  3 \n10 11 12",
     held=True,
 )
@@ -417,8 +420,8 @@ both(
     "testinput",
     lambda x, test, call: _side(x, test, False, call),
     " m|(m;x;..)",
-    "The training inputs of a model as a handle on the same tensors, or give them: the number of batches.",
-    "The test inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+    "A handle to the training inputs of a model; or set them and return the number of batches.",
+    "A handle to the test inputs of a model; or set them and return the number of batches.",
     _M + "q)input(m;til 5)\n1\nq)return input m\n0 1 2 3 4",
     held=True,
 )
@@ -427,8 +430,8 @@ both(
     "testtarget",
     lambda x, test, call: _side(x, test, True, call),
     " m|(m;y;..)",
-    "The training targets of a model as a handle on the same tensors, or give them: the number of batches.",
-    "The test targets of a model as a handle on the same tensors, or give them: the number of batches.",
+    "A handle to the training targets of a model; or set them and return the number of batches.",
+    "A handle to the test targets of a model; or set them and return the number of batches.",
     _M + "q)target(m;til 5)\n1\nq)return target m\n0 1 2 3 4",
     held=True,
 )
@@ -437,8 +440,8 @@ both(
     "testsize",
     _size,
     " m",
-    "The number of training inputs of a model; while batches are shown, of those in the batch.",
-    "The number of test inputs of a model; while batches are shown, of those in the batch.",
+    "The number of training inputs of a model; while batches are shown, the number in the batch.",
+    "The number of test inputs of a model; while batches are shown, the number in the batch.",
     _M + "q)data(m;til 5);\nq)datasize m\n5",
 )
 # fmt: on
@@ -454,7 +457,7 @@ def _batch(h: ModelHandle) -> bool:
 
 @api("testbatch", "testbatch m", effect="changes")
 def testbatch(x: Value) -> Value:
-    """Show the next batch of a model's test data in place: 1b until all were shown, then 0b, and all is whole again.
+    """Show the next batch of a model's test data in place: 1b for each batch, then 0b, when the data is whole again.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;`batchsize;5)
@@ -473,7 +476,7 @@ def _restored(h: ModelHandle) -> int:
 
 @api("testrestore", "testrestore m", effect="changes")
 def testrestore(x: Value) -> Value:
-    """Show the whole of a model's test data again; the result is its size along the first dimension.
+    """Restore a model's test data to its full size; returns its size along the first dimension.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;til 10);
@@ -488,8 +491,8 @@ both(
     "testinit",
     lambda x, test, call: begin(_model_of(x, call), test),
     " m",
-    "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
-    "Begin a model's test data anew; the result is the number of batches.",
+    "Restart a model's training data: whole, and shuffled if set; returns the number of batches.",
+    "Restart a model's test data; returns the number of batches.",
     _M + "q)batchinit m\n-1",
     held=True,
     effect="changes",
@@ -504,7 +507,7 @@ def _shuffled(h: ModelHandle) -> Value:
 
 @api("unshuffle", "unshuffle m", held=True, effect="changes")
 def unshuffle(x: Value) -> Value:
-    """Put a model's training data back into the order in which it was given.
+    """Restore a model's training data to its original order.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)train(m;til 7);

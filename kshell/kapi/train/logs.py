@@ -1,4 +1,4 @@
-"""`logto`: the metrics of runs, and others, in files that other programs show."""
+"""`logto`: metrics of runs, and others, written to files for other programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUFFIX = (".jsonl", ".json", ".ndjson")
 
 
 class Log:
-    """Where a session's metrics go, and the last step of each call."""
+    """The files of a session's metrics, and the last step of each call."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -33,7 +33,7 @@ class Log:
             self.outs = [self.lines, Events(place)]
 
     def add(self, call: str, values: Values, step: int | None = None) -> None:
-        """A record: of the next step, if none is given."""
+        """Add a record, by default for the next step."""
         step = self.lines.steps.get(call, 0) + 1 if step is None else step
         now = time.time()
         for sink in self.outs:
@@ -46,7 +46,8 @@ class Log:
 
 
 def note(call: str, values: Values) -> None:
-    """Keep what a run found. If that fails the log ends, with a line on standard error: the run itself is done."""
+    """Log the metrics of a run. If that fails, logging ends with a line on standard error, because the run itself is
+    complete."""
     session: Any = running()
     if session.log is None or not values:
         return
@@ -106,13 +107,13 @@ def _by_hand(log: Log | None, given: list[Value]) -> None:
     effect="changes",
 )
 def logto(x: Value) -> Value:
-    """Keep metrics in files: from now on each `run` and `testrun` adds a record of its loss, accuracy, matches and
-    batchloss, so far as the model's options ask for them; a dictionary adds one by hand, of the next step or of that
-    given.
+    """Log metrics to files: each `run` and `testrun` then adds a record of its metrics.
 
-    A folder gets lines of JSON, metrics.jsonl, and a file of events that TensorBoard shows (`pip install
-    kshell[tensorboard]`; to write it nothing is needed); a file lines of JSON alone. Records are added to those that
-    are there, and steps go on. `0b` ends it; without an argument the files that are written to are the result.
+    These are loss, accuracy, matches and batchloss, as far as the model's options request them; a dictionary adds a
+    record by hand, for the next step or a given one. A folder gets JSON lines, metrics.jsonl, and an event file that
+    TensorBoard can show (`pip install kshell[tensorboard]`; not needed for writing); a file gets only JSON lines.
+    Records are appended to existing ones, and step counts continue. `0b` stops logging; without an argument, returns
+    the files being written.
 
     q)logto`:docs.jsonl
     `:docs.jsonl

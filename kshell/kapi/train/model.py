@@ -1,4 +1,4 @@
-"""Models: a module, a loss and an optimizer together, and what their handles answer."""
+"""Models: a module, a loss and an optimizer together, and the behaviour of their handles."""
 
 from __future__ import annotations
 
@@ -41,32 +41,34 @@ from kshell.values.base.core import NIL, Dict, List, Value, sym, sym_vec
 from kshell.values.base.match import match
 
 Settings = dict[str, Value]
-# the options of training and testing, and those that are shown only where they are not as they are by default
+# the training and test options, and those shown only if they differ from the default
 TRAIN: Settings = {option.name: option.train for option in OPTIONS}
 TEST: Settings = {option.name: option.test for option in OPTIONS if option.test is not None}
 MORE: Settings = {option.name: option.train for option in OPTIONS if option.more}
 
 
 class Data:
-    """Inputs and targets (each None, a tensor, a list or a dictionary of them), shared with the user's handles."""
+    """Inputs and targets (each None, a tensor, a list or a dictionary of tensors), shared with the user's handles."""
 
     __slots__ = ("batch", "generator", "hidden", "n", "order", "x", "y")
 
     def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
         self.x, self.y = x, y
-        self.n = n  # the size of all along the first dimension, -1 without data
-        self.batch = -1  # the batch that the tensors show
-        self.order: Any = None  # the order that shuffling has brought, by index in the order given
-        self.generator: Any = None  # of orders, where several tasks share the data
-        self.hidden: Any = None  # the hidden state after the batch that the tensors show, where the next one gets it
+        self.n = n  # common size along the first dimension, -1 without data
+        self.batch = -1  # the batch shown by the tensors
+        self.order: Any = None  # the shuffled order, as indices into the original order
+        self.generator: Any = None  # of orders, if several tasks share the data
+        self.hidden: Any = (
+            None  # the hidden state after the shown batch, if it is passed to the next one
+        )
 
     def tensors(self) -> list[Any]:
-        """All tensors of both sides."""
+        """All tensors on both sides."""
         return [*parts_of(self.x), *parts_of(self.y)]
 
 
 def parts_of(part: Any) -> list[Any]:
-    """The tensors of one side of the data."""
+    """The tensors on one side of the data."""
     if part is None:
         return []
     return (
@@ -79,7 +81,7 @@ def parts_of(part: Any) -> list[Any]:
 
 
 class Model:
-    """The object behind a model handle: module, loss, optimizer, and the options and data of training and testing."""
+    """The object behind a model handle: module, loss, optimizer, and the options and data for training and testing."""
 
     __slots__ = ("__weakref__", "data", "loss", "module", "optimizer", "test", "testdata", "train")
 
@@ -89,23 +91,23 @@ class Model:
         self.data, self.testdata = Data(), Data()
 
     def settings(self, test: bool) -> Settings:
-        """The options of training, or of testing."""
+        """The options for training, or for testing."""
         return self.test if test else self.train
 
     def data_of(self, test: bool) -> Data:
-        """The data of training, or of testing."""
+        """The data for training, or for testing."""
         return self.testdata if test else self.data
 
     def put_data(self, data: Data, test: bool) -> None:
-        """Set the data of training, or of testing."""
+        """Set the data for training, or for testing."""
         if test:
             self.testdata = data
         else:
             self.data = data
 
     def inputs(self, test: bool = False) -> list[Any]:
-        """The stored inputs of training, or of testing, on the module's device: those of a dictionary by name, if the
-        module has these names."""
+        """The stored inputs for training, or for testing, on the module's device; those in a dictionary by name, if the
+        module's inputs have these names."""
         x = self.data_of(test).x
         tensors = brought(parts_of(x), self.module)
         return (
@@ -115,17 +117,17 @@ class Model:
         )
 
     def targets(self, test: bool = False) -> list[Any]:
-        """The stored target tensors of training, or of testing, on the module's device."""
+        """The stored target tensors for training, or for testing, on the module's device."""
         return brought(parts_of(self.data_of(test).y), self.module)
 
     def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
-        """The loss of the module's output for inputs, and targets; of several outputs the first counts."""
+        """The loss of the module's output for inputs, and targets; if there are several outputs, the first is used."""
         with self.cast(False)():
             outputs = flat(calculate(self.module, inputs))
             return losses.calculate(self.loss, [outputs[0], *targets])
 
     def cast(self, test: bool) -> Callable[[], AbstractContextManager[Any]]:
-        """A maker of the contexts in which outputs and losses of training, or of testing, are calculated."""
+        """A factory for the contexts in which outputs and losses for training, or for testing, are computed."""
         return casting(self.settings(test)["autocast"].s, self.module.parameters()) or nullcontext
 
 
@@ -146,11 +148,11 @@ def _part(h: Value) -> str | None:
     effect="reads1",
 )
 def model(x: Value) -> Value:
-    """Make a model of a module, a loss and an optimizer, in any order; get its definition; replace parts of it.
+    """Make a model from a module, a loss and an optimizer, in any order; get its definition; replace its parts.
 
-    The parts' own handles go on, as the same objects. For ktorch's sake `mapped` and `obj` leave them out and `class`
-    calls them stale while the model is there; `free` of a part ends its handle only, and after `free` of the model the
-    parts that have handles are still there.
+    The parts' handles still refer to the same objects. For compatibility with ktorch, `mapped` and `obj` leave them out
+    and `class` reports them as stale while the model exists; `free` on a part ends only its handle, and after `free` on
+    the model, parts with handles remain.
 
     q)q:module enlist(`linear;2;1)
     q)m:model(q;loss`mse;opt(`sgd;q))
@@ -202,7 +204,7 @@ def _parts(given: list[Value], start: int) -> dict[str, Any]:
 
 
 def _release(h: ModelHandle) -> None:
-    """Let handles of parts that have been replaced be handles of their own again."""
+    """Release handles of parts that have been replaced from the model."""
     for lending in lendings(h):
         part: Any = lending.part()
         if part is not None and not any(part.obj is getattr(h.obj, name) for _, name in _PARTS):
@@ -227,15 +229,15 @@ def describe(m: Model, every: bool, state: bool) -> Dict:
 
 
 def _view(cls: type[KHandle], obj: Any) -> Any:
-    """A handle of an object for the length of one call, known to no table."""
+    """A handle for an object for the length of one call, not listed in any table."""
     h = cls.__new__(cls)
     h.obj, h.number = obj, 0
     return h
 
 
 def shown(values: Settings, every: bool) -> Dict:
-    """Options as a q dictionary; unless `every`, without those that are unset. (Those that ktorch does not have are
-    always left out as long as they are as they are by default.)"""
+    """Options as a q dictionary; unless `every`, without unset ones. (Options that ktorch lacks are left out as long as
+    they have their defaults.)"""
     names = [
         key
         for key, value in values.items()
@@ -282,12 +284,12 @@ def _parameters(h: ModelHandle) -> list[tuple[str, Any]]:
 
 @behaviour("size", ModelHandle)
 def _size(h: ModelHandle) -> Value:
-    """How many parameters the module has."""
+    """The number of parameters in the module."""
     return sum(1 for _ in h.obj.module.parameters())
 
 
 def _counts(m: Model) -> tuple[int, int, int]:
-    """Tensors, elements and bytes of a model: those of module and loss, and of the optimizer's state."""
+    """Tensors, elements and bytes of a model: of module and loss, and of the optimizer's state."""
     tensors = [*tensors_of_module(m.module), *tensors_of_module(m.loss)]
     state = counts(m.optimizer)
     return (
@@ -322,7 +324,7 @@ def _to(h: ModelHandle, options: TensorOptions, wait: bool) -> Value:
 
 
 def managed(m: Model) -> list[Any]:
-    """The parameters that a model's optimizer manages."""
+    """The parameters managed by a model's optimizer."""
     return m.optimizer.parameters()
 
 
@@ -342,7 +344,7 @@ def _nograd(h: ModelHandle) -> Value:
 
 @behaviour("backward", ModelHandle)
 def _backward(h: ModelHandle, *rest: Value) -> Value:
-    """Forward, loss and backward for given or stored inputs and targets; gradients add up. The loss is the result."""
+    """Forward, loss and backward for given or stored inputs and targets; gradients accumulate. Returns the loss."""
     m: Model = h.obj
     if len(rest) > 2:
         raise QError(

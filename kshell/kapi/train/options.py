@@ -1,4 +1,4 @@
-"""The options of training and testing a model, in the order in which `train m` and `test m` show them: a row each."""
+"""The options for training and testing a model, in the order shown by `train m` and `test m`, one row each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kshell.values.base.core import NIL, Sym, Value, sym, sym_vec
 
 
 class TrainOption(NamedTuple):
-    """One option: the type it takes, its default in training and in testing (None: testing has none), what it does,
-    lines of an example after a model `m` and what they show, and whether it is shown only where it is set."""
+    """One option: its type, its defaults for training and testing (None: not for testing), its description, the lines
+    of an example after a model `m` and their output, and whether it is listed only if set."""
 
     name: str
     takes: str
@@ -25,7 +25,7 @@ class TrainOption(NamedTuple):
 _MODEL = "q)q:module enlist(`linear;2;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
 _DATA = "q)train(m;70 2#1e;70 1#1e);\n"
 _RUN = "q)r:run(m;70 2#1e;70 1#1e)\n"
-_EVERY = 100  # rows of a batch in testing
+_EVERY = 100  # rows per batch in testing
 _LOSS = sym_vec(["loss"])
 
 OPTIONS = (
@@ -34,7 +34,7 @@ OPTIONS = (
         "long",
         32,
         _EVERY,
-        "Rows of data in a batch; 0 is all of them.",
+        "Rows of data per batch; 0 means all.",
         "q)train(m;`batchsize;50)\nq)train(m;70 2#1e;70 1#1e)\n2",
     ),
     TrainOption(
@@ -42,8 +42,8 @@ OPTIONS = (
         "long",
         0,
         0,
-        "Where several tasks share the data: the number of this one, from 0. It takes "
-        "batch task, task+tasks, ..",
+        "The number of this task, from 0, if several share the data. It processes batches "
+        "task, task+tasks, ..",
         "q)train(m;`task`tasks;1 4)\nq)train(m;`task)\n1",
     ),
     TrainOption(
@@ -51,7 +51,7 @@ OPTIONS = (
         "long",
         1,
         1,
-        "How many tasks share the data.",
+        "The number of tasks that share the data.",
         "q)train(m;`tasks;2)\nq)train(m;`tasks)\n2",
     ),
     TrainOption(
@@ -59,7 +59,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "A last batch with fewer rows than the others is left out.",
+        "Omit an incomplete last batch.",
         "q)train(m;`droplast;1b)\nq)train(m;70 2#1e;70 1#1e)\n2",
     ),
     TrainOption(
@@ -67,7 +67,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "A recurrent module gets the hidden state of the batch before, without its gradients.",
+        "Pass the detached hidden state of a recurrent module to the next batch.",
         "q)train(m;`hidden;1b)\nq)train(m;`hidden)\n1b",
     ),
     TrainOption(
@@ -75,7 +75,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "The rows are put into a new order before each run.",
+        "Shuffle the rows before each run.",
         _DATA + "q)train(m;`shuffle;1b)\nq)run m;\nq)train(m;`shuffle)\n1b",
     ),
     TrainOption(
@@ -83,7 +83,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "Where several tasks share the data: its order is drawn on the GPU.",
+        "If several tasks share the data, draw its order on the GPU.",
         "q)train(m;`shufflecuda)\n0b",
     ),
     TrainOption(
@@ -91,8 +91,7 @@ OPTIONS = (
         "long",
         0,
         None,
-        "Where several tasks share the data: the seed of its order, which has "
-        "to be the same for all.",
+        "The seed for the order of data shared by several tasks; it must be the same for all.",
         "q)train(m;`shuffleseed;42)\nq)train(m;`shuffleseed)\n42",
     ),
     TrainOption(
@@ -100,7 +99,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "The GPU is waited for after each batch, for timings.",
+        "Synchronize with the GPU after each batch, for timing.",
         "q)train(m;`sync;1b)\nq)train(m;`sync)\n1b",
     ),
     TrainOption(
@@ -108,7 +107,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "The norm of `clipnorm` is that of each parameter group, not of all parameters.",
+        "Apply `clipnorm` to the norm of each parameter group separately.",
         "q)train(m;`clipgroup`clipnorm;(1b;.5))\nq)train(m;`clipgroup)\n1b",
     ),
     TrainOption(
@@ -116,8 +115,8 @@ OPTIONS = (
         "double",
         NIL,
         None,
-        "The greatest norm of the gradients, which are made smaller if theirs "
-        "is above it; a second number is the exponent of the norm; `[]` for no limit.",
+        "The maximum gradient norm; gradients with a larger norm are scaled down.\n\nA second "
+        "number is the exponent of the norm; `[]` for no limit.",
         "q)train(m;`clipnorm;1)\nq)train(m;`clipnorm)\n1 2f\nq)train(m;`clipnorm;[])",
     ),
     TrainOption(
@@ -125,8 +124,8 @@ OPTIONS = (
         "double",
         NIL,
         None,
-        "The greatest absolute value of a gradient, to which larger ones are "
-        "cut; `[]` for no limit.",
+        "The maximum absolute value of gradients, to which larger ones are clipped; `[]` "
+        "for no limit.",
         "q)train(m;`clipvalue;.5)\nq)train(m;`clipvalue)\n0.5",
     ),
     TrainOption(
@@ -134,7 +133,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "`run` gives its metrics as tensors, not as q values.",
+        "`run` returns its metrics as tensors instead of q values.",
         "q)train(m;`tensor;1b)\n" + _RUN + "q)class r\n`tensor",
     ),
     TrainOption(
@@ -142,7 +141,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "`run` gives its metrics by name even if there is only one.",
+        "`run` returns its metrics as a dictionary, even if there is only one.",
         "q)train(m;`dictionary;1b)\n" + _RUN + "q)key r\n,`loss",
     ),
     TrainOption(
@@ -150,9 +149,9 @@ OPTIONS = (
         "symbols",
         _LOSS,
         _LOSS,
-        "What `run` gives: loss (the mean over all batches), batchloss "
-        "(that of each), accuracy (percent), matches (how many outputs are largest where the target says), "
-        "predict (where each is), output, hidden, hiddencell.",
+        "What `run` returns.\n\nloss (mean over all batches), batchloss (one per batch), accuracy "
+        "(percent), matches (number of correct predictions), predict (index of each largest output), "
+        "output, hidden, hiddencell.",
         "q)train(m;`metrics;`loss`batchloss)\n" + _RUN + "q)count r 1\n3",
     ),
     TrainOption(
@@ -160,7 +159,7 @@ OPTIONS = (
         "long",
         1,
         None,
-        "A step is made every so many batches, by the gradient of the mean of their losses.",
+        "Make a step every so many batches, with the gradient of their mean loss.",
         "q)train(m;`accumulate;4)\nq)train(m;`accumulate)\n4",
         True,
     ),
@@ -169,8 +168,8 @@ OPTIONS = (
         "symbol",
         sym(""),
         sym(""),
-        "Outputs and losses are calculated in `bfloat16 or `half where "
-        "torch's autocast does so; an empty symbol for none.",
+        "Compute outputs and losses in `bfloat16 or `half as torch's autocast does; an "
+        "empty symbol for none.",
         "q)train(m;`autocast;`bfloat16)\nq)train(m;`autocast)\n`bfloat16",
         True,
     ),
@@ -179,9 +178,9 @@ OPTIONS = (
         "double",
         NIL,
         None,
-        "A number that losses are multiplied with, for `half; gradients are "
-        "divided by it before a step, a step with infinite ones is left out and halves the scale, 2,000 others "
-        "double it. It reads as scale and count of steps; `[]` for none. (torch's GradScaler.)",
+        "Loss scale for `half, as in torch's GradScaler; `[]` for none.\n\nGradients are unscaled "
+        "before a step. A step with infinite gradients is skipped and halves the scale, 2,000 other steps "
+        "double it. It reads as scale and step count.",
         "q)train(m;`gradscale;1024)\nq)train(m;`gradscale)\n1024 0f",
         True,
     ),
@@ -190,9 +189,9 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "A loss that is null or infinite ends the run with an error, before "
-        "a step is made by it. The loss of each batch is then read from its device, which on a GPU waits for "
-        "the batch; without the option nothing is read.",
+        "End the run with an error if a loss is null or infinite, before a step is made by it.\n\n"
+        "The loss of each batch is then read back from its device, which on a GPU waits for the batch; without "
+        "the option, nothing is read back.",
         "q)train(m;`stopnan;1b)\nq)run(m;2 2#0Ne;2 1#1e)\n'run: the loss is nan in batch 1 of 1; stopnan is "
         "set, so no step was made by it\n  [0]  run(m;2 2#0Ne;2 1#1e)\n       ^",
         True,
@@ -201,7 +200,7 @@ OPTIONS = (
 
 
 def _register(o: TrainOption) -> None:
-    """Make an option known to help, completion and the reference."""
+    """Register an option for help, completion and the reference."""
     calls = ("train", "test") if o.test is not None else ("train",)
     defaults = [o.train] if o.test in (None, o.train) else [o.train, o.test]
     shown = [

@@ -1,7 +1,7 @@
-"""Runs of models: `run` and `testrun` over the data with metrics, `backstep` for one step.
+"""Running models: `run` and `testrun` over the data with metrics, `backstep` for one step.
 
-A run is one Python loop: forward, loss, backward and update of each batch, with no q evaluated inside (but callbacks)
-and nothing read back from the device before the end.
+A run is one Python loop: forward, loss, backward and update for each batch. No q code is evaluated inside (except
+callbacks), and nothing is read back from the device before the end.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _joined(kept: Sequence[Any]) -> Any:
 
 
 class _Record:
-    """The outputs and losses of each batch that the metrics need; nothing is read from the device before `result`."""
+    """The outputs and losses of each batch needed for the metrics; nothing is read from the device before `result`."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -76,7 +76,7 @@ class _Record:
         self.loss = self.kept.get("loss")
         self.rest = [k for k in self.kept if k != "loss"]
         self.seen = 0
-        self._good, self._counted = 0, 0  # matches that were read, and of how many batches
+        self._good, self._counted = 0, 0  # matches read back so far, and for how many batches
 
     def add(self, out: Any, targets: Sequence[Any], loss: Any) -> None:
         if self.loss is not None:
@@ -87,7 +87,7 @@ class _Record:
     def note(
         self, batches: Sequence[tuple[list[Any], list[Any]]], made: Sequence[tuple[Any, Any]]
     ) -> None:
-        """Keep what the metrics need of some batches with their outputs and losses."""
+        """Record what the metrics need from some batches, their outputs and losses."""
         for (_, targets), (out, loss) in zip(batches, made, strict=True):
             self.add(out, targets, loss)
 
@@ -108,7 +108,7 @@ class _Record:
                     raise QError(f"unable to calculate matches from {len(targets)} target(s)")
                 elif (
                     targets[0].shape != guess.shape
-                ):  # else each target would be compared with every prediction
+                ):  # otherwise each target would be compared with every prediction
                     raise QError(
                         f"unable to calculate matches: size of targets is {list(targets[0].shape)}, that of "
                         f"predictions {list(guess.shape)}"
@@ -118,7 +118,7 @@ class _Record:
                     self.seen += targets[0].numel()
 
     def so_far(self, last: Any) -> dict[str, float]:
-        """The metrics that a progress line shows: the loss of the last batch, and the accuracy, if it is asked for."""
+        """The metrics for a progress line: the loss of the last batch, and the accuracy, if requested."""
         metrics = {"loss": float(last)}
         new = self.kept.get("matches", [])[self._counted :]
         if new:
@@ -129,7 +129,7 @@ class _Record:
         return metrics
 
     def log(self, call: str) -> None:
-        """Keep the metrics that are numbers, if the session has a log: of matches how many there are."""
+        """Log the numeric metrics, if the session has a log; for matches, their number."""
         if running().log is None:
             return
         metrics = {name: self._one(name) for name in self.names if name in _LOGGED}
@@ -143,7 +143,7 @@ class _Record:
         )
 
     def _one(self, name: str) -> Any:
-        """A metric over all batches; None without any."""
+        """A metric over all batches; None if there are none."""
         kept = self.kept[{"batchloss": "loss", "accuracy": "matches"}.get(name, name)]
         if not kept:
             return None
@@ -159,7 +159,7 @@ class _Record:
         return _joined(kept)
 
     def result(self, s: Settings) -> Value:
-        """The metrics: one by itself, several as a list, or a dictionary; q values, or tensors if so set."""
+        """The metrics: a single one by itself, several as a list, or a dictionary; q values, or tensors if set."""
         metrics = {name: self._one(name) for name in self.names}
         if s["tensor"]:
             if s["dictionary"]:
@@ -173,9 +173,9 @@ class _Record:
 
 
 def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The inputs and targets of each batch of this task, as views; where a module has moved away from its data, what
-    is copied to its device, a batch at a time."""
-    if data.n < 1:  # nothing to run on: metrics without values
+    """The inputs and targets of each batch for this task, as views; if the module is on another device than the data,
+    copies on its device, one batch at a time."""
+    if data.n < 1:  # no data: metrics without values
         return
     w = min(s["batchsize"] or data.n, data.n)
     xs, ys = parts_of(data.x), parts_of(data.y)
@@ -196,7 +196,7 @@ def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[lis
 
 
 def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> None:
-    """Where all processes calculate with the module together: have they all as many batches?"""
+    """If all processes compute with the module together: do they have the same number of batches?"""
     if not group.joined():
         return
     if parallel.around.together(model.module, grad):
@@ -207,18 +207,18 @@ def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> Non
 
 
 def _batches(data: Data, s: Settings) -> int:
-    """How many batches this task has."""
+    """The number of batches for this task."""
     n = count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"]) if data.n > 0 else 0
     return len(range(s["task"], n, s["tasks"]))
 
 
 def _task(call: str, data: Data, s: Settings) -> Task:
-    """The batches of this task, for a progress line."""
+    """The batches for this task, with a progress line."""
     return Task(call, _batches(data, s), "batches")
 
 
 def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
-    """The forward calculation for a run: the first call checks the number of inputs, later ones go straight."""
+    """The forward pass for a run: the first call checks the number of inputs, later ones skip the check."""
     straight: Callable[[Any], Any] | None = None
 
     def run(module: Any, tensors: Sequence[Any]) -> Any:
@@ -233,7 +233,7 @@ def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
 
 
 def carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
-    """The inputs with the hidden state of the batch before, without its graph."""
+    """The inputs with the previous batch's hidden state, detached."""
     return (
         inputs
         if out is None or not s["hidden"]
@@ -246,8 +246,8 @@ Note = Callable[[Sequence[Batch], Sequence[tuple[Any, Any]]], None]
 
 
 class _Trainer:
-    """Updates of a model by its training options: forward, loss and backward for a batch or, with `accumulate`, for
-    several; clipping; a step."""
+    """Updates of a model according to its training options: forward, loss and backward for a batch or, with
+    `accumulate`, several; clipping; a step."""
 
     def __init__(self, model: Model, call: str) -> None:
         s = self.s = model.train
@@ -255,7 +255,7 @@ class _Trainer:
         self.model, self.parameters, self.call = model, o.parameters(), call
         self.finite = bool(s["stopnan"])
         self.done = self.total = (
-            0  # batches before the next update, and all of them, 0 if there is but one
+            0  # batches until the next update, and all of them, 0 if there is only one
         )
         self.forward = _calculator(model.module)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
@@ -282,8 +282,8 @@ class _Trainer:
         return output, losses.calculate(self.model.loss, [first, *targets])
 
     def _gradients(self, batches: Sequence[Batch], out: Any) -> list[tuple[Any, Any]]:
-        """The gradients of the mean loss of batches, the first of which comes after one with an output `out`. The
-        output and the loss of each are the result."""
+        """The gradients of the mean loss over batches, the first of which follows one with output `out`. Returns the
+        output and the loss of each."""
         for parameter in self.parameters:
             drop_gradient(parameter)
         results: list[tuple[Any, Any]] = []
@@ -310,13 +310,13 @@ class _Trainer:
     def update(
         self, batches: Sequence[Batch], out: Any = None, note: Note | None = None
     ) -> list[tuple[Any, Any]]:
-        """One step. The output of each batch, and its loss before the step, are the result; `note` gets the batches
-        and these, before the step where that can be, so that what it refuses changes no parameter."""
+        """One step. Returns the output of each batch and its loss before the step. `note` is called with the batches
+        and these, if possible before the step, so that an error in it changes no parameter."""
         if not self.closure:
             results = self._gradients(batches, out)
             if note is not None:
                 note(batches, results)
-            with HOLD:  # in a thread an interrupt is raised anywhere else
+            with HOLD:  # in a thread, interrupts are raised elsewhere
                 self.o.step() if self.scaler is None else self.scaler.step()
             return results
         first: list[tuple[Any, Any]] = []
@@ -325,7 +325,7 @@ class _Trainer:
         def closure() -> Any:
             nonlocal first, last
             if PENDING:
-                give_up()  # the step is taken back
+                give_up()  # undo the step
             last = self._gradients(batches, out)
             first = first or last
             return torch.stack([found for _, found in last]).mean()
@@ -338,7 +338,7 @@ class _Trainer:
         return results
 
     def _unusable(self, loss: Any, i: int) -> str:
-        """The error of a loss that no step is to be made by, of batch i of this update."""
+        """The error for a loss that must not be used for a step, for batch i of this update."""
         of = f" in batch {self.done + i + 1} of {self.total}" if self.total else ""
         return f"{self.call}: the loss is {loss.detach().sum().item():g}{of}; stopnan is set, so no step was made by it"
 
@@ -438,7 +438,7 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     try:
         define(model, given, test, call)
         return _test(model) if test else _train(model)
-    except BaseException:  # data that no run came through with is not kept
+    except BaseException:  # data is not kept if no run has completed with it
         model.put_data(old, test)
         raise
 
@@ -448,8 +448,8 @@ both(
     "testrun",
     _run,
     " m|(m;inputs;targets)",
-    "Train a model for one pass over its training data, or over data given here; the result is its metrics.",
-    "Test a model on its test data, or on data given here; the result is its metrics.",
+    "Train a model for one pass over its training data, or over the given data; returns the metrics.",
+    "Test a model on its test data, or on the given data; returns the metrics.",
     "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
     "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
     "loss     | -9\nbatchloss| 8",
@@ -459,8 +459,9 @@ both(
 
 @api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True, effect="changes")
 def backstep(x: Value) -> Value:
-    """One training step of a model on the given or its own data: forward, loss, backward, clipping, update. The loss
-    before the update is the result.
+    """One training step of a model, on the given data or its own: forward, loss, backward, clipping, update.
+
+    Returns the loss before the update.
 
     q)q:module enlist(`linear;1;1)
     q)m:model(q;loss`mse;opt(`sgd;q))

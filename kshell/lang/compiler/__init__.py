@@ -1,1 +1,1 @@
-"""The compiler: trees of q become Python functions. May import parse and values."""
+"""The compiler: q trees become Python functions. May import parse and values."""

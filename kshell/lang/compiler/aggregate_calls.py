@@ -1,4 +1,4 @@
-"""Which phrases of a template are aggregates that can be computed for all groups at once."""
+"""Which template phrases are aggregates that can be computed for all groups at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshell import registry
 from kshell.parse import tree as N
 from kshell.values.base.core import Value
 
-# verbs whose result has an item for each row, made of that row's items alone
+# verbs whose result has one item per row, computed from that row alone
 _ROWWISE = frozenset((
     "+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "neg", "abs", "not", "null", "signum", "sqrt",
     "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",
@@ -19,8 +19,8 @@ AGGREGATES: dict[str, Callable[..., Value | None]] = {}
 
 
 def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
-    """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
-    what verbs make of them row by row."""
+    """(verb, argument nodes) of a phrase that can be computed for all groups at once: an aggregate of columns, or of
+    rowwise functions of them."""
     if (
         not isinstance(node, N.Apply)
         or not isinstance(node.f, N.Name)

@@ -1,4 +1,4 @@
-"""Assignments: of a name, in a namespace or a function, at indexes, and by a pattern."""
+"""Assignments: to a name, in a namespace or a function, at indexes, and by pattern."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class AssignmentMixin:
         return self.put(name, e, node)
 
     def op_global(self, node: Any, name: str) -> E:
-        """`g+:v` of a global, which need not exist."""
+        """`g+:v` for a global, which need not exist."""
         entry = registry.find(
             "verb", node.op.glyph if isinstance(node.op, N.Verb) else node.op.name
         )
@@ -93,12 +93,12 @@ class AssignmentMixin:
         v = self.expr(node.value)
         fn = "_append" if entry.name == "," else self.verb_name(entry, 2)
         self.stores = True
-        # not kept in a temporary: that would be a second owner, and the next append could not be made in place
+        # not stored in a temporary: a second owner would prevent the next append from working in place
         return E(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})", None, impure=True)
 
     def put(self, name: str, e: E, node: Any, at: str = "()") -> E:
         """Assign to a variable; the expression is then the variable (a local) or the value (a global). `at` is Python
-        text of the tuple of indexes, of an indexed assignment."""
+        text for the tuple of indexes, for an indexed assignment."""
         if self.is_local(name):
             self.emit(f"{self.local(name)}={e.s}")
             self.kinds[name] = e.kind
@@ -146,7 +146,7 @@ class AssignmentMixin:
 
 
 def _path_text(args: list[Any], values: list[E]) -> str:
-    """Python text of the tuple of indexes that an indexed assignment has, nulls where they are left out."""
+    """Python text for the index tuple of an indexed assignment, with nulls for elided indexes."""
     places = [
         "_nil" if isinstance(arg, N.Elided) else value.s
         for arg, value in zip(args, values, strict=True)

@@ -1,8 +1,8 @@
-"""The code of scripts, kept between runs: one file a script in the user's cache folder.
+"""The code cache: the compiled code of scripts, one file per script in the user's cache folder.
 
-What is kept are the code objects that Python's compiler makes of the emitted Python texts, each under the digest of its
-text. Reading and emitting go on as ever, so what a name stands for when a script is loaded is always seen; a file that
-is missing, damaged, another user's or of another version only costs the time that it would have saved.
+The cache holds the code objects that Python's compiler makes from emitted Python text, each keyed by a digest of its
+text. Parsing and emitting always happen, so names are resolved as of each load. A file that is missing, damaged, owned
+by another user or from another version only costs the time it would have saved.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kshell.errors import QError
 from kshell.lang.compiler import code_objects
 from kshell.store import atomic
 
-SMALLEST = 4096  # bytes of a script that is worth a file
-MOST = 100  # files that are kept
+SMALLEST = 4096  # minimum size in bytes of a cached script
+MOST = 100  # maximum number of files
 _HEAD = b"kshell code 1\n"
 _DIGEST = 32
 
@@ -29,7 +29,7 @@ Assembled = tuple[CodeType, list[int]]
 
 
 class Kept:
-    """The code kept for one script. Within `with`, the compiler looks here first, and adds what it makes."""
+    """The cached code of one script. Inside `with`, the compiler looks here first, and adds what it compiles."""
 
     def __init__(self, path: str) -> None:
         self.path, self.new = path, False
@@ -42,7 +42,7 @@ class Kept:
         code_objects.KEPT.reset()
 
     def get(self, text: str) -> Assembled:
-        """The code of a Python text."""
+        """The code for a Python text."""
         key = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
         found = self.found.get(key)
         if found is None:
@@ -51,7 +51,7 @@ class Kept:
         return found
 
     def save(self) -> None:
-        """Write the file, if there is something new; if that cannot be, nothing happens."""
+        """Write the file, if there is anything new; failures are ignored."""
         if not self.new:
             return
         data = marshal.dumps(self.found)
@@ -62,7 +62,7 @@ class Kept:
 
 
 def of(script: bytes) -> Kept | None:
-    """The cache of a script's compiled code; None if the script is too small."""
+    """The code cache for a script; None if the script is too small."""
     if len(script) < SMALLEST:
         return None
     made_by = f"{__version__} {sys.version} ".encode()
@@ -70,14 +70,14 @@ def of(script: bytes) -> Kept | None:
 
 
 def folder() -> str:
-    """Where the files are: in the user's cache folder, as XDG says."""
+    """The folder for the files: in the user's cache folder, following XDG."""
     return os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "kshell", "scripts"
     )
 
 
 def _read(path: str) -> dict[bytes, Assembled]:
-    """The content of a cache file, if it is whole and nobody else could have written it; else empty."""
+    """The content of a cache file, if it is intact and nobody else could have written it; else empty."""
     with suppress(OSError, ValueError, EOFError, TypeError):
         with open(path, "rb") as file:
             told, above = os.fstat(file.fileno()), os.stat(os.path.dirname(path))
@@ -93,7 +93,7 @@ def _read(path: str) -> dict[bytes, Assembled]:
 
 
 def _thin(where: str) -> None:
-    """Remove the oldest files above the number that is kept."""
+    """Remove the oldest files beyond the maximum number."""
     with os.scandir(where) as found:
         files = sorted((e.stat().st_mtime, e.path) for e in found)
     for _, path in files[:-MOST]:

@@ -1,8 +1,8 @@
-"""From emitted Python text to code objects: rendering, constants, and the way back from a Python line to q text.
+"""From emitted Python text to code objects: rendering, constants, and mapping a Python line back to q text.
 
-The compiler emits Python as lines and nested blocks. An operation that can fail starts a line of its own that ends in
-`#n`, n being the offset in the q text where a caret should point: from a traceback's Python line the q position is a
-table look-up, and nothing is recorded while the code runs.
+The compiler emits Python as lines and nested blocks. Each operation that can fail starts a new line that ends in `#n`,
+where n is the offset in the q text for the caret: the q position of a traceback's Python line is a table look-up, and
+nothing is recorded at run time.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Block = list[Any]  # str lines and nested Blocks
 
 
 class CodeInfo:
-    """The origin of a compiled code object: its q source, and the q offset of each Python line; and the parts from
-    which lang/session/resume.py makes the rest of a function: the Python text, or of such a rest its tree, and the
-    constants."""
+    """The origin of a compiled code object: its q source, and the q offset of each Python line; also what
+    lang/session/resume.py needs to build the rest of a function: the Python text (or the tree, for code that is itself
+    such a rest) and the constants."""
 
     __slots__ = ("consts", "offsets", "source", "text", "tree", "turn")
 
     def __init__(self, source: Source, offsets: list[int], text: str, consts: Consts) -> None:
         self.source, self.offsets, self.text, self.consts = source, offsets, text, consts
         self.tree: Any = None
-        self.turn = 0  # how often it was gone on with
+        self.turn = 0  # how often it was continued
 
 
 def render(block: Block, depth: int = 0) -> str:
-    """The text of a block, a line each, nested blocks indented."""
+    """The text of a block, one line each, with nested blocks indented."""
     out: list[str] = []
     _render(block, " " * depth, out)
     return "\n".join(out)
@@ -51,7 +51,7 @@ def _render(block: Block, indent: str, out: list[str]) -> None:
 
 
 class Consts:
-    """The constants of one code object that Python cannot write as literals: placeholders until it is compiled."""
+    """The constants of one code object that have no Python literal: placeholders until it is compiled."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -62,7 +62,7 @@ class Consts:
         return f"'\\x00{len(self.values) - 1}\\x00'"
 
     def swap(self, code: CodeType, info: CodeInfo) -> CodeType:
-        """The code with the real constants in place of the placeholders, and its CodeInfo as the last constant."""
+        """The code with the real constants instead of placeholders, and its CodeInfo as the last constant."""
         return code.replace(
             co_consts=(*(self._real(const, info) for const in code.co_consts), info)
         )
@@ -71,7 +71,7 @@ class Consts:
         if c.__class__ is str and c[:1] == "\0":
             number = c[
                 1:-1
-            ]  # not a number if Python folded an operator on two of them, in a branch never taken
+            ]  # not a number if Python folded an operation on two of them, in a branch that is never taken
             return self.values[int(number)] if number.isdigit() else c
         if c.__class__ is CodeType:
             return self.swap(c, info)
@@ -91,19 +91,19 @@ def build(
 
 @lru_cache(maxsize=1024)
 def _assembled(text: str) -> tuple[CodeType, list[int]]:
-    """The code of a Python function, with placeholders for its constants, and the q offset of each of its lines.
+    """The code of a Python function with placeholders for its constants, and the q offset of each line.
 
-    Kept by text: phrases of functional qSQL and strings that are run again and again differ in constants at most.
+    Cached by text: phrases of functional qSQL, and strings that run repeatedly, differ at most in constants.
     """
     return KEPT.fn(text)
 
 
-# where code of the script that is compiled is looked for: lang/compiler/code_cache.py
+# the code cache of the script being compiled: lang/compiler/code_cache.py
 KEPT = Hook(lambda text: assemble(text))
 
 
 def assemble(text: str) -> tuple[CodeType, list[int]]:
-    """The code of a Python function by Python's compiler, and the q offset of each of its lines."""
+    """The code of a Python function, compiled by Python, and the q offset of each line."""
     offsets = [0]
     for line in text.split("\n"):
         match = _MARK.search(line)
@@ -113,7 +113,7 @@ def assemble(text: str) -> tuple[CodeType, list[int]]:
 
 
 def running_code() -> tuple[CodeInfo, int] | None:
-    """The q code that is running, and the Python line that it is at; None if there is none."""
+    """The q code that is running, and its current Python line; None if there is none."""
     level: FrameType | None = sys._getframe(1)
     while level is not None:
         code = level.f_code
@@ -124,7 +124,7 @@ def running_code() -> tuple[CodeInfo, int] | None:
 
 
 def caller_locals() -> dict[str, Any]:
-    """The local variables, by name, of the q function that is running."""
+    """The local variables, by name, of the running q function."""
     level: FrameType | None = sys._getframe(1)
     while level is not None:
         consts = level.f_code.co_consts
@@ -145,7 +145,7 @@ def frames(tb: TracebackType | None) -> list[Frame]:
 
 
 def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
-    """The q frames of a traceback and the Python frames that ran them, innermost first."""
+    """The q frames of a traceback with their Python frames, innermost first."""
     out: list[tuple[Frame, FrameType]] = []
     last: CodeInfo | None = None
     while tb is not None:
@@ -159,7 +159,7 @@ def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
                 out[-1] = (
                     frame,
                     out[-1][1],
-                )  # a phrase of a qSQL template is part of the function it stands in
+                )  # a phrase of a qSQL template is part of the enclosing function
             else:
                 out.append((frame, tb.tb_frame))
             last = info
@@ -168,19 +168,20 @@ def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
 
 
 def _position(info: CodeInfo, line: int) -> int:
-    """The q offset of a Python line, or of the nearest one before it that has one."""
+    """The q offset of a Python line, or of the closest earlier one that has one."""
     while line > 0 and info.offsets[line] < 0:
         line -= 1
     return info.offsets[line] if line > 0 else 0
 
 
 def with_frames(error: QError, tb: TracebackType | None, name: str = "") -> QError:
-    """The error with the q frames of the traceback added outside those it has; of a missing name the caret is on it."""
+    """The error with the traceback's q frames added outside those it has; for an undefined name, the caret points at
+    it."""
     found = frames(tb)
     if name and found and not error.frames:
         text, pos = found[0].source.text, found[0].pos
         places = [m.start() for m in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
-        if places:  # an operand of what stands at pos
+        if places:  # an operand of the expression at pos
             found[0] = Frame(
                 found[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos))
             )

@@ -1,8 +1,8 @@
-"""q trees to Python functions.
+"""Compile q trees to Python functions.
 
 A q lambda becomes a Python function whose locals are fast locals and whose globals are its namespace; a top-level
-statement becomes one without parameters. q evaluates from right to left and Python from left to right, so operands
-that have effects are put into temporaries in q's order; those that have none stay inline.
+statement becomes one without parameters. q evaluates from right to left and Python from left to right, so operands with
+side effects are evaluated into temporaries in q's order; operands without side effects stay inline.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PRIMS: dict[int, Prim] = {}
 
 
 def prim(entry: registry.Entry) -> Prim:
-    """The value of a registered verb, iterator keyword or api function: one Prim an entry."""
+    """The value of a registered verb, iterator keyword or api function: one Prim per entry."""
     found = _PRIMS.get(id(entry))
     if found is None or found.entry is not entry:
         found = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, type_of_entry(entry))
@@ -39,17 +39,17 @@ def prim(entry: registry.Entry) -> Prim:
 
 
 def known(name: str) -> Value:
-    """The value of a built-in name; a symbol for any other."""
+    """The value of a built-in name; a symbol for any other name."""
     entry = registry.find("verb", name)
     return prim(entry) if entry is not None else sym(name)
 
 
 def is_infix(name: str) -> bool:
-    """May this name stand between its two arguments?"""
+    """Can this name be used infix?"""
     entry = registry.find("verb", name)
     if entry is not None:
         return entry.infix
-    f = running().names.spaces.get(".q", {}).get(name)  # a keyword of the user's
+    f = running().names.spaces.get(".q", {}).get(name)  # a keyword defined by the user
     return isinstance(f, Function) and f.rank == 2
 
 
@@ -65,7 +65,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         base: int = 0,
         own: str = "",
     ) -> None:
-        self.own = own  # the name that the lambda is being assigned to
+        self.own = own  # the name to which the lambda is assigned
         self.recursive = False  # does it use that name, or .z.s?
         self.names, self.ctx, self.source, self.params, self.base = names, ctx, source, params, base
         self.space = names.space(ctx)
@@ -75,14 +75,12 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.kinds: dict[str, str | None] = {}
         self.global_stores: set[str] = set()
         self.read_globals: dict[str, None] = {}
-        self.const_values: dict[
-            int, Any
-        ] = {}  # what stands at an offset: the node of a literal, or a lambda
-        self.stores = False  # is a global variable assigned?
+        self.const_values: dict[int, Any] = {}  # by offset: the node of a literal, or a lambda
+        self.stores = False  # does it assign a global variable?
         self.temps = 0
-        self.assigned: list[str] = []  # log of local assignments, for the order of evaluation
-        self.inlines = True  # is native code emitted beside the call of a verb?
-        self.columns = 0  # depth of qSQL phrases around the present point
+        self.assigned: list[str] = []  # log of assignments to locals, for the order of evaluation
+        self.inlines = True  # is native code emitted in addition to verb calls?
+        self.columns = 0  # nesting depth of qSQL phrases at this point
 
     # ------------------------------------------------------------ small tools
     def temp(self) -> str:
@@ -93,7 +91,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.block.append(line)
 
     def mark(self, node: Any) -> str:
-        """The end of a Python line whose failure points at a node of the q text."""
+        """The end of a Python line whose failure points at a node in the q text."""
         return f"#{node.at - self.base}\n"
 
     def store(self, text: str) -> str:
@@ -103,7 +101,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return t
 
     def simple(self, e: E) -> E:
-        """e as a text that may be written twice: a name, temporary or number."""
+        """e as text that may be written twice: a name, temporary or number."""
         return e if e.atomic else E(self.store(e.s), e.kind, atomic=True, stable=True)
 
     def const(self, x: Value) -> E:
@@ -118,7 +116,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     # ------------------------------------------------------------ order of evaluation
     def eval_many(self, nodes: list[Any]) -> list[E]:
-        """The nodes evaluated from right to left, each as an expression that may be used in any order."""
+        """Evaluate nodes from right to left; each becomes an expression that can be used in any order."""
         out: list[Any] = [None] * len(nodes)
         loose: Loose | None = None
         for i in range(len(nodes) - 1, -1, -1):
@@ -141,11 +139,11 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
     # ------------------------------------------------------------ expressions
     def expr(self, node: Any) -> E:
-        """The Python expression of a node; statements that it needs first go to the block."""
+        """The Python expression for a node; statements it requires are added to the block."""
         if node.__class__ is N.Apply and (spine := self.spine(node)):
             return self.long_row(spine)
         e: E = getattr(self, "_" + type(node).__name__)(node)
-        # Python's own parser stops at 200 nested brackets
+        # Python's parser stops at 200 nested brackets
         return (
             E(self.store(e.s), e.kind, atomic=True, stable=True)
             if len(e.s) > 300 and not e.atomic
@@ -153,7 +151,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
 
     def spine(self, node: Any) -> list[Any]:
-        """The applications of a long row `f g h ...`, outermost first; nothing if it is short."""
+        """The applications in a long row `f g h ...`, outermost first; empty if it is short."""
         out = []
         while node.__class__ is N.Apply and node.args:
             out.append(node)
@@ -161,14 +159,14 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return out if len(out) > 40 else []
 
     def long_row(self, spine: list[Any]) -> E:
-        """A long row without recursion: from its right end, each result given to the next application."""
+        """A long row without recursion: from its right end, each result is passed to the next application."""
         e = self.expr(spine[-1].args[-1])
         last = ""
         for n in reversed(spine):
             done = Ready(e, n.args[-1])
             e = self.expr(N.Apply(n.f, [*n.args[:-1], done], n.start, n.end, n.at))
             if e.s.startswith("_t") and e.atomic and e.s != last:
-                if last:  # what the row has used up is not kept until its end
+                if last:  # release used-up values before the row ends
                     self.emit(f"{last}=None")
                 last = e.s
         return e
@@ -215,7 +213,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.variable(node)
 
     def is_word(self, name: str) -> bool:
-        """Is this a keyword of the language here, and not a local that hides it?"""
+        """Is this a language keyword here, not hidden by a local?"""
         return name not in self.locals and registry.find("verb", name) is not None
 
     def variable(self, node: Any) -> E:
@@ -227,7 +225,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.const(prim(entry))
         own = self.names.spaces.get(".q", {})
         if name in own and name[0] != "_":
-            return self.const(own[name])  # a keyword means what it did when the code was read
+            return self.const(own[name])  # a keyword means what it meant when the code was read
         if name == ".z.s":
             if self.params is None:
                 return self.const(NIL)
@@ -242,7 +240,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return E(f"_get({name!r},{self.ctx!r})", None, glob=True, impure=True)
         if name != self.own and name not in self.space and name not in self.names.builtins:
             known = name in self.names.load_builtins()
-            # of two names that are not there, q reports the right one
+            # if both names are undefined, q reports the right one
             return E(name, None, atomic=True, glob=True, impure=not known)
         return E(name, None, atomic=True, glob=True)
 
@@ -254,7 +252,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             text = self.local(head)
             for part in name.split(".")[1:]:
                 text = f"_dot({text},{part!r})"
-            full, ctx = repr(name), repr(self.ctx)  # a global of the whole name is what q means
+            full, ctx = repr(name), repr(self.ctx)  # q refers to the global with the full name
             return E(
                 f"(_get({full},{ctx}) if _known({full},{ctx}) else {self.mark(node)}{text})",
                 None,
@@ -314,7 +312,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.columns_literal(node, "_dictlit", None, node.items)
 
     def columns_literal(self, node: Any, helper: str, keys: Any, cols: Any) -> E:
-        """A table or dictionary literal: names, given or inferred, with their values."""
+        """A table or dictionary literal: given or inferred names, with their values."""
         both = [*(keys or ()), *cols]
         values = self.eval_many([n for _, n in both])
         names = tree_queries.column_names(both)
@@ -334,7 +332,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.const(self.lambda_value(node))
 
     def lambda_value(self, node: Any, name: str = "") -> Lambda:
-        """The lambda of a node, which may be assigned to a name; inside another it is called after that one."""
+        """The lambda for a node, which may be assigned to a name; a nested lambda is named after the outer one."""
         text = node.text
         if self.params is not None:
             shown = self.source.name + "@" if self.source.name else ""
@@ -363,7 +361,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return e
 
     def discard(self, e: E) -> None:
-        """Run an expression for its effects."""
+        """Run an expression for its side effects."""
         if not e.idle and (not e.atomic or e.glob):
             self.emit(e.s)
 
@@ -391,7 +389,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.call(node, callee, values)
 
     def projection(self, node: Any) -> E:
-        """Application with arguments left out."""
+        """Application with omitted arguments."""
         args: list[Any] = node.args
         given = [arg for arg in args if not isinstance(arg, N.Elided)]
         values = iter(self.eval_many([node.f, *given]))
@@ -434,13 +432,13 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         return self.direct(node, entry, values)
 
     def k_unary(self, node: Any, known: registry.Entry | None, e: E) -> E:
-        """A glyph with one argument that has no such form in q: k's verb for it, or else an error when it runs."""
+        """A glyph on one argument that has no unary form in q: k's verb for it, or else an error at run time."""
         if known is not None:
             return self.direct(node, known, [e])
         return E(f"_unary({self.mark(node)}{node.f.glyph!r},{e.s})", None, impure=True)
 
     def text_after(self, node: Any) -> str:
-        """The character of the source text after a node."""
+        """The character after a node in the source text."""
         at = node.end - self.base
         return self.source.text[at : at + 1]
 
@@ -457,14 +455,14 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     def verb_name(self, entry: registry.Entry, n: int) -> str:
         """A Python name, among the builtins of all namespaces, for the function of a verb with n arguments."""
         fn = entry.fns.get(n) or entry.fns[-1]
-        name = f"_v{n}{entry.name.encode().hex()}"  # the same in every process: texts are kept with their code
+        name = f"_v{n}{entry.name.encode().hex()}"  # the same in every process: texts are cached with their code
         if self.names.builtins.setdefault(name, fn) is not fn:
-            name = f"_v{id(fn):x}"  # another entry had the name
+            name = f"_v{id(fn):x}"  # the name belonged to another entry
             self.names.builtins.setdefault(name, fn)
         return name
 
     def derived_call(self, node: Any) -> E:
-        """`f/ x`, `x f' y` and the like: the iterator's function gets f and the arguments."""
+        """`f/ x`, `x f' y` and the like: the iterator's function is called with f and the arguments."""
         it = node.f
         helper = ITERATE.get((it.glyph, len(node.args)))
         f, *values = self.eval_many([it.f, *node.args] if node.args else [it.f])
@@ -478,7 +476,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
 
     def call(self, node: Any, f: E, values: list[E]) -> E:
-        """A value that is known only at run time applied to arguments: lambdas of that rank are called directly."""
+        """A value known only at run time, applied to arguments: lambdas of that rank are called directly."""
         n = len(values)
         if n == 0:
             values = [E("_nil", None, atomic=True, stable=True)]
@@ -503,7 +501,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         )
 
     def call_self(self, node: Any, f: E, values: list[E]) -> E:
-        """A lambda's call of itself: its own Python function, if the name still stands for it."""
+        """A recursive call of a lambda: its own Python function, if the name still refers to it."""
         self.recursive = True
         helper = "_ap1" if len(values) == 1 else "_ap"
         if f.s == "_self":
@@ -520,14 +518,14 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
 
 
 def _head(c: Compiler, unset: set[str]) -> list[str]:
-    """The lines that a function begins with: its globals are declared, variables not yet set are empty."""
+    """The first lines of a function: declare globals, initialize unset variables to empty."""
     stores = sorted(c.global_stores)
     head = ["global " + ",".join(stores)] if stores else []
     return head + [f"{c.local(name)}=_empty" for name in sorted(unset)]
 
 
 def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str = "") -> Lambda:
-    """The Lambda of a lambda node."""
+    """The Lambda for a lambda node."""
     params = tree_queries.params_of(node)
     if len(params) > MAX_PARAMS:
         raise QError("params", 0, source)
@@ -558,12 +556,12 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
 
 
 def compile_again(f: Lambda, names: Names) -> None:
-    """Compile a lambda once more in place, after something that its code depends on has changed."""
+    """Recompile a lambda in place, after something its code depends on has changed."""
     f.fn.__code__ = compile_lambda(f.tree, f.source, names, f.ctx, f.own).fn.__code__
 
 
 def check_stores(names: Names) -> None:
-    """From now on let compiled code ask before it assigns a global variable, and tell of it."""
+    """From now on, make compiled code check before it assigns a global, and report the assignment."""
     if not names.checked:
         names.checked = True
         for f in list(names.lambdas):
@@ -572,7 +570,7 @@ def check_stores(names: Names) -> None:
 
 
 def compile_statement(node: Any, source: Source, names: Names) -> Any:
-    """The Python function of one top-level expression; call it for the value."""
+    """The Python function for one top-level expression; call it for the value."""
     c = Compiler(names, names.current, source, None)
     c.function_body_top(node)
     head: Block = []

@@ -1,7 +1,7 @@
 """Control words and function bodies: Python's own `if`, `while` and `for`.
 
-Kinds of locals (is it a long for certain?) are inferred as code is emitted: a branch works on a copy and the copies are
-joined; a loop's body is emitted again with less assumed, until what it assumed holds at its end.
+Types of locals (is it certainly a long?) are inferred as code is emitted. A branch works on a copy, and the copies are
+joined; a loop's body is emitted again, assuming less each time, until its assumptions hold at its end.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kshell.parse import tree as N
 
 Kinds = dict[str, str | None]
 NIL_E = E("_nil", None, atomic=True, stable=True)
-MANY = 3000  # statements of a lambda
+MANY = 3000  # statements in a lambda
 
 
 def join(a: Kinds, b: Kinds) -> Kinds:
-    """The kinds that hold on both of two branches."""
+    """The types that hold in both branches."""
     return {key: value for key, value in a.items() if b.get(key) == value}
 
 
@@ -49,7 +49,7 @@ class ControlMixin:
 
     # ------------------------------------------------------------ blocks
     def sub(self, run: Any) -> tuple[Block, Kinds]:
-        """The block and the kinds after `run()` emitted into a block of its own; the present ones stay."""
+        """The block and types after `run()` emits into a separate block; the current ones are unchanged."""
         outer, kinds = self.block, dict(self.kinds)
         self.block = []
         try:
@@ -59,7 +59,7 @@ class ControlMixin:
             self.block, self.kinds = outer, kinds
 
     def statement(self, node: Any) -> None:
-        """A node for its effects."""
+        """A node for its side effects."""
         if isinstance(node, N.Cond):
             self.branches(node.args, None)
         else:
@@ -67,18 +67,18 @@ class ControlMixin:
 
     # ------------------------------------------------------------ $[...]
     def _Cond(self, node: Any) -> E:
-        if self.columns:  # a template has no control flow
+        if self.columns:  # templates have no control flow
             return E(f"_fail({self.mark(node)}'rank')", None, impure=True)
         t = self.temp()
         self.branches(node.args, t)
         return E(t, None, atomic=True, stable=True)
 
     def branches(self, args: list[Any], target: str | None) -> None:
-        """`$[c;a;c;a;...;b]` into a chain of ifs; the value goes to `target`, is returned ('return') or dropped."""
+        """`$[c;a;c;a;...;b]` as a chain of ifs; the value goes to `target`, is returned ('return') or dropped."""
         if len(args) == 1:
             self.leaf(args[0], target)
             return
-        levels = []  # of each condition: the block it is in, its test, the block of its value, the kinds after that
+        levels = []  # for each condition: its block, its test, the block of its value, the types afterwards
         block = self.block
         try:
             while len(args) > 1:
@@ -90,12 +90,12 @@ class ControlMixin:
             other = self.block
         finally:
             self.block = block
-        chain: Block = []  # backwards, so that conditions are put before it
+        chain: Block = []  # backwards, so that conditions can be put before it
         if other and other[0][:3] == "if " and all(o[:4] in ("elif", "else") for o in other[2::2]):
             chain, other = other[::-1], []
         for self.block, test, then, after in reversed(levels):
             if chain:
-                chain[-1] = "el" + chain[-1]  # no deeper nesting for a further condition
+                chain[-1] = "el" + chain[-1]  # a further condition does not nest deeper
             elif other:
                 chain = [other, "else:"]
             chain += [then, f"if {test}:"]
@@ -167,7 +167,7 @@ class ControlMixin:
         self.loop(run)
 
     def loop(self, run: Any) -> None:
-        """Emit a loop so that the kinds at its start hold again at its end."""
+        """Emit a loop so that the types at its start hold again at its end."""
         log = len(self.assigned)
         while True:
             temps = self.temps
@@ -191,8 +191,8 @@ class ControlMixin:
             self.emit(f"return {e.s}")
 
     def whole(self, nodes: list[Any]) -> None:
-        """The statements of a lambda. Of very many, those that have no loop do not get the native code that makes one
-        faster: Python's compiler would take longer for it than running it ever saves."""
+        """The statements of a lambda. If there are very many, those without a loop get no inlined native code:
+        compiling it would cost more than it ever saves."""
         for node in nodes[:-1]:
             self.inlines = len(nodes) < MANY or tree_queries.loops([node])
             if not isinstance(node, N.Elided):
@@ -204,7 +204,8 @@ class ControlMixin:
             self.tail(nodes[-1])
 
     def function_body(self, node: Any, name: str) -> Block:
-        """The block of a lambda: with a second version for long parameters where loops or recursion make it pay."""
+        """The block of a lambda, with a second version for long parameters where loops or recursion make it
+        worthwhile."""
         params = self.params or ()
         if 1 <= len(params) <= 2 and self.worth(node.body, params, name):
             quick, _ = self.sub(lambda: self.version(node.body, params))
@@ -221,7 +222,8 @@ class ControlMixin:
         self.whole(body)
 
     def worth(self, body: list[Any], params: tuple[str, ...], name: str) -> bool:
-        """Would a version for long arguments save much: a loop, a condition or recursion, and arithmetic on them?"""
+        """Would a version for long arguments save much: is there a loop, condition or recursion, and arithmetic on
+        them?"""
         hot = (
             tree_queries.loops(body)
             or tree_queries.uses(body, ".z.s")
@@ -237,7 +239,7 @@ class ControlMixin:
         )
 
     def function_body_top(self, node: Any) -> None:
-        """A top-level expression: an assignment has no value to show."""
+        """A top-level expression; an assignment has no value to show."""
         if isinstance(node, N.Assign):
             self.discard(self.expr(node))
             self.emit("return _nil")

@@ -1,22 +1,20 @@
-"""The compiler's unit of work: a Python expression with what is known of its value and of its effects."""
+"""The compiler's unit of work: a Python expression with what is known about its value and side effects."""
 
 from __future__ import annotations
 
 import keyword
 
-RESERVED = frozenset(keyword.kwlist) | {
-    "__debug__"
-}  # q names that Python does not take as they are
+RESERVED = frozenset(keyword.kwlist) | {"__debug__"}  # q names that are reserved in Python
 _NONE: frozenset[str] = frozenset()
 
 
 class E:
     """A Python expression `s`.
 
-    kind: 'j' a long (perhaps 0N or 0W), 'f' a float, 'b' a boolean atom, 'n' a float or many, as a quotient is, None
-    unknown. exact: a long that is a Python int for certain. atomic: may be written twice at no cost. stable: its value
-    cannot change any more. impure: has effects, or depends on those of others. glob: reads a global. deps: the locals
-    that it reads. idle: need not be evaluated if nobody takes its value.
+    kind: 'j' a long (possibly 0N or 0W), 'f' a float, 'b' a boolean atom, 'n' a float or several, such as a quotient,
+    None unknown. exact: a long that is certainly a Python int. atomic: can be written twice at no cost. stable: its
+    value can no longer change. impure: has side effects, or depends on those of others. glob: reads a global. deps: the
+    locals that it reads. idle: need not be evaluated if its value is unused.
     """
 
     __slots__ = ("atomic", "deps", "exact", "glob", "idle", "impure", "kind", "s", "stable")
@@ -38,13 +36,13 @@ class E:
 
     @property
     def held(self) -> bool:
-        """Is this a constant that Python cannot write: anything but a plain number?"""
+        """Is this a constant without a Python literal: anything but a plain number?"""
         return self.s[:1] == "'"
 
 
 class Loose:
-    """Which expressions of a list are not evaluated yet, by what could change them: each is looked at once more only
-    when it has to be."""
+    """Which expressions in a list are not evaluated yet, indexed by what could change them, so that each is only
+    examined when necessary."""
 
     __slots__ = ("globals", "impure", "readers")
 
@@ -54,7 +52,7 @@ class Loose:
         self.readers: dict[str, set[int]] = {}
 
     def add(self, i: int, e: E) -> None:
-        """Expression i, whose value can still change."""
+        """Add expression i, whose value can still change."""
         if e.impure:
             self.impure.add(i)
         if e.glob:
@@ -63,8 +61,8 @@ class Loose:
             self.readers.setdefault(name, set()).add(i)
 
     def touched(self, effects: bool, assigned: list[str], glob: bool) -> list[int]:
-        """Those that must be evaluated before an expression that has effects, assigns locals or reads a global; the
-        last first. They are not loose any more."""
+        """The expressions that must be evaluated before one that has side effects, assigns locals or reads a global,
+        last one first. They are then no longer loose."""
         found = self.impure | self.globals if effects else set(self.impure) if glob else set()
         for name in assigned:
             found |= self.readers.pop(name, set())
@@ -77,14 +75,14 @@ class Loose:
         return sorted(found, reverse=True)
 
 
-# the unary form of each glyph in k, by the name of q's keyword for it
+# each glyph's unary form in k, as the q keyword for it
 K_UNARY = {
     "+:": "flip", "-:": "neg", "*:": "first", "%:": "reciprocal", "&:": "where", "|:": "reverse", "^:": "null",
     "=:": "group", "<:": "iasc", ">:": "idesc", "~:": "not", ",:": "enlist", "#:": "count", "_:": "floor",
     "$:": "string", "?:": "distinct", "@:": "type", ".:": "value", "!:": "key", "-": "neg", "::": "::",
 }  # fmt: skip
 
-# the helper that runs an iterator with so many arguments after the function
+# the helper that runs an iterator, by number of arguments after the function
 ITERATE = {
     ("'", 1): "_each1", ("'", 2): "_each2", ("/", 1): "_over1", ("/", 2): "_over2", ("\\", 1): "_scan1",
     ("\\", 2): "_scan2", ("':", 1): "_prior1", ("':", 2): "_prior2", ("/:", 2): "_right", ("\\:", 2): "_left",

@@ -1,6 +1,6 @@
-"""Hints under errors that nothing caught: what newcomers mistake, seen from where the error was raised.
+"""Hints for uncaught errors: common mistakes of newcomers, recognized from where the error was raised.
 
-Only an error that ends a line is looked at, so what is trapped costs nothing. An error that has a hint keeps it.
+Only an error that ends a line is examined, so trapped errors cost nothing. An error that already has a hint keeps it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kshell.values.base.describe import function_words, implicit, listed
 from kshell.values.base.functions import Foreign, Function, Prim
 from kshell.values.change.names import Names
 
-# verbs to which functions are given: those that apply them
+# verbs that take functions as arguments and apply them
 _APPLIES = (
     "verbs/apply_.py",
     "each/keywords.py",
@@ -34,7 +34,7 @@ _WORKS = re.compile(
 )
 
 
-# words of errors about the kind or number of arguments
+# words in errors about the type or number of arguments
 _WRONG_KIND = re.compile(
     r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b",
     re.IGNORECASE,
@@ -42,8 +42,7 @@ _WRONG_KIND = re.compile(
 
 
 def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool) -> str:
-    """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
-    torch."""
+    """A sentence about the probable mistake, or empty. `objects` says whether the session has created torch objects."""
     return (
         error.hint
         or _of_function(error, tb)
@@ -57,11 +56,11 @@ def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool
 
 
 def _of_function(error: QError, tb: TracebackType | None) -> str:
-    """A function or projection was given where a value is wanted."""
+    """A function or projection was passed where a value is expected."""
     if error.text not in ERRORS and ":" not in error.text:
         return ""
     if "function " in error.text or "projection " in error.text:
-        return ""  # it says so
+        return ""  # the error already says so
     for x in _given(tb):
         if x.__class__ is Foreign:
             return x.hint
@@ -71,7 +70,7 @@ def _of_function(error: QError, tb: TracebackType | None) -> str:
 
 
 def _given(tb: TracebackType | None) -> list[Value]:
-    """The arguments of the verb or k-api function that failed; nothing for one that applies functions."""
+    """The arguments of the failed verb or k-api function; empty if it applies functions."""
     inner: Any = None
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
@@ -87,7 +86,7 @@ def _given(tb: TracebackType | None) -> list[Value]:
 
 
 def _of_parameter(tb: TracebackType | None, names: Names) -> str:
-    """A lambda without a list of parameters was called with nothing for its x, where a global has that name too."""
+    """A lambda without a parameter list was called without an argument for x, and there is a global with that name."""
     for frame, ran in code_objects.levels(tb):
         text, ctx = frame.source.text, names.current
         if not implicit(text):
@@ -105,7 +104,7 @@ def _of_parameter(tb: TracebackType | None, names: Names) -> str:
 
 
 def _of_python(error: QError, names: Names) -> str:
-    """A line of Python: a name that Python or torch has and that is not defined here, or an operator of Python."""
+    """A line of Python: an undefined name that Python or torch has, or a Python operator."""
     if not error.frames:
         return ""
     line = error.frames[0].source.text.lstrip()
@@ -137,16 +136,16 @@ def _of_tensor_type(error: QError) -> str:
 
 
 def _of_open(error: QError) -> str:
-    """A bracket that the line does not close, as a function over several lines has in a pipe."""
+    """A bracket that the line leaves open, such as a function over several lines in a pipe."""
     if error.text not in ("{", "(", "[") or not error.frames:
         return ""
     return (
-        f"{error.text} is not closed in this line; in a file the lines after it belong to it if they begin with a "
-        "blank, a line of a pipe stands alone"
+        f"{error.text} is not closed on this line; in a file, following lines that begin with a blank continue "
+        "it, but a line from a pipe stands alone"
     )
 
 
-# a call of a function with what stands right of its list: an item of the result is meant
+# a call followed by an index that was meant for its result
 _CALL = re.compile(r"(?<![\w.`])([a-zA-Z]\w*)\((?:[^()\"]|\([^()\"]*\))*\)\s*`")
 
 
@@ -161,7 +160,7 @@ def _of_joined(error: QError) -> str:
 
 
 def _of_name(error: QError, objects: bool) -> str:
-    """A program that knows nothing of torch calls a function that it did not define, whose name the k-api has."""
+    """A program that does not use torch calls an undefined function whose name the k-api has."""
     name = re.match(r"[a-z]\w*", error.text)
     entry = registry.find("api", name[0]) if name else None
     if (
@@ -171,15 +170,15 @@ def _of_name(error: QError, objects: bool) -> str:
         or error.text[len(entry.name) :][:1] not in (":", " ")
     ):
         return ""
-    if not _WRONG_KIND.search(error.text):  # it understood what it was given
+    if not _WRONG_KIND.search(error.text):  # the k-api function accepted the arguments
         return ""
     if (
         "symbol" in error.text or "`" in error.text
-    ):  # who gives names of types and options means the k-api
+    ):  # arguments that name types and options mean the k-api
         return ""
     called = re.compile(
         rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)"
-    )  # nor does who gives it a file
+    )  # and so does a file argument
     if not any(called.search(frame.source.text) for frame in error.frames):
         return ""
-    return f'{entry.name} is a function of the k-api here (help"{entry.name}"): no variable of this name is defined'
+    return f'{entry.name} is a k-api function (help"{entry.name}"); there is no variable with this name'

@@ -17,7 +17,7 @@ COMPARE = {"<": "<", ">": ">", "<=": "<=", ">=": ">=", "=": "==", "<>": "!="}
 
 
 def dyad(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
-    """`x name y` as inline code, or None if this operator has none or the kinds known exclude it."""
+    """`x name y` as inline code, or None if this operator has none or the known types exclude it."""
     if x.held or y.held:
         return None  # a vector, a symbol, a null: never a plain number
     if name in ARITH:
@@ -85,7 +85,8 @@ def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
 
 
 def in_range(t: str, name: str, x: E, y: E) -> str:
-    """The test that a native result, put into t, is an ordinary long; a constant operand can only leave on one side."""
+    """The test that a native result, assigned to t, is an ordinary long; with a constant operand it can only overflow
+    on one side."""
     done = f"({t}:={x.s}{name}{y.s})"
     const = y if y.exact else x if x.exact and name == "+" else None
     if const is not None and name in "+-" and const.s.strip("()-").isdigit():
@@ -97,7 +98,7 @@ def in_range(t: str, name: str, x: E, y: E) -> str:
 def compare(
     c: Compiler, node: Any, name: str, x: E, y: E
 ) -> tuple[tuple[str, str], str | None, str | None]:
-    """((test, native comparison), the call otherwise or None if never, the kind of the whole)."""
+    """((test, native comparison), the call otherwise or None if never, the type of the whole)."""
     x, y = c.simple(x), c.simple(y)
     native = f"{x.s}{COMPARE[name]}{y.s}"
     if x.kind == y.kind == "j":
@@ -108,7 +109,7 @@ def compare(
 
 
 def condition(c: Compiler, node: Any) -> str:
-    """A Python expression, true if the node's value meets a condition."""
+    """A Python expression that is true if the node's value meets a condition."""
     if (
         isinstance(node, N.Apply)
         and len(node.args) == 2
@@ -129,7 +130,7 @@ def condition(c: Compiler, node: Any) -> str:
 
 
 def monad(c: Compiler, node: Any, name: str, x: E) -> E | None:
-    """`name x` as inline code where the kind is known."""
+    """`name x` as inline code if the type is known."""
     if name == "neg" and x.kind == "f":
         return E(f"(-{x.s})", "f", impure=x.impure, glob=x.glob, deps=x.deps)
     if name == "not" and x.kind == "b":

@@ -1,15 +1,15 @@
-"""Lines of a lambda that q joins and that were probably meant as two statements: a `;` is missing between them.
+"""Lines of a lambda that q joins but that were probably meant as two statements: a missing `;`.
 
-q ends a statement at `;` only, so a line break after a noun applies that noun to the next line: `a:x*2` above `a+1` is
-`a:x*2 a+1`, where 2 is the handle of standard error. The program stays what it is; the place is warned of, once, when
-the lambda is read. What is looked for are joints that have no use otherwise:
+q ends a statement only at `;`, so a line break after a noun applies that noun to the next line: `a:x*2` above `a+1` is
+`a:x*2 a+1`, where 2 is the handle of standard error. The program is not changed; a warning is printed once, when the
+lambda is read. Only joints that are otherwise useless are reported:
 
-- a number, string or symbol applied to the next line, but for `-1 "text"` and its like, which print;
+- a number, string or symbol applied to the next line, except for `-1 "text"` and the like, which print;
 - a control word applied to the next line: `if[a;b]` above `c`;
-- a noun applied to an assignment that begins the next line, or to what reads the very local that the statement is to
-  set for the first time;
-- a noun that is no keyword, applied to a line that is indented like the one where its statement begins;
-- two numbers, one at the end of a line and one at the beginning of the next, which make a list.
+- a noun applied to an assignment at the start of the next line, or to an expression that reads the very local that the
+  statement sets for the first time;
+- a noun other than a keyword, applied to a line with the same indentation as the line where its statement begins;
+- a number at the end of a line and one at the start of the next, which form a list.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from kshell.values.session.context import running
 
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))/.*$")
 _PRINTS = (0, 1, 2, -1, -2)
-_SHOWN = 78  # characters of a line that a warning shows
+_SHOWN = 78  # characters of a line shown in a warning
 
 
 def warn(node: Any, source: Source) -> None:
-    """Warn of the joined lines of a lambda, if it has more than one line."""
+    """Warn about joined lines in a lambda, if it has more than one line."""
     if not _may_join(node.text):
         return
     session = running()
@@ -41,8 +41,8 @@ def warn(node: Any, source: Source) -> None:
 
 
 def _may_join(text: str) -> bool:
-    """May lines of a lambda's text be joined? Not where a line ends with `;` `[` or `{`, or the next one begins with a
-    bracket that closes or `;`, nor behind the parameters. Comments are looked through only behind `;`."""
+    """Can lines of a lambda's text be joined? Not where a line ends in `;` `[` or `{`, where the next one begins with a
+    closing bracket or `;`, or after the parameters. Comments are only skipped after `;`."""
     if "\n" not in text:
         return False
     start = text.find("]") + 1 if text.startswith("{[") else 0
@@ -59,7 +59,7 @@ _OPEN_END = re.compile(r"[^;\[{\s][ \t\r]*\n\s*[^\]};\s]")
 
 
 def _message(source: Source, at: int, what: str) -> str:
-    """The warning: where, what, and the line that lacks its end."""
+    """The warning: where, what, and the line with the missing `;`."""
     start, _ = _line(source.text, at)
     line = source.text[start:at].expandtabs()
     where = (
@@ -72,13 +72,13 @@ def _message(source: Source, at: int, what: str) -> str:
 
 
 def _line(text: str, at: int) -> tuple[int, int]:
-    """Where the line of an offset begins and ends."""
+    """Start and end of the line that contains an offset."""
     end = text.find("\n", at)
     return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
 
 
 def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
-    """The joints of a lambda's own statements: the offset in its text where a line ends, and what is done there."""
+    """The joints between a lambda's own statements: the offset where a line ends, and what happens there."""
     base = node.start
     before: list[Any] = []
     for statement in _statements(node.body):
@@ -115,7 +115,7 @@ def _statements(body: list[Any]) -> Iterator[Any]:
 
 
 def _within(node: Any) -> Iterator[Any]:
-    """A node and those in it, but not those of lambdas in it, which have warnings of their own."""
+    """A node and those inside it, except in nested lambdas, which have their own warnings."""
     todo = [node]
     while todo:
         n = todo.pop()
@@ -130,7 +130,7 @@ def _within(node: Any) -> Iterator[Any]:
 def _joint(
     n: Any, statement: Any, text: str, base: int, known: Callable[[], set[str]]
 ) -> tuple[int, str] | None:
-    """Where a line's noun is applied to the next line, if that is suspicious."""
+    """The place where a line's noun is applied to the next line, if that is suspicious."""
     if n.__class__ is not N.Apply or len(n.args) != 1 or n.args[0].__class__ is N.Elided:
         return None
     f, x = n.f, n.args[0]
@@ -181,7 +181,7 @@ def _assigns(x: Any, text: str, base: int, end: int) -> bool:
 
 
 def _reads_itself(statement: Any, x: Any, known: Callable[[], set[str]]) -> bool:
-    """Does x read the local that its statement assigns for the first time, and not set it itself?"""
+    """Does x read the local that its statement assigns for the first time, without setting it itself?"""
     if (
         statement.__class__ is not N.Assign
         or statement.target.__class__ is not N.Name
@@ -199,14 +199,14 @@ def _name(target: Any) -> str:
 
 
 def _same_indent(statement: Any, x: Any, text: str, base: int) -> bool:
-    """Is the line of x indented like the one that its statement begins?"""
+    """Is the line of x indented like the line where its statement begins?"""
     first, second = (_line(text, n.start - base)[0] for n in (statement, x))
     head, tail = text[first : statement.start - base], text[second : x.start - base]
     return first > 0 and head == tail and not head.strip()
 
 
 def _numbers(n: Any, statement: Any, text: str, base: int) -> tuple[int, str] | None:
-    """Where a number that ends a line and one that begins the next make a list."""
+    """The place where a number at the end of a line and one at the start of the next form a list."""
     if n.__class__ is not N.Lit or n.data.__class__ is not list or n.t in "sc":
         return None
     written = text[n.start - base : n.end - base]

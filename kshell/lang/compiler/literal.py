@@ -12,7 +12,7 @@ from kshell.values.base.core import Value, Vec, atom, char, sym, sym_vec
 
 
 def value_of(node: Any) -> Value:
-    """The atom or vector that a Lit node stands for."""
+    """The atom or vector for a Lit node."""
     qtype, data = node.t, node.data
     if qtype == "s":
         return sym(data) if isinstance(data, str) else sym_vec(data)

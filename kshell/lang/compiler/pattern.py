@@ -14,7 +14,7 @@ from kshell.values.base.core import Value, sym
 
 Pending = list[
     tuple[Any, E]
-]  # what is to be assigned once all has matched: target nodes with their values
+]  # assignments to make once everything has matched: target nodes with their values
 
 
 class PatternMixin:
@@ -42,7 +42,7 @@ class PatternMixin:
 
     # ------------------------------------------------------------ assignment
     def assign_pattern(self, node: Any, target: Any, value: E) -> E:
-        """`pattern:value`; the value of the whole is the value, as filter functions changed it."""
+        """`pattern:value`; the result is the value as changed by filter functions."""
         value = self.part(value.s) if not value.stable else value
         pending: Pending = []
         out = self.fit(target, value, node.at, pending)
@@ -62,12 +62,13 @@ class PatternMixin:
         return E(self.store(text), None, atomic=True, stable=True)
 
     def ask(self, name: str, at: int, *args: str) -> str:
-        """The text of a helper's call whose failure points at an offset of the q text."""
+        """The text of a helper call whose failure points at an offset in the q text."""
         return f"{name}(#{at - self.base}\n{','.join(args)})"
 
     # ------------------------------------------------------------ patterns
     def fit(self, t: Any, v: E, at: int, pending: Pending) -> E:
-        """Emit the match of v with pattern t; an error points at `at`. The result is v, with what filters changed."""
+        """Emit the match of v with pattern t; an error points at `at`. The result is v, with the changes made by
+        filters."""
         kind = type(t).__name__
         made = getattr(self, "fit_" + kind, None)
         if made is None:
@@ -97,7 +98,7 @@ class PatternMixin:
         out, changed = [], False
         for node, text in zip(nodes, parts, strict=True):
             if isinstance(node, N.Elided):
-                if "#" in text:  # a helper that checks that the part is there
+                if "#" in text:  # a helper that checks that the part exists
                     self.emit(text)
                 out.append(text)
                 continue
@@ -116,7 +117,7 @@ class PatternMixin:
         return self.checked(t.target, t, v, pending)
 
     def checked(self, inner: Any, t: Any, v: E, pending: Pending) -> E:
-        """`p:`x`, a check of the type, or `p:f`, a filter function whose result goes on to p."""
+        """`p:`x`, a type check, or `p:f`, a filter function whose result is matched with p."""
         if isinstance(t.value, N.Lit) and t.value.t == "s" and isinstance(t.value.data, str):
             self.emit(self.ask("_of_type", t.at, v.s, repr(t.value.data)))
         else:
@@ -143,7 +144,7 @@ class PatternMixin:
         raise self.error("assign", t)
 
     def fit_keys(self, t: Any, v: E, pending: Pending) -> E:
-        """`k!p`: with constant keys the items under them, else a pattern for the keys and one for the values."""
+        """`k!p`: with constant keys, the items under them, else one pattern for the keys and one for the values."""
         keys, values = t.args
         if any(
             isinstance(n, (N.Name, N.Elided, N.Assign, N.Return)) for n in tree_queries.walk([keys])
@@ -198,7 +199,7 @@ class PatternMixin:
 
     # ------------------------------------------------------------ `:[v;p;r;...;d]`
     def pattern_cond(self, node: Any) -> E:
-        """The result beside the first pattern that the value matches, else the last."""
+        """The result for the first pattern that the value matches, else the last one."""
         args = node.args
         v = self.part(self.expr(args[0]).s)
         t = self.temp()
@@ -234,12 +235,12 @@ class PatternMixin:
 
 
 def ready(e: E, node: Any) -> Any:
-    """A node that stands for an expression emitted already."""
+    """A node for an expression that has already been emitted."""
     return Ready(e, node)
 
 
 class Ready(N.Node):
-    """In place of a node: its expression, already emitted."""
+    """Used instead of a node: an expression that has already been emitted."""
 
     __slots__ = ("e",)
 
@@ -249,7 +250,7 @@ class Ready(N.Node):
 
 
 def _named(node: Any) -> Any:
-    """The part of a pattern whose name is the column's."""
+    """The part of a pattern with the column's name."""
     while isinstance(node, N.Assign):
         node = node.target
     return node

@@ -1,4 +1,4 @@
-"""Each, as it is done where a debugger may go on with what fails."""
+"""Each, evaluated so that the debugger can continue after a failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kshell.errors import QError
 from kshell.values.base.core import Value
 from kshell.values.engine.apply import apply
 
-# may a debugger go on with what fails? Then items are taken one by one in a loop that keeps its results
+# can the debugger continue here? If so, items are evaluated one by one in a loop that stores its results
 DEBUGGED = [False]
 
 
@@ -22,7 +22,8 @@ def one_by_one(fn: Callable[..., Value], rows: Iterable[Sequence[Value]]) -> lis
 
 
 def applied(f: Value, args: Sequence[Value]) -> Value | None:
-    """A lambda of atomic verbs on whole lists; None if that fails: the error is to come from the item that it is of."""
+    """A lambda of atomic verbs on whole lists; None if that fails, so that the error comes from the item that caused
+    it."""
     try:
         return apply(f, args)
     except QError as e:

@@ -1,4 +1,4 @@
-"""qSQL templates: each phrase becomes a Python function of the columns, and lang/qsql/functional.py runs them."""
+"""qSQL templates: each phrase becomes a Python function of the columns, run by lang/qsql/functional.py."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TemplateMixin:
         def tail(self, node: Any) -> None: ...
 
     def phrase(self, node: Any, name: str | None) -> str:
-        """The Python text of a Phrase: emits its function before it."""
+        """The Python text for a Phrase; emits its function first."""
         t = "_p" + self.temp()[1:]
         outer, kinds = self.block, self.kinds
         self.block, self.kinds, self.columns = [], {}, self.columns + 1
@@ -50,7 +50,7 @@ class TemplateMixin:
         return f"_Phrase({t},{self.consts.add(node)},{name!r},{self.aggregate(node)})"
 
     def aggregate(self, node: Any) -> str:
-        """The Python text of (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
+        """The Python text for (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
         once, else None."""
         found = aggregate_of(node)
         if found is None:
@@ -93,8 +93,8 @@ class TemplateMixin:
         )
 
     def exec_named(self, pairs: list[tuple[str | None, Any]]) -> str:
-        """As named; but `exec` of one unnamed column gives the list itself, and one unnamed key the list of keys:
-        their name stays None."""
+        """Like named, but `exec` with one unnamed column returns the list itself, and with one unnamed key the list of
+        keys: their name stays None."""
         if len(pairs) == 1 and pairs[0][0] is None:
             return f"[(None,{self.phrase(pairs[0][1], None)})]"
         return self.named(pairs)

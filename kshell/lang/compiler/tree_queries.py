@@ -1,4 +1,4 @@
-"""Questions about a tree that the compiler asks before it emits code."""
+"""Questions about a tree that the compiler asks before emitting code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kshell import registry
 from kshell.parse import tree as N
 from kshell.values.engine.dispatch import ATOMIC
 
-# nodes that have none under them; of a lambda none that count: the names in its body are its own
+# leaf nodes; lambdas count as leaves, because the names in their bodies are their own
 _LEAVES = frozenset((N.Lit, N.Name, N.Verb, N.Elided, N.Lambda, N.Command, N.Prefixed))
 
 
 def children(node: Any) -> list[Any]:
-    """The nodes directly under a node, lambdas' bodies left out."""
+    """The nodes directly under a node, except lambda bodies."""
     out: list[Any] = []
     if node.__class__ not in _LEAVES:
         for field in node.fields:
@@ -23,7 +23,7 @@ def children(node: Any) -> list[Any]:
 
 
 def _gather(x: Any, out: list[Any]) -> None:
-    """Put the nodes of a field, which may be lists in lists, into out."""
+    """Add the nodes in a field, possibly nested in lists, to out."""
     if isinstance(x, N.Node):
         out.append(x)
     elif x.__class__ is list or x.__class__ is tuple:
@@ -32,8 +32,8 @@ def _gather(x: Any, out: list[Any]) -> None:
 
 
 def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
-    """Every node under these, themselves included, lambdas entered no further; of templates, if they are not to be
-    entered either, only the source and the number of rows."""
+    """Every node under these, including themselves; lambdas are not entered; templates, if not to be entered either,
+    only contribute the source and the row limit."""
     stack: list[Any] = []
     _gather(nodes, stack)
     while stack:
@@ -42,7 +42,7 @@ def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
         kind = node.__class__
         if kind in _LEAVES:
             continue
-        if kind is N.Apply:  # most nodes that are no leaves: all of its fields are nodes
+        if kind is N.Apply:  # the common case of inner nodes: all fields are nodes
             stack.append(node.f)
             stack += node.args
         elif kind is N.Select and not templates:
@@ -55,7 +55,7 @@ def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
 
 
 def params_of(node: Any) -> tuple[str, ...]:
-    """The parameters of a lambda; implicit ones are x, y, z up to the last that its body names."""
+    """The parameters of a lambda; implicit ones are x, y, z up to the last one its body uses."""
     if node.params is not None:
         return tuple(node.params)
     used = {n.name.split(".")[0] for n in walk(node.body, templates=False) if isinstance(n, N.Name)}
@@ -83,7 +83,7 @@ def pattern_names(target: Any) -> Iterator[str]:
 
 
 def locals_of(body: list[Any], params: tuple[str, ...]) -> set[str]:
-    """The names that a lambda's body assigns with `:` (or indexed, or compound), other than its parameters."""
+    """The names that a lambda's body assigns with `:` (also indexed or compound), other than its parameters."""
     found: set[str] = set()
     for node in walk(body):
         if isinstance(node, N.Assign) and node.op is None:
@@ -137,7 +137,7 @@ def set_first(body: list[Any]) -> set[str]:
 
 
 def uses(nodes: Any, name: str) -> bool:
-    """Does the code name this variable?"""
+    """Does the code refer to this variable?"""
     return any(
         isinstance(n, N.Name) and (n.name == name or n.name.startswith(name + "."))
         for n in walk(nodes)
@@ -161,7 +161,7 @@ def loops(nodes: Any) -> bool:
     return any(isinstance(n, N.Control) and n.word in ("while", "do") for n in walk(nodes))
 
 
-# the operators after whose first argument a column is named: `a+b` is a, but `` `g#a `` and `5 xbar a` are a too
+# operators whose column is named after the first argument: `a+b` is a, but `` `g#a `` and `5 xbar a` are also a
 _FIRST = frozenset(
     ("+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<>", "<=", ">=", "and", "or")
 )
@@ -169,9 +169,9 @@ _COMPARE = frozenset(("=", "<", ">", "<>", "<=", ">="))
 
 
 def inferred_name(node: Any) -> str:
-    """The column name that q infers from an expression: the last part of the variable that is reached by the first
-    argument of arithmetic operators and comparisons (of these the second, if the first is a constant) and the last
-    one of everything else; `x` if that is none."""
+    """The column name that q infers from an expression: the last part of the variable reached through the first
+    argument of arithmetic operators and comparisons (or their second, if the first is a constant), and through the last
+    argument of everything else; `x` if there is none."""
     seen = "x"
     while True:
         if isinstance(node, N.Name):
@@ -198,7 +198,7 @@ def inferred_name(node: Any) -> str:
 
 
 def column_names(pairs: list[tuple[str | None, Any]]) -> list[str]:
-    """The names of columns, given or inferred; a repeated one gets 1, 2, ... appended."""
+    """The names of columns, given or inferred; duplicates get 1, 2, ... appended."""
     out: list[str] = []
     for given, node in pairs:
         name = given or inferred_name(node)
@@ -211,7 +211,7 @@ def column_names(pairs: list[tuple[str | None, Any]]) -> list[str]:
 
 
 def group_clash(node: Any) -> str:
-    """The error of a select that gives a column the name of a group, '' if it does not."""
+    """The error if a select gives a column the name of a group, else ''."""
     if node.verb == "select" and node.by and node.cols:
         groups = set(column_names(node.by))
         for name in column_names(node.cols):
@@ -221,7 +221,8 @@ def group_clash(node: Any) -> str:
 
 
 def atomic_expr(node: Any, params: tuple[str, ...]) -> bool:
-    """Is the expression made of atomic verbs on the parameters and number atoms alone, each parameter in it?"""
+    """Does the expression consist only of atomic verbs on the parameters and number atoms, with every parameter in
+    it?"""
     if not isinstance(node, N.Apply) or not _atomic(node, params):
         return False
     return {n.name for n in walk([node]) if isinstance(n, N.Name)} >= set(params)

@@ -1,1 +1,1 @@
-"""Values and errors as text, and the lines that are typed. May import compiler."""
+"""Values and errors as text, and typed lines. May import compiler."""

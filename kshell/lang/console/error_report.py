@@ -1,4 +1,4 @@
-"""The report of an error: its text, and for each level of the q call stack the text that ran and a caret."""
+"""Error reports: the text, and for each level of the q call stack the source with a caret."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kshell.errors import Frame, QError
 from kshell.lang.compiler import code_objects
 from kshell.values.session import context
 
-LONGEST = 400  # characters of a source line that a report shows
-LONGEST_TEXT = 999  # characters of a line of an error's text that are printed
-DEEPEST = 24  # levels that are all shown; of more, the innermost and the outermost ones
+LONGEST = 400  # characters of a source line shown in a report
+LONGEST_TEXT = 999  # characters printed per line of an error's text
+DEEPEST = 24  # levels shown in full; of a deeper stack, the innermost and outermost ones
 INNER, OUTER = 6, 3
 
 
 def frame_lines(frame: Frame, n: int) -> list[str]:
-    """Two lines for level n: where and what ran, and the caret under the part that failed.
+    """Two lines for level n: location and source, and the caret under the failed part.
 
-    Of a text of several lines only the one concerned is shown; of what has no text, a verb, its name.
+    For a text of several lines, only the relevant one; for a verb without text, its name.
     """
     source = frame.source
     text = source.text
@@ -39,7 +39,7 @@ def frame_lines(frame: Frame, n: int) -> list[str]:
 
 
 def _window(line: str, pos: int) -> tuple[str, int]:
-    """A line and a place in it, cut to what stands around the place if it is very long."""
+    """A line and a position in it, cut to the surroundings of the position if it is very long."""
     if len(line) <= LONGEST:
         return line, pos
     start = max(0, pos - LONGEST // 2)
@@ -48,7 +48,7 @@ def _window(line: str, pos: int) -> tuple[str, int]:
 
 
 def _plain(line: str, blank: bool = False) -> str:
-    """A text that cannot drive the terminal, a column a character; with `blank`, as wide as it and empty."""
+    """Text that cannot control the terminal, one column per character; with `blank`, blanks of the same width."""
     return "".join(
         "\t" if c == "\t" else " " if blank else c if c.isprintable() else "\ufffd" for c in line
     )
@@ -70,7 +70,7 @@ def error_text(error: QError) -> list[str]:
 
 
 def stack_lines(frames: Sequence[Frame]) -> list[str]:
-    """The lines of the levels of a call stack; of a very deep one the middle is left out, and how much that is said."""
+    """The lines for the levels of a call stack; for a very deep one, the middle is omitted and its depth stated."""
     count = len(frames)
     lines: list[str] = []
     for i, frame in enumerate(frames):
@@ -82,7 +82,7 @@ def stack_lines(frames: Sequence[Frame]) -> list[str]:
 
 
 def place_text(at: tuple[code_objects.CodeInfo, int], longest: int = 80) -> str:
-    """The line of q text at a Python line of its code, with its file and number if it has them."""
+    """The line of q text for a Python line of its code, with file and line number if known."""
     info, line = at
     source = info.source
     pos = min(max(code_objects._position(info, line), 0), len(source.text))
@@ -102,16 +102,16 @@ context.CODE[0], context.LINE[0] = code_objects.running_code, place_text
 
 
 def backtrace_text(frames: list[Frame]) -> str:
-    """Frames as `.Q.bt` prints them: a line's end after each line."""
+    """Frames as printed by `.Q.bt`, each line with a line break."""
     return "".join(line + "\n" for line in stack_lines(frames))
 
 
 def live_frames() -> list[Frame]:
-    """The q call stack of the code that runs now, innermost first."""
+    """The q call stack of the running code, innermost first."""
     out: list[Frame] = []
     level: FrameType | None = sys._getframe(1)
     phrase: code_objects.CodeInfo | None = (
-        None  # of the qSQL phrase just met: part of the function it stands in
+        None  # of the qSQL phrase just seen: part of the enclosing function
     )
     while level is not None:
         consts = level.f_code.co_consts

@@ -1,7 +1,7 @@
-"""Text of atoms and of the items of vectors: digits, nulls, infinities, dates and times.
+"""Text for atoms and vector items: digits, nulls, infinities, dates and times.
 
-Two styles share it: the bare one of `string` and of cells (a null is nothing, no type letter) and that of q source,
-where `0N`, suffixes, quotes and backticks tell the type.
+There are two styles: the bare one for `string` and cells (nulls are empty, no type suffix), and that of q source, where
+`0N`, suffixes, quotes and backticks show the type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST_DAY, _LAST_DAY = 1 - _EPOCH, date.max.toordinal() - _EPOCH  # years 1 to 
 
 
 def float_text(v: float, digits: int) -> str:
-    """A finite float or real at `digits` significant digits, all 17 if that is 0."""
+    """A finite float or real with `digits` significant digits, all 17 if that is 0."""
     return f"{v:.{digits or 17}g}"
 
 
@@ -87,15 +87,15 @@ _PLAIN: dict[int, Callable[[Any], str]] = {
     T.H: str, T.I: str, T.J: str, T.P: stamp_text, T.M: month_text, T.D: date_text, T.Z: datetime_text,
     T.N: span_text, T.U: lambda v: clock_text(v, False), T.V: clock_text, T.T: time_text,
 }  # fmt: skip
-# types without null or infinity, or whose null needs no word of its own
+# types without null or infinity, or whose null has no special word
 _ALWAYS: dict[int, Callable[[Any], str]] = {
     T.B: lambda v: "1" if v else "0", T.X: "{:02x}".format, T.G: guid_text, T.S: lambda v: sym_at(v).s,
-    T.C: lambda v: chr(v if v < 128 else 0xDC00 + v),  # a byte that is no character stays that byte on the way out
+    T.C: lambda v: chr(v if v < 128 else 0xDC00 + v),  # bytes that are not characters are written unchanged
 }  # fmt: skip
 
 
 def raw_text(t: int, v: Any, digits: int, null: str = "") -> str:
-    """The text of a raw value of type t without marks of its type; a null is the text `null`."""
+    """The text of a raw value of type t without type marks; for a null, the text `null`."""
     now = _ALWAYS.get(t)
     if now is not None:
         return now(v)
@@ -117,7 +117,7 @@ def raw_text(t: int, v: Any, digits: int, null: str = "") -> str:
 
 
 def _extreme(a: np.ndarray, t: int) -> bool:
-    """Does a hold a null or an infinity?"""
+    """Does a contain a null or an infinity?"""
     if not a.size:
         return False
     if t in T.FLOATS:
@@ -135,7 +135,7 @@ def extremes(t: int, a: np.ndarray) -> np.ndarray:
 
 
 def enum_values(v: Vec) -> Vec | None:
-    """The items that an enumeration stands for; None if the list it indexes is not there."""
+    """The items that an enumeration stands for; None if its list does not exist."""
     try:
         domain = running().names.find(v.dom)
     except LookupError:
@@ -147,12 +147,12 @@ def enum_values(v: Vec) -> Vec | None:
     return take_at(domain, v.a)
 
 
-_FEW = 16  # items, of which fewer are written one by one
+_FEW = 16  # shorter vectors are formatted item by item
 
 
 def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
-    """The texts of dates, times or timestamps that are neither null nor infinite, as rows of characters; None where
-    they have no such layout."""
+    """The texts of dates, times or timestamps (none null or infinite) as rows of characters; None if they have no such
+    layout."""
     if t not in (T.D, T.T, T.P) or len(a) < _FEW or _extreme(a, t):
         return None
     day, rest = (a, None) if t == T.D else (None, a) if t == T.T else np.divmod(a, DAY)
@@ -173,7 +173,7 @@ def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
 
 
 def _put_dates(out: np.ndarray, day: np.ndarray) -> None:
-    """Write days since 2000 into rows of characters, as 2000.01.01."""
+    """Format days since 2000 into character rows, as 2000.01.01."""
     date = day.astype(np.int64).astype("M8[D]") + np.timedelta64(10957, "D")
     month = date.astype("M8[M]")
     months = month.astype(np.int64)
@@ -202,7 +202,7 @@ def _put_times(out: np.ndarray, rest: np.ndarray, at: int, places: int) -> None:
 
 
 def _digits(out: np.ndarray, at: int, width: int, value: np.ndarray) -> None:
-    """Write numbers into columns of characters."""
+    """Write numbers as digits into character columns."""
     value = value.astype(np.int32)
     for k in range(at + width - 1, at - 1, -1):
         value, digit = np.divmod(value, 10)
@@ -233,14 +233,14 @@ def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
 
 
 def integer_flat(t: int, a: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The texts of integers that are neither null nor infinite, one after the other in an array of characters, and
-    their sizes; None for other types, few or such as have none of this form."""
+    """The texts of integers (none null or infinite) concatenated in a character array, and their sizes; None for other
+    types, short vectors or unsuitable values."""
     if t not in (T.H, T.I, T.J) or len(a) < _FEW or _extreme(a, t):
         return None
     below = a < 0
     rest = np.abs(a)
     if t == T.J and int(rest.max()) < 1 << 31:
-        rest = rest.astype(np.int32)  # quicker to divide
+        rest = rest.astype(np.int32)  # faster to divide
     sizes = np.searchsorted(_TENS[: 10 if rest.dtype != np.int64 else None], rest, "right") + 1
     ends = np.cumsum(sizes + below)
     out = np.full(int(ends[-1]), 45, np.uint8)
@@ -260,7 +260,7 @@ _TENS = 10 ** np.arange(1, 19)
 
 
 def vec_texts(v: Vec, digits: int, null: str = "") -> list[str]:
-    """The bare texts of a vector's items; of an enumeration, those of the items it stands for."""
+    """The bare texts of a vector's items; for an enumeration, those of its values."""
     if v.t != T.ENUM:
         return raw_texts(v.t, v.a, digits, null)
     items = enum_values(v)
@@ -276,19 +276,19 @@ _PRINTABLE = re.compile(rb"[ !#-\[\]-~]*")
 
 
 def quoted(data: bytes) -> str:
-    """A q string between quotes: control characters and bytes above ASCII as octal escapes."""
+    """A q string in quotes, with control characters and non-ASCII bytes as octal escapes."""
     if _PRINTABLE.fullmatch(data):
         return f'"{data.decode("ascii")}"'
     return '"' + "".join([_ESCAPED[c] for c in data]) + '"'
 
 
 def null_word(t: int) -> str:
-    """How a null of type t is written before its suffix."""
+    """How a null of type t is written, before its suffix."""
     return "0n" if t == T.F else "0N"
 
 
 def suffix_for(t: int, texts: list[str]) -> str:
-    """The letter after numbers or times of type t written in these words, none if the words tell the type."""
+    """The suffix for numbers or times of type t written as these words; empty if the words show the type."""
     if t == T.J:
         return ""
     if t == T.F:
@@ -301,12 +301,12 @@ def suffix_for(t: int, texts: list[str]) -> str:
 
 
 def vec_words(t: int, texts: list[str]) -> str:
-    """Numbers or times of type t in one line, with the suffix that tells the type if the words do not."""
+    """Numbers or times of type t on one line, with a suffix if the words do not show the type."""
     return " ".join(texts) + suffix_for(t, texts)
 
 
 def marked(t: int, texts: list[str]) -> str:
-    """Items of type t, given as words, as q source."""
+    """Items of type t, given as words, in q source form."""
     if t == T.S:
         return "`" + "`".join(texts)
     if t == T.B:
@@ -317,14 +317,14 @@ def marked(t: int, texts: list[str]) -> str:
 
 
 def atom_text(t: int, v: Any, digits: int) -> str:
-    """The q source of the atom of type t with raw value v."""
+    """The q source for an atom of type t with raw value v."""
     if t == T.C:
         return quoted(bytes((v,)))
     return marked(t, [raw_text(t, v, digits, null_word(t))])
 
 
 def atom_string(x: Value, digits: int) -> str | None:
-    """`string` of an atom; None if x is none (or a function)."""
+    """`string` of an atom; None if x is not an atom (or is a function)."""
     cls = x.__class__
     if cls is int:
         return str(x)

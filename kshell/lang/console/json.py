@@ -1,4 +1,4 @@
-"""JSON: q values to text and back, as `.j.j` and `.j.k` do."""
+"""JSON: q values to text and back, for `.j.j` and `.j.k`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kshell.values.items.rows import strings_of
 
 
 class Writer:
-    """Writes values as JSON, floats at `digits` significant digits; with `null_inf`, infinities are null."""
+    """Writes values as JSON, floats with `digits` significant digits; with `null_inf`, infinities become null."""
 
     def __init__(self, digits: int, null_inf: bool = False) -> None:
         self.digits, self.null_inf = digits, null_inf
@@ -124,7 +124,7 @@ def quote(s: str) -> str:
 # ------------------------------------------------------------------ reading
 
 
-# a string, to be left as it is, or a word for a number that JSON has none for, as .j.j writes it
+# a string, to be left unchanged, or a word that .j.j writes for a number that JSON does not have
 _WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|\b(?:inf|nan)\b')
 _NUMBERS = {"inf": "Infinity", "nan": "NaN"}
 
@@ -134,7 +134,7 @@ def _word(found: re.Match[str]) -> str:
 
 
 def read(text: str) -> Value:
-    """The q value of JSON text: numbers are floats, strings strings, objects dictionaries with symbol keys."""
+    """The q value of JSON text: numbers become floats, strings strings, objects dictionaries with symbol keys."""
     data: Any = None
     problem = ""
     try:
@@ -154,7 +154,7 @@ def from_json(x: Any) -> Value:
 
 
 def _value(x: Any, known: dict[tuple[str, ...], Value]) -> Value:
-    """The same; objects with the same names share one vector of them."""
+    """The same; objects with equal names share one vector of names."""
     cls = x.__class__
     if cls is str:
         return string(x)

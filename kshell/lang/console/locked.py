@@ -1,4 +1,4 @@
-"""Locked scripts, `f.q_`: the text of a script so that it cannot be read; its functions show no source."""
+"""Locked scripts, `f.q_`: scripts whose text cannot be read and whose functions show no source."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from itertools import cycle
 from kshell.errors import QError
 
 _MARK = b"\0kshell\0"
-_KEY = bytes(
-    (k * 167 + 89) & 255 for k in range(61)
-)  # not secret: it hides text from the eye, no more
+_KEY = bytes((k * 167 + 89) & 255 for k in range(61))  # not secret: only obfuscates the text
 
 
 def _mix(data: bytes) -> bytes:

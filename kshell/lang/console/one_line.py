@@ -1,6 +1,6 @@
-"""Any value on one line, as q source where there is such source: what `.Q.s1` and `-3!` give.
+"""Any value on one line, as q source where possible: `.Q.s1` and `-3!`.
 
-Everything here takes a limit: text beyond it need not be made, because the console will cut it off.
+Everything here takes a limit: text beyond it need not be created, because the console cuts it off.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMES = (T.S, T.ENUM)
 
 
 class _Writer:
-    """Writes values at one precision. `room` is how many characters are still wanted."""
+    """Writes values at a given precision. `room` is the number of characters still wanted."""
 
     __slots__ = ("digits",)
 
@@ -66,7 +66,7 @@ class _Writer:
         if is_link(x.dom):
             return f"`{x.dom}!{x.v}"
         items = enum_values(_enum_vec(x))
-        if items is not None and items.t not in _NAMES:  # the key of a table can be of any type
+        if items is not None and items.t not in _NAMES:  # a table's key can have any type
             return f"`{x.dom}${self.value(items.item(0), 0)}"
         (name,) = vec_texts(_enum_vec(x), self.digits)
         return f"`{x.dom}$`{name}"
@@ -81,7 +81,7 @@ class _Writer:
         count = len(v.a)
         if not count:
             return f"{mark}`{T.TYPE[v.t].name}$()"
-        k = min(count, max(room, 0) + 2)  # an item takes a character at least
+        k = min(count, max(room, 0) + 2)  # each item takes at least one character
         texts = raw_texts(v.t, v.a[:k], self.digits, null_word(v.t))
         return f"{mark}{',' if count == 1 else ''}{marked(v.t, texts)}"
 
@@ -123,7 +123,7 @@ class _Writer:
     def table(self, t: Table, room: int) -> str:
         names = "`" + "`".join(t.names) if t.names else "`symbol$()"
         origin = "" if t.cols.__class__ is list else getattr(t.cols, "origin", "")
-        if origin:  # a table on disk: where it is, and not what is in it
+        if origin:  # a table on disk: its location, not its content
             shown = t.cols.shown()  # type: ignore[attr-defined]
             names = "`" + "`".join(shown)
             return f"+{names if len(shown) > 1 else f'(,{names})'}!`{origin}"
@@ -141,7 +141,7 @@ class _Writer:
         args = f.args
         if (
             f.f.__class__ is Prim
-        ):  # `2+`, and most projections of a primitive, were written without the last hole
+        ):  # `2+`, like most projections of primitives, is written without the last hole
             while len(args) > 1 and args[-1] is HOLE:
                 args = args[:-1]
         return f"{self.value(f.f, room)}[{self.args(args, room)}]"
@@ -162,7 +162,7 @@ class _Writer:
 
 
 def _bare(k: Value) -> bool:
-    """Can keys stand before `!` without brackets: a list that is written without a mark, or in brackets of its own?"""
+    """Can keys precede `!` without parentheses: is it a list written without a prefix, or in its own parentheses?"""
     if isinstance(k, List):
         return len(k) != 1
     if k.__class__ is not Vec or k.attr or k.t == T.ENUM:
@@ -193,18 +193,18 @@ _BY_CLASS: dict[type, Any] = {
 
 
 def s1_text(x: Value, digits: int = 7, limit: int = 0) -> str:
-    """One line of text for x at `digits` significant digits. With a limit, text beyond it may be missing."""
+    """One line of text for x with `digits` significant digits. With a limit, text beyond it may be missing."""
     room = limit or NO_LIMIT
     return _Writer(digits).value(x, room)
 
 
 def s1(x: Value, settings: Any) -> str:
-    """The whole one-line form of x, as `.Q.s1` gives it."""
+    """The full one-line form of x, as in `.Q.s1`."""
     return s1_text(x, settings.P)
 
 
 def cut(line: str, width: int) -> str:
-    """A line cut to the console's width: `..` stands for what is left out."""
+    """A line cut to the console's width: `..` marks the cut."""
     if len(line) < width and (line.isascii() or len(_bytes(line)) < width):
         return line
     data = _bytes(line)[: width - 3]
@@ -216,6 +216,6 @@ def _bytes(line: str) -> bytes:
 
 
 def s1_line(x: Value, settings: Any) -> str:
-    """The one-line form of x cut to the console's width, as `0N!` writes it."""
+    """The one-line form of x cut to the console's width, as in `0N!x`."""
     width = settings.c[1]
     return cut(s1_text(x, settings.P, width), width)

@@ -1,15 +1,16 @@
-"""The parts of a value by name, for completion: nothing is computed, and data on disk is not read."""
+"""The parts of a value by name, for completion: nothing is evaluated, and data on disk is not read."""
 
 from __future__ import annotations
 
 from kshell.values.base import types as T
 from kshell.values.base.core import Dict, Table, Value, Vec
 
-MOST = 5000  # keys that are looked at
+MOST = 5000  # maximum number of keys examined
 
 
 def outline(x: Value) -> list[tuple[str, str]]:
-    """The columns of a table or the keys of a dictionary of symbols, and what each is; nothing of any other value."""
+    """The columns of a table or the keys of a symbol dictionary, with a description of each; empty for any other
+    value."""
     if x.__class__ is Table:
         return [(name, "column") for name in x.names]
     if x.__class__ is not Dict:
@@ -22,5 +23,5 @@ def outline(x: Value) -> list[tuple[str, str]]:
 
 
 def is_table(x: object) -> bool:
-    """Is it a table, or one with a key?"""
+    """Is it a table, keyed or not?"""
     return x.__class__ is Table or (isinstance(x, Dict) and x.k.__class__ is Table)

@@ -1,4 +1,4 @@
-"""The console's text for a value: lists line by line, matrices, dictionaries and tables in aligned columns.
+"""The console's text for a value: lists line by line; matrices, dictionaries and tables in aligned columns.
 
 Only what fits on the console is formatted: rows beyond its height and text beyond its width are replaced by `..`.
 """
@@ -19,11 +19,11 @@ _RUNS = (
     T.B,
     T.X,
     T.C,
-)  # vectors of these have no blanks between their items, so a list of them is no matrix
+)  # vectors of these have no blanks between items, so a list of them is not shown as a matrix
 
 
 def head(x: Value, n: int) -> Value:
-    """The first n items of a list or rows of a table, without a copy of the rest."""
+    """The first n items of a list or rows of a table, without copying the rest."""
     if x.__class__ is Table and x.cols.__class__ is not list:
         x = x.cols.head(n)  # type: ignore[attr-defined]  # of a table on disk
     if len(x) <= n:
@@ -43,34 +43,34 @@ def width_of(text: str) -> int:
 
 
 def opened(x: Value) -> Value:
-    """A handle as the list that it is to q: of one item, its number. Anything else as it is."""
+    """A handle as q's list of one item, its number; anything else unchanged."""
     return List([x.number]) if isinstance(x, Handle) else x
 
 
 def pad(texts: Sequence[str]) -> list[str]:
-    """Texts filled up with blanks to the longest of them."""
+    """Texts padded with blanks to the longest of them."""
     widths = list(map(width_of, texts))
     width = max(widths, default=0)
     return [text + " " * (width - w) for text, w in zip(texts, widths, strict=True)]
 
 
 class Layout:
-    """The lines of values, at one precision, in a window of `rows` lines and `columns` characters.
+    """The lines of values, at a given precision, in a window of `rows` lines and `columns` characters.
 
-    At most two lines less than `rows` are shown, so one line less tells that there are too many.
+    At most `rows` minus two lines are shown, so one line less is enough to detect overflow.
     """
 
     def __init__(self, digits: int, rows: int, columns: int) -> None:
         self.digits, self.rows, self.columns = digits, rows, columns
         self.most = (
             columns // 2 + 1 if columns < NO_LIMIT else columns
-        )  # columns of a matrix or table that can show
+        )  # columns of a matrix or table that can fit
 
     def one(self, x: Value) -> str:
         return s1_text(x, self.digits, self.columns)
 
     def lines(self, x: Value) -> list[str]:
-        """The lines of any value, a few more than fit at most."""
+        """The lines of any value, at most a few more than fit."""
         if x.__class__ is Dict and x.v.__class__ is Sym:
             return [self.one(x)]
         if x.__class__ is Table and x.cols.__class__ is not list:
@@ -89,8 +89,8 @@ class Layout:
 
     # ---------------------------------------------------------------- columns
     def texts(self, x: Value) -> list[str]:
-        """The texts of a list's items, as they stand in a row of a matrix, in a column or beside keys: the lines of a
-        matrix, nothing for each of a matrix without columns, else as source."""
+        """The texts of a list's items as shown in a matrix row, in a column or next to keys: the lines of a matrix,
+        empty for each row of a matrix without columns, else source form."""
         if x.__class__ is Vec:
             return vec_texts(x, self.digits)
         if len(x) and self.is_matrix(x):
@@ -103,7 +103,7 @@ class Layout:
         return [self.one(i) for i in items]
 
     def joined(self, columns: Sequence[Sequence[str]], sep: str = " ") -> list[str]:
-        """Columns of texts side by side."""
+        """Columns of text side by side."""
         return [sep.join(row) for row in zip(*map(pad, columns), strict=True)]
 
     # ---------------------------------------------------------------- lists
@@ -116,12 +116,12 @@ class Layout:
         return [line for item in x.items for line in self.one(item).split("\n")]
 
     def matrix(self, x: List) -> list[str]:
-        """The lines of a matrix: each row's items by themselves, then what came out in columns."""
+        """The lines of a matrix: items of each row formatted separately, then aligned in columns."""
         rows = [self.texts(head(row, self.most)) for row in x.items]
         return self.joined(list(zip(*rows, strict=True)))
 
     def is_matrix(self, x: List) -> bool:
-        """Does x print in aligned columns: lists of one length, not all of them strings, bits or bytes?"""
+        """Does x print in aligned columns: lists of equal length, not all strings, booleans or bytes?"""
         if x.__class__ is Nd:
             return x.a.shape[1] > 0 and not (x.a.ndim == 2 and x.t in _RUNS)
         items = x.items
@@ -145,7 +145,7 @@ class Layout:
         return [title, "-" * width_of(title), *rows]
 
     def column(self, c: Value) -> list[str]:
-        """The texts of a table's column, of tensors what they show."""
+        """The texts of a table's column; for tensors, their content."""
         rows = c.items if isinstance(c, List) and len(c) else []
         if rows and all(isinstance(row, Handle) for row in rows):
             return [row.show() for row in rows]
@@ -169,18 +169,18 @@ class Layout:
         return lines
 
     def side(self, x: Value) -> list[str]:
-        """The lines of a dictionary's keys or values, one an item."""
+        """The lines of a dictionary's keys or values, one per item."""
         if x.__class__ is Table:
             return self.table(x) if x.names else []
         return self.texts(List([opened(i) for i in x.items]) if x.__class__ is List else x)
 
     def titled(self, lines: list[str], x: Value) -> list[str]:
-        """Lines beside a table's: two blank ones for the title and the rule, unless they are a table's."""
+        """Lines next to a table's: two blank ones for title and rule, unless they belong to a table."""
         return lines if x.__class__ is Table else ["", "", *lines]
 
 
 def lines_of(x: Value, settings: Any) -> list[str]:
-    """The lines of a value in the console's size."""
+    """The lines of a value at the console's size."""
     return lines_in(x, settings.P, *settings.c)
 
 
@@ -193,7 +193,7 @@ def lines_in(x: Value, digits: int, rows: int, columns: int) -> list[str]:
 
 
 def show_text(x: Value, settings: Any) -> str:
-    """The console's text of a value, without the last line's end; of :: and of an empty dictionary it is empty."""
+    """The console's text for a value, without the last line break; empty for :: and an empty dictionary."""
     return "\n".join(lines_of(x, settings))
 
 

@@ -1,4 +1,4 @@
-"""Standard input: lines for the console and for `read0 0`, from one buffer, with a limit of time to wait."""
+"""Standard input: lines for the console and for `read0 0`, from one buffer, with an optional timeout."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ CHUNK = 1 << 16
 
 
 class Input:
-    """Input from a file descriptor (standard input unless given), or from `ask`, if it is set: it returns a line with
-    its end, and nothing at the end of input."""
+    """Input from a file descriptor (by default standard input), or from `ask`, if set, which returns a line with its
+    line break, or nothing at the end of input."""
 
     __slots__ = ("ask", "buffer", "fd")
 
@@ -22,7 +22,7 @@ class Input:
         self.ask: Callable[[], bytes] | None = None
 
     def _more(self, timeout: float | None) -> bytes | None:
-        """Read more input into the buffer, and return it: nothing at the end of input, None if none came in time."""
+        """Read more input into the buffer and return it: empty at the end of input, None on timeout."""
         if self.ask is not None:
             data = self.ask()
         else:
@@ -38,7 +38,7 @@ class Input:
         return out
 
     def line(self, timeout: float | None = None) -> bytes | None:
-        """The next line with its end; at the end of input what is left, then nothing. None if none came in time."""
+        """The next line with its line break; at the end of input, the remaining text, then nothing. None on timeout."""
         at = 0
         while (end := self.buffer.find(b"\n", at)) < 0:
             at = len(self.buffer)

@@ -1,1 +1,1 @@
-"""Iterators, and the ways to do all items at once. May import compiler, tables and verbs."""
+"""Iterators, and their vectorized versions. May import compiler, tables and verbs."""

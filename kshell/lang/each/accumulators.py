@@ -1,6 +1,6 @@
-"""The accumulators: over and scan, repetition until a result returns, with rules for the cases numpy has a call for.
+"""The accumulators over and scan: folding, repetition and convergence, with shortcuts where numpy has a function.
 
-Source of behaviour: q's reference, "Accumulators".
+Specified by q's reference, "Accumulators".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Fn = Callable[..., Value]
 
 
 def is_collection(x: Value) -> bool:
-    """Does x have items to iterate over? (A handle is an atom here, save for each with one argument.)"""
+    """Does x have items to iterate over? (A handle counts as an atom here, except for unary each.)"""
     return x.__class__ in (Vec, Dict, Table) or isinstance(x, List)
 
 
@@ -53,7 +53,7 @@ _ACCUMULATE: dict[str, Fn] = {
 
 
 def over1(f: Value, x: Value) -> Value:
-    """`f/ x`: with one argument, until it converges; with two, folds the list."""
+    """`f/ x`: a unary f is repeated until it converges; a binary f folds the list."""
     rank = rank_of(f)
     if rank == 1:
         return converge(f, x, None)
@@ -82,7 +82,7 @@ def over1(f: Value, x: Value) -> Value:
 
 
 def _identity(f: Value, x: Value) -> Value:
-    """The result of folding an empty list: the identity of the operator, else an empty list."""
+    """The result of folding an empty list: the operator's identity, else an empty list."""
     name = name_of(f)
     if name in _REDUCE and name != ",":
         return _REDUCE[name](x)
@@ -113,7 +113,7 @@ def scan1(f: Value, x: Value) -> Value:
     function = pyfn(f, 2)
     acc = items[0]
     if name_of(f) == "," and not is_collection(acc):
-        acc = collapse([acc])  # () goes before it
+        acc = collapse([acc])  # () comes before it
     steps = [acc]
     left = iter(items[1:])
     for i in left:
@@ -123,12 +123,12 @@ def scan1(f: Value, x: Value) -> Value:
 
 
 def rank_of(f: Value) -> int:
-    """The number of arguments by which over and scan choose their form; of a list or dictionary, its depth, and the
+    """The number of arguments by which over and scan choose their form; for a list or dictionary, its depth plus the
     arguments of the functions in it."""
     if f.__class__ is Prim:
         return 2 if 2 in f.fns else 1 if -1 in f.fns else f.rank
     if isinstance(f, Function):
-        return f.rank or 1  # of `f/`, which takes one argument or two, the form with one
+        return f.rank or 1  # for `f/`, which takes one or two arguments, the unary form
     if f.__class__ is Sym:
         return rank_of(session().names.get(f.s))
     depth = 0
@@ -142,7 +142,7 @@ def rank_of(f: Value) -> int:
 
 
 def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
-    """f again and again until the result repeats, or is the first one again."""
+    """Repeat f until the result repeats, or returns to the first one."""
     function = pyfn(f, 1)
     first = x
     while True:
@@ -155,12 +155,12 @@ def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
 
 
 def _again(y: Value, x: Value) -> bool:
-    """Is a result the same as another one? Each tensor is a new one, so they are asked."""
+    """Are two results the same? Each tensor is a new object, so tensors are compared by value."""
     return y.same(x) if isinstance(y, Handle) else match(y, x)
 
 
 def over2(f: Value, x: Value, y: Value) -> Value:
-    """`x f/ y`: x is how often, a condition, or the first left argument."""
+    """`x f/ y`: x is a count, a condition, or the initial left argument."""
     if is_weight(f):
         return weighed(f, x, y, None)
     if rank_of(f) == 1:
@@ -179,15 +179,15 @@ def over2(f: Value, x: Value, y: Value) -> Value:
 
 
 def gone_through(y: Value) -> Sequence[Value] | None:
-    """The items that a fold goes through: those of a list, the rows of a tensor's handle; None of an atom."""
+    """The items a fold runs over: those of a list, the rows of a tensor handle; None for an atom."""
     if isinstance(y, Handle):
         return y.rows() if y.folded else None
     return seq_items(y) if is_collection(y) else None
 
 
 def machine(f: Value, x: Value, y: Value) -> list[int] | None:
-    """The states of `x f\\ y` for f a matrix of longs, the transitions, and y a vector of longs or booleans; None if
-    they are none, or if one step leads out of the matrix: that makes a null."""
+    """The states of `x f\\ y` where f is a matrix of longs (the transitions) and y a vector of longs or booleans; None
+    if they are not, or if a step leads outside the matrix, which gives a null."""
     if x.__class__ is not int or y.__class__ is not Vec or y.t not in (T.B, T.J) or len(y) < 16:
         return None
     if not isinstance(f, List):
@@ -209,12 +209,12 @@ def machine(f: Value, x: Value, y: Value) -> list[int] | None:
 
 
 def is_weight(f: Value) -> bool:
-    """Is it a float, or a vector of floats: in place of a function, what the last result is multiplied by?"""
+    """Is it a float or a vector of floats, used instead of a function to multiply the previous result?"""
     return f.__class__ is float or (f.__class__ is Vec and f.t == T.F)
 
 
 def weighed(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
-    """`x f/ y` for floats: y + x*f, each result the x of the next."""
+    """`x f/ y` for floats: y + x*f, where each result is the next x."""
     items = gone_through(y)
     if items is None:
         return add(y, mul(x, f))
@@ -254,7 +254,7 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
 
 
 def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
-    """f on y x times, or as long as the condition x holds of it."""
+    """Apply f to y x times, or while the condition x holds."""
     function = pyfn(f, 1)
     if isinstance(x, Function) or is_collection(x) or x.__class__ is Sym:
         test = pyfn(x, 1)
@@ -276,7 +276,7 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
 
 
 def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
-    """`f/[x;y;z;...]`: the first argument is the start, the others go item by item."""
+    """`f/[x;y;z;...]`: the first argument is the initial value, the others are iterated together."""
     x, *rest = args
     rest = [a.v if a.__class__ is Dict else a for a in rest]
     parts = [gone_through(a) for a in rest]

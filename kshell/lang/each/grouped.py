@@ -1,7 +1,7 @@
-"""Dictionaries, one for each of n items, as `group` gives them: verbs on all of them at once.
+"""A dictionary for each of n items, as made by `group`: verbs on all of them at once.
 
-As in verb_at_once.py, what has no quick way, or is in any doubt, is None: then the verb itself runs on one item after
-another.
+As in verb_at_once.py, None means that there is no fast path, or that the case is in doubt; the verb then runs on one
+item at a time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from kshell.values.items.pick import take_at
 from kshell.values.items.search import codes
 
 Array = np.ndarray
-_SIMPLE = (T.X, T.H, T.I, T.J, T.C, T.S)  # types whose values are equal if their numbers are
+_SIMPLE = (T.X, T.H, T.I, T.J, T.C, T.S)  # types whose values are equal if their raw numbers are
 _NUMBERS = (T.B, T.H, T.I, T.J, T.F)
 _WHOLE = ("sum", "max", "min", "avg", "first", "last", "all", "any")
 
 
 class Dicts:
-    """n dictionaries: the keys of all in one vector, where those of each end, and the list of all their values."""
+    """n dictionaries: the keys of all in one vector, with end offsets, and the list of all values."""
 
     __slots__ = ("_ids", "_sizes", "ends", "k", "v")
 
@@ -48,17 +48,17 @@ class Dicts:
 
     @property
     def ids(self) -> Array:
-        """The item that each key is of."""
+        """The item that each key belongs to."""
         if self._ids is None:
             self._ids = np.repeat(np.arange(len(self.ends)), self.sizes)
         return self._ids
 
     def alike(self, other: Dicts) -> bool:
-        """Have both the same keys?"""
+        """Do both have the same keys?"""
         return self.k is other.k and self.ends is other.ends
 
     def like(self, v: Value | None) -> Dicts | None:
-        """Other values under the same keys."""
+        """Other values with the same keys."""
         return (
             None if v is None or len(v) != len(self.k) else Dicts(self.k, self.ends, v, self._ids)
         )
@@ -67,7 +67,7 @@ class Dicts:
         return rows(self.k.t, self.k.a, len(self), None, self.ends)
 
     def values(self) -> Value | None:
-        """`value` of each, if those are vectors; else None."""
+        """`value` of each dictionary, if the values are vectors; else None."""
         return (
             rows(self.v.t, self.v.a, len(self), None, self.ends)
             if self.v.__class__ is Vec
@@ -90,7 +90,7 @@ class Dicts:
         ]
 
     def taken(self, at: Array) -> Dicts:
-        """Those of some items."""
+        """The dictionaries of some items."""
         sizes = self.sizes[at]
         here = places((self.ends - self.sizes)[at], sizes)
         return Dicts(Vec(self.k.t, self.k.a[here]), np.cumsum(sizes), take_at(self.v, here))
@@ -116,15 +116,15 @@ def group(x: Value) -> Dicts | None:
 
 
 def _either(a: Array) -> Array | None:
-    """Which are another than the first, if all of those are the same."""
+    """Flags for values that differ from the first, if all of those are the same."""
     flags: Array = a != a[0]
     k = int(flags.argmax())
     return flags if flags[k] and ((a == a[k]) == flags).all() else None
 
 
 def _two_groups(p: Part, flags: Array) -> Dicts:
-    """`group` of vectors of two different values, of which flags tell which is where."""
-    starts, sizes = p.starts, p.sizes  # from here on: is it another than the first of its vector?
+    """`group` for vectors with two distinct values; flags tell which is where."""
+    starts, sizes = p.starts, p.sizes  # from here on: does it differ from the first of its vector?
     if p.m:
         square = flags.reshape(p.n, p.m)
         square = square ^ square[:, :1]
@@ -151,7 +151,7 @@ def _two_groups(p: Part, flags: Array) -> Dicts:
 
 
 def monad(name: str, d: Dicts) -> Any:
-    """A verb on each dictionary: Dicts, the list of results, or None."""
+    """A verb on each dictionary: Dicts, a list of results, or None."""
     if name == "key":
         return d.keys()
     if name == "value":
@@ -169,7 +169,7 @@ def monad(name: str, d: Dicts) -> Any:
 
 
 def dyad(name: str, x: Any, mx: bool, y: Any, my: bool) -> Any:
-    """A verb of two arguments, of which at least one is Dicts and any may be many."""
+    """A verb of two arguments, at least one of them Dicts; either may be many."""
     if name == "@":
         return _at(x, mx, y) if y.__class__ is Dicts and x.__class__ is not Dicts else None
     if name in ("wsum", "wavg"):
@@ -202,7 +202,7 @@ def dyad(name: str, x: Any, mx: bool, y: Any, my: bool) -> Any:
 
 
 def _at(x: Value, mx: bool, d: Dicts) -> Dicts | None:
-    """`x d`: what stands in a list at the values of each dictionary."""
+    """`x d`: a list indexed by the values of each dictionary."""
     if not mx:
         if x.__class__ is not Vec:
             return None
@@ -236,7 +236,7 @@ def types(x: Value) -> Value | None:
 def _weighed(name: str) -> None:
     @verb_at_once.two(name)
     def run(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-        """Each two vectors: products are added from first to last, as the verbs do for so many."""
+        """Two vectors at a time: products are summed from first to last, as the verbs do for vectors this short."""
         p, q = verb_at_once.side(x, mx, n), verb_at_once.side(y, my, n)
         if p is None or q is None or p.m == -1 or q.m == -1 or not p.alike(q) or not p.sizes.all():
             return None

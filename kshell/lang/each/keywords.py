@@ -19,10 +19,9 @@ def each(f: Value, x: Value) -> Value:
 
 @verb("peach")
 def peach(f: Value, x: Value) -> Value:
-    """Apply a function to each item, as each does; `\\s n` lets n threads compute the items.
+    """Apply a function to each item, like each; with `\\s n`, n threads evaluate the items in parallel.
 
-    A function that threads compute cannot assign global variables: 'noupdate. Of items that fail, the error is that of
-    the first.
+    In threads, a function cannot assign globals: 'noupdate. If several items fail, the error of the first is raised.
 
     q){x*x}peach 1 2 3
     1 4 9
@@ -32,7 +31,7 @@ def peach(f: Value, x: Value) -> Value:
 
 @verb("over")
 def over(f: Value, x: Value) -> Value:
-    """Fold a list with a function of two arguments, or repeat one of one argument until it converges.
+    """Fold a list with a binary function, or repeat a unary one until it converges.
 
     q)(+)over 1 2 3
     6
@@ -42,7 +41,7 @@ def over(f: Value, x: Value) -> Value:
 
 @verb("scan")
 def scan(f: Value, x: Value) -> Value:
-    """The steps of over.
+    """Like over, but returns every step.
 
     q)(+)scan 1 2 3
     1 3 6
@@ -52,7 +51,7 @@ def scan(f: Value, x: Value) -> Value:
 
 @verb("prior")
 def prior(f: Value, x: Value) -> Value:
-    """Apply a function of two arguments between each item and the one before it.
+    """Apply a binary function to each item and its predecessor.
 
     q)(-)prior 1 4 9
     1 3 5

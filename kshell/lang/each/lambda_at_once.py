@@ -1,8 +1,8 @@
-"""Each of a small lambda: its expressions run once, on all items at once, instead of once an item.
+"""Vectorized each for small lambdas: every expression is evaluated once, for all items, instead of once per item.
 
-`{2*1+count x} each l` is `2*1+count each l`: a lambda of pure verbs is carried out verb by verb on the list of what
-every item gives (verb_at_once.py), conditions on the items that they are for. Where a verb has no such way, or
-anything is wrong, the answer is None, and the items are taken one by one: what is pure may be begun again.
+`{2*1+count x} each l` is `2*1+count each l`: a lambda of pure verbs is evaluated verb by verb on lists that have one
+value per item (verb_at_once.py); conditions split the items. If a verb has no vectorized version, or anything fails,
+the result is None and the items are evaluated one by one: pure code can safely be restarted.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from kshell.values.base.core import HOLE, List, Nd, Table, Value, Vec
 from kshell.values.base.functions import Comp, Lambda, Prim, Proj
 from kshell.values.items.pick import take_at
 
-_TRIED = 1024  # items, of which more are not taken at once before a few of them were
-_AT_ONCE = 1 << 18  # values that a list has, of which more are not made at once
-_TRIES = 3  # times that a function may fail before it is tried less and less
+_TRIED = 1024  # with more items, a few are tried first
+_AT_ONCE = 1 << 18  # the largest list, in values, that is built at once
+_TRIES = 3  # failures of a function before it is tried less and less often
 
-_missed: dict[Any, _Missed] = {}  # what calls lambdas and failed, by the ids of their trees
+_missed: dict[Any, _Missed] = {}  # failed callers of lambdas, by the ids of the lambdas' trees
 
 
 def each(f: Value, x: Value) -> Value | None:
-    """`f each x` for all items at once, or None if there is no such way."""
+    """`f each x` vectorized over all items, or None if that is not possible."""
     if x.__class__ is Table or len(x) < (
         verb_at_once.FEW_ROWS
         if f.__class__ is Proj and _is_product(f.f)
@@ -52,13 +52,13 @@ def each(f: Value, x: Value) -> Value | None:
 
 
 def _is_product(f: Value) -> bool:
-    """Is it the matrix product, of which each call costs more than a row of it?"""
+    """Is it the matrix product, where a call costs more than multiplying a row?"""
     return f.__class__ is Prim and f.name in ("$", "mmu")
 
 
 def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | None:
-    """f on corresponding items of those arguments that are many, and all of the others; None if there is no way for
-    all items at once."""
+    """f on corresponding items of the arguments that are many, with the others as they are; None if it cannot be
+    vectorized."""
     if isinstance(f, Lambda):
         return run(f, args, many)
     if f.__class__ is not Prim or len(args) != 2:
@@ -77,7 +77,7 @@ def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | N
 
 
 def _spelled(f: Lambda, x: Value) -> Value | None:
-    """`f ./: x`, where each item of x is a list of all arguments."""
+    """`f ./: x`, where each item of x is a full argument list."""
     if (
         x.__class__ is not List
         or len(x) < FEW // 2
@@ -94,8 +94,8 @@ def _spelled(f: Lambda, x: Value) -> Value | None:
 
 
 def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -> Value | None:
-    """f on corresponding items of those arguments that are many, and all of the others; None if it is no lambda that
-    can be carried out on all at once."""
+    """f on corresponding items of the arguments that are many, with the others as they are; None unless it is a lambda
+    that can be vectorized."""
     if (
         not isinstance(f, Lambda)
         or f.tree is None
@@ -112,7 +112,7 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     if not _worth(trees):
         return None
     try:
-        if n > _TRIED:  # what fails soon costs little
+        if n > _TRIED:  # failing early is cheap
             few = np.arange(FEW)
             some = [take_at(arg, few) if m else arg for arg, m in zip(args, many, strict=True)]
             _run(f, some, many, FEW)
@@ -122,12 +122,12 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     except Never:
         give_up(f.tree)
     except (No, QError, RecursionError, MemoryError):
-        _failed(trees)  # the items one by one find an error again, in their order
+        _failed(trees)  # evaluation item by item raises the error again, in order
     return None
 
 
 def _worth(trees: list[Any]) -> bool:
-    """May what failed before be tried again?"""
+    """May something that failed before be tried again?"""
     missed = _missed.get(tuple(map(id, trees)))
     if missed is None or missed.fails < _TRIES:
         return True
@@ -136,7 +136,7 @@ def _worth(trees: list[Any]) -> bool:
 
 
 class _Missed:
-    """How often what has these trees failed, and how often it is passed over from now on."""
+    """How often the code with these trees has failed, and how often it is skipped from now on."""
 
     __slots__ = ("fails", "left", "trees")
 
@@ -153,7 +153,7 @@ def _failed(trees: list[Any]) -> None:
 
 
 def _trees(f: Value) -> list[Any] | None:
-    """The trees of the lambdas that a composition calls first of all; None if there is none, or it cannot be one."""
+    """The trees of the lambdas that a composition calls first; None if there are none, or if that is not possible."""
     out: list[Any] = []
     for g in f.fs:
         while g.__class__ is Proj:
@@ -166,7 +166,7 @@ def _trees(f: Value) -> list[Any] | None:
 
 
 def _widest(f: Comp) -> int:
-    """The length of the longest list that it brings along."""
+    """The length of the longest list among its captured values."""
     return max(
         [
             1,
@@ -182,7 +182,7 @@ def _widest(f: Comp) -> int:
 
 
 def composed(f: Comp, x: Value) -> Value | None:
-    """A composition that calls a lambda, on each item of x."""
+    """A composition that calls a lambda, applied to each item of x."""
     trees = _trees(f)
     if (
         trees is None

@@ -1,4 +1,4 @@
-"""A small lambda being carried out for many items at once: its expressions on what every item gives."""
+"""Evaluation of a small lambda for many items at once."""
 
 from __future__ import annotations
 
@@ -46,47 +46,47 @@ from kshell.values.base.functions import Comp, Derived, Function, Lambda, Prim, 
 from kshell.values.items.index import index1
 from kshell.values.session.context import running
 
-KEPT = 1024  # lambdas, of which more are not remembered
-IMPOSSIBLE: dict[int, Any] = {}  # the trees of lambdas that cannot be carried out so, by their id
+KEPT = 1024  # the most lambdas remembered
+IMPOSSIBLE: dict[int, Any] = {}  # trees of lambdas that cannot be vectorized, by id
 _OVER = {"+": "sum", "*": "prd", "|": "max", "&": "min", "or": "max", "and": "min"}
-# verbs that are the same every time, on what is the same for all items
+# verbs that give the same result every time for arguments shared by all items
 _PURE = frozenset(("group", "key", "value", "type", "wsum", "wavg", "asc", "desc", "iasc", "idesc"))
 _FUNCTIONS = (Lambda, Prim, Proj, Comp)
 
 
 def give_up(tree: Any) -> None:
-    """Remember that the lambda of this tree cannot be carried out for many items at once."""
+    """Remember that the lambda with this tree cannot be vectorized."""
     if len(IMPOSSIBLE) > KEPT:
         IMPOSSIBLE.clear()
     IMPOSSIBLE[id(tree)] = tree
 
 
 def _still_wants(f: Any, args: list[Any], full: list[Any]) -> bool:
-    """Are these arguments, `full` with those it has, too few for a projection to be carried out?"""
+    """Are these arguments (`full` includes those already bound) too few to evaluate a projection?"""
     rank = f.f.rank if isinstance(f.f, Function) else 1
     few = len(full) < rank if f.__class__ is Bound else len(args) < f.rank
     return few or HOLE in full
 
 
 def _names_all(x: Value, y: Columns) -> bool:
-    """Is x a vector of symbols, a different one for each of the columns?"""
+    """Is x a vector of distinct symbols, one per column?"""
     if x.__class__ is not Vec or x.t != T.S:
         return False
     return len(x.a) == len(y.cols) == len(set(x.a.tolist()))
 
 
 class Batch:
-    """A lambda being carried out for n items: `env` has its parameters and locals; `first` what it had when these items
-    were taken from among others."""
+    """The evaluation of a lambda for n items: `env` has its parameters and locals; `first` those from before these
+    items were selected."""
 
     def __init__(self, f: Lambda | None, n: int, env: dict[str, Any]) -> None:
         self.f: Any = f
         self.n, self.env = n, env
         self.first: dict[str, Any] = {}
-        self.at = np.arange(n)  # which of all items these are
+        self.at = np.arange(n)  # the positions of these items among all
 
     def body(self, statements: list[Any]) -> Value:
-        """The list of the results."""
+        """The list of results."""
         done: list[tuple[Any, Any]] = []
         n = self.n
         last = self.statements(statements, done)
@@ -95,7 +95,7 @@ class Batch:
         return merged(done, n)
 
     def result(self, statements: list[Any]) -> Any:
-        """The result of the statements: Many, or one value for all items."""
+        """The result of the statements: Many, or one value shared by all items."""
         done: list[tuple[Any, Any]] = []
         n = self.n
         last = self.statements(statements, done)
@@ -106,8 +106,8 @@ class Batch:
         return Many(merged(done, n))
 
     def statements(self, nodes: list[Any], done: list[tuple[Any, Any]]) -> Any:
-        """The value of the last of some statements for the items that get there, None if there are none; `done` takes
-        what was returned before."""
+        """The value of the last statement for the items that reach it; None if no item does. `done` collects values
+        returned earlier."""
         value: Any = None
         for k, node in enumerate(nodes):
             if isinstance(node, N.Return):
@@ -126,7 +126,7 @@ class Batch:
         return value
 
     def branch(self, args: list[Any], done: list[tuple[Any, Any]]) -> None:
-        """`if[c;...]`: the statements for the items for which c holds."""
+        """`if[c;...]`: run the statements for the items where c holds."""
         yes, no = self.split(self.expr(args[0]))
         if not len(yes):
             return
@@ -145,7 +145,7 @@ class Batch:
         for name, value in inner.env.items():
             if name not in self.env:
                 if len(no):
-                    raise No  # it has no value for the others
+                    raise No  # the other items have no value
                 self.env[name] = value
             elif value is not inner.first.get(name):
                 others = taken(self.env[name], no)
@@ -154,7 +154,7 @@ class Batch:
                 )
 
     def some(self, at: Any) -> Batch:
-        """The same at some of the items."""
+        """The same evaluation for some of the items."""
         if len(at) == self.n:
             out = Batch(self.f, self.n, dict(self.env))
             out.at, out.first = self.at, dict(self.env)
@@ -168,7 +168,7 @@ class Batch:
         return out
 
     def split(self, c: Any) -> tuple[Any, Any]:
-        """Where a condition holds, and where it does not."""
+        """The positions where a condition holds, and where it does not."""
         if c.__class__ is not Many:
             every, none = np.arange(self.n), np.arange(0)
             return (every, none) if truth(c) else (none, every)
@@ -180,7 +180,7 @@ class Batch:
     # ------------------------------------------------------------------ expressions
 
     def expr(self, node: Any) -> Any:
-        """The value of an expression: Many, or one value for all items."""
+        """The value of an expression: Many, or one value shared by all items."""
         work = _WORK.get(node.__class__)
         if work is None:
             raise Never
@@ -251,7 +251,7 @@ class Batch:
                 inner = rest.some(yes)
                 done.append((back[yes], inner.expr(args[k + 1])))
                 if any(value is not inner.first.get(name) for name, value in inner.env.items()):
-                    raise No  # a branch that assigns
+                    raise No  # a branch with assignments
             if rest is not self and any(
                 value is not before.get(name) for name, value in rest.env.items()
             ):
@@ -270,7 +270,7 @@ class Batch:
         return Many(merged(done, self.n))
 
     def many_of(self, nodes: list[Any]) -> list[Any]:
-        """Arguments, the last first."""
+        """Arguments, evaluated from the last to the first."""
         return [self.expr(node) for node in reversed(nodes)][::-1]
 
     def _ListOf(self, node: Any) -> Any:
@@ -309,7 +309,7 @@ class Batch:
         return Many(self.table(names, Columns(cols, self.n)))
 
     def table(self, names: list[str], c: Columns) -> Table:
-        """The dictionaries of all items, which in a list are a table."""
+        """The dictionaries of all items, which form a table in a list."""
         cols = c.columns()
         if any(isinstance(col, Columns) for col in cols):
             raise No
@@ -340,7 +340,7 @@ class Batch:
         return self.call(self.expr(f), given)
 
     def iterated(self, f: Any, args: list[Any]) -> Any:
-        """A verb or function with an iterator: `+/`, and `f'`."""
+        """A verb or function with an iterator: `+/`, or `f'`."""
         if f.glyph == "'" and f.f is not None:
             given = self.many_of(args)
             return self.each(self.expr(f.f), given)
@@ -358,7 +358,7 @@ class Batch:
     # ------------------------------------------------------------------ functions
 
     def call(self, f: Any, args: list[Any]) -> Any:
-        """One function, list or dictionary applied to what every item gives."""
+        """Apply one function, list or dictionary to the values of all items."""
         cls = f.__class__
         if isinstance(f, Lambda):
             if HOLE in args or len(args) < f.rank:
@@ -393,7 +393,7 @@ class Batch:
         return self.verb("@", [f, *args])
 
     def each(self, f: Any, args: list[Any]) -> Any:
-        """`f'` of what every item gives: f on the items of all of them."""
+        """`f'` on the values of all items: f on the items of all of them."""
         lists = [arg for arg in args if arg.__class__ is Many]
         if not lists and len(args) == 1 and not isinstance(args[0], Function):
             return self.constant(f, args[0])
@@ -415,7 +415,7 @@ class Batch:
         return Many(found)
 
     def constant(self, f: Any, x: Value) -> Value:
-        """`f'x` of what is the same for all items."""
+        """`f'x` where x is shared by all items."""
         if x.__class__ is Dict and not x.keyed:
             return Dict(x.k, self.constant(f, x.v))
         if x.__class__ not in (Vec, List, Nd) or not len(x):
@@ -426,11 +426,11 @@ class Batch:
         return collapse(found)
 
     def inner(self, f: Any, args: list[Any], ids: Any) -> Value:
-        """f on the items of items: `ids` has the item of each."""
+        """f on the items of items: `ids` has the outer item of each."""
         return value_list(Batch(None, len(ids), {}).call(taken(f, ids), args), len(ids))
 
     def verb(self, name: str, args: list[Any]) -> Any:
-        """A verb on arguments of which any may be many."""
+        """A verb on arguments any of which may be many."""
         x, mx = args[0], args[0].__class__ is Many
         if mx:
             x = x.v
@@ -463,7 +463,7 @@ class Batch:
         return Many(found)
 
     def monad(self, name: str, x: Any) -> Any:
-        """A verb on what every item gives."""
+        """A verb on the values of all items."""
         if x.__class__ is Dicts:
             found = grouped.monad(name, x)
         elif x.__class__ is Columns:
@@ -478,7 +478,7 @@ class Batch:
 
 
 _ODD = (Bound, Columns, Function)
-_WORK: dict[type, Any] = {  # how a node of each kind is carried out
+_WORK: dict[type, Any] = {  # the evaluator for each node type
     getattr(N, name[1:]): work
     for name, work in vars(Batch).items()
     if name[:1] == "_" and hasattr(N, name[1:])
@@ -486,7 +486,7 @@ _WORK: dict[type, Any] = {  # how a node of each kind is carried out
 
 
 def _constant(name: str, args: list[Any]) -> Value:
-    """A verb on what is the same for all items."""
+    """A verb on a value shared by all items."""
     for arg in args:
         if arg.__class__ is Bound or arg.__class__ is Many:
             raise No
@@ -494,15 +494,15 @@ def _constant(name: str, args: list[Any]) -> Value:
     if name == "@" and len(args) == 2 and (is_list(x) or x.__class__ is Dict):
         return index1(*args)
     fn = verb_at_once.prim(name, len(args))
-    if fn is None or name in ("?", "@"):  # which could be a deal
+    if fn is None or name in ("?", "@"):  # which could be a deal (`-n?x`)
         raise No
     if (name == "!" and atom_t(x)) or (name in ("key", "value") and x.__class__ is not Dict):
-        raise No  # which could be anything
+        raise No  # which could do anything
     return fn(*args)
 
 
 def _has(name: str, n: int) -> bool:
-    """May a verb of n arguments be carried out here?"""
+    """Can a verb of n arguments be evaluated here?"""
     return verb_at_once.has(name, n) or (name in _PURE and verb_at_once.prim(name, n) is not None)
 
 

@@ -1,7 +1,6 @@
-"""The maps: each, each-left, each-right, each-prior, with rules for the cases numpy has a call for; derived
-functions.
+"""The maps each, each-left, each-right and each-prior, with shortcuts where numpy has a function; derived functions.
 
-Source of behaviour: q's reference, "Maps".
+Specified by q's reference, "Maps".
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ Fn = Callable[..., Value]
 
 
 def each1(f: Value, x: Value) -> Value:
-    """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay. The item of a handle is
-    its number, but for functions of the k-api, which want the handle."""
+    """`f' x`, `f each x`: f on each item; the keys of dictionaries and keyed tables are kept. The item of a handle is
+    its number, except for k-api functions, which get the handle."""
     cls = x.__class__
     if cls is Dict:
         return Dict(x.k, each1(f, x.v))
@@ -56,7 +55,7 @@ def each1(f: Value, x: Value) -> Value:
         and 0 < len(x.items) < lambda_at_once.FEW
         and not DEBUGGED[0]
     ):
-        called = f.fn  # as what follows does it, sooner: trees are walked with lists of a few items
+        called = f.fn  # a shortcut for what follows: code that walks trees has lists of a few items
         return collapse([called(i) for i in x.items])
     if not is_collection(x):
         if isinstance(x, Handle) and getattr(getattr(f, "entry", None), "kind", "") != "api":
@@ -80,7 +79,7 @@ def each1(f: Value, x: Value) -> Value:
 
 
 def each_parallel(f: Value, x: Value) -> Value:
-    """`f': x`, `f peach x`: as each, with the items dealt out to threads; a single item is computed here."""
+    """`f': x`, `f peach x`: like each, with the items distributed over threads; a single item is evaluated here."""
     if x.__class__ is Dict:
         return Dict(x.k, each_parallel(f, x.v))
     n = peach.wanted(len(x)) if is_collection(x) else 0
@@ -90,8 +89,8 @@ def each_parallel(f: Value, x: Value) -> Value:
 
 
 def is_atomic(f: Value, n: int) -> bool:
-    """Does f work through lists of its n arguments item by item, so that it may be given whole vectors at once? An
-    atomic verb does, its projection on an atom, and a lambda of one expression of such verbs, numbers and parameters.
+    """Does f process lists of its n arguments item by item, so that it can be given whole vectors? True for atomic
+    verbs, their projections on an atom, and lambdas of a single expression made of such verbs, numbers and parameters.
     """
     cls = f.__class__
     if cls is Prim:
@@ -116,7 +115,7 @@ _ATOMIC: dict[int, tuple[Any, bool]] = {}
 
 
 def each2(f: Value, x: Value, y: Value) -> Value:
-    """`x f' y`: f on corresponding items; an atom goes with every item."""
+    """`x f' y`: f on corresponding items; an atom pairs with every item."""
     cx, cy = is_collection(x), is_collection(y)
     if not cx and not cy:
         return apply(f, (x, y))
@@ -169,7 +168,7 @@ def each2(f: Value, x: Value, y: Value) -> Value:
 
 
 def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
-    """Each of several arguments, some of them dictionaries: the items under the same key."""
+    """Each with several arguments, some of them dictionaries: items with the same key are paired."""
     keys = next(arg.k for arg in args if arg.__class__ is Dict)
     for arg in args:
         if (
@@ -184,7 +183,7 @@ def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
 
 
 def _under(d: Dict, keys: Value) -> Value:
-    """The values of a dictionary under some keys."""
+    """The values of a dictionary for some keys."""
     return d.v if not d.keyed and same_keys(d.k, keys) else index1(d, keys)
 
 
@@ -219,12 +218,12 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
 
 
 def is_case(f: Value) -> bool:
-    """Is it a vector of integers, whose `'` picks each item from the argument of that number?"""
+    """Is it a vector of integers, whose `'` picks each item from the argument with that number?"""
     return f.__class__ is Vec and f.t in (T.H, T.I, T.J)
 
 
 def case(f: Vec, args: Sequence[Value]) -> Value:
-    """`i'[a;b;...]`: item n is that of the argument i[n]; an atom stands for as many items as are needed."""
+    """`i'[a;b;...]`: item n comes from argument i[n]; atoms are repeated."""
     if f.a.size and not 0 <= f.a.min() <= f.a.max() < len(args):
         raise QError("index")
     cols = [seq_items(arg) if is_collection(arg) else arg for arg in args]
@@ -258,7 +257,7 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
     if y.__class__ is Dict:
         return Dict(y.k, each_right(f, x, y.v))
     if name_of(f) == "vs" and atom_t(x) in (T.B, T.X) and y.__class__ is Vec and len(y):
-        return apply(f, (x, y))  # which takes a list item by item
+        return apply(f, (x, y))  # which processes a list item by item
     if name_of(f) == "vs" and atom_t(x) and y.__class__ is Vec:
         return each2(f, x, y)
     found = lambda_at_once.together(f, (x, y), (False, True))
@@ -273,16 +272,16 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ each-prior
 
 
-# what goes before the first item: the identity of the operator, where that makes a difference to the item itself
+# the predecessor of the first item: the operator's identity, where f of it differs from the item itself
 _BEFORE: dict[str, Value] = {"-": 0, "+": 0, "*": 1, "%": 1}
-# of a tensor, these are one call
+# for a tensor, these are one call
 _STEPS: dict[str, Fn] = {"-": running.deltas, "%": running.ratios}
 
 
 def prior1(f: Value, x: Value) -> Value:
-    """`f': x`: f between each item and the one before it; the first has the identity of f before it, else a null.
+    """`f': x`: f of each item and its predecessor; the first is paired with f's identity, else with a null.
 
-    A function of one argument is applied to each item, in threads.
+    A unary f is applied to each item, in threads.
     """
     if rank_of(f) == 1 and not is_collection(f):
         return each_parallel(f, x)
@@ -315,7 +314,7 @@ def _pairs(f: Value, items: list[Value]) -> list[Value]:
 
 
 def prior2(f: Value, x: Value, y: Value) -> Value:
-    """`x f': y`: as `f': y`, with x before the first item."""
+    """`x f': y`: like `f': y`, with x before the first item."""
     if not is_collection(y):
         return apply(f, (y, x))
     if not len(y):
@@ -341,7 +340,7 @@ _TWO: dict[str, Fn] = {
 
 
 def _text(d: Derived, x: Value) -> Value:
-    """`f/: x`, `f\\: x` of a list or atom f: joins strings, or takes a number apart, as sv and vs do."""
+    """`f/: x`, `f\\: x` where f is a list or atom: joins strings or splits a number, as sv and vs do."""
     if isinstance(d.f, Function):
         raise QError("rank")
     entry = find("verb", "sv" if d.glyph == "/:" else "vs")
@@ -376,8 +375,8 @@ Derived.run = staticmethod(run)
 
 
 def _called(glyph: str, n: int, most: int) -> Fn:
-    """The iterator as the compiler calls it, with n arguments. The derived function has the rank of f, for `/` and `\\`
-    if that is above two; with fewer arguments than `most` and that rank allow it is projected."""
+    """The iterator as the compiler calls it, with n arguments. The derived function has the rank of f for `/` and `\\`
+    if that is above two; with fewer arguments than `most` and that rank allow, the result is a projection."""
     run = (_ONE if n == 1 else _TWO)[glyph]
 
     def call1(f: Value, x: Value) -> Value:

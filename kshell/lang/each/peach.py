@@ -1,5 +1,5 @@
-"""The threads of peach: items are dealt out to as many threads as `\\s` says, as cards are, and the results put back in
-order. numpy and torch compute large arrays without Python's lock, so that is where threads gain time.
+"""The threads of peach: items are dealt to as many threads as `\\s` says, and the results are put back in order. numpy
+and torch release Python's lock when they compute large arrays, which is where threads gain time.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import HOLD
 from kshell.values.session.restrict import wall
 
-STACK = 1 << 26  # bytes of a thread's C stack: q calls may nest as deep as in the main thread
-_RETRY = 0.05  # seconds until a thread that could not be stopped is asked again
+STACK = (
+    1 << 26
+)  # bytes of a thread's C stack, so that q calls can nest as deep as in the main thread
+_RETRY = 0.05  # seconds before a thread that did not stop is interrupted again
 
 
 class Pool:
-    """Threads, with a generator of random numbers for each."""
+    """Threads, each with its own random number generator."""
 
     __slots__ = ("executor", "rngs", "size")
 
@@ -39,7 +41,7 @@ class Pool:
 
 
 class _Deal:
-    """One call of peach: what the threads share."""
+    """One call of peach: the state shared by its threads."""
 
     __slots__ = ("failed", "idents", "items", "results", "work")
 
@@ -47,10 +49,10 @@ class _Deal:
         self.work, self.items = work, items
         self.results: list[Value] = [None] * len(items)
         self.failed: dict[int, BaseException] = {}
-        self.idents: dict[int, int] = {}  # the threads that are at work, by number
+        self.idents: dict[int, int] = {}  # the running threads, by number
 
     def run(self, number: int, step: int, rng: Any) -> None:
-        """The items number, number+step, ...; up to the first that fails, or comes after one that failed."""
+        """Run the items number, number+step, ...; stop at the first that fails, or that comes after a failed one."""
         context.work_as(context.Worker(number, rng))
         self.idents[number] = threading.get_ident()
         i = number
@@ -71,12 +73,12 @@ class _Deal:
 
 
 def wanted(n: int) -> int:
-    """How many threads are to compute n items: none in a thread of peach, and for a single item."""
+    """How many threads to use for n items: 0 inside a peach thread, and for a single item."""
     return 0 if n < 2 or context.worker() is not None else min(max(running().settings.s, 0), n)
 
 
 def share(work: Callable[[Value], Value], items: Sequence[Value], threads: int) -> list[Value]:
-    """work on each item, in threads. Of several items that fail the first one's error is raised."""
+    """Run work on each item, in threads. If several items fail, the first one's error is raised."""
     pool = _pool()
     deal = _Deal(work, items)
     before = threading.stack_size(STACK)
@@ -111,7 +113,7 @@ def _pool() -> Pool:
 
 
 def _stop(deal: _Deal, tasks: list[Future[None]]) -> None:
-    """Interrupt the threads, and wait for them; after a second interrupt those that cannot be stopped are left."""
+    """Interrupt the threads and wait for them; after a second interrupt, abandon those that do not stop."""
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     try:
         while True:

@@ -1,5 +1,4 @@
-"""The results of a lambda for every item of a list, where it is evaluated for all of them at once
-(lambda_at_once.py)."""
+"""Results of a vectorized lambda, one per item (lambda_at_once.py)."""
 
 from __future__ import annotations
 
@@ -18,15 +17,15 @@ from kshell.values.items.pick import take_at
 
 
 class Never(Exception):
-    """The lambda has something in it that is not carried out for all items at once."""
+    """The lambda contains something that cannot be vectorized."""
 
 
 class No(Exception):
-    """These items cannot be taken at once."""
+    """These items cannot be evaluated at once."""
 
 
 class Many:
-    """The results for all items: a list, table, `Columns` or `Dicts`."""
+    """One result per item: a list, table, `Columns` or `Dicts`."""
 
     __slots__ = ("v",)
 
@@ -75,14 +74,14 @@ def bound(f: Any, args: list[Any]) -> Any:
 
 
 def value_list(v: Any, n: int) -> Value:
-    """The list of n results."""
+    """A list of n results."""
     if v.__class__ is Bound or isinstance(v, Function):
         raise No
     return merged([(None, v)], n)
 
 
 def listed(v: Any) -> Value:
-    """The results for all items as a list, whose dictionaries are no table."""
+    """The results as a list in which dictionaries do not form a table."""
     return List(v.items()) if v.__class__ is Dicts else v
 
 
@@ -100,7 +99,7 @@ def taken(v: Any, at: Any) -> Any:
 
 
 def merged(done: list[tuple[Any, Any]], n: int) -> Value:
-    """The list of n results of which parts were found: (which items, what they give)."""
+    """The list of n results, merged from parts: (which items, their results)."""
     if len(done) == 1:
         v = done[0][1]
         if v.__class__ is not Many:

@@ -1,4 +1,4 @@
-"""Verbs on each item of lists of strings, for all items at once: the part of verb_at_once.py that is about text."""
+"""Vectorized verbs for lists of strings: the text part of verb_at_once.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.values.items.rows import Rows, string_list, strings_of
 
 
 def _deep(name: str) -> None:
-    """A verb that goes down to strings by itself."""
+    """A verb that recurses to strings itself."""
 
     @one(name)
     def run(p: Part) -> Value | None:
@@ -46,7 +46,7 @@ def _is_text(x: Value) -> bool:
 
 @two("vs")
 def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """Strings split at a character: lists whose strings are not made before they are asked for."""
+    """Split strings at a character: lists whose strings are not created until needed."""
     p = part(y) if my and not mx and atom_t(x) == T.C else None
     if p is None or p.t != T.C or p.m == -1:
         return None
@@ -54,11 +54,11 @@ def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     positions, ends = np.flatnonzero(hit), p.starts + p.sizes
     before = np.searchsorted(
         positions, ends
-    )  # how many marks there are up to the end of each string
+    )  # the number of separators up to the end of each string
     last = before + np.arange(n)
     inner = np.empty(
         len(positions) + n, np.int64
-    )  # where each piece ends in the characters that are no marks
+    )  # where each piece ends among the other characters
     some = np.ones(len(inner), np.bool_)
     some[last] = False
     inner[some] = positions - np.arange(len(positions))
@@ -72,16 +72,16 @@ def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def _joined(mark: bytes, flats: list[Flat]) -> Value:
-    """Each row of strings as one string with a mark between them."""
+    """Join each row of strings with a separator."""
     parts = [flat.ends for flat in flats]
     sizes, counts = np.concatenate(parts), np.array(list(map(len, parts)))
     last = np.cumsum(counts) - 1
     lengths = sizes[last]
     sizes = np.diff(sizes, prepend=0)
-    sizes[last[:-1] + 1] += lengths[:-1]  # the ends begin again in each row
+    sizes[last[:-1] + 1] += lengths[:-1]  # offsets restart in each row
     marks = np.arange(len(sizes)) - np.repeat(
         np.arange(len(flats)), counts
-    )  # how many stand before each string
+    )  # the number of characters before each string
     ends = np.cumsum(sizes) + marks * len(mark)
     out = np.empty(int(ends[-1]), np.uint8)
     out[places(ends - sizes, sizes)] = np.concatenate(
@@ -95,7 +95,7 @@ def _joined(mark: bytes, flats: list[Flat]) -> Value:
 
 @two("sv")
 def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """Lists of strings joined by a mark."""
+    """Join lists of strings with a separator."""
     if mx or not _is_text(x) or y.__class__ is not List:
         return None
     out: list[bytes] = []
@@ -112,7 +112,8 @@ def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def replaced(x: Value, old: Value, new: Value) -> Value | None:
-    """`ssr[;old;new] each x`; a text without wildcards is replaced in all strings at once, with a mark behind each."""
+    """`ssr[;old;new] each x`; text without wildcards is replaced in all strings at once, with a separator after
+    each."""
     p = part(x)
     if p is None or p.t != T.C or p.m == -1:
         return None

@@ -1,8 +1,8 @@
-"""Verbs on each item of lists, for all items at once: what `each`, `'`, each-left and each-right give, sooner.
+"""Vectorized verbs: the same results as `each`, `'`, each-left and each-right, computed for all items at once.
 
-An argument is *many*, a list of n items, or one value that goes with every item. The items of a list that is many are
-atoms of one type, or vectors of one type: a Part (lang/tables/flat_items.py). A lift gives the list of results, or
-None if it has no quick way; then the verb itself runs on one item after another, and both ways must agree.
+An argument is *many*, a list of n items, or one value shared by all items. The items of a list that is many are atoms
+of one type, or vectors of one type: a Part (lang/tables/flat_items.py). A vectorized version (a lift) returns the list
+of results, or None if it has no fast path; the verb then runs on one item at a time, and both ways must agree.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ from kshell.values.items.keys import group_keys
 from kshell.values.items.pick import take_at
 
 Array = np.ndarray
-FEW = 64  # items, of which fewer are taken one by one
+FEW = 64  # with fewer items, they are evaluated one by one
 FEW_ROWS = 4  # the same for the rows of a matrix product
-_LIMIT = 1 << 23  # items of a result's vectors, or
-_EACH = 64  # so many for each vector
+_LIMIT = 1 << 23  # items in the vectors of a result, or
+_EACH = 64  # this many per vector
 
 
 def _fits(size: int, n: int) -> bool:
-    """Is there room for n vectors of so many items in all?"""
+    """Is there room for n vectors with this many items in total?"""
     return size <= max(_LIMIT, _EACH * n)
 
 
-IN_ORDER = 2048  # the most floats that a sum adds one after the other, as all groups at once do (stats.float_sum)
+IN_ORDER = (
+    2048  # the most floats that are summed from first to last, as grouped sums do (stats.float_sum)
+)
 _WHOLE = (T.B, T.X, T.H, T.I, T.J)
 _PLAIN = (*_WHOLE, T.C, T.S, *T.TEMPORAL)  # equal if their raw values are
 
 
 def prim(name: str, n: int) -> Callable[..., Value] | None:
-    """The function of a verb for n arguments."""
+    """The function of a verb with n arguments."""
     entry = find("verb", name)
     return None if entry is None else entry.fns.get(n)
 
@@ -71,7 +73,7 @@ def two(*names: str) -> Callable[[Callable[..., Value | None]], Any]:
 
 
 def has(name: str, n: int) -> bool:
-    """Is there a way for a verb of n arguments?"""
+    """Is there a vectorized version of a verb with n arguments?"""
     return (name, n) in ATOMIC or name in (ONE if n == 1 else TWO if n == 2 else ())
 
 
@@ -175,7 +177,7 @@ def _distinct(p: Part) -> Value | None:
 
 
 class Runs:
-    """The vectors of a Part that are not empty, as aggregates want their groups."""
+    """The non-empty vectors of a Part, in the form that aggregates expect groups."""
 
     __slots__ = ("counts", "first", "ids", "k", "n", "order", "starts")
 
@@ -202,7 +204,7 @@ def _aggregate(name: str) -> None:
             and longest > 8
             and max(-int(p.a.min()), int(p.a.max())) > 1 << 40
         ):
-            return None  # the sum of the floats may not be exact
+            return None  # the float sum may not be exact
         some = p.sizes > 0 if p.m is None else None
         if some is not None and some.all():
             some = None
@@ -238,7 +240,7 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
     if fn is None or shape is None:
         return None
     for v, many in ((x, mx), (y, my)):
-        if not many and v.__class__ is Vec and shape.m == -1:  # each atom with all of a vector
+        if not many and v.__class__ is Vec and shape.m == -1:  # each atom with a whole vector
             count = len(v.a)
             if not count or not _fits(count * n, n) or v.t in (T.G, T.ENUM):
                 return None
@@ -262,7 +264,7 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
 
 
 def side(v: Value, many: bool, n: int) -> Part | None:
-    """An argument as n items: one value is repeated."""
+    """An argument as n items; a single value is repeated."""
     if many:
         return part(v)
     qtype = atom_t(v)
@@ -298,7 +300,7 @@ def _join(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def _counts(x: Value, many: bool, n: int) -> Array | None:
-    """Counts that are not negative."""
+    """Counts, if none is negative."""
     if not many:
         return np.full(n, x) if x.__class__ is int and 0 <= x <= _LIMIT else None
     return (
@@ -382,7 +384,7 @@ def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 
 def _at_each(x: Value, y: Value) -> Value | None:
-    """One list or dictionary, of which each atom of y gets an item."""
+    """Index one list or dictionary by each atom of y."""
     q = part(y) if x.__class__ is Vec and y.__class__ is not Vec else None
     if q is not None:
         return q.filled(take_at(x, q.a)) if q.t == T.J and x.t not in (T.G, T.ENUM) else None
@@ -400,7 +402,7 @@ def _at_each(x: Value, y: Value) -> Value | None:
 
 
 def _same(p: Part, v: Value, many: bool) -> Array | None:
-    """Which values of vectors are those of an atom, or of the atom that goes with each."""
+    """Which values of vectors equal an atom, or the atom paired with each vector."""
     if p.t not in _PLAIN or p.m == -1:
         return None
     if not many:
@@ -421,7 +423,9 @@ def _find(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     where = np.flatnonzero(hits)
     ids = p.ids[where]
     out = p.sizes.copy()
-    out[ids[::-1]] = (where - p.starts[ids])[::-1]  # of several, the first is written last
+    out[ids[::-1]] = (where - p.starts[ids])[
+        ::-1
+    ]  # if there are several, the first is written last
     return longs(out)
 
 
@@ -501,7 +505,7 @@ def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     fn, p = prim("$", 2), part(y)
     if fn is None or p is None or atom_t(x) not in (T.C, T.S, T.H):
         return None
-    if p.t == T.C:  # text is read: one value a string
+    if p.t == T.C:  # text is parsed: one value per string
         return fn(x, y) if p.m != -1 else None
     if x.__class__ is Atom and x.t == T.C and chr(x.v).isupper():
         return None
@@ -510,7 +514,7 @@ def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 
 @two("!")
 def _dict(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """A list of dictionaries with the same symbols as keys is a table."""
+    """A list of dictionaries with the same symbol keys is a table."""
     if mx or x.__class__ is not Vec or x.t != T.S or len(set(x.a.tolist())) != len(x.a):
         return None
     p = part(y)

@@ -1,4 +1,4 @@
-"""How a name of .Q, .h, .j or .z is registered."""
+"""Registration of names in .Q, .h, .j and .z."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def name(
     text: str, *forms: str, arity: int | None = None, effect: str = "none"
 ) -> Callable[[F], F]:
-    """Register a function under a dotted name. Without parameters it is computed at each reading of the name. `effect`
-    is that of its entry."""
+    """Register a function under a dotted name. Without parameters, it is evaluated each time the name is read. `effect`
+    is the entry's."""
 
     def register(fn: F) -> F:
         n = registry.arity_of(fn) if arity is None else arity
@@ -44,7 +44,7 @@ def name(
 
 
 def constant(text: str, value: Value, doc: str, example: str) -> None:
-    """Register a name that always stands for one value."""
+    """Register a name for a constant."""
     registry.add(
         Entry(
             text,
@@ -59,7 +59,7 @@ def constant(text: str, value: Value, doc: str, example: str) -> None:
 
 
 def verb(name: str, arity: int) -> Callable[..., Value]:
-    """The Python function of a verb of the language, for names that build on one."""
+    """The Python function of a verb, for names built on it."""
     entry = registry.find("verb", name)
     if entry is None:
         raise KeyError(name)

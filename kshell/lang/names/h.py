@@ -53,19 +53,19 @@ constant(".h.c1", sym_vec([VISITED]).item(0), "The colour of active links.", "q)
 constant(
     ".h.d",
     char(" "),
-    "What stands between the items of a nested column in delimited text.",
+    "The separator of nested-column items in delimited text.",
     'q).h.d\n" "',
 )
 constant(
     ".h.sa",
     string(ANCHOR),
-    "The style of links.",
+    "The style sheet for links.",
     'q).h.sa\n"a{text-decoration:none}a:link{color:024C7E}a:visited{color:024C7E}a:active{c..',
 )
 constant(
     ".h.sb",
     string(BODY),
-    "The style of a page.",
+    "The style sheet for pages.",
     'q).h.sb\n"body{font:10pt verdana;text-align:justify}"',
 )
 constant(
@@ -74,17 +74,17 @@ constant(
     "The characters that need no escape in a URI.",
     'q).h.sc\n"$-.+!*\'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"',
 )
-constant(".h.HOME", string(""), "The folder that a web server would serve.", 'q).h.HOME\n""')
+constant(".h.HOME", string(""), "The root folder of the web server.", 'q).h.HOME\n""')
 constant(
     ".h.ty",
     Dict(sym_vec(MIME), List([string(value) for value in MIME.values()])),
-    "The media type of each kind of file.",
+    "The media type for each file type.",
     'q).h.ty`csv`json\n"text/comma-separated-values"\n"application/json"',
 )
 
 
 def plain(x: Value) -> str:
-    """A string, char or symbol as Python text; of anything else its `string`."""
+    """A string, char or symbol as Python text; for anything else, its `string`."""
     if (
         x.__class__ is Sym
         or (x.__class__ is Vec and x.t == T.C)
@@ -102,8 +102,8 @@ def lines_value(lines: list[str]) -> List:
 
 
 def delimited(x: Value, sep: str, strings: bool = False) -> Value:
-    """A table, or a list of columns, as lines of text; items of nested columns are joined by `.h.d`. With `strings`,
-    those that are strings stay as they are."""
+    """A table, or a list of columns, as lines of delimited text; items of nested columns are joined by `.h.d`. With
+    `strings`, strings stay unchanged."""
     inner = text_of(running().names.get(".h.d"))
     if is_table(x):
         t = unkeyed(x)
@@ -114,7 +114,7 @@ def delimited(x: Value, sep: str, strings: bool = False) -> Value:
 
 
 def flat(column: Value, inner: str, strings: bool) -> Value:
-    """A column whose nested items are texts."""
+    """A column with its nested items as text."""
     if not isinstance(column, List):
         return column
     return List(
@@ -141,7 +141,7 @@ def cd(x: Value) -> Value:
 
 @name(".h.td")
 def td(x: Value) -> Value:
-    """A table as lines separated by tabs.
+    """A table as tab-separated lines.
 
     q).h.td ([]a:1 2;b:`x`y)
     "a\\tb"
@@ -171,7 +171,7 @@ def xd(x: Value) -> Value:
 
 
 def json_lines(x: Value) -> Value:
-    """Each item of a list as JSON; of one that is a table, the rows begin lines."""
+    """Each item of a list as JSON; for a table, one row per line."""
     w = Writer(running().settings.P)
     if is_table(x):
         return lines_value([w.write(row) for row in unkeyed(x).items])
@@ -187,7 +187,7 @@ def json_lines(x: Value) -> Value:
 
 @name(".h.xt", ".h.xt[`json;x]")
 def xt(kind: Value, x: Value) -> Value:
-    """Lines of JSON as values.
+    """Parse lines of JSON to values.
 
     q).h.xt[`json;enlist"{\\"a\\":1}"]
     a
@@ -215,7 +215,7 @@ def _converters() -> Value:
 constant(
     ".h.tx",
     _converters(),
-    "For each kind of file, the function that makes its lines of a table.",
+    "For each file type, the function that formats a table as its lines.",
     'q).h.tx[`csv]([]a:1 2)\n,"a"\n,"1"\n,"2"',
 )
 
@@ -224,7 +224,7 @@ constant(
 
 
 def xml(s: str) -> str:
-    """Text with what XML reserves escaped."""
+    """Text with XML's reserved characters escaped."""
     for c, e in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot"), ("'", "apos")):
         s = s.replace(c, f"&{e};")
     return s
@@ -239,7 +239,7 @@ def attributes(d: Value) -> str:
 
 
 def quote(x: Value) -> str:
-    """An attribute's value: a string stands between quotes, a symbol does not."""
+    """An attribute's value: a string is quoted, a symbol is not."""
     return plain(x) if x.__class__ is Sym else f'"{plain(x)}"'
 
 
@@ -248,7 +248,7 @@ def element(tag: str, content: str, attrs: str = "") -> str:
 
 
 def rows_text(x: Value) -> str:
-    """Strings as one text, a line's end after each."""
+    """Strings as one text, each followed by a line break."""
     return "".join(text_of(item) + "\n" for item in seq_items(x))
 
 
@@ -257,7 +257,7 @@ def paragraphs(x: Value) -> str:
 
 
 def code_of(s: str) -> str:
-    """Text whose every second part between tabs is code."""
+    """Text in which every second tab-separated part is code."""
     parts = s.split("\t")
     return " ".join(
         element("code", element("nobr", part)) if i % 2 else part for i, part in enumerate(parts)
@@ -282,28 +282,28 @@ def escape(s: bytes, keep: str) -> str:
     return "".join(chr(b) if chr(b) in keep else f"%{b:02x}" for b in s)
 
 
-# the names that make one string of one argument: what each computes, its text, and an example with its output
+# the names that make one string from one argument: function, summary, example and its output
 _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
     ("hc", lambda x: text_of(x).replace("<", "&lt;"), "Text with < escaped.", '"<a>"', '"&lt;a>"'),
     (
         "xs",
         lambda x: xml(text_of(x)),
-        "Text with what XML reserves escaped.",
+        "Text with XML's reserved characters escaped.",
         '"a & b"',
         '"a &amp; b"',
     ),
-    ("hr", lambda x: "-" * len(x), "As many dashes as a text is long.", '"abc"', '"---"'),
+    ("hr", lambda x: "-" * len(x), "A dash for each character of a text.", '"abc"', '"---"'),
     (
         "nbr",
         lambda x: element("nobr", text_of(x)),
-        "Text that is not to be broken.",
+        "Text without line breaks.",
         '"a b"',
         '"<nobr>a b</nobr>"',
     ),
     (
         "code",
         lambda x: code_of(text_of(x)),
-        "Text with each second part between tabs as code.",
+        "Text with every second tab-separated part as code.",
         '"ab"',
         '"ab"',
     ),
@@ -325,35 +325,35 @@ _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
     (
         "html",
         lambda x: page(text_of(x)),
-        "A page of HTML with a body.",
+        "An HTML page with the given body.",
         '"hello"',
         '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..',
     ),
     (
         "http",
         lambda x: links(text_of(x)),
-        "Text with its addresses as links.",
+        "Text with web addresses as links.",
         '"plain"',
         '"plain"',
     ),
     (
         "hu",
         lambda x: escape(data_of(x), SAFE),
-        "Text with what a URI reserves escaped.",
+        "Text with a URI's reserved characters escaped.",
         '"a b"',
         '"a%20b"',
     ),
     (
         "uh",
         lambda x: unquote(text_of(x), errors="surrogateescape"),
-        "Text of a URI with escapes resolved.",
+        "URI text with escapes decoded.",
         '"a%20b"',
         '"a b"',
     ),
     (
         "iso8601",
         lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
-        "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.",
+        "A timestamp, or nanoseconds since 2000, in ISO 8601 format.",
         "100",
         '"2000-01-01T00:00:00.000000100"',
     ),
@@ -361,7 +361,7 @@ _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
 
 
 def _strings() -> None:
-    """Register the names that make one string of one argument."""
+    """Register the names that make one string from one argument."""
     for short, make, doc, example, out in _STRINGS:
         full = f".h.{short}"
         text = f"{doc}\n\nq){full} {example}\n{out}\n"
@@ -391,7 +391,7 @@ def ha(x: Value, y: Value) -> Value:
 
 @name(".h.hb", ".h.hb[address;text]")
 def hb(x: Value, y: Value) -> Value:
-    """A link whose page opens in the frame v.
+    """A link whose page opens in frame v.
 
     q).h.hb[`http://kx.com;"kx"]
     "<a target=v href=http://kx.com>kx</a>"
@@ -439,7 +439,7 @@ def response(status: str, kind: str, content: str) -> Value:
 
 @name(".h.hn", ".h.hn[status;kind;content]")
 def hn(x: Value, y: Value, z: Value) -> Value:
-    """An answer of HTTP with a status.
+    """An HTTP response with a status.
 
     q)"\\r\\n"vs .h.hn["404 Not Found";`txt;"no such page"]
     "HTTP/1.1 404 Not Found"
@@ -454,7 +454,7 @@ def hn(x: Value, y: Value, z: Value) -> Value:
 
 @name(".h.hy", ".h.hy[kind;content]")
 def hy(x: Value, y: Value) -> Value:
-    """An answer of HTTP with a content of a kind.
+    """An HTTP response with content of a file type.
 
     q)"\\r\\n"vs .h.hy[`txt;"hello"]
     "HTTP/1.1 200 OK"
@@ -469,7 +469,7 @@ def hy(x: Value, y: Value) -> Value:
 
 @name(".h.he")
 def he(x: Value) -> Value:
-    """The answer of HTTP to a bad request.
+    """The HTTP response to a bad request.
 
     q)"\\r\\n"vs .h.he"no such page"
     "HTTP/1.1 400 Bad Request"
@@ -484,7 +484,7 @@ def he(x: Value) -> Value:
 
 @name(".h.hp")
 def hp(x: Value) -> Value:
-    """Lines as a preformatted page, in an answer of HTTP.
+    """Lines as a preformatted page, in an HTTP response.
 
     q)last"\\r\\n"vs .h.hp("one";"two")
     "<html><head><style>body{font:10pt verdana;text-align:justify}</style></head>..

@@ -1,4 +1,4 @@
-"""The .h namespace: workbooks, pages of a table, frames, and what a web console is made of."""
+"""The .h namespace: workbooks, pages for a table, frames, and parts of a web console."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NUMBERS = T.NUMERIC - {T.B, T.X}
 constant(
     ".h.logo",
     string('<a href="https://pypi.org/project/kshell">kshell</a>'),
-    "The text at the head of a page.",
+    "The text at the top of a page.",
     'q).h.logo\n"<a href=\\"https://pypi.org/project/kshell\\">kshell</a>"',
 )
 
@@ -56,7 +56,7 @@ constant(
 
 
 def cells(col: Value) -> list[str]:
-    """The cells of a column of a workbook."""
+    """The cells of a workbook column."""
     kind = "Number" if col.__class__ is Vec and col.t in _NUMBERS else "String"
     texts = [
         plain(item)
@@ -69,7 +69,7 @@ def cells(col: Value) -> list[str]:
 
 
 def sheet(title: str, t: Table) -> str:
-    """A table as a sheet of a workbook."""
+    """A table as a workbook sheet."""
     head = "".join(f'<Cell><Data ss:Type="String">{xml(name)}</Data></Cell>' for name in t.names)
     rows = ["".join(row) for row in zip(*map(cells, t.cols), strict=True)]
     body = "".join(f"<Row>{row}</Row>" for row in [head, *rows])
@@ -92,7 +92,7 @@ def ed(x: Value) -> Value:
 
 @name(".h.edsn")
 def edsn(x: Value) -> Value:
-    """A dictionary of tables as the XML of an Excel workbook, a sheet for each.
+    """A dictionary of tables as the XML of an Excel workbook, one sheet per table.
 
     q)count .h.edsn`a`b!2#enlist([]a:1 2)
     2
@@ -106,7 +106,7 @@ def edsn(x: Value) -> Value:
 
 
 def _add_excel() -> None:
-    """`.h.tx` has workbooks too."""
+    """Add workbooks to `.h.tx`."""
     entry = registry.find("name", ".h.tx")
     if entry is not None:
         old = entry.fns[0]()
@@ -125,7 +125,7 @@ _add_excel()
 
 @name(".h.fram", ".h.fram[title;lines;(left;right)]")
 def fram(title: Value, lines: Value, sources: Value) -> Value:
-    """A page of two frames, the left one wide enough for the lines.
+    """A page with two frames, the left one wide enough for the lines.
 
     q).h.fram["t";("ab";"cd");("l.htm";"r.htm")]
     "<html><head><title>t</title><frameset cols=\\"28,*\\"><frame src=\\"l.htm\\"><fr..
@@ -147,7 +147,7 @@ def frames(title: str, lines: list[str], left: str, right: str) -> str:
 
 @name(".h.hug")
 def hug(x: Value) -> Value:
-    """For each character its form in a URI: itself if it is among those given, else its escape.
+    """The URI form of each character: itself if it is in the given set, else its escape.
 
     q).h.hug["abc"]"a/"
     ,"a"
@@ -160,7 +160,7 @@ def hug(x: Value) -> Value:
 
 @name(".h.jx", ".h.jx[row;table]")
 def jx(n: Value, x: Value) -> Value:
-    """The rows of a table from one on, as many as fit, under links to others.
+    """The rows of a table from a given one on, as many as fit, under navigation links.
 
     q)count .h.jx[0;([]a:1 2)]
     6
@@ -183,7 +183,7 @@ def jx(n: Value, x: Value) -> Value:
 
 @name(".h.val")
 def val(x: Value) -> Value:
-    """The function that evaluates the requests of a web console: value, unless a program assigns another one.
+    """The function that evaluates web console requests: value, unless a program assigns another.
 
     q).h.val "1+1"
     2
@@ -193,7 +193,7 @@ def val(x: Value) -> Value:
 
 @name(".h.ka")
 def ka(x: Value) -> Value:
-    """How a connection of HTTP goes on, by its idle time: close, or keep-alive.
+    """The HTTP connection header for an idle time: close or keep-alive.
 
     q).h.ka 0i
     "close"
@@ -203,9 +203,9 @@ def ka(x: Value) -> Value:
 
 @name(".h.ht")
 def ht(x: Value) -> Value:
-    """Make pages of the text src/x.txt: a/x.htm is its content, a/_x.htm its headings, x.htm both in frames. Headings
-    begin with a dot and code with a tab; lines that begin with a blank stay as they are, in columns where the second
-    begins with a tab and a blank, and with a rule for a second line of dashes.
+    """Make pages from the text src/x.txt: a/x.htm has its content, a/_x.htm its headings, x.htm shows both in frames.
+    Headings begin with a dot, code with a tab. Lines that begin with a blank are kept as they are, in columns, where
+    the second column begins with a tab and a blank; a second line of dashes becomes a rule.
 
     q)system"mkdir -p src";`:src/page.txt 0:(".Title";"Some text.");
     q).h.ht`page
@@ -235,7 +235,7 @@ def ht(x: Value) -> Value:
 
 
 def _content(read: list[bytes]) -> tuple[list[str], list[str]]:
-    """The elements of a page, made of the lines of its text, and its headings."""
+    """The elements of a page, built from its text lines, and its headings."""
     out: list[str] = []
     headings: list[str] = []
     for kind, found in groupby((raw.decode("utf-8", "surrogateescape") for raw in read), _kind):
@@ -254,13 +254,12 @@ def _content(read: list[bytes]) -> tuple[list[str], list[str]]:
 
 
 def _kind(line: str) -> str:
-    """The character that a line begins with, if it tells how the line is marked up; else empty."""
+    """The first character of a line, if it is markup; else empty."""
     return line[:1] if line[:1] in (".", "\t", " ") else ""
 
 
 def _columns(lines: list[str]) -> list[str]:
-    """Lines that stay as they are, without their blank: two columns as wide as they need to be, and below a header a
-    rule as long as that."""
+    """Lines kept as they are, without their blank, in two aligned columns; under a header, a rule of the same width."""
     rows = [line[1:].split("\t ", 1) for line in lines]
     width = max((len(row[0]) for row in rows if len(row) > 1), default=0)
     out = [f"{row[0]:{width}} {row[1]}" if len(row) > 1 else row[0] for row in rows]

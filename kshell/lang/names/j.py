@@ -23,7 +23,7 @@ def to_json(x: Value) -> Value:
 
 @name(".j.jd")
 def to_json_with(x: Value) -> Value:
-    """`.j.jd(x;d)`: x as JSON text; with d`null0w, infinities as null.
+    """`.j.jd(x;d)`: x as JSON text; with d`null0w, infinities become null.
 
     q).j.jd(1 0w;enlist[`null0w]!enlist 1b)
     "[1,null]"
@@ -37,7 +37,7 @@ def to_json_with(x: Value) -> Value:
 
 @name(".j.k")
 def from_json(x: Value) -> Value:
-    """The value of JSON text: numbers as floats, objects as dictionaries with symbol keys.
+    """Parse JSON text: numbers become floats, objects dictionaries with symbol keys.
 
     q).j.k "{\\"a\\":[1,2],\\"b\\":\\"xyz\\"}"
     a| 1 2f

@@ -49,7 +49,7 @@ NAME = LOWER + UPPER + "_" + DIGITS
 B64 = UPPER + LOWER + DIGITS + "+/"
 BASE36 = DIGITS + UPPER
 TYPES = " bg xhijefcspmdznuvts"
-# keywords that are part of the language itself, not defined in q
+# keywords built into the language, not defined in q
 _WORDS = (
     "abs acos asin atan avg bin binr cor cos cov delete dev div do enlist exec exit exp from getenv hopen if in insert "
     "last like log max min prd select setenv sin sqrt ss sum tan update var wavg while within wj wj1 wsum xexp"
@@ -60,7 +60,7 @@ RESERVED = _WORDS.split()
 constant(
     "csv",
     Atom(T.C, ord(",")),
-    "The comma, to separate the columns of text.",
+    "The comma, as a column separator for text.",
     'q)csv 0:([]a:1 2;b:`x`y)\n"a,b"\n"1,x"\n"2,y"',
 )
 constant(".Q.A", q_string(UPPER), "The upper-case letters.", 'q).Q.A\n"ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
@@ -68,7 +68,7 @@ constant(".Q.a", q_string(LOWER), "The lower-case letters.", 'q).Q.a\n"abcdefghi
 constant(
     ".Q.an",
     q_string(NAME),
-    "The characters of names: letters, underscore, digits.",
+    "The characters allowed in names: letters, underscore, digits.",
     'q).Q.an\n"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"',
 )
 constant(".Q.n", q_string(DIGITS), "The digits.", 'q).Q.n\n"0123456789"')
@@ -93,17 +93,17 @@ constant(
 constant(
     ".Q.res",
     sym_vec(RESERVED),
-    "The keywords that are part of the language itself.",
+    "The keywords built into the language.",
     "q)5#.Q.res\n`abs`acos`asin`atan`avg",
 )
-constant(".Q.k", VERSION, "The version of kdb+ that the language follows.", "q).Q.k\n4.1")
+constant(".Q.k", VERSION, "The kdb+ version that the language follows.", "q).Q.k\n4.1")
 constant(
     ".Q.K",
     Atom(T.D, RELEASE),
-    "The date of the version of kdb+ that the language follows.",
+    "The release date of the kdb+ version that the language follows.",
     "q).Q.K\n2024.03.18",
 )
-constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.", "q).Q.M\n0W")
+constant(".Q.M", INF_J, "The number of rows loaded at a time; unlimited.", "q).Q.M\n0W")
 # fmt: on
 
 
@@ -112,7 +112,7 @@ constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.", "q).Q.M
 
 @name(".Q.s")
 def text(x: Value) -> Value:
-    """x as the console shows it, a line's end after each line.
+    """x as the console shows it, with a line break after each line.
 
     q).Q.s `a`b!1 2
     "a| 1\\nb| 2\\n"
@@ -122,8 +122,7 @@ def text(x: Value) -> Value:
 
 @name(".Q.S")
 def lines(c: Value, j: Value, x: Value) -> Value:
-    """The lines that show x in a window of c: the number of lines and of characters in a line; j is 0. Tools that show
-    results take them so.
+    """The lines that show x in a window c (rows and columns); j is 0. This is the form that display tools call.
 
     q).Q.S[4 20;0;([]a:til 5;b:5#`x)]
     "a b"
@@ -153,7 +152,7 @@ def line(x: Value) -> Value:
 
 
 def number(x: Value) -> float:
-    """A numeric atom as a Python number; a null is nan."""
+    """A numeric atom as a Python number; null becomes nan."""
     qtype = atom_t(x)
     if qtype not in T.NUMERIC and qtype not in T.TEMPORAL:
         raise QError("type")
@@ -162,7 +161,7 @@ def number(x: Value) -> float:
 
 
 def fixed(places: int, x: Value) -> str:
-    """A number with so many decimals, half rounded up; in q's usual form if it is too large for that."""
+    """A number with a fixed number of decimals, half rounded up; in q's usual form if it is too large."""
     v = number(x)
     if v != v:
         return ""
@@ -177,7 +176,7 @@ def fixed(places: int, x: Value) -> str:
 
 @name(".Q.f", ".Q.f[places;x]")
 def f(places: Value, x: Value) -> Value:
-    """A number as text with so many decimals.
+    """A number as text with x decimals.
 
     q).Q.f[2;9.996]
     "10.00"
@@ -187,7 +186,7 @@ def f(places: Value, x: Value) -> Value:
 
 @name(".Q.fmt", ".Q.fmt[width;places;x]")
 def fmt(width: Value, places: Value, x: Value) -> Value:
-    """A number as text of a width, with so many decimals; stars if it does not fit.
+    """A number as text of a fixed width with y decimals; stars if it does not fit.
 
     q).Q.fmt[8;2;3.14159]
     "    3.14"
@@ -198,7 +197,7 @@ def fmt(width: Value, places: Value, x: Value) -> Value:
 
 
 def precise(x: Value) -> Value:
-    """`-27!(places;x)`: numbers as text with so many decimals, as the machine rounds them.
+    """`-27!(places;x)`: numbers as text with a fixed number of decimals, rounded as in C.
 
     q)-27!(2i;1.235 2)
     "1.24"
@@ -225,14 +224,14 @@ registry.add(
 
 
 def clean(text: str) -> str:
-    """A text with only the characters of a name, beginning with a letter."""
+    """Text reduced to the characters of a name, beginning with a letter."""
     kept = "".join(c for c in text if c in NAME)
     return kept if kept and kept[0] not in DIGITS + "_" else "a" + kept
 
 
 @name(".Q.dd", ".Q.dd[x;y]")
 def dd(x: Value, y: Value) -> Value:
-    """Symbols joined: with / after a file, else with a dot.
+    """Join symbols: with / after a file, else with a dot.
 
     q).Q.dd[`AAPL;`O]
     `AAPL.O
@@ -248,7 +247,7 @@ def dd(x: Value, y: Value) -> Value:
 
 @name(".Q.ty")
 def ty(x: Value) -> Value:
-    """The type character of a vector; in upper case of a list of such vectors; else a blank.
+    """The type character of a vector; in upper case for a list of such vectors; else a blank.
 
     q).Q.ty 1 2
     "j"
@@ -272,7 +271,7 @@ def type_char(x: Value) -> str:
 
 @name(".Q.addmonths", ".Q.addmonths[date;n]")
 def addmonths(x: Value, y: Value) -> Value:
-    """Dates n months later; the day of the month stays, and runs into the next month if it must.
+    """Dates n months later, with the same day of the month; a day that does not exist runs over into the next month.
 
     q).Q.addmonths[2007.10.16;6 7]
     2008.04.16 2008.05.16
@@ -310,7 +309,7 @@ def btoa(x: Value) -> Value:
 
 @name(".Q.atob")
 def atob(x: Value) -> Value:
-    """The string that base 64 text stands for.
+    """Decode a base 64 string.
 
     q).Q.atob "a3NoZWxs"
     "kshell"
@@ -337,7 +336,7 @@ registry.add(
 
 @name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")
 def gz(x: Value) -> Value:
-    """A string unzipped; of (level;x) x zipped; of :: whether zipping works.
+    """Unzip a string; for (level;x), zip x; for ::, whether zipping is available.
 
     q)"abc"~`char$.Q.gz .Q.gz(6;"abc")
     1b
@@ -363,7 +362,7 @@ def gz(x: Value) -> Value:
 
 
 def encode(n: int, alphabet: str, width: int) -> str:
-    """A number in the base of an alphabet, filled up to a width."""
+    """A number in the base of an alphabet, padded to a width."""
     out = ""
     for _ in range(width):
         n, k = divmod(n, len(alphabet))
@@ -372,7 +371,7 @@ def encode(n: int, alphabet: str, width: int) -> str:
 
 
 def decode(text: str, alphabet: str) -> Value:
-    """The long that a text of an alphabet stands for."""
+    """Decode text in the base of an alphabet to a long."""
     n = 0
     for c in text:
         n = n * len(alphabet) + max(alphabet.find(c), 0)
@@ -381,7 +380,7 @@ def decode(text: str, alphabet: str) -> Value:
 
 @name(".Q.x10")
 def x10(x: Value) -> Value:
-    """A long as ten characters of base 64.
+    """A long as ten base 64 characters.
 
     q).Q.x10 12345
     "AAAAAAADA5"
@@ -391,7 +390,7 @@ def x10(x: Value) -> Value:
 
 @name(".Q.j10")
 def j10(x: Value) -> Value:
-    """The long that ten characters of base 64 stand for.
+    """Decode ten base 64 characters to a long.
 
     q).Q.j10 "AAAAAAADA5"
     12345
@@ -401,7 +400,7 @@ def j10(x: Value) -> Value:
 
 @name(".Q.x12")
 def x12(x: Value) -> Value:
-    """A long as twelve characters of base 36.
+    """A long as twelve base 36 characters.
 
     q).Q.x12 12345
     "0000000009IX"
@@ -411,7 +410,7 @@ def x12(x: Value) -> Value:
 
 @name(".Q.j12")
 def j12(x: Value) -> Value:
-    """The long that twelve characters of base 36 stand for.
+    """Decode twelve base 36 characters to a long.
 
     q).Q.j12 "0000000009IX"
     12345
@@ -421,7 +420,7 @@ def j12(x: Value) -> Value:
 
 @name(".Q.addr")
 def addr(x: Value) -> Value:
-    """The IP address of a host, as an integer; a host without one is an error.
+    """The IP address of a host, as an integer; an error if it has none.
 
     q).Q.addr`localhost
     2130706433i
@@ -434,7 +433,7 @@ def addr(x: Value) -> Value:
 
 @name(".Q.host")
 def host(x: Value) -> Value:
-    """The name of the host that has an IP address, given as an integer.
+    """The host name for an IP address given as an integer.
 
     q).Q.host .Q.addr`localhost
     `localhost

@@ -1,4 +1,4 @@
-"""The .Q namespace: tables and applying functions to them."""
+"""The .Q namespace: tables, and applying functions to them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def qt(x: Value) -> Value:
 
 @name(".Q.ft", ".Q.ft[f;t]")
 def ft(f: Value, t: Value) -> Value:
-    """Apply f to a table without its keys, and key the result again.
+    """Apply f to a table without its keys, then key the result again.
 
     q).Q.ft[reverse;([k:1 2]v:3 4)]
     k| v
@@ -53,7 +53,7 @@ def ft(f: Value, t: Value) -> Value:
 
 @name(".Q.ff", ".Q.ff[t;u]")
 def ff(t: Value, u: Value) -> Value:
-    """A table with the columns of another that it lacks, filled with nulls.
+    """A table with another table's missing columns added, filled with nulls.
 
     q).Q.ff[([]a:1 2);([]a:1 2;b:3 4)]
     a b
@@ -75,7 +75,7 @@ def ff(t: Value, u: Value) -> Value:
 
 @name(".Q.fu", ".Q.fu[f;x]")
 def fu(f: Value, x: Value) -> Value:
-    """f of x, computed once for each distinct item.
+    """Apply f to the distinct items of x and expand the result.
 
     q).Q.fu[neg;1 2 1]
     -1 -2 -1
@@ -88,7 +88,7 @@ def fu(f: Value, x: Value) -> Value:
 
 @name(".Q.fc", ".Q.fc[f;x]")
 def fc(f: Value, x: Value) -> Value:
-    """f of x, which is cut into as many pieces as there are threads (`\\s`), each computed by one of them.
+    """Apply f to x in parallel: x is cut into as many pieces as there are threads (`\\s`).
 
     q).Q.fc[neg;1 2]
     -1 -2
@@ -103,7 +103,7 @@ def fc(f: Value, x: Value) -> Value:
 
 @name(".Q.V")
 def columns(x: Value) -> Value:
-    """The columns of a table as a dictionary.
+    """The columns of a table, as a dictionary.
 
     q).Q.V ([]a:1 2)
     a| 1 2
@@ -115,7 +115,7 @@ def columns(x: Value) -> Value:
 
 @name(".Q.v")
 def value(x: Value) -> Value:
-    """The value of a global or of a file, given as a symbol; anything else is itself.
+    """The value of a global or file given as a symbol; anything else is returned unchanged.
 
     q).Q.v 42
     42
@@ -127,7 +127,7 @@ def value(x: Value) -> Value:
 
 @name(".Q.id")
 def identifiers(x: Value) -> Value:
-    """Symbols, or the column names of a table, made into names that q can read.
+    """Make symbols, or the column names of a table, valid q names.
 
     q).Q.id `$"a/b"
     `ab
@@ -148,7 +148,7 @@ def identifiers(x: Value) -> Value:
 
 
 def sane(names: list[str]) -> list[str]:
-    """Names that q can read, none of them a keyword, no two the same."""
+    """Valid q names, none a keyword, without duplicates."""
     words = set(RESERVED) | {entry.name for entry in entries("verb") if entry.name[:1].isalpha()}
     out: list[str] = []
     seen: dict[str, int] = {}
@@ -162,14 +162,14 @@ def sane(names: list[str]) -> list[str]:
     return out
 
 
-# the order in which kdb+ defines its first keywords; how it goes on is not documented
+# the order in which kdb+ defines its first keywords; the rest is not documented
 _FIRST = ("neg", "not", "null", "string", "reciprocal", "floor", "ceiling", "signum", "mod", "xbar", "xlog", "and",
           "or", "each")  # fmt: skip
 
 
 @name(".q")
 def keywords() -> Value:
-    """The keywords of the language with their functions.
+    """The keywords of the language and their functions.
 
     q).q`neg
     -:

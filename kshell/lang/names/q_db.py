@@ -1,4 +1,4 @@
-"""The .Q namespace: loading databases on disk, and asking them."""
+"""The .Q namespace: loading and querying databases on disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kshell.values.session.context import running
 
 
 def database() -> Any:
-    """The partitioned database that is loaded; its names are not known without one."""
+    """The loaded partitioned database; its names are undefined without one."""
     return running().database
 
 
@@ -51,7 +51,7 @@ def _need(what: str) -> Any:
 
 @name(".Q.l", effect="changes")
 def load(x: Value) -> Value:
-    """Load a folder: the same as `\\l`.
+    """Load a folder; same as `\\l`.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -69,7 +69,7 @@ def load(x: Value) -> Value:
 
 @name(".Q.lo", ".Q.lo[folder;enter;scripts]", effect="changes")
 def load_without(x: Value, cd: Value, scripts: Value) -> Value:
-    """Load a folder without making it the present one, or without running its scripts.
+    """Load a folder without changing to it, or without running its scripts.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -87,7 +87,7 @@ def load_without(x: Value, cd: Value, scripts: Value) -> Value:
 
 @name(".Q.li", effect="changes")
 def load_parts(x: Value) -> Value:
-    """Add partitions that have come to the database that is loaded.
+    """Add new partitions to the loaded database.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -111,7 +111,7 @@ def load_parts(x: Value) -> Value:
 
 @name(".Q.ld")
 def grouped_lines(x: Value) -> Value:
-    """The lines of a script, those of one statement together, each with the number of its first; comments too.
+    """The statements of a script, each with its lines and the number of the first one, including comments.
 
     q).Q.ld("f:{";" x}";"f 1")
     1          3
@@ -123,7 +123,7 @@ def grouped_lines(x: Value) -> Value:
 
 @name(".Q.view", ".Q.view x", effect="changes")
 def view(x: Value) -> Value:
-    """Restrict what queries see of a partitioned database to some partitions; without any, to all.
+    """Restrict queries on a partitioned database to some partitions; without arguments, lift the restriction.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -143,7 +143,7 @@ def view(x: Value) -> Value:
 
 @name(".Q.bv", ".Q.bv[]", ".Q.bv[`]", effect="changes")
 def bv(x: Value) -> Value:
-    """Have tables that are missing from some partitions taken as empty there.
+    """Treat tables missing from some partitions as empty there.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -165,7 +165,7 @@ def bv(x: Value) -> Value:
 
 @name(".Q.bvi", effect="changes")
 def bvi(x: Value) -> Value:
-    """The same as `.Q.bv`.
+    """Same as `.Q.bv`.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -177,7 +177,7 @@ def bvi(x: Value) -> Value:
 
 @name(".Q.MAP")
 def map_all(x: Value) -> Value:
-    """Keep the files of a database open; here there is nothing to do.
+    """Keep the files of a database open; does nothing here.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -194,7 +194,7 @@ def map_all(x: Value) -> Value:
 
 @name(".Q.ind", ".Q.ind[table;rows]")
 def ind(t: Value, at: Value) -> Value:
-    """Rows of a partitioned table by their numbers.
+    """Rows of a partitioned table by row number.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -217,7 +217,7 @@ def ind(t: Value, at: Value) -> Value:
 
 @name(".Q.cn")
 def cn(t: Value) -> Value:
-    """The number of rows of a partitioned table in each partition.
+    """The row count of a partitioned table by partition.
 
     q)t:([]sym:`a`b`a;v:1 2 3)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
@@ -244,7 +244,7 @@ def qp(x: Value) -> Value:
 
 @name(".Q.fk")
 def fk(x: Value) -> Value:
-    """The table that a column refers to; an empty symbol if it is no foreign key.
+    """The table that a column refers to; an empty symbol if it is not a foreign key.
 
     q)k:([id:1 2]v:3 4)
     q)t:([]r:`k$1 2 1)
@@ -265,7 +265,7 @@ q)\\l db
 
 
 def _state(short: str, doc: str, example: str, make: Any) -> None:
-    """Register a name that is known while a partitioned database is loaded."""
+    """Register a name that is defined while a partitioned database is loaded."""
     full = f".Q.{short}"
 
     def run() -> Value:
@@ -304,39 +304,37 @@ def _prototypes(db: Any) -> Value:
 # fmt: off  # a table
 _state(
     "pf",
-    "The field of the partitions: date, month, year or int.",
+    "The partition field: date, month, year or int.",
     "q).Q.pf\n`date",
     lambda db: sym(db.field),
 )
 _state("pt", "The partitioned tables.", "q).Q.pt\n,`t", lambda db: sym_vec(db.tables))
 _state(
     "pv",
-    "The values of the partitions in view.",
+    "The partition values in view.",
     "q).Q.pv\n2024.01.01 2024.01.02",
     lambda db: db.vec(db.pv),
 )
 _state(
     "PV",
-    "The values of all partitions.",
+    "All partition values.",
     "q).Q.PV\n2024.01.01 2024.01.02",
     lambda db: db.vec(db.PV),
 )
 _state(
     "pd",
-    "The folders that the partitions in view are in.",
+    "The folders of the partitions in view.",
     "q).Q.pd\n`:.`:.",
     lambda db: _folders(db.pd),
 )
-_state(
-    "PD", "The folders that all partitions are in.", "q).Q.PD\n`:.`:.", lambda db: _folders(db.PD)
-)
+_state("PD", "The folders of all partitions.", "q).Q.PD\n`:.`:.", lambda db: _folders(db.PD))
 _state(
     "pn",
-    "The counts of tables by partition, as far as they were asked for.",
+    "The row counts of tables by partition, as far as they have been computed.",
     "q)count t;.Q.pn\nt| 3 3",
     _counts,
 )
-_state("vp", "The empty tables that stand for missing ones.", "q)count .Q.vp\n0", _prototypes)
+_state("vp", "The empty tables used for missing ones.", "q)count .Q.vp\n0", _prototypes)
 _state("P", "The segments of the database.", "q).Q.P\n`symbol$()", lambda db: _folders(db.segments))
 _state(
     "D",
@@ -346,7 +344,7 @@ _state(
 )
 _state(
     "u",
-    "Whether each partition is in one segment.",
+    "Whether each partition is in a single segment.",
     "q).Q.u\n1b",
     lambda db: len(set(db.PV)) == len(db.PV),
 )

@@ -1,4 +1,4 @@
-"""The .Q namespace: saving tables to a database on disk."""
+"""The .Q namespace: saving tables to databases on disk."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from kshell.values.session.interrupts import edit
 
 
 def folder_of(x: Value) -> str:
-    """The path of a folder given as a file symbol, without / at its end."""
+    """The path of a folder given as a file symbol, without the trailing /."""
     return path_of(x).rstrip("/") or "/"
 
 
 @name(".Q.en", ".Q.en[folder;table]", effect="changes")
 @edit(".Q.en")
 def en(d: Value, t: Value) -> Value:
-    """A table with its symbols enumerated against the list sym, kept in a folder; :: keeps it in memory only.
+    """Enumerate a table's symbols against the list sym in a folder; :: keeps the list in memory only.
 
     q)t:.Q.en[`:/tmp/kshelldb]([]s:`a`b;v:1 2)
     q)key t`s
@@ -50,7 +50,7 @@ def en(d: Value, t: Value) -> Value:
 @name(".Q.ens", ".Q.ens[folder;table;name]", effect="changes")
 @edit(".Q.ens")
 def ens(d: Value, t: Value, s: Value) -> Value:
-    """A table with its symbols enumerated against a list, kept in a file of its name in a folder.
+    """Enumerate a table's symbols against a named list, kept in a file of that name in a folder.
 
     q).Q.ens[`:db;([]c:`a`b`a);`kinds]
     c
@@ -68,7 +68,7 @@ def ens(d: Value, t: Value, s: Value) -> Value:
 
 
 def save_part(d: Value, p: Value, f: Value | None, t: Value, s: str) -> Value:
-    """Save a global table splayed to a partition, sorted by a field that comes first and is parted."""
+    """Save a global table splayed to a partition, sorted by a field, which becomes the first column and parted."""
     if t.__class__ is not Sym:
         raise QError("type")
     table = running().names.get(t.s)
@@ -90,7 +90,7 @@ def save_part(d: Value, p: Value, f: Value | None, t: Value, s: str) -> Value:
 
 
 def _mappable(c: Value) -> bool:
-    """Can a column be mapped: a vector, or a list of vectors of one type?"""
+    """Can the column be mapped: is it a vector, or a list of vectors of one type?"""
     if c.__class__ is Vec:
         return True
     return (
@@ -103,7 +103,7 @@ def _mappable(c: Value) -> bool:
 @name(".Q.dpft", ".Q.dpft[folder;partition;field;name]", effect="changes")
 @edit(".Q.dpft")
 def dpft(d: Value, p: Value, f: Value, t: Value) -> Value:
-    """Save a global table to a partition, sorted and parted by a field, symbols enumerated against sym.
+    """Save a global table to a partition, sorted and parted by a field, with symbols enumerated against sym.
 
     q)kt:([]s:`b`a;v:1 2)
     q).Q.dpft[`:/tmp/kshelldb;2024.01.01;`s;`kt]
@@ -117,7 +117,7 @@ def dpft(d: Value, p: Value, f: Value, t: Value) -> Value:
 @name(".Q.dpfts", ".Q.dpfts[folder;partition;field;name;list]", effect="changes")
 @edit(".Q.dpfts")
 def dpfts(d: Value, p: Value, f: Value, t: Value, s: Value) -> Value:
-    """Save a global table to a partition, sorted and parted by a field, symbols enumerated against a list.
+    """Save a global table to a partition, sorted and parted by a field, with symbols enumerated against a named list.
 
     q)t:([]sym:`b`a;v:1 2)
     q).Q.dpfts[`:db;2024.01.01;`sym;`t;`kinds]
@@ -132,7 +132,7 @@ def dpfts(d: Value, p: Value, f: Value, t: Value, s: Value) -> Value:
 
 @name(".Q.dpt", ".Q.dpt[folder;partition;name]", effect="changes")
 def dpt(d: Value, p: Value, t: Value) -> Value:
-    """Save a global table to a partition in the order it has.
+    """Save a global table to a partition in its current order.
 
     q)t:([]sym:`b`a;v:1 2)
     q).Q.dpt[`:db;2024.01.01;`t]
@@ -145,7 +145,7 @@ def dpt(d: Value, p: Value, t: Value) -> Value:
 
 @name(".Q.dpts", ".Q.dpts[folder;partition;name;list]", effect="changes")
 def dpts(d: Value, p: Value, t: Value, s: Value) -> Value:
-    """Save a global table to a partition in the order it has, symbols enumerated against a list.
+    """Save a global table to a partition in its current order, with symbols enumerated against a named list.
 
     q)t:([]sym:`b`a;v:1 2)
     q).Q.dpts[`:db;2024.01.01;`t;`kinds]
@@ -158,7 +158,7 @@ def dpts(d: Value, p: Value, t: Value, s: Value) -> Value:
 
 @name(".Q.hdpf", ".Q.hdpf[port;folder;partition;field]", effect="changes")
 def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
-    """Save all tables to a partition, empty them, and have the database at a port load itself again.
+    """Save all tables to a partition, empty them, and have the database at a port reload.
 
     q)t:([]sym:`b`a;v:1 2)
     q).Q.hdpf[0;`:db;2024.01.01;`sym]
@@ -183,7 +183,7 @@ def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
     effect="changes",
 )
 def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
-    """Load records of a binary file, a piece at a time, and append them, after g, to a table of a partition.
+    """Load records from a binary file piece by piece, apply g, and append them to a table in a partition.
 
     q)`:r.bin 1:0x0102 0x0304;
     q)`:r.bin 1:0x01020304;
@@ -213,7 +213,7 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
 @name(".Q.chk", effect="changes")
 @edit(".Q.chk")
 def chk(d: Value) -> Value:
-    """Make, empty, the tables that partitions of a database lack; for each partition what was made.
+    """Create empty tables that are missing from partitions of a database; returns what was created in each partition.
 
     q)t:([]sym:`b`a;v:1 2)
     q).Q.dpft[`:db;2024.01.01;`sym;`t];u:t;.Q.dpft[`:db;2024.01.02;`sym]each`t`u;
@@ -233,7 +233,7 @@ def chk(d: Value) -> Value:
 
 @name(".Q.par", ".Q.par[folder;partition;table]")
 def par(d: Value, p: Value, t: Value) -> Value:
-    """The folder of a table in a partition; with par.txt, in the segment it falls to.
+    """The folder of a table in a partition; with par.txt, in its segment.
 
     q).Q.par[`:db;2024.01.02;`t]
     `:db/2024.01.02/t
@@ -251,7 +251,7 @@ def par(d: Value, p: Value, t: Value) -> Value:
 
 @name(".Q.Xf", ".Q.Xf[type;file]", effect="changes")
 def xf(t: Value, file: Value) -> Value:
-    """Make a file of an empty list of vectors.
+    """Create a file with an empty list of vectors.
 
     q).Q.Xf[`long;`:v]
     `:v
@@ -264,7 +264,7 @@ def xf(t: Value, file: Value) -> Value:
 
 @name(".Q.Cf", effect="changes")
 def cf(file: Value) -> Value:
-    """Make a file of an empty list of strings.
+    """Create a file with an empty list of strings.
 
     q).Q.Cf`:s
     `:s

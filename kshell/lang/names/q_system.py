@@ -1,4 +1,4 @@
-"""The .Q namespace: command line, memory, time, backtraces, files in pieces."""
+"""The .Q namespace: command line, memory, time, backtraces, reading files in pieces."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from kshell.values.session.context import running
 from kshell.values.session.memory import recover
 from kshell.values.session.progress import Task
 
-CHUNK = 131_000  # bytes that .Q.fs reads at a time
+CHUNK = 131_000  # bytes read at a time by .Q.fs
 
 
 @name(".Q.opt")
 def opt(x: Value) -> Value:
-    """Words of a command line as a dictionary: for each -name the list of the words after it.
+    """Parse command-line words to a dictionary: for each -name, the list of words after it.
 
     q).Q.opt ("-a";"12";"34";"-b")
     a| ("12";"34")
@@ -64,7 +64,7 @@ def opt(x: Value) -> Value:
 
 @name(".Q.x")
 def words() -> Value:
-    """The words of the command line before the first -name; set by .Q.opt.
+    """The command-line words before the first -name; set by .Q.opt.
 
     q).Q.opt("in.csv";"-n";"3")
     n| "3"
@@ -76,7 +76,7 @@ def words() -> Value:
 
 @name(".Q.def", ".Q.def[defaults;options]")
 def def_(x: Value, y: Value) -> Value:
-    """Defaults replaced by the options given, each read as the type of its default; after them the other options.
+    """Defaults overridden by options, each converted to the type of its default; further options come after them.
 
     q).Q.def[`a`b!(1;2.5)] .Q.opt ("-a";"42")
     a| 42
@@ -95,7 +95,7 @@ def def_(x: Value, y: Value) -> Value:
 
 
 def read_as(default: Value, given: Value) -> Value:
-    """The words of an option as the type of its default; the first of them if that is an atom."""
+    """The words of an option converted to the type of its default; only the first if the default is an atom."""
     many = [given] if given.__class__ is Vec and given.t == T.C else seq_items(given)
     qtype = atom_t(default) or (default.t if default.__class__ is Vec else 0)
     if qtype == T.C or not qtype:
@@ -108,7 +108,7 @@ def read_as(default: Value, given: Value) -> Value:
 
 @name(".Q.w")
 def memory(x: Value) -> Value:
-    """Memory in bytes, and the number of symbols, as a dictionary; with a GPU in use its memory and the peak of it.
+    """Memory in bytes and number of symbols, as a dictionary; includes GPU memory and its peak if a GPU is in use.
 
     q)key .Q.w[]
     `used`heap`peak`wmax`mmap`mphy`syms`symw
@@ -130,7 +130,7 @@ def memory(x: Value) -> Value:
 
 @name(".Q.gc")
 def collect(x: Value) -> Value:
-    """Give unused memory back to the system; how many bytes that were.
+    """Return unused memory to the system; the number of bytes freed.
 
     q).Q.gc[]
     0
@@ -141,7 +141,7 @@ def collect(x: Value) -> Value:
 
 @name(".Q.ts", ".Q.ts[f;args]")
 def ts(f: Value, x: Value) -> Value:
-    """Milliseconds and bytes that an application takes, with its result.
+    """Milliseconds and bytes taken by an application, with its result.
 
     q).Q.ts[+;1 2]
     0 0
@@ -156,7 +156,7 @@ def ts(f: Value, x: Value) -> Value:
 
 
 def pictured(frames: list[Frame]) -> Value:
-    """A backtrace as a q list: for each level, innermost first, its number and its lines."""
+    """A backtrace as a q list: number and lines of each level, innermost first."""
     out: list[Value] = []
     for i, frame in enumerate(frames):
         n = len(frames) - 1 - i
@@ -165,7 +165,7 @@ def pictured(frames: list[Frame]) -> Value:
 
 
 def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
-    """Apply f; after an error give its text and backtrace to the handler."""
+    """Apply f; on error, pass text and backtrace to the handler."""
     error: QError | None = None
     frames: list[Frame] = []
     try:
@@ -183,7 +183,7 @@ def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
 
 @name(".Q.trp", ".Q.trp[f;x;g]")
 def trp(f: Value, x: Value, g: Value) -> Value:
-    """f of x; after an error, g of the error's text and the backtrace.
+    """Apply f to x; on error, apply g to the error's text and the backtrace.
 
     q).Q.trp[{x+1};`a;{[e;b]e}]
     "type"
@@ -193,7 +193,7 @@ def trp(f: Value, x: Value, g: Value) -> Value:
 
 @name(".Q.trpd", ".Q.trpd[f;args;g]")
 def trpd(f: Value, x: Value, g: Value) -> Value:
-    """f of a list of arguments; after an error, g of the error's text and the backtrace.
+    """Apply f to a list of arguments; on error, apply g to the error's text and the backtrace.
 
     q).Q.trpd[+;(1;`a);{[e;b]e}]
     "type"
@@ -214,7 +214,7 @@ def sbt(x: Value) -> Value:
 
 @name(".Q.bt")
 def bt(x: Value) -> Value:
-    """Print the backtrace of the code that runs; in the debugger, that of what failed, with >> at the present level.
+    """Print the backtrace of the running code; in the debugger, of the error, with >> at the current level.
 
     q)f:{.Q.bt[];x}
     q)f 1
@@ -236,7 +236,7 @@ def bt(x: Value) -> Value:
 
 @name(".Q.fs", ".Q.fs[f;file]")
 def fs(f: Value, file: Value) -> Value:
-    """Apply f to the lines of a file, a piece at a time; the size of the file.
+    """Apply f to the lines of a file, a chunk at a time; returns the file size.
 
     q)`:f.txt 0:("a,1";"b,2");
     q)t:([]k:();v:())
@@ -253,7 +253,7 @@ def fs(f: Value, file: Value) -> Value:
 
 @name(".Q.fsn", ".Q.fsn[f;file;bytes]")
 def fsn(f: Value, file: Value, size: Value) -> Value:
-    """Apply f to the lines of a file, so many bytes at a time; the size of the file.
+    """Apply f to the lines of a file, in chunks of a given size; returns the file size.
 
     q)`:f.txt 0:("a,1";"b,2");
     q).Q.fsn[{0N!x};`:f.txt;4]
@@ -266,7 +266,7 @@ def fsn(f: Value, file: Value, size: Value) -> Value:
 
 @name(".Q.fps", ".Q.fps[f;pipe]", effect="opens")
 def fps(f: Value, file: Value) -> Value:
-    """Apply f to the lines that come from a named pipe, a piece at a time; how many bytes came.
+    """Apply f to the lines from a named pipe, a chunk at a time; returns the number of bytes read.
 
     q)system"mkfifo pipe;echo a>pipe&"
     q).Q.fps[{0N!x};`:pipe]
@@ -278,7 +278,7 @@ def fps(f: Value, file: Value) -> Value:
 
 @name(".Q.fpn", ".Q.fpn[f;pipe;bytes]", effect="opens")
 def fpn(f: Value, file: Value, size: Value) -> Value:
-    """Apply f to the lines that come from a named pipe, so many bytes at a time; how many bytes came.
+    """Apply f to the lines from a named pipe, in chunks of a given size; returns the number of bytes read.
 
     q)system"mkfifo pipe;echo a>pipe&"
     q).Q.fpn[{0N!x};`:pipe;2]
@@ -289,7 +289,7 @@ def fpn(f: Value, file: Value, size: Value) -> Value:
 
 
 def stream(f: Value, file: Value, n: int) -> int:
-    """Apply f to the whole lines in each n bytes of a file or pipe; how many bytes there were."""
+    """Apply f to the whole lines in each n bytes of a file or pipe; returns the number of bytes read."""
     if file.__class__ is not Sym or n <= 0:
         raise QError("type")
     total, rest = 0, b""
@@ -318,7 +318,7 @@ def stream(f: Value, file: Value, n: int) -> int:
 
 
 def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
-    """The answer to a request of HTTP, as a string; what goes wrong is an error with the reason."""
+    """The response to an HTTP request, as a string; failures raise an error with the reason."""
     from urllib import error
     from urllib import request as http
 
@@ -339,7 +339,7 @@ def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
 
 @name(".Q.hg", effect="opens")
 def hg(url: Value) -> Value:
-    """Get the content of a web address, as a string.
+    """Get the content of a URL, as a string.
 
     q)@[.Q.hg;`:http://localhost:1;{"no answer"}]
     "no answer"
@@ -349,7 +349,7 @@ def hg(url: Value) -> Value:
 
 @name(".Q.hp", ".Q.hp[address;kind;text]", effect="opens")
 def hp(url: Value, kind: Value, text: Value) -> Value:
-    """Post a text to a web address, and return the answer as a string.
+    """Post text to a URL, and return the response as a string.
 
     q).[.Q.hp;(`:http://localhost:1;.h.ty`json;"{}");{"no answer"}]
     "no answer"

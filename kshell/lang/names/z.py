@@ -15,7 +15,10 @@ from kshell.values.base.core import NIL, Atom, Dict, List, Value, sym
 from kshell.values.engine.cast import DAY
 from kshell.values.session.context import blocked, running
 
-VERSION, RELEASE = 4.1, 8843  # of kdb+ that the language follows, and its date (2024.03.18)
+VERSION, RELEASE = (
+    4.1,
+    8843,
+)  # the kdb+ version that the language follows, and its release date (2024.03.18)
 
 
 @name(".z.p")
@@ -120,7 +123,7 @@ def local_z() -> Value:
 
 @name(".z.x")
 def x() -> Value:
-    """The words of the command line after the script, as strings.
+    """The command-line words after the script, as strings.
 
     q).z.x
     ()
@@ -130,7 +133,7 @@ def x() -> Value:
 
 @name(".z.ex")
 def failed_verb() -> Value:
-    """In the debugger, the verb or function that failed; :: where something else did, and outside of it.
+    """In the debugger, the verb or function that failed; :: if something else failed, or outside the debugger.
 
     q)(::)~.z.ex
     1b
@@ -152,7 +155,7 @@ def failed_args() -> Value:
 
 @name(".z.X")
 def raw_x() -> Value:
-    """All words of the command line, as strings.
+    """All command-line words, as strings.
 
     q)10h=type first .z.X
     1b
@@ -172,7 +175,7 @@ def f() -> Value:
 
 @name(".z.o")
 def o() -> Value:
-    """The operating system, as q writes it: l64, m64, w64.
+    """The operating system in q's notation: l64, m64, w64.
 
     q).z.o in`l64`m64`w64
     1b
@@ -184,7 +187,7 @@ def o() -> Value:
 
 @name(".z.K")
 def major() -> Value:
-    """The version of kdb+ that the language follows.
+    """The kdb+ version that the language follows.
 
     q).z.K
     4.1
@@ -194,7 +197,7 @@ def major() -> Value:
 
 @name(".z.k")
 def release() -> Value:
-    """The date of the version of kdb+ that the language follows.
+    """The release date of the kdb+ version that the language follows.
 
     q).z.k
     2024.03.18
@@ -204,7 +207,7 @@ def release() -> Value:
 
 @name(".z.l")
 def licence() -> Value:
-    """Details of a licence; kshell needs none, so an empty list.
+    """Licence details; an empty list, because kshell needs no licence.
 
     q).z.l
     ()
@@ -214,7 +217,7 @@ def licence() -> Value:
 
 @name(".z.h")
 def host() -> Value:
-    """The name of the host.
+    """The host name.
 
     q)type .z.h
     -11h
@@ -246,7 +249,7 @@ def address_of(host: str) -> int | None:
 
 @name(".z.i")
 def pid() -> Value:
-    """The number of the process.
+    """The process id.
 
     q)0<.z.i
     1b
@@ -256,7 +259,7 @@ def pid() -> Value:
 
 @name(".z.u")
 def user() -> Value:
-    """The user that the process runs under.
+    """The user running the process.
 
     q)type .z.u
     -11h
@@ -274,7 +277,7 @@ def user() -> Value:
 
 @name(".z.c")
 def cores() -> Value:
-    """How many processor cores there are.
+    """The number of processor cores.
 
     q)0<.z.c
     1b
@@ -284,7 +287,7 @@ def cores() -> Value:
 
 @name(".z.q")
 def quiet() -> Value:
-    """Whether kshell was started quiet, with -q.
+    """Whether kshell was started with -q.
 
     q).z.q
     0b
@@ -304,7 +307,7 @@ def handle() -> Value:
 
 @name(".z.W")
 def handles() -> Value:
-    """The open connections, with the bytes that wait to be sent on each.
+    """The open connections, with the number of bytes queued on each.
 
     q)count .z.W
     0
@@ -324,7 +327,7 @@ def sockets() -> Value:
 
 @name(".z.e")
 def tls() -> Value:
-    """Details of an encrypted connection; empty where there is none.
+    """Details of an encrypted connection; empty if there is none.
 
     q)count .z.e
     0
@@ -334,7 +337,7 @@ def tls() -> Value:
 
 @name(".z.b")
 def dependencies() -> Value:
-    """Which views depend on which variables.
+    """The dependencies of views on variables.
 
     q)a:2
     q)v::a*a
@@ -346,7 +349,7 @@ def dependencies() -> Value:
 
 @name(".z.r")
 def restricted() -> Value:
-    """Whether updates are blocked here, as they are in reval and in the threads of peach.
+    """Whether updates are blocked here, as in reval and in peach threads.
 
     q).z.r
     0b

@@ -1,1 +1,1 @@
-"""select, exec, update, delete, joins and the keywords of tables. May import verbs, compiler and tables."""
+"""select, exec, update, delete, joins and table keywords. May import verbs, compiler and tables."""

@@ -1,7 +1,7 @@
-"""Aggregates of all groups at once, for the verbs that a template uses most.
+"""Grouped aggregates, for the verbs that templates use most.
 
-Each takes the groups and the columns, and gives the vector of results, or None where it has no quick way: then the
-verb itself runs on one group after another, and both ways must agree.
+Each function takes the groups and the columns, and returns the vector of results, or None if it has no fast path; the
+verb then runs on one group at a time, and both ways must agree.
 """
 
 from __future__ import annotations
@@ -157,7 +157,8 @@ _truth("any", np.logical_or)
 
 
 class _Floats:
-    """A column as floats with nulls as zeros: `a`; `null` where they were, or None; `n` the others of each group."""
+    """A column as floats with nulls as zeros: `a`; `null` marks the nulls, or is None; `n` counts the others in each
+    group."""
 
     __slots__ = ("a", "n", "null")
 
@@ -245,7 +246,7 @@ def _wavg(g: Groups, x: Value, y: Value) -> Value | None:
 
 
 def _comoments(g: Groups, x: _Floats, y: _Floats) -> tuple[Array, Array, Array]:
-    """Means of the products of the distances from the means: xy, xx, yy."""
+    """Mean products of deviations: xy, xx, yy."""
     d = []
     for f in (x, y):
         away = f.a - (_total(g, f.a) / f.n)[g.ids]

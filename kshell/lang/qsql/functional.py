@@ -1,6 +1,6 @@
 """qSQL: select, exec, update and delete, as templates and in functional form.
 
-A template goes to the file that runs it: select.py, update.py, or partitioned.py for a partitioned table.
+A template is run by select.py, update.py, or partitioned.py for a partitioned table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kshell.parse import tree as N
 from kshell.registry import Hook
 from kshell.values.base.core import Dict, List, Sym, Table, Value, is_list, seq_items
 
-TREE = Hook()  # the phrase of a parse tree: lang/session/parse_tree.py
+TREE = Hook()  # compiles a parse tree to a phrase: lang/session/parse_tree.py
 
 # ------------------------------------------------------------------ the templates
 
@@ -30,7 +30,7 @@ def select(
     distinct: bool = False,
     limit: Limit = None,
 ) -> Value:
-    """Run a template: verb is select, exec, update or delete; the phrases of `by` and `cols` with their names."""
+    """Run a template: verb is select, exec, update or delete; `by` and `cols` are phrases with their names."""
     if by is not None and verb != "exec":
         taken = {n for n, _ in by}
         clash = next((n for n, _ in cols if n in taken), None)
@@ -77,7 +77,7 @@ def _is_false(p: Phrase) -> bool:
 
 
 def tree(x: Value) -> Phrase:
-    """The phrase of a parse tree."""
+    """The phrase for a parse tree."""
     return TREE.fn(x)
 
 
@@ -107,7 +107,7 @@ def _phrases(x: Value) -> Named:
 def functional_select(
     t: Value, c: Value, b: Value, a: Value, n: Value | None = None, g: Value | None = None
 ) -> Value:
-    """`?[t;c;b;a]`, `?[t;c;b;a;n]`, `?[t;c;b;a;n;g]`: select or exec of parse trees."""
+    """`?[t;c;b;a]`, `?[t;c;b;a;n]`, `?[t;c;b;a;n;g]`: select or exec from parse trees."""
     if g.__class__ is List and len(g) == 1:
         g = g.item(0)
     limit = None if n is None else (n, None, None if g is None else tree(g))
@@ -123,7 +123,7 @@ def functional_select(
 
 @UPDATE.set
 def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
-    """`![t;c;b;a]`: update, or delete if a is no dictionary."""
+    """`![t;c;b;a]`: update, or delete if a is not a dictionary."""
     where = constraints(c)
     if a.__class__ is Dict:
         return update.update(t, where, pairs(b) if b.__class__ is Dict else None, pairs(a))

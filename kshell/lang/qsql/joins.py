@@ -1,4 +1,4 @@
-"""Joins of tables: left, inner, union, equi, plus, as-of and window joins."""
+"""Table joins: left, inner, union, equi, plus, as-of and window joins."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kshell.values.items.search import find, joint_columns, search_rows
 
 
 def pick(hit: Array, new: Value, old: Value) -> Value:
-    """The items of `new` where `hit` is true, else those of `old`."""
+    """The items of `new` where `hit` is true, those of `old` elsewhere."""
     if new.__class__ is Vec and old.__class__ is Vec and new.t == old.t and new.dom == old.dom:
         return Vec(new.t, np.where(hit, new.a, old.a), "", new.dom)
     both = zip(hit.tolist(), seq_items(new), seq_items(old), strict=True)
@@ -50,8 +50,8 @@ def nulls_at(x: Value) -> Array:
 
 
 def _merged(t: Table, found: Table, hit: Array, filled: bool) -> Table:
-    """The columns of t, with those of `found` where `hit`; new columns as they are. `filled` keeps t's items where
-    those of `found` are null."""
+    """The columns of t, replaced by those of `found` where `hit`; new columns are added. With `filled`, t's items are
+    kept where those of `found` are null."""
     out = dict(zip(t.names, t.cols, strict=True))
     for name, new in zip(found.names, found.cols, strict=True):
         if name in out:
@@ -63,7 +63,7 @@ def _merged(t: Table, found: Table, hit: Array, filled: bool) -> Table:
 
 
 def _key_rows(t: Table, y: Dict) -> Array:
-    """For each row of t, the row of keyed table y with its key; len(y) where there is none."""
+    """For each row of t, the row of keyed table y with its key; len(y) if there is none."""
     keys = Table(y.k.names, [column(t, name) for name in y.k.names])
     if not len(t) or not len(y):
         return np.full(len(t), len(y))
@@ -94,7 +94,7 @@ def _left(x: Value, y: Value, filled: bool) -> Value:
 
 @verb("lj")
 def lj(x: Value, y: Value) -> Value:
-    """Left join: the rows of x, each with the columns of keyed table y.
+    """Left join: the rows of x, each with the matching columns of keyed table y.
 
     q)([]a:1 2 3)lj([a:1 3]b:10 30)
     a b
@@ -108,7 +108,7 @@ def lj(x: Value, y: Value) -> Value:
 
 @verb("ljf")
 def ljf(x: Value, y: Value) -> Value:
-    """Left join that keeps x's items where those of y are null.
+    """Left join that keeps x's items where y's are null.
 
     q)([]a:1 2;b:5 6)ljf([a:1 2]b:10 0N)
     a b
@@ -132,7 +132,7 @@ def _inner(x: Value, y: Value, filled: bool) -> Value:
 
 @verb("ij")
 def ij(x: Value, y: Value) -> Value:
-    """Inner join: the rows of x that have a row in keyed table y, with its columns.
+    """Inner join: the rows of x with a match in keyed table y, with y's columns.
 
     q)([]a:1 2 3)ij([a:1 3]b:10 30)
     a b
@@ -145,7 +145,7 @@ def ij(x: Value, y: Value) -> Value:
 
 @verb("ijf")
 def ijf(x: Value, y: Value) -> Value:
-    """Inner join that keeps x's items where those of y are null.
+    """Inner join that keeps x's items where y's are null.
 
     q)([]a:1 2;b:5 6)ijf([a:1 4]b:0N 40)
     a b
@@ -157,7 +157,7 @@ def ijf(x: Value, y: Value) -> Value:
 
 @verb("pj")
 def pj(x: Value, y: Value) -> Value:
-    """Plus join: left join that adds common columns; new ones are 0 where y has no row.
+    """Plus join: left join that adds common columns; new columns are 0 where y has no match.
 
     q)([]a:1 2 3;b:1 1 1)pj([a:1 3]b:10 30)
     a b
@@ -181,7 +181,7 @@ def pj(x: Value, y: Value) -> Value:
 
 @verb("uj")
 def uj(x: Value, y: Value) -> Value:
-    """Union join: the rows of both tables under all their columns; of keyed tables, y's rows replace x's.
+    """Union join: the rows of both tables, with all columns; for keyed tables, y's rows replace x's.
 
     q)([]a:1 2)uj([]a:3 4;b:`x`y)
     a b
@@ -196,7 +196,7 @@ def uj(x: Value, y: Value) -> Value:
 
 @verb("ujf")
 def ujf(x: Value, y: Value) -> Value:
-    """Union join that keeps x's items where those of y are null.
+    """Union join that keeps x's items where y's are null.
 
     q)([a:1 2]b:5 6)ujf([a:2 3]b:0N 7)
     a| b
@@ -219,7 +219,7 @@ def _union(x: Value, y: Value, filled: bool) -> Value:
 
 
 def _nulls(col: Value, n: int) -> Value:
-    """n nulls for a column like this one."""
+    """n nulls for a column of this type."""
     if col.__class__ is not Vec and not len(col):
         return collapse([List([]) for _ in range(n)])
     return take_at(col, np.full(n, -1, np.int64))
@@ -255,8 +255,9 @@ def _union_keyed(x: Dict, y: Dict, filled: bool) -> Dict:
 
 @verb("ej")
 def ej(c: Value, x: Value, y: Value) -> Value:
-    """Equi join: a row for each pair of rows of x and y that agree in columns c, in the order of x; other common
-    columns are y's.
+    """Equi join: a row for each pair of rows of x and y that agree in columns c.
+
+    Rows are in the order of x; other common columns come from y.
 
     q)ej[`k;([]k:1 2;a:`x`y);([]k:2 2 3;b:10 20 30)]
     k a b
@@ -284,7 +285,7 @@ def ej(c: Value, x: Value, y: Value) -> Value:
 
 
 def _matches(keys: Array, wanted: Array) -> tuple[Array, Array]:
-    """All pairs of positions of equal codes, in the order of `wanted`."""
+    """All pairs of positions with equal codes, in the order of `wanted`."""
     order = np.argsort(keys, kind="stable")
     tops = keys[order]
     start = np.searchsorted(tops, wanted, "left")
@@ -327,7 +328,9 @@ def _as_of(c: Value, x: Value, y: Value, actual: bool, filled: bool) -> Value:
 
 @verb("aj")
 def aj(c: Value, x: Value, y: Value) -> Value:
-    """As-of join: each row of x with the last row of y that agrees in columns c, in the last of them at most.
+    """As-of join: each row of x with the last row of y that agrees in columns c.
+
+    The last of the columns c need not be equal: it must not be greater than in x.
 
     q)aj[`t;([]t:1 5);([]t:0 4;p:10 40)]
     t p
@@ -353,7 +356,7 @@ def aj0(c: Value, x: Value, y: Value) -> Value:
 
 @verb("ajf")
 def ajf(c: Value, x: Value, y: Value) -> Value:
-    """As-of join that keeps x's items where those of y are null.
+    """As-of join that keeps x's items where y's are null.
 
     q)ajf[`t;([]t:1 5;p:7 8);([]t:0 4;p:10 0N)]
     t p
@@ -366,7 +369,7 @@ def ajf(c: Value, x: Value, y: Value) -> Value:
 
 @verb("ajf0")
 def ajf0(c: Value, x: Value, y: Value) -> Value:
-    """As-of join as aj0, that keeps x's items where those of y are null.
+    """As-of join like aj0 that keeps x's items where y's are null.
 
     q)ajf0[`t;([]t:1 5;p:7 8);([]t:0 4;p:10 0N)]
     t p
@@ -379,7 +382,9 @@ def ajf0(c: Value, x: Value, y: Value) -> Value:
 
 @verb("asof")
 def asof(x: Value, y: Value) -> Value:
-    """The other columns of the last row of table x that agrees with dictionary or table y, in its last key at most.
+    """The last row of table x that agrees with dictionary or table y, without the columns of y.
+
+    The last key need not be equal: it must not be greater than in y.
 
     q)([]t:0 4;p:10 40)asof([t:5])
     p| 40
@@ -402,7 +407,7 @@ def asof(x: Value, y: Value) -> Value:
 
 
 def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
-    """wj and wj1: `entry` takes in the row that prevails when the window opens."""
+    """wj and wj1: `entry` includes the row prevailing when the window opens."""
     names = names_of(c)
     items = seq_items(spec)
     if not is_list(w) or len(w) != 2 or not items:
@@ -416,7 +421,7 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
         own = dict(zip(t.names, t.cols, strict=True))
         new: list[
             tuple[str, Value]
-        ] = []  # two aggregates of one column are two columns of its name
+        ] = []  # two aggregates of one column make two columns with its name
         for call in items[1:]:
             f, *args = seq_items(call)
             columns = names_of(collapse(args))
@@ -434,7 +439,7 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
 def _spans(
     t: Table, quotes: Table, names: list[str], w: list[Value], entry: bool
 ) -> list[tuple[int, int]]:
-    """For each row of t, the rows of the sorted quotes from the opening to the end of its window."""
+    """For each row of t, the range of sorted quotes within its window."""
     keys = [column(t, name) for name in names[:-1]]
     rows = [column(quotes, name) for name in names]
     if any(not is_column(side) or len(side) != len(t) for side in w):
@@ -451,7 +456,7 @@ def _spans(
 
 
 def _over_spans(f: Value, cols: list[Value], spans: list[tuple[int, int]]) -> Value:
-    """f of the parts of some columns."""
+    """f on parts of some columns."""
     function: Callable[..., Value] = pyfn(f, len(cols))
     if len(cols) == 1:
         col = cols[0]
@@ -461,7 +466,9 @@ def _over_spans(f: Value, cols: list[Value], spans: list[tuple[int, int]]) -> Va
 
 @verb("wj", arity=4)
 def wj(w: Value, c: Value, x: Value, y: Value) -> Value:
-    """Window join: aggregates of y over the windows w of the rows of x, with the row prevailing at the opening.
+    """Window join: aggregates of y over the windows w around the rows of x.
+
+    The row prevailing when a window opens is included.
 
     q)wj[(1 4;3 6);`t;([]t:2 5);(([]t:0 2 4;p:1 2 4);(sum;`p))]
     t p
@@ -474,7 +481,7 @@ def wj(w: Value, c: Value, x: Value, y: Value) -> Value:
 
 @verb("wj1", arity=4)
 def wj1(w: Value, c: Value, x: Value, y: Value) -> Value:
-    """Window join: aggregates of y over the windows w of the rows of x, of rows inside the windows only.
+    """Window join: aggregates of y over the windows w around the rows of x, with rows inside the windows only.
 
     q)wj1[(1 4;3 6);`t;([]t:2 5);(([]t:0 2 4;p:1 2 4);(sum;`p))]
     t p

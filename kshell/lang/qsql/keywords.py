@@ -1,4 +1,4 @@
-"""Verbs on tables: columns and keys, sorting, grouping, rows inserted, fby."""
+"""Table keywords: columns and keys, sorting, grouping, insert and upsert, fby."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from kshell.values.session.interrupts import edit
 
 @verb("cols")
 def cols(x: Value) -> Value:
-    """Names of the columns of a table.
+    """The column names of a table.
 
     q)cols([]a:1 2;b:3 4)
     `a`b
@@ -71,7 +71,7 @@ def cols(x: Value) -> Value:
 
 @verb("keys")
 def keys(x: Value) -> Value:
-    """Names of the key columns of a table.
+    """The key column names of a table.
 
     q)keys([a:1 2]b:3 4)
     ,`a
@@ -87,7 +87,7 @@ def _key_names(x: Value) -> list[str]:
 
 @verb("xkey")
 def xkey(x: Value, y: Value) -> Value:
-    """Make columns x the keys of table y; of a named table, in place.
+    """Make columns x the keys of table y; given a table's name, in place.
 
     q)`b xkey([]a:1 2;b:3 4)
     b| a
@@ -101,7 +101,7 @@ def xkey(x: Value, y: Value) -> Value:
 
 @verb("xcol")
 def xcol(x: Value, y: Value) -> Value:
-    """Rename the first columns of table y, or by dictionary those that are its keys.
+    """Rename the first columns of table y, or with a dictionary the columns that are its keys.
 
     q)`c xcol([]a:1 2;b:3 4)
     c b
@@ -156,7 +156,7 @@ def xcols(x: Value, y: Value) -> Value:
 
 @verb("meta")
 def meta(x: Value) -> Value:
-    """Types, foreign keys and attributes of the columns of a table.
+    """Types, foreign keys and attributes of a table's columns.
 
     q)meta([]a:1 2;b:`x`y)
     c| t f a
@@ -176,7 +176,7 @@ def meta(x: Value) -> Value:
 
 
 def _type_char(x: Value) -> str:
-    """The type character of a column; the capital of its first item's if that is a vector."""
+    """The type character of a column; if its first item is a vector, that vector's type in upper case."""
     if x.__class__ is Vec:
         return enum_char(x.dom) if x.t == T.ENUM else T.TYPE[x.t].char
     if isinstance(x, List) and len(x):
@@ -187,7 +187,7 @@ def _type_char(x: Value) -> str:
 
 
 def enum_char(dom: str) -> str:
-    """The type character of an enumeration over `dom`: that of what it stands for."""
+    """The type character of an enumeration over `dom`: that of its values."""
     if is_link(dom):
         return "j"
     found = running().names.find(dom)
@@ -195,7 +195,7 @@ def enum_char(dom: str) -> str:
 
 
 def _foreign(x: Value) -> str:
-    """The name of the table that a column refers to, as a foreign key or a link, or an empty string."""
+    """The name of the table that a column refers to as a foreign key or link, or an empty string."""
     if x.__class__ is not Vec or x.t != T.ENUM:
         return ""
     found = running().names.find(x.dom)
@@ -204,7 +204,7 @@ def _foreign(x: Value) -> str:
 
 @verb("fkeys")
 def fkeys(x: Value) -> Value:
-    """The foreign-key columns of a table, with the tables that they refer to.
+    """The foreign-key columns of a table, with the tables they refer to.
 
     q)f:([x:1 2 3]y:10 20 30)
     q)fkeys([]a:`f$2 2;b:0 0)
@@ -217,7 +217,7 @@ def fkeys(x: Value) -> Value:
 
 @verb("tables")
 def tables(x: Value) -> Value:
-    """Names of the tables of a namespace, sorted; of the root one for `tables[]`.
+    """The tables of a namespace, sorted; `tables[]` lists the root namespace.
 
     q)t:([]a:1 2)
     q)`t in tables[]
@@ -237,7 +237,7 @@ def tables(x: Value) -> Value:
 
 @verb("xasc")
 def xasc(x: Value, y: Value) -> Value:
-    """Sort table y by columns x, ascending; of a named table, in place.
+    """Sort table y by columns x in ascending order; given a table's name, in place.
 
     q)`a xasc([]a:3 1 2;b:`x`y`z)
     a b
@@ -252,7 +252,7 @@ def xasc(x: Value, y: Value) -> Value:
 
 @verb("xdesc")
 def xdesc(x: Value, y: Value) -> Value:
-    """Sort table y by columns x, descending; of a named table, in place.
+    """Sort table y by columns x in descending order; given a table's name, in place.
 
     q)`a xdesc([]a:3 1 2;b:`x`y`z)
     a b
@@ -284,7 +284,7 @@ def _sorted(x: Value, names: list[str], down: bool) -> Value:
 
 @verb("xgroup")
 def xgroup(x: Value, y: Value) -> Value:
-    """Table y grouped by columns x: a keyed table of lists.
+    """Group table y by columns x into a keyed table of lists.
 
     q)`a xgroup([]a:0 0 1;b:1 2 3)
     a| b
@@ -305,14 +305,14 @@ def xgroup(x: Value, y: Value) -> Value:
 
 
 def split(x: Value, g: Groups) -> Value:
-    """A column as the list of its parts, one a group."""
+    """A column as a list of parts, one per group."""
     x = take_at(x, g.order)
     return collapse([part(x, start, end) for start, end in g.spans()])
 
 
 @verb("ungroup")
 def ungroup(x: Value) -> Value:
-    """A table of lists with a row for each of their items.
+    """Expand a table of lists: one row for each of their items.
 
     q)ungroup([]a:`x`y;b:(1 2;enlist 3))
     a b
@@ -344,7 +344,7 @@ def ungroup(x: Value) -> Value:
 
 
 def _joined(x: Value) -> Value:
-    """The items of the items of a column; empty ones only give their type."""
+    """The items of a column's items, joined; empty items only contribute their type."""
     items = [i if is_column(i) else collapse([i]) for i in seq_items(x)]
     full = [i for i in items if len(i)]
     return concat(full) if full else items[0]
@@ -352,7 +352,7 @@ def _joined(x: Value) -> Value:
 
 @verb("fby")
 def fby(x: Value, y: Value) -> Value:
-    """`(f;d) fby g`: f of the items of d in each group of g, at every item of the group.
+    """`(f;d) fby g`: f of the items of d in each group of g, repeated for every item of the group.
 
     q)(sum;1 2 3 4)fby`a`b`a`b
     4 6 4 6
@@ -372,7 +372,7 @@ def fby(x: Value, y: Value) -> Value:
 
 
 def _nothing(f: Value, d: Value) -> Value:
-    """fby of nothing: empty, of the type that f gives."""
+    """fby of nothing: empty, with the type that f returns."""
     x = pyfn(f, 1)(d)
     return x if is_column(x) else take_at(sized(x, 1), np.arange(0))
 
@@ -397,7 +397,7 @@ def _by_groups(f: Value, d: Value, g: Groups) -> Value:
 @verb("insert", effect="own")
 @edit("insert")
 def insert(x: Value, y: Value) -> Value:
-    """Append rows to the table named x; gives their row numbers.
+    """Append rows to the table named x; returns their row numbers.
 
     q)t:([]a:1 2;b:`x`y)
     q)`t insert(3;`z)
@@ -411,7 +411,7 @@ def insert(x: Value, y: Value) -> Value:
 @verb("upsert", effect="own")
 @edit("upsert")
 def upsert(x: Value, y: Value) -> Value:
-    """Append rows to table x, or replace those with the same key; of a named table, in place.
+    """Append rows to table x, or replace those with the same key; given a table's name, in place.
 
     q)([k:`a`b]v:1 2)upsert(`b;20)
     k| v
@@ -452,7 +452,7 @@ def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append
 
 
 def _single(t: Value, y: Value) -> bool:
-    """Is y one record, of which an item is a list?"""
+    """Is y a single record with an item that is a list?"""
     items = seq_items(y)
     return (
         len(items) == len(flat(t).names)

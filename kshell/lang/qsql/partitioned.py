@@ -1,4 +1,5 @@
-"""qSQL on partitioned tables: conditions on the partitions choose them, the others run in each partition by itself."""
+"""qSQL on partitioned tables: conditions on the partition field select partitions; the others run in each partition
+separately."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from kshell.values.change.join import join_dicts
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
-# a phrase that has one of these is computed over the rows of all partitions together
+# a phrase with one of these is evaluated over the rows of all partitions together
 _WHOLE = frozenset(
     {
         "all",
@@ -55,13 +56,13 @@ def is_partitioned(x: Value) -> bool:
 
 
 def names_used(phrases: list[Any]) -> set[str]:
-    """The names in phrases, of dotted ones the first part."""
+    """The names in phrases; for dotted names, the first part."""
     nodes = [phrase.node for phrase in phrases]
     return {n.name.split(".")[0] for n in tree_queries.walk(nodes) if isinstance(n, N.Name)}
 
 
 def _links(source: PartCols, phrases: list[Any]) -> list[str]:
-    """The dotted names in phrases that go through a link: what these refer to differs by partition."""
+    """The dotted names in phrases that go through a link, whose target differs by partition."""
     named = {
         n.name
         for n in tree_queries.walk([phrase.node for phrase in phrases])
@@ -98,7 +99,7 @@ def query(
 
 
 def chosen(source: PartCols, where: list[Any]) -> tuple[list[int], list[Any]]:
-    """The partitions that meet the first conditions, as far as these look at nothing else; and the other conditions."""
+    """The partitions that meet the leading conditions that depend on nothing else, and the other conditions."""
     field = source.names[0]
     others = {*source.names[1:], "i"}
     parts = np.arange(len(source.db.pv))
@@ -119,7 +120,7 @@ def _columns(source: PartCols, part: int, where: list[Any]) -> tuple[select.Sour
     src = select.Source(Table([], []))
     src.value, src.cols, src.n = t, cols, source.db.count(source.name)[part]
 
-    def table(name: str) -> Value:  # links go to the same partition
+    def table(name: str) -> Value:  # links refer to the same partition
         found = running().names.get(name)
         return found.cols.of(part) if is_partitioned(found) else found
 
@@ -127,7 +128,7 @@ def _columns(source: PartCols, part: int, where: list[Any]) -> tuple[select.Sour
 
 
 class _Lazy(dict[str, Any]):
-    """The columns of a table by name, read when asked for."""
+    """The columns of a table by name, read on demand."""
 
     def __init__(self, t: Table) -> None:
         super().__init__(dict.fromkeys(t.names))
@@ -147,8 +148,7 @@ def _rows(source: PartCols, parts: list[int], where: list[Any]) -> list[int]:
 def gathered(
     source: PartCols, parts: list[int], where: list[Any], names: list[str], numbers: bool
 ) -> Table:
-    """Some columns of the rows that meet the conditions, of all chosen partitions; with the row numbers within each as
-    `i`."""
+    """Some columns of the matching rows, from all chosen partitions; `i` has the row numbers within each."""
     pieces: list[list[Value]] = [[] for _ in range(len(names) + numbers)]
     for part in parts:
         _, c = _columns(source, part, where)
@@ -165,7 +165,7 @@ def gathered(
 def _each(
     is_exec: bool, source: PartCols, parts: list[int], where: list[Any], cols: Any, distinct: bool
 ) -> Value:
-    """The results of each chosen partition, one after the other."""
+    """The results for each chosen partition, in order."""
     out = []
     for part in parts:
         src, c = _columns(source, part, where)
@@ -185,7 +185,7 @@ def _each(
 
 
 def _last_row(source: PartCols, parts: list[int], where: list[Any]) -> Value:
-    """The last row of those that meet the conditions; one of nulls if there is none."""
+    """The last matching row; a row of nulls if there is none."""
     for part in reversed(parts):
         src, c = _columns(source, part, where)
         if len(c):
@@ -204,7 +204,7 @@ def _nothing(is_exec: bool, source: PartCols, where: list[Any], cols: Any) -> Va
 
 
 def _joined_exec(out: list[Value], single: bool, distinct: bool) -> Value:
-    """The results of an exec in each partition as one: `single` if it has one column without a name."""
+    """The results of an exec in each partition, combined; `single` if it has one unnamed column."""
     if not single:
         values = [_joined_values([o.v.item(i) for o in out]) for i in range(len(out[0].k))]
         return Dict(out[0].k, collapse(values))
@@ -219,7 +219,7 @@ def _joined_values(out: list[Value]) -> Value:
 
 
 def rows_at(x: Table, at: np.ndarray) -> Table:
-    """`.Q.ind`: rows of a partitioned table by their numbers over all partitions."""
+    """`.Q.ind`: rows of a partitioned table by row number across all partitions."""
     source: PartCols = x.cols  # type: ignore[assignment]
     counts = np.array(source.db.count(source.name), np.int64)
     ends = np.cumsum(counts)

@@ -1,8 +1,8 @@
-"""select and exec of one table.
+"""select and exec on one table.
 
-The phrases arrive compiled, as functions of the columns at hand (columns.py). A query runs so: the where phrases
-restrict the rows one after another; `by` makes groups of them; then each column is computed, for all groups at once if
-it is an aggregate that has a way (aggregates.py), else a group at a time.
+The phrases arrive compiled, as functions of the available columns (columns.py). A query runs as follows: the where
+phrases restrict the rows one after another; `by` groups them; then each column is computed, for all groups at once if
+it is an aggregate with a grouped version (aggregates.py), else one group at a time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from kshell.values.items.search import distinct_at
 
 
 class Phrase:
-    """One phrase of a template. `fn` is its function of the columns, `node` its parse tree, `name` the name of its
-    column or None; `agg`, if it is an aggregate, (verb, argument, ...): the name of a column, or a Phrase to be
-    computed over all rows."""
+    """A phrase of a template. `fn` is its function of the columns, `node` its parse tree, `name` the column name or
+    None; `agg`, if it is an aggregate, is (verb, argument, ...), where an argument is a column name, or a Phrase to be
+    evaluated over all rows."""
 
     __slots__ = ("agg", "fn", "name", "node")
 
@@ -72,7 +72,7 @@ class Source:
 
 
 def matching(p: Phrase, c: Columns) -> Array | None:
-    """The rows, by position, that meet a condition; None if all do."""
+    """The positions of the rows that meet a condition; None for all."""
     x = p.fn(c)
     count = len(c)
     if x.__class__ is not Vec:
@@ -93,7 +93,7 @@ def matching(p: Phrase, c: Columns) -> Array | None:
 
 
 def restricted(c: Columns, where: list[Phrase]) -> Columns:
-    """The columns at the rows that meet all conditions; each is tested where those before it are met."""
+    """The columns at the rows that meet all conditions; each condition is tested only where those before it hold."""
     for p in where:
         at = matching(p, c)
         if at is not None:
@@ -102,7 +102,7 @@ def restricted(c: Columns, where: list[Phrase]) -> Columns:
 
 
 def _span(n: Value, size: int) -> tuple[int, int]:
-    """Start and end of the rows that `select[n]`, `select[m n]` keep of so many."""
+    """Start and end of the rows that `select[n]` or `select[m n]` keeps."""
     if n.__class__ is Vec and n.t in (T.H, T.I, T.J) and len(n) == 2:
         start, count = (int(v) for v in n.a)
         return min(max(start, 0), size), min(max(start + count, 0), size)
@@ -115,7 +115,7 @@ def _span(n: Value, size: int) -> tuple[int, int]:
 
 
 def limited(c: Columns, limit: Limit) -> Array | None:
-    """The rows, by position and in order, that a limit expression keeps; None for all."""
+    """The positions, in order, of the rows that a limit expression keeps; None for all."""
     if limit is None:
         return None
     n, way, p = limit
@@ -133,7 +133,7 @@ def limited(c: Columns, limit: Limit) -> Array | None:
 
 
 def group_by(c: Columns, by: Named) -> tuple[list[Value], Groups]:
-    """The key columns, an item a group, and the groups."""
+    """The key columns, one item per group, and the groups."""
     count = len(c)
     keys = [sized(p.fn(c), count) for _, p in by]
     g = Groups(keys, count)
@@ -141,7 +141,7 @@ def group_by(c: Columns, by: Named) -> tuple[list[Value], Groups]:
 
 
 def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> Value:
-    """The list of a phrase's results, one a group."""
+    """A phrase's results as a list, one per group."""
     if not g.k:
         return _of_nothing(p, c)
     if p.agg is not None:
@@ -155,7 +155,7 @@ def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> Value:
 
 
 def _at_once(agg: tuple[Any, ...], c: Columns, g: Groups) -> Value | None:
-    """An aggregate of all groups together, or None if it has to go group by group."""
+    """An aggregate for all groups together, or None if it has to be computed group by group."""
     fn = AGGREGATES.get(agg[0])
     if fn is None:
         return None
@@ -183,7 +183,7 @@ def _whole(p: Phrase, c: Columns) -> Value | None:
 
 
 def _of_nothing(p: Phrase, c: Columns) -> Value:
-    """The column of a query that has no group: empty, of the type that the phrase would give."""
+    """The column of a query without groups: empty, with the type that the phrase would give."""
     try:
         x = p.fn(c)
     except QError:
@@ -195,7 +195,7 @@ def _of_nothing(p: Phrase, c: Columns) -> Value:
 
 
 def as_rows(values: list[Value]) -> list[Value]:
-    """The columns of a result: atoms are repeated to the length of the lists; one row if there are atoms only."""
+    """The columns of a result: atoms are repeated to the length of the lists; if there are only atoms, one row."""
     n = next((len(value) for value in values if is_column(value)), 1)
     return [sized(value, n) for value in values]
 
@@ -257,7 +257,7 @@ def _values_by(src: Source, c: Columns, g: Groups, by: Named, cols: Named) -> Ta
 
 
 def _cut(x: Dict, limit: Limit) -> Value:
-    """A limit applied to a grouped result."""
+    """Apply a limit to a grouped result."""
     if limit is None:
         return x
     t = flat(x)
@@ -269,7 +269,7 @@ def _cut(x: Dict, limit: Limit) -> Value:
 
 
 def run_exec(src: Source, c: Columns, by: Named | None, cols: Named, distinct: bool) -> Value:
-    """The result of an exec: a list for one column without a name, else a dictionary; by groups, keys!values."""
+    """The result of an exec: a list for one unnamed column, else a dictionary; with groups, keys!values."""
     if by is not None:
         return _exec_by(src, c, by, cols)
     if not cols:

@@ -1,4 +1,4 @@
-"""qSQL's update and delete: of a table or dictionary by value, or in place by name."""
+"""qSQL update and delete: of a table or dictionary by value, or in place by name."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from kshell.values.session.interrupts import edit
 
 
 def update(table: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
-    """The table with columns changed or added, at the rows that meet the conditions."""
+    """Change or add columns of a table, at the rows that meet the conditions."""
     return by_name(_in_memory(table), lambda x: _updated(x, where, by, cols))
 
 
 def _in_memory(table: Value, drops: bool = False) -> Value:
-    """A table in a folder is never changed there: in its place the table with its columns in memory. Its name cannot
-    stand for it, nor can columns of it be dropped, 'splay; nor has a partitioned table a place in memory, 'par."""
+    """A table in a folder is never changed there; the result is a table with its columns in memory. Its name cannot be
+    used for an in-place change, and its columns cannot be dropped: 'splay. A partitioned table cannot be held in
+    memory: 'par."""
     is_name = table.__class__ is Sym and table.s[:1] != ":"
     x = running().names.find(table.s) if is_name else table
     if x.__class__ is Sym and splay.is_splayed(x.s[1:]):
@@ -46,7 +47,7 @@ def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Va
     c = restricted(Columns(src.cols, src.n), where)
     rows = (
         np.arange(src.n) if where and c.rows is None else c.rows
-    )  # with a condition, columns keep their type
+    )  # with a condition, columns keep their types
     out = dict(src.cols)
     for name, value in _values(c, by, cols):
         out[name] = placed(src.cols.get(name), src.n, rows, value)
@@ -54,7 +55,7 @@ def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Va
 
 
 def _values(c: Columns, by: Named | None, cols: Named) -> list[tuple[str, Value]]:
-    """The new columns, an item a row."""
+    """The new columns, one item per row."""
     if by is None:
         return [(str(n), sized(p.fn(c), len(c))) for n, p in cols]
     _, g = group_by(c, by)
@@ -73,7 +74,7 @@ def _updated_dict(src: Source, where: list[Phrase], by: Named | None, cols: Name
 
 
 def spread(results: Value, g: Groups) -> Value:
-    """Results, one a group, as a column: an atom goes to every row of its group, a list along its rows."""
+    """Results, one per group, as a column: an atom goes to every row of its group, a list is spread along the rows."""
     if results.__class__ is Vec:
         return take_at(results, g.ids)
     counts = g.counts.tolist()
@@ -88,13 +89,13 @@ def _same(x: Value, n: int) -> Value:
     return sized(x, n) if x.__class__ is not Dict else collapse([x] * n)
 
 
-# the columns that take integers of a narrower type: counts are ints, columns written `n:0` are longs
+# columns that accept narrower integers: counts are ints, columns written as `n:0` are longs
 _WIDER = {T.H: (T.I, T.J), T.I: (T.J,)}
 
 
 def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
-    """A column with new items at some rows: all of it if rows is None; nulls elsewhere if the column is new. Items of
-    another type than the column's are 'type, but for narrower integers."""
+    """A column with new items at some rows: all rows if rows is None; a new column is null elsewhere. Items of another
+    type are 'type, except narrower integers."""
     if rows is None:
         return new
     if old is None:
@@ -134,8 +135,8 @@ def _placed_items(old: Value, rows: Array, new: Value) -> Value:
 
 
 def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
-    """The table without some columns, or without the rows that meet the conditions (all of them if there is none);
-    a dictionary without some keys; a namespace (by name) without some variables."""
+    """Delete some columns, or the rows that meet the conditions (all if there are none); keys of a dictionary;
+    variables of a namespace (by name)."""
     if table.__class__ is Sym and _is_space(table.s):
         space = running().names
         known = space.members(table.s)

@@ -1,4 +1,4 @@
-"""The work of a session beside evaluation: commands, scripts, views, the timer, the debugger.
+"""Session features besides evaluation: commands, scripts, views, the timer, the debugger.
 
 May import each and the rooms below it.
 """

@@ -1,4 +1,4 @@
-"""The callback after assignments: `.z.vs`, called after a variable of the root namespace is set."""
+"""The assignment callback `.z.vs`, called after a variable in the root namespace is set."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kshell.values.engine.apply import apply
 
 
 def connect(names: Names) -> None:
-    """Let the assignment of `.z.vs` have its effect in these namespaces."""
+    """Activate assignments to `.z.vs` in these namespaces."""
     busy = False
 
     def tell(name: str, at: Sequence[Value]) -> None:
         nonlocal busy
         handler = names.find(".z.vs")
-        if handler is None or busy:  # what it assigns itself it is not told of
+        if handler is None or busy:  # its own assignments do not trigger it
             return
         busy = True
         try:

@@ -15,7 +15,7 @@ def utc() -> int:
 
 
 def local() -> int:
-    """Nanoseconds since 2000.01.01 in local time: the system's, or that of \\o."""
+    """Nanoseconds since 2000.01.01 in local time: the system's, or as set by \\o."""
     now = time.time_ns()
     o = getattr(running().settings, "o", None)
     if o is None:

@@ -1,4 +1,4 @@
-"""System commands: `\\t`, `\\l`, `\\d` and the rest, at the start of a line or through the verb `system`."""
+"""System commands: `\\t`, `\\l`, `\\d` and the others, at the start of a line or through the verb `system`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from kshell.values.session.restrict import REVAL, refuse, restricted
 
 
 def run(text: str) -> Value:
-    """Run a system command, given without its backslash; what is no command of q goes to the operating system."""
+    """Run a system command, given without its backslash; anything that is not a q command goes to the operating
+    system."""
     word, _, rest = text.strip().partition(" ")
     if word[:1] == "?":
         word, rest = "?", text.strip()[1:]
@@ -51,12 +52,12 @@ def run(text: str) -> Value:
 
 
 whole(run.__code__)
-# commands that take long by themselves, not by q code that they run
+# commands that can take long themselves, rather than through the q code they run
 _LONG = frozenset("l?")
 
 
 def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> None:
-    """'access if a restricted evaluation may not run a command: it may read settings and what there is."""
+    """'access if a restricted evaluation may not run a command; it may read settings and list things."""
     effect = (
         "changes"
         if entry is None and word not in ("", "\\")
@@ -69,7 +70,7 @@ def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> Non
         refuse("\\" + word, "access")
 
 
-# commands whose arguments are numbers and names, so that ` /` begins a comment and cannot be part of a path
+# commands with numbers and names as arguments, where ` /` begins a comment rather than a path
 _PLAIN = frozenset(
     (
         "P",
@@ -101,12 +102,12 @@ _COMMENT = re.compile(r"(?:^|[ \t])/")
 
 
 def shell(text: str) -> Value:
-    """Run a command of the operating system; its output as a list of strings."""
+    """Run an operating system command; returns its output as a list of strings."""
     if worker() is not None:
         raise QError("sys")
     with (
         tempfile.TemporaryFile() as out
-    ):  # not a pipe: a command that goes on in the background would hold it open
+    ):  # not a pipe: a command that keeps running in the background would hold it open
         if subprocess.run(text, shell=True, stdout=out, check=False).returncode:
             raise QError("os")
         out.seek(0)
@@ -126,7 +127,7 @@ def system(x: Value) -> Value:
 
 @verb("exit", effect="own")
 def exit_(x: Value) -> Value:
-    """End the program with an exit code.
+    """Exit kshell with an exit code.
 
     q)type exit
     101h
@@ -164,12 +165,12 @@ def call_exit(code: int) -> None:
 
 
 def _timed(arg: str) -> float:
-    """Milliseconds that `expr`, or `n:expr`, takes."""
+    """Milliseconds taken by `expr`, or by n repetitions of it with `n:expr`."""
     count, colon, text = arg.partition(":")
     n = int(count) if colon and count.isdigit() else 1
     if not (colon and count.isdigit()):
         text = arg
-    _gpu("peak")  # so that the GPU has finished earlier work
+    _gpu("peak")  # wait until the GPU has finished earlier work
     start = time.perf_counter()
     stoppable(repeat, text, n)
     _gpu("peak")
@@ -178,9 +179,10 @@ def _timed(arg: str) -> float:
 
 @command("t", "\\t", "\\t n", "\\t expr", "\\t:n expr", effect="own")
 def t(arg: str) -> Value:
-    """Milliseconds an expression takes; with a number, the timer's interval; alone, that interval.
+    """Time an expression in milliseconds; show or set the timer interval.
 
-    While it is not 0, `.z.ts` is called that often with the time, whenever kshell waits for input.
+    A number sets the interval; without an argument, it is shown. While the interval is not 0, `.z.ts` is called that
+    often with the time, whenever kshell waits for input.
 
     q)\\t sum til 1000
     0
@@ -195,16 +197,18 @@ def t(arg: str) -> Value:
 
 
 def _gpu(what: str) -> int:
-    """Bytes in use on a GPU, from now on (`reset`) or at most since then (`peak`), when it has done its work; 0 without
-    one."""
+    """Bytes in use on a GPU after synchronizing: the current number, which restarts the peak (`reset`), or the peak
+    since then (`peak`); 0 without a GPU."""
     entry = registry.find("handler", "gpu")
     return 0 if entry is None else entry.fns[1](what)
 
 
 @command("ts", "\\ts expr", "\\ts:n expr", effect="changes")
 def ts(arg: str) -> Value:
-    """Milliseconds that an expression takes, and the most bytes of memory it needs beside what is there: of a GPU if it
-    uses any of that, else of the process, tensors among them.
+    """Time an expression in milliseconds and bytes.
+
+    The bytes are the peak memory that it needs in addition: on the GPU if it uses one, else in the process, including
+    tensors.
 
     q)\\ts sum til 1000
     4 0
@@ -226,7 +230,7 @@ def _kind(x: Value) -> str:
 
 
 def _members(arg: str, kinds: tuple[str, ...]) -> Value:
-    """The names of such members of a namespace; of one that kshell provides, with what it provides."""
+    """The names of the matching members of a namespace; for kshell's own namespaces, including its names."""
     names = running().names
     space = arg or names.current
     known = space[:1] == "." and (space in names.spaces or space == names.current)
@@ -245,7 +249,7 @@ def _members(arg: str, kinds: tuple[str, ...]) -> Value:
 
 @command("v", "\\v", "\\v .ns", effect="none")
 def variables(arg: str) -> Value:
-    """Names of the variables of a namespace.
+    """The variables of a namespace.
 
     q)a:1;b:`x;f:{x}
     q)\\v
@@ -256,7 +260,7 @@ def variables(arg: str) -> Value:
 
 @command("f", "\\f", "\\f .ns", effect="none")
 def functions(arg: str) -> Value:
-    """Names of the functions of a namespace.
+    """The functions of a namespace.
 
     q)a:1;f:{x};g:{x+y}
     q)\\f
@@ -267,7 +271,7 @@ def functions(arg: str) -> Value:
 
 @command("a", "\\a", "\\a .ns", effect="none")
 def tables(arg: str) -> Value:
-    """Names of the tables of a namespace.
+    """The tables of a namespace.
 
     q)a:1;t:([]v:1 2)
     q)\\a
@@ -278,7 +282,7 @@ def tables(arg: str) -> Value:
 
 @command("d", "\\d", "\\d .ns", effect="reads0")
 def directory(arg: str) -> Value:
-    """The present namespace; with a name, go there.
+    """Show the current namespace, or change to another.
 
     q)\\d .lab
     q)rate:.1
@@ -300,7 +304,7 @@ def directory(arg: str) -> Value:
 
 @command("l", "\\l name", effect="changes")
 def load(arg: str) -> Value:
-    """Run a script, load a data file, splayed table or database; of a Python file (.py), register the entries.
+    """Run a script, load a data file, splayed table or database; for a Python file (.py), register its entries.
 
     q)`:s.q 0:enlist"a:1 2 3";
     q)\\l s.q
@@ -308,7 +312,7 @@ def load(arg: str) -> Value:
     1 2 3
     """
     if not arg:
-        return NIL  # a log of updates would be closed and begun again; there is none
+        return NIL  # would rotate the update log; there is none
     if arg.endswith(".py") and os.path.isfile(arg):
         _entries(arg)
         return NIL
@@ -316,7 +320,7 @@ def load(arg: str) -> Value:
 
 
 def _entries(path: str) -> None:
-    """Register the entries of a Python file; what goes wrong in it is a q error with its path."""
+    """Register the entries of a Python file; exceptions become q errors with its path."""
     try:
         registry.load_file(path)
         return
@@ -329,7 +333,7 @@ def _entries(path: str) -> None:
 
 @command("cd", "\\cd", "\\cd folder", effect="reads0")
 def change_folder(arg: str) -> Value:
-    """The present folder; with a name, go there.
+    """Show the current folder, or change to another.
 
     q)\\cd /
     q)\\cd
@@ -343,7 +347,7 @@ def change_folder(arg: str) -> Value:
 
 @command("\\", "\\\\", effect="own")
 def leave(arg: str) -> None:
-    """Leave kshell.
+    """Exit kshell.
 
     q)\\\\
     """
@@ -369,7 +373,7 @@ def rename(arg: str) -> Value:
 
 @command("x", "\\x .z.name", effect="changes")
 def expunge(arg: str) -> Value:
-    """Forget what was assigned to a callback, as .z.pg.
+    """Remove the assignment of a callback such as .z.pg.
 
     q).z.ps:{0N!x}
     q)\\x .z.ps

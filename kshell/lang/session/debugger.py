@@ -1,7 +1,7 @@
-"""The debugger: what an error stopped, level by level, with the local variables of each.
+"""The debugger: inspect what an error stopped, level by level, with the local variables.
 
-The functions have ended when the debugger opens: what is kept of them are their variables, and where they failed. From
-that `lang/session/resume.py` makes the rest of a function when the debugger is told to go on.
+The functions have ended when the debugger opens; their variables and the points of failure are saved. To continue,
+`lang/session/resume.py` builds the rest of each function from these.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from kshell.values.base.core import NIL, Value
 from kshell.values.change.names import Names
 from kshell.values.session.restrict import RESTRICTING, restriction
 
-# errors of which nothing is kept: there is no memory for it, or it was asked to stop
+# errors that open no debugger: out of memory, or stopped on request
 NEVER = ("stop", "wsfull", "stack")
 
 
 class Level:
-    """One level: where it failed, its local variables by name, and the namespace it ran in; what is left of it, and
-    what is then done with its result before its caller has it."""
+    """One level: where it failed, its local variables by name, and its namespace; the rest of the function, and what is
+    done with its result before it reaches the caller."""
 
     __slots__ = ("after", "before", "frame", "locals", "rest", "space")
 
@@ -40,16 +40,16 @@ class Level:
             if key[0] != "_" or key.startswith("_l_")
         }
         self.rest: resume.Rest | None = None
-        self.before: list[resume.Stuck] = []  # a query in which it failed
+        self.before: list[resume.Stuck] = []  # the query in which it failed
         self.after: list[resume.Step | resume.Stuck] = []
 
     @property
     def top(self) -> bool:
-        """Is it a line, not a function?"""
+        """Is it a top-level line rather than a function?"""
         return self.rest is None or self.rest.code.co_name == "_s"
 
     def stuck(self) -> bool:
-        """Can it not go on?"""
+        """Is it unable to continue?"""
         return (
             bool(self.before)
             or (self.rest is not None and self.rest.failed() is None)
@@ -57,7 +57,7 @@ class Level:
         )
 
     def go_on(self, value: Value) -> Value:
-        """Run the rest, with the present values of the variables, and return its result."""
+        """Run the rest with the current values of the variables, and return the result."""
         if self.rest is None:
             return value
         for local in self.rest.locals:
@@ -69,7 +69,7 @@ class Level:
     def run(self, fn: Any, names: Names) -> Value:
         """The value of a compiled statement that sees the level's variables before the globals.
 
-        What it assigns to them stays in the level; any other name that it assigns is a global.
+        Assignments to them stay in the level; assignments to other names are global.
         """
         if not isinstance(fn, FunctionType):
             return fn()
@@ -85,7 +85,7 @@ class Level:
     def take(
         self, value: Value, seen: dict[str, Any], before: dict[str, Any], names: Names
     ) -> Value:
-        """Keep what a statement assigned; its value."""
+        """Store a statement's assignments; returns its value."""
         for name, x in seen.items():
             if name in self.locals:
                 self.locals[name] = x
@@ -95,8 +95,8 @@ class Level:
 
 
 class Suspension:
-    """An error and the levels that it went through, innermost first; `at` is the one that is looked at. `given` are the
-    arguments of what failed. With `restricted` it was inside of `reval`, and what is left of it goes on as inside."""
+    """An error and the levels that it passed, innermost first; `at` is the current level. `given` are the arguments of
+    the failed call. With `restricted`, the error came from inside `reval`, and the rest continues under `reval` too."""
 
     __slots__ = ("at", "coming", "error", "given", "levels", "restricted")
 
@@ -108,7 +108,7 @@ class Suspension:
         self.coming: tuple[list[Level], list[resume.Step]] = [], []
 
     def failed(self) -> tuple[Value, list[Value]]:
-        """The verb or function that failed and its arguments; :: where it is no call of one."""
+        """The verb or function that failed, with its arguments; :: if what failed was not a call of one."""
         rest = self.levels[0].rest
         found = None if rest is None or not self.given else rest.failed()
         f = found[1].func if found is not None and isinstance(found[1], ast.Call) else None
@@ -123,12 +123,12 @@ class Suspension:
         return self.levels[self.at]
 
     def lines(self, whole: bool = False) -> list[str]:
-        """The lines of the present level, after the error's text if `whole`."""
+        """The lines of the current level, after the error's text if `whole`."""
         head = ["'" + self.error.text] if whole else []
         return head + error_report.frame_lines(self.level.frame, len(self.levels) - 1 - self.at)
 
     def backtrace(self) -> str:
-        """The lines of all levels, >> before the present one."""
+        """The lines of all levels, with >> before the current one."""
         lines = error_report.stack_lines([level.frame for level in self.levels])
         mark = f"  [{len(self.levels) - 1 - self.at}]"
         return "".join(
@@ -136,11 +136,12 @@ class Suspension:
         )
 
     def move(self, by: int) -> None:
-        """Go to the caller (1), or back (-1); at the ends nothing changes."""
+        """Move to the caller (1), or back (-1); does nothing at the ends."""
         self.at = min(max(self.at + by, 0), len(self.levels) - 1)
 
     def cut(self, text: str) -> QError | None:
-        """Signal an error from the innermost level, which goes; the error, or None if there is a level to look at."""
+        """Signal an error from the innermost level, which is removed; returns the error, or None if there are levels
+        left to inspect."""
         error = QError(text)
         self.levels = self.levels[1:]
         error.frames = [level.frame for level in self.levels]
@@ -148,13 +149,13 @@ class Suspension:
         return None if len(self.levels) > 1 else error
 
     def stuck(self) -> int:
-        """The number of the outermost level that cannot go on with a value of what failed; -1 if all can."""
+        """The number of the outermost level that cannot continue with a value for the failed call; -1 if all can."""
         return next(
             (len(self.levels) - 1 - i for i, level in enumerate(self.levels) if level.stuck()), -1
         )
 
     def go_on(self, value: Value) -> Value:
-        """Go on with a value in the place of what failed. After an error `coming` is what would have followed."""
+        """Continue with a value in place of the failed call. After an error, `coming` is what would have come next."""
         with restriction() if self.restricted else nullcontext():
             for i, level in enumerate(self.levels):
                 steps: list[Any] = [level.go_on, *level.after]
@@ -166,7 +167,7 @@ class Suspension:
 
 
 def _add_outer(levels: list[Level], error: QError, outer: Suspension) -> None:
-    """Add the levels that are still to be gone on with in the suspension that was resumed."""
+    """Add the levels that remain to be resumed in the current suspension."""
     further, steps = outer.coming
     if levels:
         levels[-1].after += steps
@@ -177,12 +178,12 @@ def _add_outer(levels: list[Level], error: QError, outer: Suspension) -> None:
 def suspension(
     error: QError, tb: TracebackType | None, names: Names, outer: Suspension | None = None
 ) -> list[Suspension]:
-    """The suspension by an error with its frames, if a function was running; empty if only a line was. `outer` is the
-    suspension that was resumed when the error came: its other levels are added, to the error too."""
+    """The suspension for an error with its frames, if a function was running; empty if only a line was. `outer` is the
+    suspension that was being resumed; its remaining levels are appended, also to the error."""
     found = code_objects.levels(tb)
     inner = error.frames[
         : len(error.frames) - len(found)
-    ]  # of a text that a verb parsed: without variables
+    ]  # from text parsed by a verb: no variables
     space = space_of(found[0][1], names) if found else "."
     levels = [Level(f, None, space) for f in inner if f.source.text]
     levels += [
@@ -208,14 +209,14 @@ def suspension(
 
 
 def _within_reval(tb: TracebackType | None) -> bool:
-    """Did an error come through a restricted evaluation?"""
+    """Did an error pass through a restricted evaluation?"""
     while tb is not None and id(tb.tb_frame.f_code) not in RESTRICTING:
         tb = tb.tb_next
     return tb is not None
 
 
 def _add_rests(levels: dict[int, Level], tb: TracebackType | None) -> None:
-    """Tell the levels, by the frames that ran them, what is left of each."""
+    """Tell each level, from the frame that ran it, what remains to be run."""
     steps = list(resume.way(tb))
     last = max(
         (
@@ -239,7 +240,7 @@ def _add_rests(levels: dict[int, Level], tb: TracebackType | None) -> None:
 
 
 def _given(tb: TracebackType | None) -> list[Value]:
-    """The arguments of the verb or function that failed, as far as it is one of Python."""
+    """The arguments of the failed verb or function, if it is a Python function."""
     inner: FrameType | None = None
     while tb is not None:
         inner = (
@@ -258,5 +259,5 @@ def _given(tb: TracebackType | None) -> list[Value]:
 
 
 def space_of(ran: FrameType, names: Names) -> str:
-    """The namespace that a compiled function runs in."""
+    """The namespace of a compiled function."""
     return next((name for name, space in names.spaces.items() if space is ran.f_globals), ".")

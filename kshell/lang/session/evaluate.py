@@ -41,7 +41,7 @@ from kshell.values.session.restrict import refuse
 
 @verb("value", handle=True, effect="own")
 def value(x: Value) -> Value:
-    """The value of x: of a name, text or parse tree; a dictionary's values.
+    """The value of x: of a name, text or parse tree; for a dictionary, its values.
 
     q)value "2+3"
     5
@@ -73,7 +73,7 @@ def value(x: Value) -> Value:
 
 @verb("get", effect="own")
 def get(x: Value) -> Value:
-    """The value of a global variable or a data file; the same as value.
+    """The value of a global variable or a data file; same as value.
 
     q)`a set 42;
     q)get `a
@@ -83,7 +83,7 @@ def get(x: Value) -> Value:
 
 
 def _call(items: list[Value]) -> Value:
-    """A parse tree: its first item, evaluated if it is text or a name, applied to the others."""
+    """Evaluate a parse tree: its first item, evaluated if it is text or a name, applied to the others."""
     if not items:
         return List([])
     f = items[0]
@@ -101,7 +101,7 @@ def read_file(x: Sym) -> Value:
 
 
 def _structure(x: Value) -> Value:
-    """The parts of a function, as `value` lists them."""
+    """The parts of a function, as returned by `value`."""
     if isinstance(x, Lambda):
         return _of_lambda(x)
     if isinstance(x, (Proj, ListProj)):
@@ -142,7 +142,7 @@ def _of_lambda(x: Lambda) -> Value:
 
 
 def _of_projection(x: Proj | ListProj) -> Value:
-    """The function of a projection, if it is one of a function, and the arguments up to the last one given."""
+    """The function of a projection of a function, and its arguments up to the last one given."""
     args = list(x.args)
     while args and args[-1] is HOLE:
         args.pop()
@@ -160,13 +160,13 @@ def _primitive(name: str) -> Value:
     n = number(name)
     glyph = K_TEXT.get(name, "")[:-1]
     if n is None and glyph in OPERATORS and K_TEXT[name][-1] == ":":
-        return OPERATORS.index(glyph)  # kdb+ has one primitive under several names
+        return OPERATORS.index(glyph)  # kdb+ uses one primitive under several names
     return _library(name) if n is None else n
 
 
 def _library(name: str) -> Value:
-    """`value` of a function of q's library, which has no text in q: a list as of a lambda, with its parameters, its
-    name, and its name for its text."""
+    """`value` of a q library function that has no q text: a list as for a lambda, with its parameters and name, and the
+    name in place of the text."""
     entry = registry.find("verb", name) or registry.find("name", name)
     if entry is None or not entry.fns:
         raise QError("type")
@@ -189,7 +189,7 @@ def _library(name: str) -> Value:
 
 
 def _constants(f: Lambda) -> list[Value]:
-    """The constants of a lambda, each once."""
+    """The distinct constants of a lambda."""
     out: list[Value] = []
     for const in f.consts:
         x = const if isinstance(const, Lambda) else value_of(const)

@@ -1,4 +1,4 @@
-"""Helpers for compiled q code: the functions behind the names with a leading underscore in emitted Python."""
+"""Helpers for compiled q code: the functions behind names with a leading underscore in emitted Python."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PART.set(part)
 
 
 def wrap(n: Any) -> Value:
-    """The result of native arithmetic on longs that left their range (or was no plain int to begin with)."""
+    """Convert the result of native arithmetic on longs that overflowed (or was not a plain int)."""
     return long(n) if n.__class__ is int else n
 
 
 def make_list(*items: Value) -> Value:
-    """`(a;b;...)`; with holes, the projection of the list."""
+    """`(a;b;...)`; if items are missing, a projection of the list."""
     if HOLE in items:
         return ListProj(items)
     return collapse(list(items))
@@ -53,7 +53,7 @@ def get_global(name: str, ctx: str) -> Value:
 
 
 def known_global(name: str, ctx: str) -> bool:
-    """Is there a global of a dotted name, whose first part is a local too?"""
+    """Is there a global with a dotted name whose first part is also a local?"""
     try:
         return running().names.find(name, ctx) is not None
     except QError:
@@ -65,8 +65,8 @@ def view_value(name: str) -> Value:
 
 
 def phrase_global(name: str, ctx: str) -> Value:
-    """A global that a phrase of a template names in a lambda: that of the current namespace, whichever the lambda was
-    defined in; if there is none, of the latter."""
+    """A global named in a template phrase inside a lambda: looked up in the current namespace, whatever the lambda's
+    own, and else in the lambda's."""
     names = running().names
     x = names.find(name) if names.current != ctx else None
     return names.get(name, ctx) if x is None else x
@@ -80,7 +80,7 @@ def set_global(name: str, ctx: str, x: Value) -> Value:
 
 @brief
 def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
-    """Assign a global where stores are checked: it may be forbidden, and is told of."""
+    """Assign a global when assignments are checked: it may be forbidden, or has to be reported."""
     names = running().names
     names.allow(ctx, name)
     names.spaces[ctx][name] = x
@@ -91,20 +91,20 @@ def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
 
 
 def allow_global(name: str, ctx: str) -> None:
-    """'noupdate if a global may not be assigned now."""
+    """'noupdate if globals may not be assigned now."""
     names = running().names
     names.allow(*names.split(name, ctx))
 
 
 def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
-    """A qualified global `.a.b`: from its namespace, else however else the name is known."""
+    """A qualified global `.a.b`: from its namespace, or from wherever else the name is defined."""
     x = space.get(last)
     return x if x is not None else running().names.get(full)
 
 
 @brief
 def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value) -> Value:
-    """`name fn:y` of a global; one that does not exist yet starts at zero, or empty."""
+    """`name fn:y` for a global; if it does not exist, it starts at zero, or empty."""
     names = running().names
     names.allow(ctx, name)
     x = names.find(name, ctx)
@@ -120,14 +120,14 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     return let_through(ASSIGNED, x) if PENDING else x
 
 
-# getrefcount of a value that only one variable holds: the variable, the argument (or local name) here, and
-# getrefcount's own
+# getrefcount of a value held by a single variable: the variable, the argument (or local name) here, and
+# getrefcount's own argument
 _ALONE = 3
 
 
 @brief
 def append_local(x: Value, y: Value) -> Value:
-    """`x,:y`: x afterwards. A vector, general list or table grows in place when nothing else can see it."""
+    """`x,:y`: returns the new x. A vector, general list or table grows in place if nothing else can see it."""
     if getrefcount(x) <= _ALONE:
         new = append_owned(x, y)
         return let_through(ASSIGNED if new is x else "", new) if PENDING else new
@@ -137,7 +137,7 @@ def append_local(x: Value, y: Value) -> Value:
 
 @brief
 def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
-    """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
+    """`x[path]:y`: returns the new x. Its array is written in place if nothing else can see it."""
     if getrefcount(x) <= _ALONE:
         cls = x.__class__
         if cls is Dict or cls is Table:
@@ -155,7 +155,7 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
 
 @brief
 def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
-    """`x[path]f:y`: x afterwards, written in place if it is one item of a vector that nothing else can see."""
+    """`x[path]f:y`: returns the new x, written in place if it is one item of a vector that nothing else can see."""
     if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= _ALONE and lone_array(x):
         i = path[0]
         if (
@@ -184,12 +184,12 @@ def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
 
 @edit("the assignment")
 def amended(f: Value, *args: Value) -> Value:
-    """The items that an amendment has just changed: its value."""
+    """The value of an amendment: the items just changed."""
     return apply(f, args)
 
 
 def signal(x: Value) -> None:
-    """`'x`: a string or symbol is the error's text."""
+    """`'x`: signal an error whose text is a string or symbol."""
     cls = x.__class__
     if cls is Sym:
         raise QError(x.s)
@@ -205,12 +205,12 @@ def fail(text: str) -> None:
 
 
 def k_unary(glyph: str, x: Value) -> Value:
-    """A glyph with one argument on its right: q has no such form."""
+    """A glyph with one argument on its right: q does not have this form."""
     raise QError(glyph)
 
 
 def dot(x: Value, name: str) -> Value:
-    """`x.name` of a local: an item of a dictionary or table, or part of a temporal value."""
+    """`x.name` for a local: an item of a dictionary or table, or part of a temporal value."""
     return dotted(x, name)
 
 
@@ -224,10 +224,10 @@ def dict_literal(items: list[tuple[str, Value]]) -> Value:
 
 
 def safe() -> None:
-    """A place where an interrupt can be seen in a loop that does nothing else."""
+    """A point where a loop that does nothing else can be interrupted."""
 
 
-# the builtins of every namespace, under names that no q text can spell
+# the builtins of every namespace, under names that cannot be written in q
 HELPERS: dict[str, Any] = {
     "_int": int,
     "_float": float,

@@ -16,7 +16,7 @@ _DATA = (kdb.GENERAL, kdb.VECTOR, kdb.PAGED, compress.MAGIC[:2])
 
 
 def found(path: str, caller: str = "") -> str:
-    """Where a script or folder is: in the present folder, else beside the script that asks for it, else in QHOME."""
+    """The path of a script or folder: in the current folder, next to the script that loads it, or in QHOME."""
     path = os.path.expanduser(path)
     places = ["", os.path.dirname(caller), os.environ.get("QHOME", "")]
     for place in places:
@@ -40,7 +40,7 @@ def load(arg: str) -> Value:
 
 
 def is_data(path: str) -> bool:
-    """Is it a file of kdb+'s binary form?"""
+    """Is it a file in kdb+'s binary format?"""
     try:
         return unfinished.opened(path, lambda f: f.read(2)) in _DATA
     except OSError:
@@ -48,7 +48,7 @@ def is_data(path: str) -> bool:
 
 
 def load_folder(path: str, enter: bool = True, scripts: bool = True) -> Value:
-    """Load a splayed table, or a database: which becomes the present folder."""
+    """Load a splayed table or a database; a database becomes the current folder."""
     session: Any = running()
     if splay.is_splayed(path):
         name = os.path.basename(os.path.abspath(path))
@@ -91,14 +91,14 @@ def _enter(path: str) -> None:
 
 
 def open_database(root: str) -> None:
-    """Make the tables of a partitioned database known, and the values of its partitions."""
+    """Define the tables of a partitioned database, and its partition values."""
     session: Any = running()
     session.database = parted.Database(root)
     show_tables()
 
 
 def show_tables() -> None:
-    """Assign the partitioned tables, and the partitions' values, to their names."""
+    """Assign the partitioned tables and the partition values to their names."""
     session: Any = running()
     db = session.database
     session.names.set(db.field, db.vec(db.pv), ".")

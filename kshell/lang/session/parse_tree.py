@@ -1,4 +1,4 @@
-"""Parse trees as q values: `parse` makes one of a node, `eval` and functional qSQL compile one again.
+"""Parse trees as q values: `parse` converts a node to a value; `eval` and functional qSQL compile values again.
 
 A variable is a symbol, a symbol constant an enlisted symbol, an application a list of the function and its arguments.
 """
@@ -68,7 +68,7 @@ def _row(head: Value, nodes: list[Any]) -> Value:
 
 
 class _Values:
-    """A builder for each kind of node, by the name of the kind."""
+    """A builder for each node type, by type name."""
 
     @staticmethod
     def Lit(node: Any) -> Value:
@@ -162,7 +162,7 @@ class _Values:
 
 
 def _literal(pairs: list[tuple[str | None, Any]]) -> Value:
-    """`names!values` of the columns of a literal."""
+    """`names!values` for the columns of a literal."""
     values = List([known("enlist"), *(tree_value(n) for _, n in pairs)])
     return List([known("!"), enlist(sym_vec(column_names(pairs))), values])
 
@@ -173,14 +173,14 @@ def _pairs(pairs: list[tuple[str | None, Any]]) -> Value:
 
 
 def _exec_value(pairs: list[tuple[str | None, Any]]) -> Value:
-    """The columns, or keys, of an exec: one without a name stands for itself."""
+    """The columns or keys of an exec; an unnamed one stands for itself."""
     if len(pairs) == 1 and pairs[0][0] is None:
         return enlist(tree_value(pairs[0][1]))
     return _pairs(pairs) if pairs else List([])
 
 
 def _limit_values(options: Any) -> list[Value]:
-    """The fifth and sixth arguments of a select: how many rows, and their order."""
+    """The fifth and sixth arguments of a select: row limit and order."""
     if not options or "distinct" in options:
         return []
     count, order, column = options
@@ -237,7 +237,7 @@ class Const(N.Node):
 
 
 def node_of(x: Value) -> Any:
-    """The node that a parse tree value stands for."""
+    """The node for a parse tree value."""
     c = x.__class__
     if c is Sym:
         return N.Name(x.s, 0, 0) if x.s else Const(x)
@@ -258,7 +258,7 @@ def node_of(x: Value) -> Any:
 
 
 def _special(head: Value, args: list[Value]) -> Any:
-    """The node of an assignment, a derived function, a signal or a block; None for a plain application."""
+    """The node for an assignment, derived function, signal or block; None for a plain application."""
     cls = head.__class__
     if cls is Iter and len(args) == 1:
         if head.glyph == "'" and (
@@ -287,7 +287,7 @@ def _special(head: Value, args: list[Value]) -> Any:
 
 
 def _target(node: Any) -> Any:
-    """A node as what is assigned: `(enlist;a;b)` is a pattern."""
+    """A node as an assignment target: `(enlist;a;b)` is a pattern."""
     if isinstance(node, N.Apply) and isinstance(node.f, N.Name) and node.f.name == "enlist":
         return N.ListOf([_target(arg) for arg in node.args], 0, 0)
     return node
@@ -307,9 +307,9 @@ def _argument(x: Value) -> Any:
 
 
 class _TreeCompiler(Compiler):
-    """The compiler, for trees that hold values."""
+    """The compiler, for trees that contain values."""
 
-    caller: dict[str, Any] = {}  # the locals of the function that functional qSQL is called from
+    caller: dict[str, Any] = {}  # the locals of the function that calls functional qSQL
 
     def _Const(self, node: Any) -> E:
         return self.const(node.value)
@@ -324,8 +324,8 @@ class _TreeCompiler(Compiler):
 
 
 def phrase(x: Value) -> Phrase:
-    """The Phrase of a parse tree in functional qSQL: a symbol is a column, else a local variable of the function that
-    calls, else a global."""
+    """The Phrase for a parse tree in functional qSQL: a symbol is a column, else a local variable of the calling
+    function, else a global."""
     return _node_phrase(node_of(x), caller_locals())
 
 
@@ -348,7 +348,7 @@ def _node_phrase(node: Any, caller: dict[str, Any]) -> Phrase:
 
 @verb("parse")
 def parse(x: Value) -> Value:
-    """The parse tree of a string of q.
+    """The parse tree of a q string.
 
     q)parse"1+2"
     +
@@ -375,7 +375,7 @@ def parse(x: Value) -> Value:
 
 
 def _check_unary(node: Any, source: Source) -> None:
-    """`+2`: an operator that has no form with one argument, written as if it had, is no q."""
+    """`+2`: an operator without a unary form, used as if it had one, is an error."""
     if (
         node.__class__ is not N.Apply
         or node.f.__class__ is not N.Verb
@@ -408,11 +408,11 @@ def eval_(x: Value) -> Value:
 
 @verb("reval")
 def reval(x: Value) -> Value:
-    """Evaluate a parse tree, as eval does; while that runs nothing outside of it can be changed, run or opened.
+    """Evaluate a parse tree like eval, but without changing, running or opening anything outside.
 
-    Assigning a global variable is 'noupdate, as is what writes files, steps, trains or edits objects of the k-api;
-    system commands other than those that read, exit, hopen and what talks to other processes are 'access. Files are
-    read below the present folder only. Random numbers drawn inside do not move those drawn outside.
+    Assigning a global is 'noupdate, and so are functions that write files, step, train or edit k-api objects. System
+    commands other than those that read, exit, hopen and communication with other processes are 'access. Files are read
+    only below the current folder. Random numbers drawn inside do not affect those drawn outside.
 
     q)reval(+;1;2)
     3
@@ -431,5 +431,5 @@ RESTRICTING.add(id(reval.__code__))
 
 
 def connect() -> None:
-    """Give qsql the way from parse trees to phrases."""
+    """Connect qsql to the compilation of parse trees to phrases."""
     functional.TREE.set(phrase)

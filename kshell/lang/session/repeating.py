@@ -1,4 +1,4 @@
-"""q text that is run again and again: what is timed."""
+"""Repeated evaluation of q text, for timing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kshell.values.session.interrupts import carried_out, said
 
 
 def repeat(text: str, n: int) -> None:
-    """Run q text n times, compiled once. An interrupt says how often it was run."""
+    """Run q text n times, compiled once. An interrupt reports how many runs were completed."""
     session = running()
     source = Source(text)
     nodes = parse(text, is_infix, source)

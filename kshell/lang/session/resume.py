@@ -1,10 +1,11 @@
-"""Going on after an error: what is left of a function that failed, with a value in the place of what failed.
+"""Continue after an error: build the rest of a failed function, with a value in place of the failed expression.
 
 A Python function that failed has ended, but its traceback tells which expression of the emitted text failed, and its
-frame still has all variables and temporaries. The compiler puts whatever has effects into temporaries, in q's order, so
-what stood on Python's stack when an expression failed can be calculated again. The rest of the function is therefore
-made from the syntax tree of the emitted text: the statement that failed, with the value in its place, and all that
-follows; of a loop the rest of the present turn and then the others. Nothing of this costs anything before it is used.
+frame still holds all variables and temporaries. The compiler puts everything with side effects into temporaries, in q's
+order, so whatever was on Python's stack when an expression failed can be recomputed. The rest of the function can
+therefore be built from the syntax tree of the emitted text: the failed statement with the value in place, and
+everything after it; for a loop, the rest of the current iteration and then the others. All of this costs nothing until
+it is used.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from kshell.lang.each import accumulators, maps
 from kshell.values.base.core import Value
 
 Step = Callable[[Value], Value]
-# for functions of Python between q functions: what gives their result, of their variables and the value that the call
-# that failed should have had; None: that value
+# for Python functions between q functions: compute their result from their variables and the value that the failed
+# call should have returned; None: that value
 CONTINUED: dict[CodeType, Callable[[dict[str, Any], Value], Value] | None] = {}
 _VERB = re.compile(r"_v\d((?:[0-9a-f]{2})+)")  # Compiler.verb_name
-# functions of Python whose loops go on as those of q code do
+# Python functions whose loops continue like those of q code
 _LOOPS = {
     value.__code__
     for of in (accumulators, maps)
@@ -41,11 +42,11 @@ _LOOPS = {
     and value.__module__ in (accumulators.__name__, maps.__name__, stepwise.__name__)
 }
 _CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
-_MADE = "_r"  # begins the names that only a rest of a function has
+_MADE = "_r"  # prefix of names that occur only in the rest of a function
 
 
 def _of_python(code: CodeType) -> CodeInfo:
-    """A function of Python's text, as compiled q code has its own."""
+    """A function from Python source, in the form of compiled q code."""
     tree = ast.parse(inspect.getsource(code)).body[0]
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     info = CodeInfo(Source(""), [0] * (code.co_firstlineno + len(code.co_code)), "", Consts())
@@ -54,15 +55,15 @@ def _of_python(code: CodeType) -> CodeInfo:
 
 
 class Stuck:
-    """A point from which evaluation cannot go on: a function of Python that was at work on more than the call that
-    failed, or (q) a phrase of a query."""
+    """A point where evaluation cannot continue: a Python function that had more to do than the failed call, or (q) a
+    phrase of a query."""
 
     def __init__(self, q: bool) -> None:
         self.q = q
 
 
 class Rest:
-    """The rest of a q function that failed."""
+    """The rest of a failed q function."""
 
     __slots__ = ("code", "info", "last", "locals", "ran", "space")
 
@@ -74,8 +75,8 @@ class Rest:
         self.info: CodeInfo = info if info.__class__ is CodeInfo else _of_python(ran.f_code)
 
     def failed(self) -> tuple[ast.FunctionDef, ast.expr] | None:
-        """A tree of the function, and in it the expression that failed; None if it is nowhere there, or in a loop over
-        what no variable holds."""
+        """The tree of the function, and the failed expression in it; None if it cannot be found, or is in a loop over
+        something that no variable holds."""
         made: Any = (
             self.info.tree if self.info.tree is not None else ast.parse(self.info.text).body[0]
         )
@@ -112,7 +113,7 @@ class Rest:
 
 
 class _Left:
-    """Makes the body of the rest of a function: the statements from the one that failed on."""
+    """Builds the body of the rest of a function: the statements from the failed one on."""
 
     def __init__(self, tree: ast.FunctionDef, node: ast.expr, given: str, info: CodeInfo) -> None:
         self.tree, self.node, self.given, self.lines, self.offsets = (
@@ -122,10 +123,10 @@ class _Left:
             len(info.offsets),
             info.offsets,
         )
-        self.flags: list[str] = []  # one for each loop: is this the turn that failed?
+        self.flags: list[str] = []  # one per loop: is this the iteration that failed?
 
     def body(self) -> tuple[list[ast.stmt], list[int]]:
-        """The statements, and the q offset of each of their lines."""
+        """The statements, and the q offset of each line."""
         above: dict[ast.AST, ast.AST] = {
             node: p for p in ast.walk(self.tree) for node in ast.iter_child_nodes(p)
         }
@@ -136,7 +137,7 @@ class _Left:
         left = self.after(self.tree.body, way[-2::-1])
         if isinstance(
             self.node, ast.Name
-        ):  # a name that is not there: the text may ask for it more than once
+        ):  # an undefined name: the text may refer to it more than once
             whole = next(
                 x for x, up in zip(way, way[1:], strict=False) if not isinstance(up, ast.expr)
             )
@@ -150,8 +151,8 @@ class _Left:
         return [*heads, *(_assign(flag, True) for flag in self.flags), *left], self.offsets
 
     def instead(self, node: ast.expr) -> ast.expr:
-        """The replacement for an expression that failed: the value. For `g+:x` of a global the value is then assigned;
-        an assignment to items is dropped, and the variable stays as it is."""
+        """The replacement for a failed expression: the value. For `g+:x` of a global, the value is then assigned; an
+        indexed assignment is dropped, and the variable stays unchanged."""
         f = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         if isinstance(node, ast.Call) and f in ("_asg", "_amd"):
             return node.args[0]
@@ -160,7 +161,7 @@ class _Left:
         return _load(self.given)
 
     def after(self, body: list[ast.stmt], way: list[ast.AST]) -> list[ast.stmt]:
-        """The statements still to run, given the first one on the way to the failure."""
+        """The statements still to run, given the first one on the path to the failure."""
         at = next(i for i, s in enumerate(body) if s is way[0])
         return [*self.within(body[at], way[1:]), *body[at + 1 :]]
 
@@ -174,7 +175,7 @@ class _Left:
         return [s]
 
     def loop(self, s: ast.While | ast.For, way: list[ast.AST]) -> ast.stmt:
-        """The loop with the turn that failed first."""
+        """The loop, with the failed iteration first."""
         flag = f"{self.given}_{len(self.flags)}"
         self.flags.append(flag)
         if isinstance(s, ast.While) and way[0] is s.test:
@@ -187,13 +188,15 @@ class _Left:
         s.body = [ast.If(_load(flag), [_assign(flag, False), *self.after(s.body, way)], others)]
         if isinstance(s, ast.While):
             s.test = ast.BoolOp(ast.Or(), [_load(flag), _Turned().visit(s.test)])
-        elif not isinstance(s.iter, ast.Call):  # one that was gone on with has its turn more
+        elif not isinstance(
+            s.iter, ast.Call
+        ):  # a loop that was continued before has one more iteration
             once = ast.Tuple([ast.Constant(None)], ast.Load())
             s.iter = ast.Call(_load(_MADE + "chain"), [once, s.iter], [])
         return s
 
     def again(self, x: Any) -> Any:
-        """A second copy, on lines of its own, so that an error tells in which one it was."""
+        """A second copy on its own lines, so that an error can be attributed to one of them."""
         made = _Turned().visit(copy.deepcopy(x))
         for n in ast.walk(made):
             if isinstance(n, (ast.stmt, ast.expr)):
@@ -206,7 +209,7 @@ class _Left:
 
 
 class _Turned(ast.NodeTransformer):
-    """Leaves out what was for the first turn of a loop."""
+    """Removes the code for the first iteration of a loop."""
 
     def visit_If(self, s: ast.If) -> Any:
         self.generic_visit(s)
@@ -230,7 +233,7 @@ class _Turned(ast.NodeTransformer):
 
 
 def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
-    """Give a tree the least line numbers that keep their order; the q offset of each of them."""
+    """Give a tree the smallest line numbers that preserve its order; returns the q offset of each."""
     nodes: list[Any] = [n for n in ast.walk(tree) if hasattr(n, "lineno")]
     used = sorted({node.lineno for node in nodes} | {node.end_lineno for node in nodes})
     new = {line: i + 1 for i, line in enumerate(used)}
@@ -240,14 +243,14 @@ def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
 
 
 def _loops_around(tree: ast.AST, node: ast.AST) -> Iterator[ast.For]:
-    """The loops over something that a node is in the body of."""
+    """The for loops whose body contains a node."""
     for s in ast.walk(tree):
         if isinstance(s, ast.For) and any(x is node for part in s.body for x in ast.walk(part)):
             yield s
 
 
 def _goes_on(s: ast.For) -> bool:
-    """Does a variable hold what a loop goes over?"""
+    """Does a variable hold what a loop iterates over?"""
     f = s.iter.func if isinstance(s.iter, ast.Call) else s.iter
     return isinstance(f, ast.Name) and (f is s.iter or f.id.startswith(_MADE))
 
@@ -269,8 +272,8 @@ def _replace(parent: ast.AST, old: ast.AST, new: ast.AST) -> None:
 
 
 def way(tb: TracebackType | None) -> Iterator[Rest | Step | Stuck]:
-    """How an error came through its frames, outermost first: each q function, and whatever of Python between them does
-    more with a result than to give it on."""
+    """The path of an error through its frames, outermost first: each q function, and each Python function between them
+    that does more with a result than return it."""
     while tb is not None:
         ran, code = tb.tb_frame, tb.tb_frame.f_code
         if code.co_filename == FILE:
@@ -295,10 +298,10 @@ def verb_called(name: str) -> registry.Entry | None:
 
 
 def gives_on(code: CodeType, at: int) -> bool:
-    """Is what stands at this place of a function a call whose result is the function's own?"""
+    """Is the call at this point of a function one whose result the function returns unchanged?"""
     ops = [opname[op] for op in code.co_code[::2]]
     at //= 2
-    while ops[at] == "CACHE":  # while a function of Python runs, its caller stands behind the call
+    while ops[at] == "CACHE":  # while a Python function runs, its caller is just after the call
         at -= 1
     return (
         ops[at] in _CALLS

@@ -1,4 +1,4 @@
-"""System commands: those that show and set the settings of a session."""
+"""Settings: the system commands that show and set a session's settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _numbers(arg: str, n: int) -> list[int]:
 
 @command("P", "\\P", "\\P n", effect="reads0")
 def precision(arg: str) -> Value:
-    """Digits shown of a float; 0 shows all 17.
+    """Show or set the digits shown for floats; 0 shows all 17.
 
     q)\\P 4
     q)acos -1
@@ -54,7 +54,7 @@ def precision(arg: str) -> Value:
 
 @command("c", "\\c", "\\c rows columns", effect="reads0")
 def console(arg: str) -> Value:
-    """Rows and columns of the console.
+    """Show or set the rows and columns of the console.
 
     q)\\c 25 40
     q)til 30
@@ -65,7 +65,7 @@ def console(arg: str) -> Value:
 
 @command("C", "\\C", "\\C rows columns", effect="reads0")
 def http_console(arg: str) -> Value:
-    """Rows and columns of text sent to a web browser.
+    """Show or set the rows and columns of text for web browsers.
 
     q)\\C
     36 2000i
@@ -84,7 +84,7 @@ def _size(arg: str, name: str) -> Value:
 
 @command("S", "\\S", "\\S n", "\\S 0N", effect="reads0")
 def seed(arg: str) -> Value:
-    """The seed of random numbers; of 0N one from which they go on, if it is set again.
+    """Show or set the random seed; with 0N, a seed from which the generator can be continued.
 
     q)\\S 42
     q)a:3?100
@@ -128,7 +128,7 @@ def error_mode(arg: str) -> Value:
 
 @command("debug", "\\debug", "\\debug 0|1", effect="reads0")
 def debug(arg: str) -> Value:
-    """At the prompt, whether an error inside a function opens the debugger.
+    """Show or set whether an error inside a function opens the debugger at the prompt.
 
     q)\\debug 0
     q)\\debug
@@ -139,8 +139,9 @@ def debug(arg: str) -> Value:
 
 @command("progress", "\\progress", "\\progress seconds", effect="reads0")
 def progress(arg: str) -> Value:
-    """Whether long work tells how far it is: on a terminal a line that is redrawn, else a line every so many seconds; 0
-    is never, as with -q.
+    """Show or set progress reports for long work; 0 turns them off, as does -q.
+
+    On a terminal, one line is redrawn; otherwise a line is printed every so many seconds.
 
     q)\\progress 5
     q)\\progress
@@ -151,7 +152,7 @@ def progress(arg: str) -> Value:
 
 @command("suggest", "\\suggest", "\\suggest 0|1", effect="reads0")
 def suggest(arg: str) -> Value:
-    """At the prompt, whether endings from the history are suggested; the right arrow takes one.
+    """Show or set whether the prompt suggests completions from the history; the right arrow accepts one.
 
     q)\\suggest 0
     q)\\suggest
@@ -162,7 +163,7 @@ def suggest(arg: str) -> Value:
 
 @command("z", "\\z", "\\z 0|1", effect="reads0")
 def date_form(arg: str) -> Value:
-    """How "D"$ reads dates: 0 month before day, 1 day before month.
+    """Show or set how "D"$ reads dates: 0 month/day, 1 day/month.
 
     q)\\z 1
     q)"D"$"04/03/2024"
@@ -173,7 +174,7 @@ def date_form(arg: str) -> Value:
 
 @command("W", "\\W", "\\W n", effect="reads0")
 def week_offset(arg: str) -> Value:
-    """The day that starts a week: 0 is Saturday, 2 Monday.
+    """Show or set the first day of the week: 0 is Saturday, 2 Monday.
 
     q)\\W
     2i
@@ -183,7 +184,7 @@ def week_offset(arg: str) -> Value:
 
 @command("o", "\\o", "\\o n", effect="reads0")
 def offset(arg: str) -> Value:
-    """Offset of local time from UTC, in hours, or minutes if above 23.
+    """Show or set the UTC offset of local time, in hours, or in minutes if above 23.
 
     q)\\o 2
     q)\\o
@@ -201,7 +202,7 @@ def offset(arg: str) -> Value:
 
 @command("T", "\\T", "\\T seconds", effect="reads0")
 def time_limit(arg: str) -> Value:
-    """The longest a client's call may take, in seconds; 0 is no limit.
+    """Show or set the time limit of a client's call in seconds; 0 is no limit.
 
     q)\\T
     0i
@@ -211,7 +212,7 @@ def time_limit(arg: str) -> Value:
 
 @command("g", "\\g", "\\g 0|1", effect="reads0")
 def collect(arg: str) -> Value:
-    """Whether memory goes back to the system at once.
+    """Show or set whether freed memory is returned to the system immediately.
 
     q)\\g 1
     q)\\g
@@ -222,7 +223,7 @@ def collect(arg: str) -> Value:
 
 @command("s", "\\s", "\\s n", "\\s 0N", effect="reads0")
 def threads(arg: str) -> Value:
-    """Threads that peach may use; of 0N how many there can be.
+    """Show or set the number of threads for peach; with 0N, the largest possible number.
 
     q)\\s 2
     q){x*x}peach 1 2 3
@@ -239,7 +240,9 @@ def threads(arg: str) -> Value:
 
 @command("w", "\\w", "\\w 0|1", "\\w megabytes", effect="reads0")
 def workspace(arg: str) -> Value:
-    """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else a limit.
+    """Show memory in bytes, or set the limit: used, heap, peak, limit, mapped, physical.
+
+    With 0 or 1, shows symbol statistics; another number sets the limit.
 
     q)\\w
     49676288 49676288 49676288 0 0 25276502016
@@ -258,6 +261,6 @@ def workspace(arg: str) -> Value:
 
 
 def limit_memory(settings: Any, megabytes: int) -> None:
-    """Set the most memory to use; 0 is what the machine has."""
+    """Set the memory limit; 0 uses the machine's memory."""
     memory.limit(megabytes)
     settings.w = megabytes

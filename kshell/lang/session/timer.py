@@ -1,4 +1,4 @@
-"""The timer of a session: when `.z.ts` is to be called next. The shell calls it while it waits for input."""
+"""The session timer: when to call `.z.ts` next. The shell calls it while it waits for input."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kshell.values.session.context import running
 
 
 class Timer:
-    """Ticks every `interval` milliseconds; 0 is off. The first one is due at once."""
+    """Ticks every `interval` milliseconds; 0 turns it off. The first tick is due immediately."""
 
     __slots__ = ("due", "interval")
 
     def __init__(self) -> None:
         self.interval = 0
-        self.due = 0.0  # of the monotonic clock
+        self.due = 0.0  # on the monotonic clock
 
     def set(self, interval: int) -> None:
         self.interval, self.due = interval, time.monotonic()
@@ -28,7 +28,7 @@ class Timer:
         return max(0.0, self.due - time.monotonic()) if self.interval else None
 
     def next(self) -> int:
-        """Go on to the next tick; when the present one was due, as a timestamp. Ticks that were missed are dropped."""
+        """Advance to the next tick; returns when the current one was due, as a timestamp. Missed ticks are dropped."""
         now = time.monotonic()
         then = utc() - int((now - self.due) * 1e9)
         step = self.interval / 1000
@@ -37,7 +37,7 @@ class Timer:
 
 
 def tick() -> None:
-    """Call `.z.ts`, if it is assigned, with the time at which it was to be called."""
+    """Call `.z.ts`, if assigned, with the time at which it was due."""
     session = running()
     handler = session.names.find(".z.ts")
     then = session.timer.next()

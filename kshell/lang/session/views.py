@@ -1,4 +1,4 @@
-"""Views, `name::expression` at the top level of the root namespace: computed when they are read."""
+"""Views, `name::expression` at the top level of the root namespace: evaluated when they are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_throu
 
 
 def statement(node: Any, source: Source, names: Names) -> Any:
-    """The Python function of a View node; in another namespace than the root it is an assignment like any other."""
+    """The Python function for a View node; outside the root namespace it is an ordinary assignment."""
     if names.current != ".":
         assign = N.Assign(
             N.Name(node.name, node.start, node.at),
@@ -44,14 +44,14 @@ def statement(node: Any, source: Source, names: Names) -> Any:
 
 @brief
 def define(node: Any, source: Source, names: Names) -> Value:
-    """Make the view. Code that reads the name as a variable is compiled again."""
+    """Define the view. Code that reads the name as a variable is recompiled."""
     body = node.body[0] if len(node.body) == 1 else N.Block(node.body, node.start, node.end)
     needs = tuple(dict.fromkeys(needed(node.body)))
     compiled: list[Any] = [None, None]
 
     def compute() -> Value:
         known = tuple(names.views)
-        if compiled[0] != known:  # what is a view, and what a variable, may have changed
+        if compiled[0] != known:  # names may have changed from variable to view or back
             compiled[:] = [known, compile_statement(body, source, names)]
         return compiled[1]()
 
@@ -63,8 +63,8 @@ def define(node: Any, source: Source, names: Names) -> Value:
 
 
 def from_text(name: str, text: str) -> Callable[[], Value]:
-    """Check the text of one view that was read as data ('corrupt if it is anything else), and return a function that
-    defines the view. Nothing is computed."""
+    """Check the text of a single view read as data ('corrupt if it is anything else), and return a function that
+    defines the view. Nothing is evaluated."""
     source = Source(f"{name}::{text}", "", 0)
     nodes = parse(source.text, lambda _: False, source)
     if (
@@ -82,7 +82,7 @@ snapshot.VIEW.set(from_text)
 
 
 def needed(nodes: Any) -> Iterator[str]:
-    """The variables that an expression names, from left to right; of a template only those of its source."""
+    """The variables that an expression names, from left to right; for a template, only those in its source."""
     for node in nodes if isinstance(nodes, (list, tuple)) else [nodes]:
         if isinstance(node, (list, tuple)):
             yield from needed(node)
@@ -105,7 +105,7 @@ def needed(nodes: Any) -> Iterator[str]:
 
 
 def parts(v: View) -> Value:
-    """`value` of a view: the last value, the parse tree, its dependencies, the text."""
+    """`value` of a view: the last value, the parse tree, its dependencies, its text."""
     return List([NIL if v.value is None else v.value, v.tree(), sym_vec(v.needs), string(v.text)])
 
 
@@ -116,7 +116,7 @@ def _named(pick: Any) -> Value:
 
 @verb("views")
 def views(x: Value) -> Value:
-    """The names of the views, sorted.
+    """The names of all views, sorted.
 
     q)v::w+1
     q)views`
@@ -142,7 +142,7 @@ def view(x: Value) -> Value:
 
 @command("b", "\\b", "\\b .ns", effect="none")
 def list_views(arg: str) -> Value:
-    """Names of the views of the root namespace.
+    """The views of the root namespace.
 
     q)a:2
     q)v::a*a
@@ -154,7 +154,7 @@ def list_views(arg: str) -> Value:
 
 @command("B", "\\B", "\\B .ns", effect="none")
 def list_pending(arg: str) -> Value:
-    """Names of the views that are to be computed when they are read next.
+    """The views that will be evaluated when next read.
 
     q)a:2
     q)v::a*a
@@ -171,7 +171,7 @@ def list_pending(arg: str) -> Value:
 
 
 def depends() -> Value:
-    """For each variable that views name, the views that do: what `.z.b` gives."""
+    """For each variable used by views, those views: the value of `.z.b`."""
     names = running().names
     found: dict[str, list[str]] = {}
     for view in sorted(names.views):

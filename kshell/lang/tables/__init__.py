@@ -1,1 +1,1 @@
-"""Tables as values: columns, keys, rows, and what a pattern takes apart. May import values and store."""
+"""Tables as values: columns, keys, rows, pattern matching. May import values and store."""

@@ -1,5 +1,4 @@
-"""The names that the phrases of a template see: the columns of a table, restricted to the rows, or to the group, at
-hand."""
+"""The names visible to template phrases: the columns of a table, restricted to the current rows or group."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ Array = np.ndarray
 
 
 class Columns:
-    """The columns of a table by name, at some of its rows; each is taken at first use and kept.
+    """The columns of a table by name, for some of its rows; each is taken on first use and cached.
 
     Besides its own columns it has `i`, the row numbers, and dotted names: what a foreign key or link refers to
-    (`s.city`), the parts of a temporal column (`time.minute`). `table` gives the table of a name: if it is None, the
-    global does.
+    (`s.city`), parts of a temporal column (`time.minute`). `table` returns the table with a name; if it is None, the
+    global is used.
     """
 
     __slots__ = ("cols", "kept", "n", "rows", "table")
@@ -76,12 +75,12 @@ class Columns:
         return x
 
     def restrict(self, at: Array) -> Columns:
-        """The same columns at some of these rows, by position among them."""
+        """The same columns for some of these rows, by position among them."""
         return Columns(self.cols, self.n, at if self.rows is None else self.rows[at], self.table)
 
 
 def follow(x: Value, step: str, table: Callable[[str], Value] | None = None) -> Value:
-    """`x.step` of a column: a column of the table that an enumeration refers to, or part of a temporal."""
+    """`x.step` for a column: a column of the table that an enumeration refers to, or part of a temporal."""
     if x.__class__ is not Vec or x.t != T.ENUM:
         return dotted(x, step)
     target: Any = (table or running().names.get)(x.dom)
@@ -109,7 +108,7 @@ def part(x: Value, start: int, end: int) -> Value:
 
 
 class Groups:
-    """Rows in groups by the values of some key columns; the groups stand in ascending order of their keys.
+    """Rows grouped by the values of key columns; groups are in ascending order of their keys.
 
     ids: the group of each row; first: the first row of each group; k groups of n rows.
     """
@@ -130,7 +129,7 @@ class Groups:
         self._counts = np.bincount(self.ids, minlength=self.k)
 
     def _sort(self, keys: list[Value]) -> None:
-        """Number the groups by the order of their keys."""
+        """Number the groups in the order of their keys."""
         tops = [take_at(key, self.first) for key in keys]
         order = grade(tops[0]) if len(tops) == 1 else grade_columns(tops)
         if (order[1:] < order[:-1]).any():
@@ -145,7 +144,7 @@ class Groups:
 
     @property
     def order(self) -> Array:
-        """The rows, group after group, ascending within a group."""
+        """The rows, group by group, ascending within each group."""
         if self._order is None:
             self._order = grade_keys(self.ids)
         return self._order
@@ -170,18 +169,18 @@ class Groups:
     def last(self) -> Array:
         """The last row of each group."""
         out = np.empty(self.k, np.int64)
-        out[self.ids] = np.arange(self.n)  # the last write counts
+        out[self.ids] = np.arange(self.n)  # the last write wins
         return out
 
     def back(self) -> Array:
-        """For each row its place in `order`."""
+        """For each row, its position in `order`."""
         out = np.empty(self.n, np.int64)
         out[self.order] = np.arange(self.n)
         return out
 
 
 class GroupColumns(Columns):
-    """The columns of one group after another: set `start` and `end`, a span of the rows in order of groups."""
+    """The columns of one group after another: set `start` and `end`, a range of rows in group order."""
 
     __slots__ = ("base", "end", "groups", "start")
 
@@ -218,6 +217,6 @@ def repeat(x: Value, n: int) -> Value:
 
 
 def is_column(x: Value) -> bool:
-    """Is it a list, or a table, which is a list of rows?"""
+    """Is it a list, or a table (a list of rows)?"""
     cls: Any = x.__class__
     return cls is Vec or cls is Table or isinstance(x, List)

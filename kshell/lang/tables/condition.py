@@ -1,4 +1,4 @@
-"""When a condition is met, and how often `do` runs."""
+"""When a condition holds, and how often `do` runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshell.values.base.functions import Handle
 
 
 def truth(x: Value) -> bool:
-    """Is a condition met? Atoms of the number types count; anything else is 'type."""
+    """Does a condition hold? Numeric atoms are accepted; anything else is 'type."""
     cls = x.__class__
     if cls is bool or cls is int:
         return bool(x)
@@ -23,7 +23,7 @@ def truth(x: Value) -> bool:
 
 
 def times(x: Value) -> int:
-    """How often `do` runs: a count."""
+    """The repeat count of `do`."""
     cls = x.__class__
     if cls is int or cls is bool:
         return max(int(x), 0)

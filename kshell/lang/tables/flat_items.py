@@ -1,4 +1,4 @@
-"""The items of a list in one array: atoms or vectors of one type, for work on all of them at once."""
+"""The items of a list in one array: atoms or vectors of one type, for vectorized work."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kshell.values.base.core import Flat, List, Nd, Value, Vec, flat_list
 from kshell.values.session.context import worker
 
 Array = np.ndarray
-_ROOM = 256  # items of vectors, per vector, that are put into one array; of more, one by one is as quick
+_ROOM = 256  # average vector length up to which vectors go into one array; longer ones are as fast separately
 
 
 class Part:
-    """The items of a list that is many: type `t`, all values in one array `a`, n items. `m` is -1 for atoms, the
-    length of regular vectors, or None: then `ends` has where each vector ends."""
+    """The items of a list that is many: type `t`, all values in one array `a`, n items. `m` is -1 for atoms, the common
+    length of the vectors, or None: then `ends` has the end offset of each vector."""
 
     __slots__ = ("_ids", "_sizes", "a", "ends", "m", "n", "t")
 
@@ -41,7 +41,7 @@ class Part:
 
     @property
     def ids(self) -> Array:
-        """The item that each value is of."""
+        """The item that each value belongs to."""
         if self._ids is None:
             self._ids = np.repeat(np.arange(self.n), self.sizes if self.m is None else abs(self.m))
         return self._ids
@@ -53,24 +53,24 @@ class Part:
         return self.vector() if self.m == -1 else rows(self.t, self.a, self.n, self.m, self.ends)
 
     def alike(self, other: Part) -> bool:
-        """Are the vectors of both as long, item for item?"""
+        """Do corresponding vectors in both have the same length?"""
         if self.m is None or other.m is None:
             return self.m is None and other.m is None and np.array_equal(self.ends, other.ends)  # type: ignore[arg-type]
         return self.m == other.m
 
     def spread(self, shape: Part) -> Array:
-        """Atoms, once for each value of the vectors of another."""
+        """Atoms, each repeated for every value of the corresponding vector in another."""
         return np.repeat(self.a, shape.sizes if shape.m is None else shape.m)
 
     def filled(self, v: Value) -> Value | None:
-        """The list of items of this shape whose values are v."""
+        """The list of items with this shape and the values v."""
         if v.__class__ is not Vec or len(v.a) != len(self.a) or (v.t == T.ENUM and self.m != -1):
             return None
         return v if self.m == -1 else rows(v.t, v.a, self.n, self.m, self.ends)
 
 
 def sizes_of(ends: Array) -> Array:
-    """The lengths of vectors that end at some places."""
+    """The lengths of vectors from their end offsets."""
     out = ends.copy()
     out[1:] -= ends[:-1]
     return out
@@ -101,14 +101,14 @@ def part(x: Value) -> Part | None:
     array = np.concatenate(arrays)
     if worker() is None and not any(
         [i.attr for i in items]
-    ):  # held so from now on; not while threads look at it
+    ):  # stored this way from now on; not while threads may be reading it
         x.flat = Flat(qtype, array, ends)
         del x.items
     return Part(qtype, array, len(arrays), None, ends)
 
 
 def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> Value:
-    """The list of n vectors that stand in an array: each of length m, or by where they end."""
+    """The list of n vectors stored in an array: each of length m, or with end offsets."""
     if m is None and ends is not None:
         size = int(ends[0])
         if not size or size * n != len(a) or (np.diff(ends) != size).any():
@@ -120,11 +120,11 @@ def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> 
 
 
 def ragged(t: int, a: Array, sizes: Array) -> Value:
-    """The list of vectors of some sizes that stand in an array."""
+    """The list of vectors of given sizes stored in an array."""
     return rows(t, a, len(sizes), None, np.cumsum(sizes))
 
 
 def places(starts: Array, sizes: Array) -> Array:
-    """The places of vectors of some sizes that start at some places of an array, one vector after the other."""
+    """The positions of vectors with given sizes and start offsets in an array, one vector after the other."""
     ends = np.cumsum(sizes)
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))

@@ -1,4 +1,4 @@
-"""Tables as wholes: made, keyed, unkeyed, found by name and put back; rows inserted."""
+"""Tables as a whole: creating, keying, unkeying, finding by name and storing; inserting rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
 
 Array = np.ndarray
-NAMED = 3  # getrefcount of a value that only a global has: that, a local name, and its own argument
+NAMED = 3  # getrefcount of a value held only by a global: the global, a local name, and its own argument
 
 
 # ------------------------------------------------------------------ making
@@ -65,7 +65,7 @@ def columns_of(values: list[Value]) -> list[Value]:
 
 
 def table_from_dict(d: Dict) -> Table:
-    """The table that `flip` makes of a dictionary of columns."""
+    """The table that `flip` makes from a dictionary of columns."""
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
     if d.v.__class__ is Sym:
@@ -77,7 +77,7 @@ def table_from_dict(d: Dict) -> Table:
 
 
 def on_disk(names: list[str], place: Sym) -> Table:
-    """The table with these columns in a folder, `` `:folder/ ``, or of the partitioned database that is loaded."""
+    """The table with these columns in a folder, `` `:folder/ ``, or in the loaded partitioned database."""
     if place.s[:1] == ":":
         return Table(names, splay.SplayedCols(names, place.s[1:].rstrip("/")))
     db = running().database
@@ -90,12 +90,12 @@ def on_disk(names: list[str], place: Sym) -> Table:
 
 
 def fetch(t: Value) -> Value:
-    """A table, or that of a name: a variable or a file."""
+    """A table, or the table with a name: a variable or a file."""
     return named(t) if t.__class__ is Sym else t
 
 
 def exists(name: Sym) -> bool:
-    """Is there a variable, or a file, of this name?"""
+    """Is there a variable or a file with this name?"""
     return (
         os.path.exists(name.s[1:])
         if name.s[:1] == ":"
@@ -105,7 +105,7 @@ def exists(name: Sym) -> bool:
 
 @brief
 def put(name: Sym, x: Value) -> Sym:
-    """Assign a table to a name: a variable or a file, which stays compressed if it is. Gives the name."""
+    """Assign a table to a name: a variable, or a file, which stays compressed if it is. Returns the name."""
     if name.s[:1] == ":":
         path = name.s if not os.path.isdir(name.s[1:]) or name.s.endswith("/") else name.s + "/"
         found = registry.find("verb", "set")
@@ -118,7 +118,7 @@ def put(name: Sym, x: Value) -> Sym:
 
 
 def _as_packed(path: str) -> Value:
-    """The left argument of `set` for a file or folder that is to be compressed as it is by now."""
+    """The left argument of `set` for a file or folder, keeping its current compression."""
     how = kdb.packing_of(path[1:])
     if how is not None:
         return List([sym(path), *how])
@@ -141,7 +141,7 @@ def flat(x: Value) -> Table:
 
 
 def unkeyed(x: Value) -> Table:
-    """A table without its keys; 'type for anything else, a name too."""
+    """A table without its keys; 'type for anything else, including a name."""
     if x.__class__ is Table:
         return x
     if x.__class__ is Dict and x.keyed:
@@ -155,7 +155,7 @@ def key_names(x: Value) -> list[str]:
 
 
 def rekey(t: Table, keys: Iterable[str]) -> Value:
-    """A simple table with some columns as its keys; without any, the table itself."""
+    """A simple table with some columns as its keys; with none, the table itself."""
     names = list(keys)
     if not names:
         return t
@@ -167,7 +167,7 @@ def rekey(t: Table, keys: Iterable[str]) -> Value:
 
 
 def as_appended(x: Value) -> Value:
-    """A value as it is after an append on disk, which leaves vectors, also those of a table, no attribute but s."""
+    """A value as it is after an append on disk, which leaves no attribute but s on vectors, also in tables."""
     if x.__class__ is Dict and x.keyed:
         return Dict(as_appended(x.k), as_appended(x.v))
     if x.__class__ is Table:
@@ -194,8 +194,8 @@ def names_of(x: Value) -> list[str]:
 
 
 def by_name(t: Value, change: Callable[[Value], Value]) -> Value:
-    """change(t); if t is a name, its table is changed in place and the name is the result. A partitioned table has no
-    place in memory: 'par."""
+    """change(t); if t is a name, its table is changed in place and the name is the result. A partitioned table is not
+    in memory: 'par."""
     if t.__class__ is not Sym:
         return change(t)
     return _change(t, change)
@@ -210,8 +210,8 @@ def _change(t: Sym, change: Callable[[Value], Value]) -> Value:
 
 
 def on_disk_kind(x: Value) -> str:
-    """The kind of a table on disk, as errors name it: `par` if it is partitioned, `splay` if splayed; empty for another
-    value."""
+    """The kind of a table on disk, as errors name it: `par` if partitioned, `splay` if splayed; empty for other
+    values."""
     if x.__class__ is not Table or x.cols.__class__ is list:
         return ""
     return (
@@ -227,7 +227,7 @@ def on_disk_kind(x: Value) -> str:
 
 
 def insert_rows(name: Sym, y: Value) -> Array:
-    """`name insert y`: append rows to the table of that name, made if there is none. Gives their numbers."""
+    """`name insert y`: append rows to the table with that name, creating it if there is none. Returns their numbers."""
     names = running().names
     old = names.find(name.s)
     if old is None:
@@ -252,7 +252,7 @@ def insert_rows(name: Sym, y: Value) -> Array:
 
 
 def typed_like(rows: Table, like: Table) -> Table:
-    """Rows of symbols as members of the enumerations that the columns of `like` are; 'cast if they are none."""
+    """Rows of symbols enumerated like the columns of `like`; 'cast for symbols that are not members."""
     cols = []
     for col, column in zip(rows.cols, like.cols, strict=True):
         cols.append(
@@ -262,7 +262,7 @@ def typed_like(rows: Table, like: Table) -> Table:
 
 
 def member(x: Value, dom: str) -> Value:
-    """A list as members of the enumeration over `dom`; 'cast for an item that is none."""
+    """A list enumerated over `dom`; 'cast for an item that is not a member."""
     if x.__class__ is Vec and x.t == T.ENUM and x.dom == dom:
         return x
     values = domain(dom)
@@ -273,7 +273,7 @@ def member(x: Value, dom: str) -> Value:
 
 
 def given_rows(t: Value, y: Value) -> Table:
-    """The rows given to `insert`, as a table: from a table, a dictionary, one record, or a list of columns."""
+    """The rows passed to `insert` as a table: from a table, a dictionary, one record, or a list of columns."""
     names = [*key_names(t), *(t.v.names if t.__class__ is Dict else t.names)]
     if is_table(y):
         return flat(y)
@@ -293,8 +293,8 @@ def given_rows(t: Value, y: Value) -> Table:
 
 
 def is_record(t: Table, items: list[Value]) -> bool:
-    """Are these the items of one row (and not columns)? So it is if an atom is among them and every list stands in a
-    column of lists. (Lists of one list each are columns beside atoms: the row is enlisted.)"""
+    """Are these the items of one row (rather than columns)? They are if they include an atom and every list is for a
+    column of lists. (Next to atoms, one-item lists are columns: the row is enlisted.)"""
     lists = [i for i in items if is_column(i)]
     if len(lists) == len(items):
         return False
@@ -309,5 +309,5 @@ def holds_lists(col: Value) -> bool:
 
 
 def sorted_attr(x: Value) -> Value:
-    """A list that is known to ascend, with the attribute s if it is a vector."""
+    """A list known to be ascending, with the attribute s if it is a vector."""
     return Vec(x.t, x.a, "s", x.dom) if x.__class__ is Vec else x

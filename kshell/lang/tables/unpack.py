@@ -1,4 +1,4 @@
-"""Helpers for matching a value to a pattern: the parts of a value, or an error that says that they are not there."""
+"""Helpers for matching a value with a pattern: the parts of a value, or an error that says they are missing."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from kshell.values.items.index import find_at, index1
 
 
 class NoMatch(QError):
-    """A value is not what a pattern asks for: 'match, 'type or 'length."""
+    """A value does not match a pattern: 'match, 'type or 'length."""
 
 
 def same(x: Value, y: Value) -> None:
-    """x is to be just y."""
+    """x must equal y."""
     if not match(x, y):
         raise NoMatch("match")
 
 
 def items(x: Value, n: int) -> list[Value]:
-    """The n items of a list or table, or of what holds several tensors; an atom or function goes to every name."""
+    """The n items of a list or table, or of an object with several tensors; an atom or function is assigned to every
+    name."""
     if x.__class__ is Dict:
         raise NoMatch("type")
     if isinstance(x, Handle):
@@ -83,7 +84,7 @@ def columns(x: Value) -> Value:
 
 
 def of_type(x: Value, char: str) -> None:
-    """x is to be an atom of the type of a lower-case letter, or a vector of that of an upper-case one."""
+    """x must be an atom of the type with a lower-case letter, or a vector of the type with an upper-case one."""
     t = T.BY_CHAR.get(char.lower())
     found = (x.t if x.__class__ is Vec else 0) if char.isupper() else atom_t(x)
     if t is None or found != t.num:
@@ -91,7 +92,7 @@ def of_type(x: Value, char: str) -> None:
 
 
 def with_items(x: Value, keys: list[Value], values: list[Value]) -> Value:
-    """A dictionary or table with items, or columns, put in the place of those that a pattern changed."""
+    """A dictionary or table with the items or columns that a pattern changed replaced."""
     if x.__class__ is Table:
         new = {key.s: value for key, value in zip(keys, values, strict=True)}
         return Table(

@@ -1,1 +1,1 @@
-"""The verbs of the language, a file a topic. May import compiler, console and tables."""
+"""The verbs of the language, one file per topic. May import compiler, console and tables."""

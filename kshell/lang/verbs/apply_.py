@@ -1,4 +1,4 @@
-"""The verbs @ and . : apply and index, amend a value or a global by name, trap errors. And `:` as a value."""
+"""The verbs @ and . : apply and index, amend a value or a global by name, trap errors. Also `:` as a value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.values.session.interrupts import AMENDED, PENDING, brief, let_throug
 
 @verb(":", qtype=102)
 def right(x: Value, y: Value) -> Value:
-    """The right argument: what `@[x;i;:;y]` puts in place.
+    """The right argument: the replacement in `@[x;i;:;y]`.
 
     q)@[1 2 3;1;:;20]
     1 20 3
@@ -32,7 +32,7 @@ def right(x: Value, y: Value) -> Value:
 
 @verb("@", "f@x", "@[x;i;f]", "@[x;i;f;y]", "@[f;x;e]", qtype=102, effect="own")
 def at(f: Value, x: Value) -> Value:
-    """f applied to x, or indexed by x; also amend at an index, and trap.
+    """Apply f to x, or index f by x; also amend at an index, and trap errors.
 
     q)neg@3
     -3
@@ -46,7 +46,7 @@ def at(f: Value, x: Value) -> Value:
 
 @verb(".", "f . args", ".[x;path;f]", ".[x;path;f;y]", ".[f;args;e]", qtype=102, effect="own")
 def dot(f: Value, x: Value) -> Value:
-    """f applied to a list of arguments or path; also amend at depth, trap.
+    """Apply f to a list of arguments, or index by a path; also amend at depth, and trap errors.
 
     q)(+) . 2 3
     5
@@ -99,12 +99,12 @@ def _path(x: Value) -> list[Value]:
 
 
 def _traps(x: Value) -> bool:
-    """Is the three-argument form a protected call (of a function, or of a file or connection) and no amend?"""
+    """Is the three-argument form a trap (of a function, file or connection) rather than an amend?"""
     return is_function(x) or x is NIL or (bool(atom_t(x)) and x.__class__ is not Sym)
 
 
 def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
-    """x amended; if x is a global's name, that global is, and the result is the name."""
+    """x amended; if x names a global, the global is amended and the result is the name."""
     if x.__class__ is not Sym:
         return amend(x, path, f, y)
     if x.s.startswith(":"):
@@ -115,7 +115,7 @@ def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
 
 @brief
 def _amended(x: Sym, path: Sequence[Value], f: Value, y: Value) -> Value:
-    """The global named x amended."""
+    """Amend the global named x."""
     names = running().names
     old = names.find(x.s)
     if old is None:
@@ -132,14 +132,14 @@ def _amended(x: Sym, path: Sequence[Value], f: Value, y: Value) -> Value:
 
 
 def trap(call: Callable[[], Value], e: Value) -> Value:
-    """call(), or if it fails e of the error's text (or e itself, if it is no function)."""
+    """call(); if it fails, e applied to the error's text (or e itself, if it is not a function)."""
     text = ""
     try:
         return call()
     except (Exception, KeyboardInterrupt) as error:
         if error.args == ("again",) and isinstance(error, KeyboardInterrupt):
-            raise  # who presses Ctrl-C twice wants out
+            raise  # a second Ctrl-C leaves the session
         text = as_qerror(error).text
-        error.__traceback__ = None  # its frames hold the arguments and, in places, the error itself
+        error.__traceback__ = None  # its frames hold the arguments and sometimes the error itself
     memory.recover()
     return string(text) if e is NIL else apply1(e, string(text)) if is_function(e) else e

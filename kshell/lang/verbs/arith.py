@@ -1,4 +1,4 @@
-"""Arithmetic: + - * % neg abs signum, with q's promotion of types and its nulls."""
+"""Arithmetic: + - * % neg abs signum, with q's type promotion and nulls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def number_type(tx: int, ty: int) -> int:
 
 
 def scaled_type(tx: int, ty: int) -> int:
-    """The type of a sum or product when at most one type is temporal (or a char beside one); 0 is 'type."""
+    """The type of a sum or product when at most one type is temporal (or with a char); 0 means 'type."""
     if tx in NUMBERS and ty in NUMBERS:
         return number_type(tx, ty)
     for temporal, other in ((tx, ty), (ty, tx)):
@@ -52,7 +52,7 @@ def scaled_type(tx: int, ty: int) -> int:
 
 
 def _span_type(tx: int, ty: int) -> int:
-    """The finer of two spans of time: minute, second, time, timespan."""
+    """The finer of two time spans: minute, second, time, timespan."""
     return T.N if T.N in (tx, ty) else max(tx, ty)
 
 
@@ -86,7 +86,7 @@ def _operand_type(t: int, tr: int) -> int:
 def _int_plan(
     ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int
 ) -> Plan:
-    """Integers that wrap, with null for null. ox and oy are the types that the operands are converted to first."""
+    """Integer arithmetic that wraps and propagates nulls. The operands are first converted to the types ox and oy."""
     dtype, null = T.DTYPE[tr], T.NULL[tr]
     if tx == ty == tr == ox == oy:
         return Plan(tr, _native(ufunc, null), int_one(op, tx, ty, tr, ox, oy), ufunc)
@@ -100,12 +100,12 @@ def _int_plan(
             np.copyto(r, null, where=n)
         return r
 
-    # where an operand is converted, atoms go the way of vectors: what becomes of an infinity is decided in one place
+    # if an operand is converted, atoms take the vector path, so infinities are converted in one place only
     return Plan(tr, fn, int_one(op, tx, ty, tr, ox, oy) if (ox, oy) == (tx, ty) else None)
 
 
 def _native(ufunc: np.ufunc, null: int) -> Callable[[Array, Array], Array]:
-    """ufunc on arrays of one integer type, as near to the bare ufunc as looking for nulls allows."""
+    """ufunc on arrays of one integer type, as close to the bare ufunc as checking for nulls allows."""
 
     def fn(a: Array, b: Array) -> Array:
         r = ufunc(a, b)
@@ -119,7 +119,7 @@ def _native(ufunc: np.ufunc, null: int) -> Callable[[Array, Array], Array]:
 def int_one(
     op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int
 ) -> Callable[..., Any] | None:
-    """The same on two raw atoms, if their conversion is a multiplication."""
+    """The same for two raw atoms, if their conversion is a multiplication."""
     fx, fy = _factor(tx, ox), _factor(ty, oy)
     if fx is None or fy is None:
         return None
@@ -145,12 +145,12 @@ def _factor(t: int, o: int) -> int | None:
 
 
 def _days(a: Array, t: int) -> Array:
-    """Spans of time as fractions of a day, for sums with datetimes; other types as floats."""
+    """Time spans as fractions of a day, for sums with datetimes; other types as floats."""
     return to_float(convert(a, t, T.Z) if t in SPANS else a, T.Z if t in SPANS else t)
 
 
 def _float_plan(ufunc: np.ufunc, tx: int, ty: int, tr: int) -> Plan:
-    """Floating results; also temporals and reals together, rounded back to the temporal."""
+    """Float results; also temporals combined with reals, rounded back to the temporal type."""
     if tx == ty == tr and tr in (T.F, T.E):
         return Plan(tr, ufunc)
     lift = _days if tr == T.Z else as_float
@@ -193,7 +193,7 @@ def _divide_longs(a: Array, b: Array) -> Array:
 
 
 def divide_floats(x: float, y: float) -> float:
-    """x%y for Python floats: zero divides to an infinity or null."""
+    """x%y for Python floats; division by zero gives an infinity or null."""
     if y:
         return x / y
     if x != x or x == 0 or y != y:
@@ -205,11 +205,11 @@ def _negative_right(v: Value, left: bool) -> Value:
     return v if left else _neg(v)
 
 
-_LONG = 1 << 14  # vectors above this length are written over where nothing else can see them
+_LONG = 1 << 14  # longer vectors are overwritten if nothing else can see them
 
 
 def _owners(x: object) -> int:
-    """The references to an argument of a verb, from a function that the verb calls."""
+    """The number of references to a verb's argument, counted from a function that the verb calls."""
     return _owners_below(x)
 
 
@@ -222,13 +222,13 @@ def _named() -> int:
     return _owners(x)
 
 
-_OWN = _owners(object())  # where nothing but the verb refers to its argument
+_OWN = _owners(object())  # the count if only the verb refers to its argument
 if _named() == _OWN:
-    _OWN = 0  # a Python whose counts do not tell
+    _OWN = 0  # a Python without usable reference counts
 
 
 def _over(ufunc: np.ufunc, x: Value, y: Value) -> Value | None:
-    """A verb of floats whose result takes the place of an operand that was calculated for it; None if none was."""
+    """A float verb whose result overwrites an operand that is a temporary; None if neither operand is."""
     left = x.__class__ is Vec and x.t == T.F and getrefcount(x) == _OWN and lone_array(x)
     if not left and not (
         y.__class__ is Vec and y.t == T.F and getrefcount(y) == _OWN and lone_array(y)
@@ -241,7 +241,7 @@ def _over(ufunc: np.ufunc, x: Value, y: Value) -> Value | None:
 
 
 def _floats(x: Value) -> Any:
-    """A vector's array of floats, or a number that is no null; else None."""
+    """A vector's float array, or a number that is not null; else None."""
     if x.__class__ is Vec:
         return x.a if x.t == T.F else None
     return x if x.__class__ is float or x.__class__ is int else None
@@ -255,7 +255,7 @@ _div = dyad("%", _divide_planner)
 
 @verb("+")
 def add(x: Value, y: Value) -> Value:
-    """Sum; items pair up, and an atom goes with every item.
+    """Sum; items pair up, and an atom is added to every item.
 
     q)2+3 4 5
     5 6 7
@@ -274,7 +274,7 @@ def add(x: Value, y: Value) -> Value:
 
 @verb("-")
 def sub(x: Value, y: Value) -> Value:
-    """Difference; the difference of two dates is a number of days.
+    """Difference; for two dates, the number of days between them.
 
     q)2024.03.01-2024.02.01
     29i
@@ -312,7 +312,7 @@ def mul(x: Value, y: Value) -> Value:
 
 @verb("%")
 def div_(x: Value, y: Value) -> Value:
-    """Quotient, always a float.
+    """Quotient, always float.
 
     q)6 1 0%4 0 0
     1.5 0w 0n
@@ -352,7 +352,7 @@ _abs = monad("abs", _sign_planner(np.abs))
 
 @verb("neg")
 def neg(x: Value) -> Value:
-    """Negative; of a temporal, as far before 2000 as it was after.
+    """Negative; a temporal is mirrored at 2000.01.01.
 
     q)neg 1 -2 0N
     -1 2 0N
@@ -389,7 +389,7 @@ _signum = monad(
 
 @verb("signum")
 def signum(x: Value) -> Value:
-    """-1, 0 or 1 by the sign; -1 for null.
+    """-1, 0 or 1 by sign; -1 for null.
 
     q)signum -2.5 0 3 0n
     -1 0 1 -1i

@@ -1,4 +1,4 @@
-"""Attributes: what a list promises (sorted, unique, parted, grouped), `s# and attr."""
+"""Attributes: declared properties of a list (sorted, unique, parted, grouped), `s# and attr."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def attr(x: Value) -> Value:
 
 
 def attribute_of(x: Value) -> str:
-    """The attribute's letter, or an empty text."""
+    """The attribute's letter, or an empty string."""
     if x.__class__ is Vec or x.__class__ is Dict or isinstance(x, List):
         return str(x.attr)
     if x.__class__ is Table:
@@ -33,14 +33,14 @@ def attribute_of(x: Value) -> str:
 
 
 def set_attribute(a: str, x: Value) -> Value:
-    """`a#x`: x with an attribute, which is checked; with the empty one, without any."""
+    """`a#x`: set an attribute on x, after checking it; the empty symbol removes it."""
     if x.__class__ is Vec:
         if x.attr == a:
             return x
         _check(a, x)
         if (
             a == "s" and not x.attr
-        ):  # as in q, no copy is made, so whoever shares the vector sees it
+        ):  # as in q, no copy is made, so every reference to the vector sees the attribute
             x.attr = a
             return x
         return Vec(x.t, x.a, a, x.dom)
@@ -72,7 +72,7 @@ def _check(a: str, x: Value) -> None:
 
 
 def parted(x: Value) -> bool:
-    """Do equal items stand side by side?"""
+    """Are equal items adjacent?"""
     keys = codes(x)
     changes = int((keys[1:] != keys[:-1]).sum()) + 1 if len(keys) else 0
     return changes == len(distinct_at(x))
@@ -92,7 +92,7 @@ def _plain(t: Table) -> Table:
 
 
 def _on_table(a: str, t: Table) -> Table:
-    """A table whose first column has the attribute: parted, where the rows are sorted by more than that column."""
+    """A table whose first column has the attribute; parted if the rows are sorted by more columns than that one."""
     if not a:
         return _plain(t)
     if a != "s":

@@ -1,4 +1,4 @@
-"""Files: bytes as they are, and records of fixed width."""
+"""Files: raw bytes, and fixed-width records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WIDTHS = {"b": 1, "x": 1, "h": 2, "i": 4, "j": 8, "e": 4, "f": 8, "c": 1, "p": 
 
 @verb("1:", effect="own")
 def binary_file(x: Value, y: Value) -> Value:
-    """Binary files: save bytes, or load typed columns of fixed width.
+    """Binary files: save bytes, or load typed fixed-width columns.
 
     q)`:/tmp/kshell_doc.bin 1:0x0100000002000000
     `:/tmp/kshell_doc.bin
@@ -60,7 +60,7 @@ def binary_file(x: Value, y: Value) -> Value:
 
 
 def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
-    """Write an atom's or vector's bytes as they are; a list is written as a data file."""
+    """Write the raw bytes of an atom or vector; a list is written as a data file."""
     refuse("1:")
     path = path_of(file)
     if isinstance(y, List):
@@ -94,7 +94,7 @@ def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Val
 
 
 def _field(code: str, w: int, part: np.ndarray, order: Any) -> Value:
-    """The values of one field of all records."""
+    """The values of one field in all records."""
     if code == "*" or (code == "c" and w > 1):
         return Nd(T.C, part) if len(part) else List([])
     if code == "s":

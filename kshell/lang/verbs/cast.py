@@ -1,4 +1,4 @@
-"""`$`: cast, tok, pad, enumerate, and the product of float matrices."""
+"""`$`: cast, tok, pad, enumerate, and matrix products of floats."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def dollar(x: Value, y: Value) -> Value:
 
 
 def _to_type(x: Value, y: Value) -> Value:
-    """y as the type that a symbol, character or number names. Handles in a list, dictionary or table answer for
-    themselves: the types that they know are others."""
+    """y as the type named by a symbol, character or number. Handles in a list, dictionary or table are cast by the
+    k-api, which knows more types."""
     try:
         if x.__class__ is Sym:
             return _by_symbol(x.s, y)
@@ -76,7 +76,7 @@ def _to_type(x: Value, y: Value) -> Value:
 
 
 def _beside_handles(x: Value, v: Value) -> Value:
-    """The cast of a q value that stands in one list with tensors, whose types are more than those of q values."""
+    """Cast a q value in the same list as tensors, which have more types than q values."""
     try:
         return dollar(x, v)
     except QError as e:
@@ -98,7 +98,7 @@ def _type_word(v: Value) -> str:
 
 
 def _with_handles(y: Value) -> bool:
-    """Are there handles in a list, dictionary or table?"""
+    """Does a list, dictionary or table contain handles?"""
     cls = y.__class__
     if cls is Dict:
         return _with_handles(y.v)
@@ -133,7 +133,7 @@ def _by_number(n: int, y: Value) -> Value:
 
 
 def _by_list(x: Value, y: Value) -> Value:
-    """A list of types, each with the whole of an atom or string y or with its own item; or a matrix product."""
+    """A list of types, each applied to the whole of an atom or string y or to its own item; or a matrix product."""
     if float_array(x) is not None:
         return mmu(x, y)
     if not is_list(y) or (y.__class__ is Vec and y.t == T.C and len(x) != len(y)):
@@ -147,7 +147,7 @@ def _by_list(x: Value, y: Value) -> Value:
 
 
 def deep(y: Value, leaf: Callable[[Value], Value]) -> Value:
-    """leaf of every atom and vector in y, down through lists, dictionaries and tables."""
+    """Apply leaf to every atom and vector in y, recursing into lists, dictionaries and tables."""
     cls = y.__class__
     if cls is List:
         return collapse([deep(i, leaf) for i in y.items])
@@ -159,7 +159,7 @@ def deep(y: Value, leaf: Callable[[Value], Value]) -> Value:
 
 
 def cast(t: int, y: Value) -> Value:
-    """y converted to type t, down to its atoms and vectors."""
+    """y converted to type t, recursively."""
     if y.__class__ is List and not y.items:
         return empty(t)
     if t == T.S:
@@ -180,7 +180,7 @@ def _symbols(y: Value) -> Value:
 
 
 def part(name: str, x: Value) -> Value:
-    """A part of temporals by name, as in `x.year`: year mm dd week hh uu ss, or a temporal type: date, minute..."""
+    """A named part of temporal values, as in `x.year`: year mm dd week hh uu ss, or a temporal type: date, minute..."""
     found = T.BY_NAME.get(name)
     if found is not None:
         return cast(found.num, x)
@@ -206,7 +206,7 @@ def part(name: str, x: Value) -> Value:
 
 
 def pad(n: int, y: Value) -> Value:
-    """Strings cut or filled with blanks to |n| characters; filled on the left if n is negative."""
+    """Strings cut or padded with blanks to |n| characters; padded on the left if n is negative."""
 
     def leaf(s: Value) -> Value:
         if s.__class__ is Atom and s.t == T.C:
@@ -254,7 +254,7 @@ def enumerate_(name: str, y: Value) -> Value:
 
 
 def _rows_of(keys: Table, name: str, y: Value) -> Value:
-    """One key of several columns, or a list of such keys, as the numbers of their rows; 'cast for one that is none."""
+    """The row numbers of a key of several columns, or of a list of such keys; 'cast for a missing key."""
     if y.__class__ is Vec and y.t == T.ENUM and y.dom == name:
         return y
     if isinstance(y, List) and all(is_list(i) for i in y.items):

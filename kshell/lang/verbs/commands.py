@@ -1,4 +1,4 @@
-"""System commands that search the help, and those of streams, locked scripts and connections."""
+"""System commands: search the help, redirect output, lock scripts; and those for connections."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from kshell.values.session.context import running
 
 # ------------------------------------------------------------------ help
 
-_SHOWN = 40  # entries that a search lists
+_SHOWN = 40  # search results listed
 
 
 @command("?", "\\?text", effect="none")
 def search(arg: str) -> None:
-    """Search the help: what has the text in its name or summary, or else in what is told of it. A name of torch finds
-    what does its work here; of a text of several words that is found nowhere, what has each of the words.
+    """Search the help.
+
+    Names and summaries are searched, or else the full text. The name of a torch function finds its equivalent here. If
+    a text of several words is not found, entries that contain every word are listed.
 
     q)\\?xbar
     xbar  verb       y rounded down to a multiple of x.
@@ -55,25 +57,25 @@ def search(arg: str) -> None:
 
 
 def _ranked(rank: Callable[[registry.Entry], int]) -> list[tuple[int, str, registry.Entry]]:
-    """The entries that have a rank, the nearest first."""
+    """The entries that match, best first."""
     found = ((rank(e), e.name, e) for e in registry.every())
     return sorted((row for row in found if row[0] >= 0), key=lambda row: row[:2])
 
 
 def _rank_of_words(entry: registry.Entry, words: Sequence[str]) -> int:
-    """How near an entry is to a text of which it has each word; -1 if it lacks one."""
+    """The rank of an entry that contains each of the words; -1 if one is missing."""
     ranks = [_rank(entry, word) for word in words]
     return -1 if min(ranks) < 0 else max(ranks)
 
 
 def _target(entry: registry.Entry) -> str:
-    """The last part of the name of what an entry stands for, as it is searched: `crossentropyloss`."""
+    """The last part of the torch name an entry stands for, as searched: `crossentropyloss`."""
     return entry.target.rsplit(".", 1)[-1].replace("_", "").lower()
 
 
 def _rank(entry: registry.Entry, text: str, names: Sequence[str] = ()) -> int:
-    """How near an entry is to a text that is searched: 0 its name or one of those that do what torch calls so, 1 part
-    of it or of the name of what it stands for, without underscores, 2 in the summary, 3 elsewhere; -1."""
+    """The search rank of an entry: 0 if the text is its name or torch's name for it, 1 if part of either (underscores
+    ignored), 2 if in the summary, 3 if elsewhere; -1 if it does not match."""
     name, plain = entry.name.lower(), text.rsplit(".", 1)[-1].replace("_", "")
     if name in (text, plain) or entry.name in names:
         return 0
@@ -93,7 +95,7 @@ def _rank(entry: registry.Entry, text: str, names: Sequence[str] = ()) -> int:
 
 
 def _redirect(arg: str, which: str) -> Value:
-    """Send a stream of the console to a file, or back."""
+    """Redirect a console stream to a file, or back."""
     session = running()
     if not arg:
         raise QError("type")
@@ -111,7 +113,7 @@ def _redirect(arg: str, which: str) -> Value:
 
 
 class _Stream(io.TextIOWrapper):
-    """A file that a stream of the console goes to, each line at once."""
+    """A file that a console stream is redirected to, flushed after each line."""
 
     kshell_redirected = True
 
@@ -121,7 +123,7 @@ class _Stream(io.TextIOWrapper):
 
 @command("1", "\\1 file", effect="changes")
 def redirect_out(arg: str) -> Value:
-    """Send what the console shows to a file; /dev/stdin ends that.
+    """Redirect console output to a file; /dev/stdin restores it.
 
     q)\\1 out.txt
     """
@@ -130,7 +132,7 @@ def redirect_out(arg: str) -> Value:
 
 @command("2", "\\2 file", effect="changes")
 def redirect_err(arg: str) -> Value:
-    """Send errors to a file; /dev/stdin ends that.
+    """Redirect error output to a file; /dev/stdin restores it.
 
     q)\\2 err.txt
     """
@@ -139,7 +141,7 @@ def redirect_err(arg: str) -> Value:
 
 @command("_", "\\_", "\\_ script", effect="reads0")
 def lock_script(arg: str) -> Value:
-    """Whether writing is blocked for clients; with a script, make one of it whose text cannot be read.
+    """Whether clients are blocked from writing; with a script, make a locked copy whose text cannot be read.
 
     q)\\_
     0b
@@ -155,7 +157,7 @@ def lock_script(arg: str) -> Value:
 
 @command("p", "\\p", "\\p port", effect="reads0")
 def port(arg: str) -> Value:
-    """The port that is listened on, 0 if none.
+    """The listening port; 0 if none.
 
     q)\\p
     0i
@@ -172,7 +174,7 @@ def port(arg: str) -> Value:
 
 @command("E", "\\E", effect="reads0")
 def encryption(arg: str) -> Value:
-    """Whether connections are encrypted: 0, they are not.
+    """Whether connections are encrypted; always 0.
 
     q)\\E
     0i
@@ -184,7 +186,7 @@ def encryption(arg: str) -> Value:
 
 @command("u", "\\u", effect="changes")
 def passwords(arg: str) -> Value:
-    """Read the file of users again; there is none, as there is no port.
+    """Reload the password file; does nothing, because there is no port.
 
     q)\\u
     """

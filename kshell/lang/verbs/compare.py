@@ -1,7 +1,7 @@
-"""Comparison: = <> < > <= >=, the lesser & and the greater |, and fill ^.
+"""Comparison: = <> < > <= >=, lesser & and greater |, and fill ^.
 
-Floats compare with q's tolerance; nulls are least; temporals of different kinds compare in the unit of the coarser one
-of day and time of day; symbols are equal by identity and ordered by their text.
+Floats are compared with q's tolerance; nulls are lowest; temporals of different types are compared in the coarser unit;
+symbols are equal by identity and ordered by text.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from kshell.values.engine.dispatch import Array, Plan, dyad
 from kshell.values.items.integer_keys import symbol_ranks
 from kshell.values.items.pick import null_of
 
-_BLOCK = (
-    8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
-)
+_BLOCK = 8192  # items per block, so that the steps of a tolerant comparison stay in the cache
 _RANK = {T.B: 0, T.X: 1, T.H: 2, T.I: 3, T.J: 4, T.E: 5, T.F: 6, T.C: 7}
 
 
 def common_type(tx: int, ty: int) -> int:
-    """The type in which two types meet for & | and ^, and temporals for comparison; 0 is 'type."""
+    """The common type for & | and ^, and of temporals for comparison; 0 means 'type."""
     if tx in T.TEMPORAL and ty in T.TEMPORAL:
         return tx if tx == ty else _meet(tx, ty)
     if tx in T.TEMPORAL and ty in _RANK:
@@ -40,7 +38,7 @@ def common_type(tx: int, ty: int) -> int:
 
 
 def _meet(tx: int, ty: int) -> int:
-    """Two different temporal types: a point in time and a span meet in the span."""
+    """The common type of two temporal types: for a point in time and a span, the span."""
     if tx in SPANS and ty in SPANS:
         return T.N if T.N in (tx, ty) else max(tx, ty)
     if tx in SPANS or ty in SPANS:
@@ -54,7 +52,7 @@ def _meet(tx: int, ty: int) -> int:
 
 
 def near_array(a: Array, b: Array) -> Array:
-    """`close`, item by item, for float64 arrays, which may broadcast."""
+    """`close` for each item of float64 arrays, which may broadcast."""
     n = max(a.size, b.size)
     if n <= _BLOCK or a.ndim > 1 or b.ndim > 1 or a.size != b.size:
         return _near_block(a, b, np.empty(0), np.empty(0))
@@ -66,7 +64,7 @@ def near_array(a: Array, b: Array) -> Array:
 
 
 def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
-    """gap and top are scratch space of the result's size, or empty for new."""
+    """gap and top are scratch space of the result's size, or empty to allocate it."""
     own = not gap.size
     gap = np.subtract(a, b, out=None if own else gap)
     np.abs(gap, out=gap)
@@ -76,12 +74,12 @@ def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
         return np.asarray(gap <= top)
     near = (gap <= top * TOLERANCE) & np.isfinite(
         top
-    )  # infinities and nulls are near only if they are equal
+    )  # infinities and nulls are close only if equal
     return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
 def _near_end(c: float, away: float) -> float:
-    """The least float near c, which is no null, or with `away` infinity the greatest."""
+    """The least float close to c (not null); with `away` infinity, the greatest."""
     x = c + math.copysign(TOLERANCE, away) * abs(c) if math.isfinite(c) else c
     while not close(x, c):
         x = math.nextafter(x, c)
@@ -98,8 +96,8 @@ def _highest(c: float) -> float:
     return _near_end(c, math.inf)
 
 
-# a comparison of an array with one float, which is near all from the least to the most; nan, the null, is less than
-# all others
+# compare an array with one float, which is close to everything from low to high; nan, the null, is less than
+# everything else
 _RANGED: dict[str, Callable[[Array, float], Array]] = {
     "=": lambda a, c: (a >= _lowest(c)) & (a <= _highest(c)),
     "<>": lambda a, c: ~((a >= _lowest(c)) & (a <= _highest(c))),
@@ -112,7 +110,7 @@ _MIRROR = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def _float_compare(name: str) -> Callable[[Array, Array], Array]:
-    """A comparison of float64 arrays: equal within the tolerance counts as equal; null is less than anything."""
+    """Compare float64 arrays: equal within the tolerance counts as equal; null is less than anything."""
 
     def fn(a: Array, b: Array) -> Array:
         if b.size == 1 and a.size > 1 and b.item(0) == b.item(0):
@@ -138,7 +136,7 @@ def _less(x: float, y: float) -> bool:
     return not close(x, y) if x < y else x != x and y == y
 
 
-# the same of two Python floats
+# the same for two Python floats
 _ATOMS: dict[str, Callable[[float, float], bool]] = {
     "=": close,
     "<>": lambda x, y: not close(x, y),
@@ -162,13 +160,13 @@ _UFUNC: dict[str, tuple[np.ufunc, Callable[[Any, Any], Any]]] = {
 
 
 def _ranks(a: Array, b: Array) -> tuple[Array, Array]:
-    """Symbol codes as places in the order of their texts."""
+    """Symbol codes as ranks in text order."""
     ranks = symbol_ranks(np.concatenate([a.ravel(), b.ravel()]))
     return ranks[: a.size].reshape(a.shape), ranks[a.size :].reshape(b.shape)
 
 
 def _guid_keys(a: Array) -> Array:
-    """Guids as something that numpy can order: 16 bytes as a void array compares by its two halves."""
+    """Guids in a form that numpy can sort; as a void array, the 16 bytes would be compared in two halves."""
     return np.frombuffer(np.ascontiguousarray(a).tobytes(), ">u8").reshape(*a.shape, 2)
 
 
@@ -235,13 +233,13 @@ def _floating(name: str, tx: int, ty: int) -> Plan:
 
 
 def _as_float(x: Any, t: int) -> float:
-    """A raw number as a Python float; the nulls of integers become nan."""
+    """A raw number as a Python float; integer nulls become nan."""
     return math.nan if t in T.SIGNED and x == T.NULL[t] else float(x)
 
 
 def _common_null(a: Array, t: int, b: Array) -> Array:
-    """Integers ready to meet integers of another width: a null becomes the long null; an atom that fits the type of
-    a long vector stays narrow, so that the vector need not be widened."""
+    """Integers prepared for a comparison with integers of another width: nulls become the long null. An atom that fits
+    the type of a long vector stays narrow, so the vector need not be widened."""
     if a.size == 1 and b.size > 1 and b.dtype.kind != "b":
         v, room = int(a.item(0)), np.iinfo(b.dtype)
         if room.min < v < room.max and (t not in T.SIGNED or v != T.NULL[t]):
@@ -256,7 +254,7 @@ def _least(x: Any, t: int) -> Any:
 
 
 def _one_sided(name: str) -> Callable[[Value, bool], Value]:
-    """Comparing a value that has no partner in the other dictionary: it meets a null."""
+    """Compare a value without a counterpart in the other dictionary: with null."""
 
     def alone(v: Value, left: bool) -> Value:
         if not isinstance(v, (Vec, List)):
@@ -273,7 +271,7 @@ _gt, _le, _ge = VERBS[">"], VERBS["<="], VERBS[">="]
 
 @verb("=")
 def eq(x: Value, y: Value) -> Value:
-    """Are they equal, item by item? Floats within a tolerance of 2 xexp -43.
+    """Equal, item by item? Floats are equal within a tolerance of 2 xexp -43.
 
     q)1 2 3=3 2 1
     010b
@@ -287,7 +285,7 @@ def eq(x: Value, y: Value) -> Value:
 
 @verb("<>")
 def ne(x: Value, y: Value) -> Value:
-    """Are they different, item by item?
+    """Different, item by item?
 
     q)"hello"<>"jelly"
     10001b
@@ -301,7 +299,7 @@ def ne(x: Value, y: Value) -> Value:
 
 @verb("<")
 def lt(x: Value, y: Value) -> Value:
-    """Is x less than y? Null is less than anything else.
+    """Is x less than y? Null is less than everything else.
 
     q)0N 1 5<3
     110b
@@ -400,7 +398,7 @@ _fill = dyad("^", _fill_planner)
 
 @verb("&")
 def min_(x: Value, y: Value) -> Value:
-    """The lesser of x and y; of booleans, logical and.
+    """The lesser of x and y; for booleans, logical and.
 
     q)1 5 3&2
     1 2 2
@@ -412,7 +410,7 @@ def min_(x: Value, y: Value) -> Value:
 
 @verb("|")
 def max_(x: Value, y: Value) -> Value:
-    """The greater of x and y; of booleans, logical or.
+    """The greater of x and y; for booleans, logical or.
 
     q)1 5 3|2
     2 5 3

@@ -1,4 +1,4 @@
-"""Open files and pipes: hopen, hclose, and what applying their handles does."""
+"""Open files and pipes: hopen, hclose, and applying their handles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.values.session.restrict import refuse
 
 
 class OpenFile:
-    """A file that is appended to, or a named pipe that is read; `fd` is q's handle."""
+    """A file opened for appending, or a named pipe opened for reading; `fd` is q's handle."""
 
     __slots__ = ("fd", "path", "pipe")
 
@@ -28,16 +28,16 @@ class OpenFile:
 
 
 def opened() -> dict[int, OpenFile]:
-    """The open files of the session."""
+    """The session's open files."""
     return running().files
 
 
 @verb("hopen", effect="own")
 def hopen(x: Value) -> Value:
-    """Open a file to append to; gives its handle. The file and its folders are made if they are not there.
+    """Open a file for appending and return its handle. Missing files and folders are created.
 
-    Of a log of messages whose last writer was killed, the part of a message at its end is cut off, and said so, since
-    nothing behind it could be read: unless another process has the log open.
+    If the last writer of a message log was killed, an incomplete message at its end is cut off, with a warning, because
+    nothing after it could be read. If another process has the log open, nothing is cut off.
 
     q)h:hopen`:/tmp/kshell_doc.txt
     q)neg[h]"ab";
@@ -64,7 +64,7 @@ def hopen(x: Value) -> Value:
 
 
 def _connect(x: Value) -> Value:
-    """Open a connection to a process, if there is what can do that."""
+    """Connect to a process, if a connection type for it is registered."""
     refuse("hopen", "access")
     entry = registry.find("handler", "hopen")
     if entry is not None:
@@ -85,7 +85,7 @@ def _open(path: str, flags: int, pipe: bool) -> Value:
         opened()[fd] = OpenFile(fd, path, pipe)
         if cut:
             running().warn(
-                f"hopen: {path}: the last message was not all there, its {cut} bytes are cut off\n"
+                f"hopen: {path}: the last message was incomplete, its {cut} bytes were cut off\n"
             )
         return Atom(T.I, fd)
     except OSError as e:
@@ -115,8 +115,8 @@ def hclose(x: Value) -> Value:
 
 
 def send(handle: int, args: Sequence[Value]) -> Value | None:
-    """Apply a handle to a value: append it to a file; with a negative handle text, a line's end after it. None: the
-    handle itself is the result."""
+    """Apply a handle to a value: append the value to a file, with a negative handle as text plus a line break. None
+    means that the result is the handle itself."""
     if len(args) != 1:
         raise QError("rank")
     refuse(f"handle {handle}")
@@ -139,19 +139,18 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
 
 
 def _is_message(x: Value) -> bool:
-    """Is it data that could be sent: text, a name, a list or vector (a function alone, or a number, is none)?"""
+    """Can it be sent as data: text, a name, a list or vector (but not a single function or number)?"""
     return x.__class__ is Vec or isinstance(x, List) or atom_t(x) in (T.C, T.S)
 
 
 def lines(x: Value) -> bytes:
-    """A string, or several, each with a line's end."""
+    """A string, or several, each with a line break."""
     items = x.items if x.__class__ is List else [x]
     return b"".join(text_of(item).encode("utf-8", "surrogateescape") + b"\n" for item in items)
 
 
 def data_of(x: Value) -> bytes:
-    """The bytes that a handle appends to a file: the items of a list as they are serialized, the bytes of a vector or
-    atom."""
+    """The bytes that a handle appends to a file: list items serialized, vectors and atoms as raw bytes."""
     if isinstance(x, List):
         return b"".join(codec.encode(item, file=True) for item in x.items)
     qtype = x.t if x.__class__ is Vec else atom_t(x)
@@ -162,7 +161,7 @@ def data_of(x: Value) -> bytes:
 
 
 def _is_counted(x: Value, path: str) -> bool:
-    """Is x a vector, and the file one that counts its items?"""
+    """Is x a vector, and the file a data file with an item count?"""
     if x.__class__ is not Vec or x.t in (T.S, T.C, T.X):
         return False
     with open(path, "rb") as file:

@@ -43,7 +43,7 @@ _INTS = (T.B, T.X, T.H, T.I, T.J)
 
 @verb("!", "keys!values", "n!table", "`enum!indexes", "-n!x", "![t;c;b;a]", qtype=102, effect="own")
 def bang(x: Value, y: Value) -> Value:
-    """The dictionary of keys x and values y; a table keyed on x columns.
+    """Make a dictionary from keys x and values y, or key table y on its first x columns.
 
     q)`a`b!1 2
     a| 1
@@ -68,11 +68,11 @@ def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
 
 
 def make_dict(x: Value, y: Value) -> Value:
-    """`x!y` of two lists (or tables) of equal length; () for y is as many empty lists as there are keys."""
+    """`x!y` of two lists (or tables) of equal length; y of () makes one empty list per key."""
     if isinstance(y, Handle):
         y = List([y])
     if y.__class__ is Sym and x.__class__ is Vec and x.t == T.S:
-        return Dict(x, y)  # of the columns and the place of a table on disk
+        return Dict(x, y)  # the columns and location of a table on disk
     for v in (x, y):
         if not (is_list(v) or v.__class__ is Table or (v.__class__ is Dict and v is not x)):
             raise QError("type")
@@ -86,7 +86,7 @@ def make_dict(x: Value, y: Value) -> Value:
 
 
 def enkey(n: int, y: Value) -> Value:
-    """`n!y`: a table, keyed or not or by name, keyed on its first n columns."""
+    """`n!y`: key a table (keyed, unkeyed or by name) on its first n columns."""
     if y.__class__ is Sym:
         return by_name(y, lambda t: enkey(n, t))
     t = unkeyed(y)
@@ -106,8 +106,8 @@ def internal(n: int, y: Value) -> Value:
 
 
 def enum_of(name: str, y: Value) -> Value:
-    """`name!indexes`: an enumeration from its indexes; 'index if one is outside the list of that name. Indexes of the
-    rows of a table, a link, may be outside: they refer to nothing."""
+    """`name!indexes`: an enumeration from its indexes; 'index if one is outside the list of that name. Indexes into a
+    table (a link) may be outside: they refer to nothing."""
     link = is_link(name)
     count = 0 if link else len(domain(name))
     if atom_t(y):
@@ -127,7 +127,7 @@ def enum_of(name: str, y: Value) -> Value:
 
 @verb("key", handle=True, effect="own")
 def key(x: Value) -> Value:
-    """The keys of a dictionary; what a name, file or vector stands for.
+    """The keys of a dictionary; for a name, file or vector, what it stands for.
 
     q)key `a`b!1 2
     `a`b
@@ -168,7 +168,7 @@ def _key_of_file(x: Sym) -> Value:
 
 @brief
 def enumerate_value(name: str, y: Value, extend: bool) -> Value:
-    """Symbols as members of the list named `name`; those it lacks are added to it, or 'cast."""
+    """Symbols enumerated over the list named `name`; missing ones are added to the list, or 'cast."""
     names = running().names
     found = names.find(name)
     dom = (

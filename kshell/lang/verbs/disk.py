@@ -1,4 +1,4 @@
-"""Values on disk: set and get of files and folders, save and load of globals, splayed tables changed in place."""
+"""Values on disk: set and get of files and folders, save and load of globals, in-place changes to splayed tables."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def read_path(x: Sym) -> Value:
 
 
 def entry(x: Sym, path: Sequence[Value], make: bool = False) -> tuple[Sym, Sequence[Value]]:
-    """The file or folder that the leading names of a path lead to from a folder, and the rest of the path. A folder is
-    a dictionary of its files; a splayed table one of its columns. The empty name ends in a slash. With `make` the
-    folders need not be there yet."""
+    """Resolve the leading names of a path from a folder: the file or folder they lead to, and the rest of the path.
+    Folders work like dictionaries of files, splayed tables like dictionaries of columns. An empty name ends in a slash.
+    With `make`, folders need not exist yet."""
     while path and path[0].__class__ is Sym:
         where, name = path_of(x), path[0].s
         if not os.path.isdir(where) and (not make or os.path.exists(where)):
@@ -88,7 +88,7 @@ def _write(x: Sym, y: Value, how: Any) -> None:
 
 
 def _packing_there(where: str) -> Any:
-    """How a file, or each column of a splayed table, is compressed by now; as `.z.zd` says if it is not."""
+    """The current compression of a file, or of each column of a splayed table; `.z.zd` if it does not exist."""
     if not os.path.isdir(where):
         return kdb.packing_of(where) or default_packing()
     default = default_packing()
@@ -98,7 +98,7 @@ def _packing_there(where: str) -> Any:
 
 
 def default_packing() -> Any:
-    """How `.z.zd` has files compressed."""
+    """The compression that `.z.zd` sets for files."""
     found = running().names.find(".z.zd")
     if found.__class__ is Dict:
         return by_column(found, None)
@@ -106,7 +106,7 @@ def default_packing() -> Any:
 
 
 def by_column(d: Dict, default: Any) -> dict[str, Any]:
-    """How columns are to be compressed: by name, that of the empty name for all others."""
+    """The compression of columns by name; the empty name is the default."""
     out = {"": default}
     for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True):
         numbers = seq_items(v)
@@ -118,7 +118,7 @@ def by_column(d: Dict, default: Any) -> dict[str, Any]:
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """While inside, no other process that asks for it changes this file: its folder is locked."""
+    """Lock the folder of this file, so that no other process that uses the lock changes it meanwhile."""
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
     fd = os.open(folder, os.O_RDONLY)
@@ -135,10 +135,10 @@ def locked(path: str) -> Iterator[None]:
 def _amend_columns(
     where: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
 ) -> None:
-    """Amend columns of a splayed table, all or none; the path begins with their names."""
+    """Amend columns of a splayed table atomically; the path begins with their names."""
     names = tables.names_of(path[0])
     each = [y] * len(names)
-    if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # an item for each column
+    if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # one item per column
         each = seq_items(y)
         if len(each) != len(names):
             raise QError("length")
@@ -153,8 +153,8 @@ def _amend_columns(
 def amend_path(
     x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
 ) -> None:
-    """`.[file;path;f;y]`: amend the value in a file, the columns of a splayed table, or append to either. Names lead
-    from a folder to what is in it, or will be."""
+    """`.[file;path;f;y]`: amend the value in a file or the columns of a splayed table, or append to either. Leading
+    names select items of a folder, which need not exist yet."""
     refuse("set" if f.__class__ is not Prim else f.name)
     if not splay.is_splayed(path_of(x)) or (path and path[0].__class__ is Sym and not path[0].s):
         x, path = entry(x, path, make=True)
@@ -184,14 +184,14 @@ def amend_path(
 
 
 def _appended_in_place(where: str, folder: bool, y: Value) -> bool:
-    """Append rows to a splayed table or items to a vector; false if all of what is there is to be written anew."""
+    """Append rows to a splayed table or items to a vector; false if the file must be rewritten."""
     if folder:
         return y.__class__ is Table and _appended(where, y)
     return y.__class__ is Vec and os.path.exists(where) and kdb.append([(where, y)])
 
 
 def _stays_vector(old: Value, y: Value) -> bool:
-    """Is what a file holds still a vector with y behind it, if it is one?"""
+    """If a file holds a vector, does it remain one with y appended?"""
     qtype = y.t if y.__class__ is Vec else atom_t(y)
     if old.__class__ is not Vec or T.ENUM in (old.t, qtype):
         return True
@@ -203,7 +203,8 @@ def _is_names(i: Value) -> bool:
 
 
 def _needs_old(f: Value, where: str) -> bool:
-    """Does the function look at what is in the file? Not to assign, nor to append where there is none yet."""
+    """Does the function need the old content? Not for assigning, nor for appending to a file that does not exist
+    yet."""
     name = f.name if f.__class__ is Prim else ""
     return name != ":" and (name != "," or os.path.exists(where.rstrip("/")))
 
@@ -211,7 +212,7 @@ def _needs_old(f: Value, where: str) -> bool:
 def _amended_column(
     file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
 ) -> Any:
-    """The file of a column, its new content, and its compression."""
+    """The file of a column, its new content and its compression."""
     old = kdb.read(file) if path or _needs_old(f, file) else List([])
     new = amend(old, path, f, y)
     if not splay.storable(new) and os.path.basename(file) != ".d":
@@ -221,7 +222,7 @@ def _amended_column(
 
 
 def _appended(where: str, y: Table) -> bool:
-    """Append rows to a splayed table; made if it is not there yet."""
+    """Append rows to a splayed table; it is created if it does not exist."""
     if not splay.is_splayed(where):
         splay.write(where, y, default_packing())
         return True
@@ -237,7 +238,7 @@ def _appended(where: str, y: Table) -> bool:
 
 
 def upsert_splayed(x: Sym, y: Value) -> bool:
-    """`folder upsert rows` of a splayed table, in place; false if there is none."""
+    """`folder upsert rows` for a splayed table, in place; false if there is none."""
     where = path_of(x)
     if not splay.is_splayed(where):
         return False
@@ -256,7 +257,7 @@ def _path(x: Sym) -> str:
 @verb("save", effect="changes")
 @edit("save")
 def save(x: Value) -> Value:
-    """Save a global under its own name: binary, or as text by the file's extension (csv, txt, xml, xls).
+    """Save a global under its own name: as binary, or as text by file extension (csv, txt, xml, xls).
 
     q)v:1 2 3
     q)save`:/tmp/kshelldb/v
@@ -286,7 +287,7 @@ def save(x: Value) -> Value:
 @verb("load", effect="changes")
 @edit("load")
 def load(x: Value) -> Value:
-    """Load a file or folder saved before into the global of its name.
+    """Load a saved file or folder into the global with its name.
 
     q)v:1 2 3
     q)save`:/tmp/kshelldb/v;
@@ -305,7 +306,7 @@ def load(x: Value) -> Value:
 
 
 def load_any(path: str) -> Value:
-    """A data file's value, a splayed table, or a dictionary of what a folder holds."""
+    """The value of a data file, a splayed table, or a dictionary of a folder's contents."""
     if not os.path.isdir(path):
         return kdb.read(path)
     if splay.is_splayed(path):
@@ -317,7 +318,7 @@ def load_any(path: str) -> Value:
 @verb("rsave", effect="changes")
 @edit("rsave")
 def rsave(x: Value) -> Value:
-    """Save a table splayed, to a folder of its name.
+    """Save a table splayed, to a folder with its name.
 
     q)t:([]a:1 2)
     q)rsave`:/tmp/kshelldb/t
@@ -333,7 +334,7 @@ def rsave(x: Value) -> Value:
 @verb("rload", effect="changes")
 @edit("rload")
 def rload(x: Value) -> Value:
-    """Load the splayed table in a folder into the global of its name.
+    """Load the splayed table in a folder into the global with its name.
 
     q)`:/tmp/kshelldb/t/ set ([]a:1 2);
     q)rload`:/tmp/kshelldb/t
@@ -355,7 +356,7 @@ def rload(x: Value) -> Value:
 @verb("dsave", effect="changes")
 @edit("dsave")
 def dsave(x: Value, y: Value) -> Value:
-    """Save global tables splayed and enumerated in folder x, the first column of each parted.
+    """Save global tables splayed and enumerated in folder x, with the first column of each parted.
 
     q)t:([]s:`a`b;v:1 2)
     q)`:/tmp/kshelldb dsave`t
@@ -381,8 +382,8 @@ def dsave(x: Value, y: Value) -> Value:
 
 
 def enumerated(root: str | None, t: Table, name: str) -> Table:
-    """A table with its symbol columns enumerated against the list `name`, which is extended and, with a folder, read
-    from and saved to its file there."""
+    """Enumerate a table's symbol columns against the list `name`, extending it; with a folder, the list is read from
+    its file there and saved back."""
     if root is None:
         return _enumerate(t, name)
     path = os.path.join(root, name)
@@ -402,8 +403,7 @@ def enumerated(root: str | None, t: Table, name: str) -> Table:
 
 
 def save_list(path: str, name: str, before: Value) -> None:
-    """Save the list that enumerations index, which has grown, to its file; an error, and the list as it was before,
-    where the file is compressed."""
+    """Save an extended enumeration list to its file. If the file is compressed, raise an error and restore the list."""
     names = running().names
     if kdb.packing_of(path) is not None:
         names.set(name, before, ".")
@@ -412,7 +412,7 @@ def save_list(path: str, name: str, before: Value) -> None:
 
 
 def _symbols(c: Value) -> bool:
-    """Does a column hold symbols that are not enumerated?"""
+    """Does a column hold unenumerated symbols?"""
     if isinstance(c, List):
         return any(
             _symbols(item) for item in (c.items if not isinstance(c, Nd) or c.t == T.S else ())

@@ -1,4 +1,4 @@
-"""Whole-number division and powers: div mod xbar xexp xlog."""
+"""Integer division and powers: div mod xbar xexp xlog."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _mod = dyad("mod", _mod_planner, tables=False)
 
 @verb("div")
 def idiv(x: Value, y: Value) -> Value:
-    """Whole-number quotient, rounded down, of the type of x.
+    """Integer quotient, rounded down, of the type of x.
 
     q)-7 7 div 2
     -4 3
@@ -112,7 +112,7 @@ def idiv(x: Value, y: Value) -> Value:
 
 @verb("mod")
 def mod(x: Value, y: Value) -> Value:
-    """Remainder of a division rounded down; it has the sign of y.
+    """Remainder of the division rounded down; it has the sign of y.
 
     q)-7 7 mod 3
     2 1
@@ -135,7 +135,7 @@ def xbar(x: Value, y: Value) -> Value:
 
 
 def _no_span(x: Value) -> Value:
-    """A timespan as a long, so that bars of y keep the type of y."""
+    """A timespan as a long, so that xbar keeps the type of y."""
     qtype = x.t if x.__class__ is Vec or x.__class__ is Nd else atom_t(x)
     return cast_value(x, T.J) if qtype == T.N else x
 
@@ -171,7 +171,7 @@ _xlog = dyad("xlog", _log_planner)
 
 @verb("xexp")
 def xexp(x: Value, y: Value) -> Value:
-    """x to the power y, computed as exp y*log x, null for a negative x; a square is x*x, exactly, also of a negative x.
+    """x to the power y, computed as exp y*log x; null for negative x, except that squares are computed exactly as x*x.
 
     q)2 xexp 8 0.5
     256 1.414214
@@ -183,7 +183,7 @@ def xexp(x: Value, y: Value) -> Value:
 
 @verb("xlog")
 def xlog(x: Value, y: Value) -> Value:
-    """Logarithm of y to the base x.
+    """Logarithm of y to base x.
 
     q)2 xlog 8 0.125
     3 -3f

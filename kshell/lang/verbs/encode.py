@@ -34,7 +34,7 @@ from kshell.values.base.core import (
 from kshell.values.engine.cast import array1
 from kshell.values.items.rows import string_rows, strings_of
 
-_FEW = 16  # strings, of which fewer are made one by one
+_FEW = 16  # shorter lists are made string by string
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 _BY_WIDTH = {1: T.X, 2: T.H, 4: T.I, 8: T.J, 16: T.G}
 
@@ -54,7 +54,7 @@ def _is_byte(x: Value) -> bool:
 
 @verb("vs")
 def vs(x: Value, y: Value) -> Value:
-    """Split y by x, or write it in base x; 0b gives bits, 0x0 bytes.
+    """Split y by x, or write y in base x; 0b gives bits, 0x0 bytes.
 
     q)"," vs "one,two"
     "one"
@@ -101,7 +101,7 @@ def _lines(y: Value) -> Value:
 
 
 def _split_symbol(s: str) -> Value:
-    """A path into folder and file, another name at its dots."""
+    """Split a path into folder and file, any other symbol at its dots."""
     if s.startswith(":"):
         head, _, tail = s.rpartition("/")
         return sym_vec([head, tail] if head else [":." if s[1:] else ":", s[1:]])
@@ -118,7 +118,7 @@ def _width(y: Value) -> tuple[int, bytes]:
 
 
 def _bytes(y: Value, base: int) -> Value:
-    """The bytes of a number; with another base than 256, as many digits as its width can hold whole."""
+    """The bytes of a number; in bases other than 256, as many digits as its width can hold."""
     if y.__class__ is Vec and base == 256 and y.t not in (T.S, T.ENUM, T.G) and len(y.a):
         return Nd(T.X, _big_endian(y))
     if is_list(y):
@@ -136,7 +136,7 @@ def _bytes(y: Value, base: int) -> Value:
 
 
 def _big_endian(y: Vec) -> np.ndarray:
-    """The bytes of a vector's items, a row each, the highest first."""
+    """The bytes of a vector's items, one row per item, most significant byte first."""
     array = y.a.astype(y.a.dtype.newbyteorder(">"))
     return array.view(np.uint8).reshape(len(array), -1)
 
@@ -153,7 +153,7 @@ def _bits(y: Value) -> Value:
 
 
 def _digits(x: Value, y: Value) -> Value:
-    """y in base x: as many digits as the greatest item needs, or one for each item of a list of bases."""
+    """y in base x: as many digits as the greatest item needs; with a list of bases, one digit for each."""
     bases = x.items if x.__class__ is Vec and x.t in (*_INTS, T.F) else None
     rows: list[Value] = []
     if bases is not None:
@@ -173,7 +173,7 @@ def _digits(x: Value, y: Value) -> Value:
 
 
 def digits_each(base: int, y: Vec) -> List:
-    """`base vs'y` for longs that are not negative: the digits of each item, as many as it needs."""
+    """`base vs'y` for non-negative longs: the digits of each item, as many as it needs."""
     q = y.a
     rows: list[np.ndarray] = []
     while not rows or q.any():
@@ -206,7 +206,7 @@ def _greatest(y: Value) -> int:
 
 @verb("sv")
 def sv(x: Value, y: Value) -> Value:
-    """Join the items of y by x, or read them as digits in base x.
+    """Join the items of y with x, or read them as digits in base x.
 
     q)", " sv ("one";"two")
     "one, two"
@@ -255,7 +255,7 @@ def _join_symbols(y: Value) -> Value:
 
 
 def _number(y: Value, bits: bool) -> Value:
-    """A number from its bits or bytes, the highest first."""
+    """A number from its bits or bytes, most significant first."""
     if isinstance(y, List) and y.__class__ is not Nd and not y.items:
         raise QError("type")
     if isinstance(y, List):

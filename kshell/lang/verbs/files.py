@@ -1,4 +1,4 @@
-"""Files: text, bytes, binary values, and the names of files."""
+"""Files: text, bytes, binary values, and file names."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from kshell.values.session.restrict import check_read, refuse, restricted
 
 
 def path_of(x: Value, plain: bool = False) -> str:
-    """The path of a file symbol `` `:path ``, or of such a string; anything else is 'type. With `plain` a symbol may do
-    without its colon, as where files are read and text is written."""
+    """The path of a file symbol `` `:path ``, or of a string in that form; anything else is 'type. With `plain`, a
+    symbol may omit the colon, as for reading files and writing text."""
     text_ = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == T.C else ""
     if text_[:1] != ":" and not (plain and text_ and x.__class__ is Sym):
         raise QError("type")
@@ -66,7 +66,7 @@ def range_of(x: Value) -> tuple[str, int, int]:
 
 @verb("hsym")
 def hsym(x: Value) -> Value:
-    """The file symbol of a symbol.
+    """Make a file symbol from a symbol.
 
     q)hsym`data.csv
     `:data.csv
@@ -80,7 +80,7 @@ def hsym(x: Value) -> Value:
 
 @verb("read0", effect="own")
 def read0(x: Value) -> Value:
-    """The lines of a text file, as strings; with an offset and length, of that part of it.
+    """The lines of a text file, as strings; with an offset and length, those in that part of the file.
 
     q)`:/tmp/kshell_doc.txt 0:("ab";"cd");
     q)read0`:/tmp/kshell_doc.txt
@@ -96,7 +96,7 @@ def read0(x: Value) -> Value:
 
 @verb("read1", effect="own")
 def read1(x: Value) -> Value:
-    """The bytes of a file; with an offset and length, that part of them.
+    """The bytes of a file; with an offset and length, that part of the file.
 
     q)`:/tmp/kshell_doc.txt 0:enlist"ab";
     q)read1`:/tmp/kshell_doc.txt
@@ -109,13 +109,13 @@ def read1(x: Value) -> Value:
 
 
 def _is_handle(x: Value) -> bool:
-    """Is it the handle of an open file or pipe, alone or with a number of bytes?"""
+    """Is it the handle of an open file or pipe, alone or with a byte count?"""
     first = x.item(0) if is_list(x) and len(x) == 2 else x
     return atom_t(first) in (T.I, T.J)
 
 
 def from_handle(x: Value, lines: bool) -> Value:
-    """A line, or so many bytes, from the console (handle 0) or an open pipe."""
+    """A line, or a number of bytes, from the console (handle 0) or an open pipe."""
     n = -1
     if is_list(x):
         x, n = x.item(0), int(raw(x.item(1)))
@@ -128,7 +128,7 @@ def from_handle(x: Value, lines: bool) -> Value:
 
 @verb("hcount", effect="own")
 def hcount(x: Value) -> Value:
-    """The size of a file in bytes; of a compressed one, of what is in it.
+    """The size of a file in bytes; of a compressed file, the uncompressed size.
 
     q)`:/tmp/kshell_doc.txt 0:enlist"ab";
     q)hcount`:/tmp/kshell_doc.txt
@@ -176,7 +176,7 @@ def _os(work: Any) -> Any:
 
 @verb("0:", effect="own")
 def text_file(x: Value, y: Value) -> Value:
-    """Text files: save lines, make lines of a table, or load typed columns.
+    """Text files: save lines, format a table as lines, or load typed columns.
 
     q)csv 0:([]a:1 2;b:`x`y)
     "a,b"
@@ -222,7 +222,7 @@ def text_bytes(x: Value) -> bytes:
 
 
 def prepare(x: Value, sep: bytes) -> list[bytes]:
-    """The lines of a table (names first) or of a list of columns."""
+    """Format a table (names first) or a list of columns as lines."""
     if x.__class__ is Dict and x.keyed:
         x = Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
     head: list[bytes] = []
@@ -243,11 +243,11 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
     return head + list(map(sep.join, zip(*done, strict=True)))
 
 
-_ISO = {T.M: 7, T.P: 10, T.Z: 10}  # how many characters of a date are to have - for .
+_ISO = {T.M: 7, T.P: 10, T.Z: 10}  # the length within which - replaces . in dates
 
 
 def _fields(col: Value, sep: bytes) -> list[bytes]:
-    """The fields of a column, a vector or list of strings; dates as ISO 8601 has them."""
+    """The fields of a column (a vector or list of strings); dates are written as in ISO 8601."""
     if isinstance(col, List):
         rows = string_rows(col)
         if rows is None:
@@ -280,7 +280,7 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
 
 
 def _dates(col: Vec) -> list[bytes]:
-    """Dates as ISO 8601 has them; a null is empty."""
+    """Dates in ISO 8601 format; nulls are empty."""
     days = (col.a.astype(np.int64) + EPOCH_DAYS).astype("M8[D]")
     days[col.a == T.NULL[T.D]] = np.datetime64("NaT", "D")
     texts = np.datetime_as_string(days).astype("S").tolist()
@@ -290,7 +290,7 @@ def _dates(col: Vec) -> list[bytes]:
 
 
 def _times(col: Vec, sep: bytes) -> list[bytes] | None:
-    """The fields of dates, times and timestamps that are laid out alike; None for other columns."""
+    """The fields of dates, times and timestamps with a fixed layout; None for other columns."""
     if col.t not in (T.D, T.T, T.P) or sep in b".:-0123456789TwW":
         return None
     odd = extremes(col.t, col.a)
@@ -308,14 +308,14 @@ def _times(col: Vec, sep: bytes) -> list[bytes] | None:
 
 
 def texts_of(col: Vec) -> list[str]:
-    """The texts of a vector, as `string` gives them."""
+    """The texts of a vector's items, as from `string`."""
     if col.t == T.ENUM:
         col = unenum(col)
     return raw_texts(col.t, col.a, running().settings.P, "")
 
 
 def _source(y: Value) -> bytes:
-    """The text to load: of a file symbol (and range), of one string, or of a list of lines."""
+    """The text to load: from a file symbol (and range), a string, or a list of lines."""
     if y.__class__ is Sym or (y.__class__ is List and len(y) and y.items[0].__class__ is Sym):
         return text.read_bytes(*range_of(y))
     if y.__class__ is Vec and y.t == T.C:
@@ -324,7 +324,7 @@ def _source(y: Value) -> bytes:
 
 
 def _separator(form: Value) -> bytes:
-    """The character that stands between fields; empty if there is none."""
+    """The delimiter between fields; empty if none."""
     if form.__class__ is Atom and form.t == T.C:
         return bytes((raw(form),))
     if form.__class__ is Vec and form.t == T.C and len(form) == 1:
@@ -333,8 +333,8 @@ def _separator(form: Value) -> bytes:
 
 
 def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Value:
-    """`(types;sep)0:y`, `(types;enlist sep)0:y`, `(types;widths)0:y`; with `breaks`, quoted fields may hold lines'
-    ends."""
+    """`(types;sep)0:y`, `(types;enlist sep)0:y`, `(types;widths)0:y`; with `breaks`, quoted fields may contain line
+    breaks."""
     codes = text_of(types)
     one = y.__class__ is Vec and y.t == T.C
     data = _source(y)
@@ -364,11 +364,13 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
     raise QError("type")
 
 
-_BLOCK = 1 << 15  # rows; their text stays in the processor's cache while each column is made of it
+_BLOCK = (
+    1 << 15
+)  # rows per block, so that their text stays in the cache while the columns are parsed
 
 
 def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
-    """Columns of the types, made at once; with a header, a table."""
+    """Parse fields into columns of the types, all at once; with a header, into a table."""
     used = [(i, code) for i, code in enumerate(codes) if code != " "]
     work, first = Task("loading", len(used), "columns"), int(header)
     makers = [
@@ -390,7 +392,7 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
 
 
 class _Maker:
-    """A column of a type that is made of one block of rows after the other."""
+    """A column of a type, built from one block of rows after another."""
 
     def __init__(self, code: str, size: int) -> None:
         self.t = T.C if code == "*" else type_of_code(code)
@@ -399,7 +401,7 @@ class _Maker:
         self.out = np.empty(size, np.int64 if code == "*" else T.DTYPE[self.t])
 
     def add(self, at: int, rows: Rows) -> None:
-        """The rows from there on."""
+        """Add a block of rows."""
         part = self.out[at : at + len(rows)]
         if self.t == T.C:
             self.texts.append(rows.joined())
@@ -419,14 +421,14 @@ class _Maker:
 
 
 class _Characters:
-    """A column of characters, or of strings where a field is longer, that is made of all of them at last."""
+    """A column of characters (strings, if a field is longer), built from all blocks at the end."""
 
     def __init__(self, code: str, _size: int) -> None:
         self.code = code
         self.items: list[bytes] = []
 
     def add(self, _at: int, rows: Rows) -> None:
-        """The rows from there on."""
+        """Add a block of rows."""
         self.items += rows.items()
 
     def done(self) -> Value:
@@ -435,14 +437,14 @@ class _Characters:
 
 
 def _characters(col: Sequence[bytes]) -> Value:
-    """A column of characters, the null one where nothing stands; of strings, if a field is longer."""
+    """A column of characters, null where a field is empty; of strings, if a field is longer."""
     return tok.tok_strings(
         T.C, [s or b" " for s in col] if all(len(s) < 2 for s in col) else list(col)
     )
 
 
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
-    """Columns of text as values of the types; a blank type leaves its column out. One line of text gives atoms."""
+    """Columns of text converted to the types; a blank type skips its column. A single line of text gives atoms."""
     out = []
     one = one and all(len(column) == 1 for column in cols)
     work = Task("loading", len(cols), "columns")
@@ -462,7 +464,7 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
 
 
 def type_of_code(code: str) -> int:
-    """The type number of a load type's character, as "J"."""
+    """The type number for a type character such as "J" in a load specification."""
     row = T.BY_CHAR.get(code.lower())
     if row is None:
         raise QError("type")
@@ -470,8 +472,8 @@ def type_of_code(code: str) -> int:
 
 
 def key_value(form: str, y: Value) -> Value:
-    """`"S=;"0:text`: keys of the type of the first character, split from values by the second, pairs by the last; with
-    an asterisk before that, values in quotes may hold it."""
+    """`"S=;"0:text`: key-value pairs. The characters give the key type, the separator of key and value, and the
+    separator of pairs; an asterisk before the last one allows it in quoted values."""
     if len(form) not in (3, 4) or (len(form) == 4 and form[2] != "*"):
         raise QError("length" if len(form) not in (3, 4) else "type")
     if form[0] not in "SIJ":
@@ -489,7 +491,7 @@ def key_value(form: str, y: Value) -> Value:
 
 @verb("getenv")
 def getenv(x: Value) -> Value:
-    """The value of an environment variable; an empty string if it is not set.
+    """The value of an environment variable; an empty string if not set.
 
     q)getenv`NO_SUCH_VARIABLE
     ""

@@ -1,4 +1,4 @@
-"""Internal functions, `-n!x`: binary forms of values, files of logs, and other names of functions that have one."""
+"""Internal functions, `-n!x`: binary forms of values, log files, and other names for public functions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def internal(
 
 
 def message(x: Value) -> bytes:
-    """The bytes of a value with the head of a message."""
+    """The bytes of a value with a message header."""
     body = codec.encode(x)
     return _HEAD.pack(1, 0, 0, len(body) + _HEAD.size) + body
 
@@ -80,8 +80,8 @@ def byte_vec(data: bytes) -> Vec:
 def read_lambda(
     text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0
 ) -> Value:
-    """The function of a definition that was read as data: the text must be that of one function, and nothing else.
-    What is known of where it was defined: the name it calls itself by, the one shown in reports, file and line."""
+    """The function of a definition read as data: the text must define exactly one function, and nothing else. Also
+    records where it was defined: the name it calls itself by, the name shown in reports, file and line."""
     if text.startswith("k)"):
         raise QError("k) code is not supported")
     source = Source(text, file, line, shown)
@@ -100,7 +100,7 @@ codec.LAMBDA.set(read_lambda)
 
 @internal(-8)
 def to_bytes(x: Value) -> Value:
-    """The bytes of a value, as a message between processes holds it.
+    """The bytes of a value, serialized as a message between processes.
 
     q)-8!1 2
     0x010000001e00000007000200000001000000000000000200000000000000
@@ -110,7 +110,7 @@ def to_bytes(x: Value) -> Value:
 
 @internal(-9)
 def from_bytes(x: Value) -> Value:
-    """The value of such bytes, compressed or not.
+    """The value of serialized bytes, compressed or not.
 
     q)-9!-8!`a`b!1 2
     a| 1
@@ -126,12 +126,12 @@ def from_bytes(x: Value) -> Value:
     return codec.decode(data, _HEAD.size)
 
 
-_SHORT = 2000  # bytes of a message that is not worth to be compressed
+_SHORT = 2000  # bytes; shorter messages are not worth compressing
 
 
 @internal(-18)
 def to_compressed(x: Value) -> Value:
-    """The bytes of a value, compressed if they are more than 2000 and that makes them half as many.
+    """The bytes of a value, compressed if there are more than 2000 and compression at least halves them.
 
     q)count -18!til 1000
     3276
@@ -142,7 +142,7 @@ def to_compressed(x: Value) -> Value:
 
 @internal(-22)
 def size(x: Value) -> Value:
-    """The number of bytes that -8! gives.
+    """The number of bytes that -8! returns.
 
     q)-22!1 2
     30
@@ -157,7 +157,7 @@ def size(x: Value) -> Value:
 
 @internal(-4)
 def tokens(x: Value) -> Value:
-    """The tokens of q text, blanks among them.
+    """The tokens of q text, including blanks.
 
     q)-4!"a+b 1 2"
     ,"a"
@@ -182,7 +182,7 @@ def tokens(x: Value) -> Value:
 
 @internal(-14)
 def quote_escape(x: Value) -> Value:
-    """A string with its quotes doubled and put in quotes, if it holds any.
+    """A string in quotes with inner quotes doubled, if it contains any.
 
     q)-14!"a\\"b"
     "\\"a\\"\\"b\\""
@@ -193,7 +193,7 @@ def quote_escape(x: Value) -> Value:
 
 @internal(-10)
 def type_free(x: Value) -> Value:
-    """Whether no variable holds an enumeration of this type number.
+    """Whether no variable holds an enumeration with this type number.
 
     q)-10!21h
     1b
@@ -210,20 +210,18 @@ def type_free(x: Value) -> Value:
 
 @internal(-16)
 def references(x: Value) -> Value:
-    """How many references there are to a value.
+    """The number of references to a value.
 
     q)a:1 2 3;b:a
     q)-16!a
     2i
     """
-    return Atom(
-        T.I, max(sys.getrefcount(x) - 4, 1)
-    )  # of `!` and its parts, and of the question itself
+    return Atom(T.I, max(sys.getrefcount(x) - 4, 1))  # held by `!` and its parts, and by this call
 
 
 @internal(-23)
 def mapped(x: Value) -> Value:
-    """The value itself; columns of a table on disk are read.
+    """The value itself; columns of a table on disk are read into memory.
 
     q)-23!1 2
     1 2
@@ -233,7 +231,7 @@ def mapped(x: Value) -> Value:
 
 @internal(-120)
 def domain_of(x: Value) -> Value:
-    """The memory domain of a value: always 0, there is but one.
+    """The memory domain of a value; always 0, the only one.
 
     q)-120!1 2 3
     0
@@ -252,7 +250,9 @@ def path_of(x: Value) -> str:
 
 @internal(-11, "-11!file; -11!(n;file)")
 def replay(x: Value) -> Value:
-    """Evaluate the values in a log file, all or the first n; how many. With -2 only count those that are whole.
+    """Evaluate the messages in a log file, all or the first n, and return their number.
+
+    With -2, only count the complete ones.
 
     q)l:`:log set();h:hopen`:log;h enlist(`add;1);h enlist(`add;2);hclose h
     q)total:0;add:{total+:x}
@@ -287,7 +287,7 @@ def replay(x: Value) -> Value:
 
 @internal(-19, "-19!(source;target;block;algorithm;level)", effect="changes")
 def compress_file(x: Value) -> Value:
-    """Copy a data file to a compressed one; the name of that. Whatever the algorithm, zlib does it.
+    """Copy a data file to a compressed file, and return its name. Every algorithm is replaced by zlib.
 
     q)`:a set 10000#til 100;
     q)-19!(`:a;`:z;17;2;6)
@@ -311,7 +311,7 @@ def compress_file(x: Value) -> Value:
 
 
 def packing(logical: Value, algorithm: Value, level: Value) -> kdb.Packing:
-    """How to compress a file, of three numbers; 'domain for those that no file can have."""
+    """Validate three compression parameters; 'domain if no file can have them."""
     found = kdb.Packing(int_of(logical), int_of(algorithm), int_of(level))
     if not 12 <= found.logical <= 20 or not 0 <= found.algorithm <= 5:
         raise QError("encryption is not supported" if 16 <= found.algorithm <= 21 else "domain")
@@ -321,7 +321,7 @@ def packing(logical: Value, algorithm: Value, level: Value) -> kdb.Packing:
 
 @internal(-21)
 def compression(x: Value) -> Value:
-    """How a file is compressed, as a dictionary; an empty one if it is not.
+    """The compression parameters of a file, as a dictionary; empty if it is not compressed.
 
     q)(`:z;17;2;6)set 10000#til 100;
     q)(-21!`:z)`algorithm
@@ -352,7 +352,7 @@ def compression(x: Value) -> Value:
 
 @internal(-17, effect="changes")
 def flip_endian(x: Value) -> Value:
-    """Change the byte order of a data file: only for files of machines that no longer exist.
+    """Swap the byte order of a data file; not implemented, since only files from very old machines need it.
 
     q)`:a set 1 2 3;
     q)-17!`:a
@@ -369,7 +369,7 @@ def flip_endian(x: Value) -> Value:
 
 @internal(-25, "-25!(handles;message)", effect="opens")
 def broadcast(x: Value) -> Value:
-    """Send a message to several connections at once.
+    """Send a message to several connections at once; there are none.
 
     q)-25!(`int$();"1+1")
     """
@@ -384,7 +384,7 @@ def broadcast(x: Value) -> Value:
 
 @internal(-26)
 def encryption(x: Value) -> Value:
-    """The settings of encrypted connections, from the environment.
+    """The TLS settings, from the environment.
 
     q)first key -26!()
     `SSLEAY_VERSION
@@ -404,7 +404,7 @@ def encryption(x: Value) -> Value:
 
 @internal(-30, "-30!(handle;isError;message)", effect="opens")
 def respond(x: Value) -> Value:
-    """Answer a call whose answer was put off; there is none to answer here.
+    """Send a deferred response; always an error, because there are no connections.
 
     q)-30!(0i;0b;1)
     'Handle 0 was not expecting a response msg
@@ -419,7 +419,7 @@ def respond(x: Value) -> Value:
 
 @internal(-36)
 def master_key(x: Value) -> Value:
-    """Whether a key to encrypted files is loaded; files cannot be encrypted here.
+    """Whether a master key for encrypted files is loaded; encryption is not supported.
 
     q)-36!(::)
     0b
@@ -431,7 +431,7 @@ def master_key(x: Value) -> Value:
 
 @internal(-38)
 def socket_table(x: Value) -> Value:
-    """The kind of connection behind a handle.
+    """The type of connection behind a handle.
 
     q)-38!0i
     '0 is not an ipc handle
@@ -459,7 +459,7 @@ def _named(number: int, kind: str, name: str, example: str) -> None:
             "internal",
             {1: run},
             (f"{number}!x",),
-            f"The same as `{name}`.\n\n{example}",
+            f"Same as `{name}`.\n\n{example}",
             file=__file__,
             topic="internal",
             effect="none",
@@ -488,7 +488,7 @@ for _number, _kind, _name, _example in (
 
 @internal(-34, "-34!(f;args)")
 def timed(x: Value) -> Value:
-    """The same as `.Q.ts`.
+    """Same as `.Q.ts`.
 
     q)-34!(+;1 2)
     0 0

@@ -1,4 +1,4 @@
-"""Join and raze; the work is in values/change/join.py."""
+"""Join and raze; implemented in values/change/join.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshell.values.change import join as kernel
 
 @verb(",", "x,y", qtype=102)
 def join(x: Value, y: Value) -> Value:
-    """x and y in one list; dictionaries are merged, tables get more rows.
+    """Join x and y into one list; merge dictionaries, append rows to tables.
 
     q)1 2,3
     1 2 3
@@ -27,7 +27,7 @@ def join(x: Value, y: Value) -> Value:
 
 @verb("raze", handle=True)
 def raze(x: Value) -> Value:
-    """The items of the items of x in one list: one level of nesting less.
+    """Join the items of x: one level of nesting less.
 
     q)raze (1 2;3;4 5)
     1 2 3 4 5

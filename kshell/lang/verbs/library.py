@@ -1,4 +1,4 @@
-"""Functions of libraries: `2:`. A library is what registered functions say they are known from."""
+"""Library functions: `2:`. A library consists of the registered functions that name it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
 
-_LOADER = "fns"  # the function of a library that gives all others
+_LOADER = "fns"  # the function that returns all others
 
 
 @verb("2:", "library 2:(name;rank)", infix=True, effect="opens")
 def dynamic_load(x: Value, y: Value) -> Value:
-    """The function of a library: x names the library, y the function and how many arguments it takes. The function
-    fns of `ktorch gives a dictionary of all functions of the k-api by name, to be put where a program wants them.
+    """Load a library function: x names the library, y the function and its number of arguments.
+
+    The function fns of `ktorch returns a dictionary of all k-api functions by name, to be assigned where a program
+    wants them.
 
     q)f:`ktorch 2:`tensor,1
     q)f f 1 2 3
@@ -45,7 +47,7 @@ def dynamic_load(x: Value, y: Value) -> Value:
     known = _functions(os.path.basename(path).removesuffix(".so"))
     if not known:
         if os.path.exists(path) or os.path.exists(path + ".so"):
-            raise QError("nyi")  # a library in C, made for kdb+
+            raise QError("nyi")  # a C library for kdb+
         raise QError(
             f"{path.removesuffix('.so')}.so: cannot open shared object file: No such file or directory"
         )
@@ -59,7 +61,7 @@ def dynamic_load(x: Value, y: Value) -> Value:
 
 
 def _wanted(y: Value) -> tuple[str, int]:
-    """The name of a function and how many arguments it takes, from such a pair."""
+    """A function's name and number of arguments, from such a pair."""
     pair = seq_items(y) if y.__class__ in (List, Vec) else []
     if len(pair) != 2:
         raise QError("type" if not pair else "length")
@@ -72,7 +74,7 @@ def _wanted(y: Value) -> tuple[str, int]:
 
 
 def _functions(library: str) -> dict[str, Prim]:
-    """The functions that a library has, by name."""
+    """The functions of a library, by name."""
     built_in = running().names.load_builtins()
     return {
         entry.name: built_in[entry.name]

@@ -1,4 +1,4 @@
-"""Making lists and taking them apart: til, count, first, last, enlist, reverse, rotate, where, flip, cross, type."""
+"""Create lists and take them apart: til, count, first, last, enlist, reverse, rotate, where, flip, cross, type."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
     "where",
 ]
 
-_LARGEST = 1 << 40  # no list is longer
+_LARGEST = 1 << 40  # the longest possible list
 
 
 def int_of(x: Value) -> int:
@@ -60,7 +60,7 @@ def int_of(x: Value) -> int:
 
 @verb("til")
 def til(x: Value) -> Value:
-    """The first x whole numbers, from 0.
+    """The first x integers, from 0.
 
     q)til 5
     0 1 2 3 4
@@ -77,7 +77,7 @@ def til(x: Value) -> Value:
 
 @verb("count")
 def count(x: Value) -> Value:
-    """How many items x has; 1 for an atom.
+    """The number of items of x; 1 for an atom.
 
     q)count 2 3 5 7
     4
@@ -94,7 +94,7 @@ def count(x: Value) -> Value:
 
 @verb("first", handle=True)
 def first(x: Value) -> Value:
-    """The first item; a null if there is none; an atom is itself.
+    """The first item; null if there is none; an atom is returned unchanged.
 
     q)first 10 20 30
     10
@@ -106,7 +106,7 @@ def first(x: Value) -> Value:
 
 @verb("last", handle=True)
 def last(x: Value) -> Value:
-    """The last item; a null if there is none; an atom is itself.
+    """The last item; null if there is none; an atom is returned unchanged.
 
     q)last `a`b`c
     `c
@@ -125,7 +125,7 @@ def _end(x: Value, at: int) -> Value:
 
 @verb("enlist", "enlist x", "enlist[x;y;..]")
 def enlist(x: Value) -> Value:
-    """The list of its arguments; of a dictionary, a table of one row.
+    """Make a list of the arguments; a dictionary becomes a table with one row.
 
     q)enlist 5
     ,5
@@ -144,7 +144,7 @@ def enlist_many(*xs: Value) -> Value:
 
 @verb("reverse")
 def reverse(x: Value) -> Value:
-    """The items (entries, rows) in the opposite order.
+    """The items (entries, rows) in reverse order.
 
     q)reverse 1 2 3
     3 2 1
@@ -165,7 +165,7 @@ def reverse(x: Value) -> Value:
 
 @verb("rotate", handle=True)
 def rotate(x: Value, y: Value) -> Value:
-    """List y shifted round by x items, to the left if x is positive.
+    """List y rotated by x items, to the left if x is positive.
 
     q)2 rotate 1 2 3 4 5
     3 4 5 1 2
@@ -194,7 +194,7 @@ def rotate(x: Value, y: Value) -> Value:
 
 @verb("where", handle=True)
 def where(x: Value) -> Value:
-    """The indexes (or keys) of the 1s, each as often as its item says.
+    """The indexes (or keys) of the 1s; with counts, each repeated that many times.
 
     q)where 01101b
     1 2 4
@@ -223,7 +223,7 @@ def where_at(x: Value) -> np.ndarray:
 
 @verb("flip", handle=True)
 def flip(x: Value) -> Value:
-    """Rows for columns: of a matrix, a table, a dictionary of columns.
+    """Transpose a matrix, or convert between a table and a dictionary of columns.
 
     q)flip (1 2 3;4 5 6)
     1 4
@@ -261,7 +261,7 @@ def _flip_list(x: List) -> Value:
 
 
 def _extend(items: Sequence[Value]) -> list[Value]:
-    """Lists of one length: atoms among them are repeated. 'length if the lists differ, 'rank if there are none."""
+    """Lists of equal length; atoms are repeated. 'length if the lists differ in length, 'rank if there are none."""
     lengths = {len(i) for i in items if is_list(i) or i.__class__ in (Table, Dict)}
     if len(lengths) != 1:
         raise QError("length" if lengths else "rank")
@@ -277,7 +277,7 @@ def _flip_dict(d: Dict) -> Value:
         raise QError("nyi")
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
-    if d.v.__class__ is Table:  # rows by name: the columns by name, each with an item of each row
+    if d.v.__class__ is Table:  # dictionary of rows: transposed, a dictionary of columns
         return Dict(
             sym_vec(d.v.names),
             Table(

@@ -23,7 +23,7 @@ ATOMIC |= {("and", 2), ("or", 2)}  # other names for & and |
 
 @verb("not")
 def not_(x: Value) -> Value:
-    """Is it zero? Null is not.
+    """Is it zero? Null is not zero.
 
     q)not 1 0 0N
     010b
@@ -49,7 +49,7 @@ def null(x: Value) -> Value:
 
 @verb("and")
 def and_(x: Value, y: Value) -> Value:
-    """The lesser of x and y, for booleans: are both true?
+    """The lesser of x and y; for booleans, are both true?
 
     q)1100b and 1010b
     1000b
@@ -59,7 +59,7 @@ def and_(x: Value, y: Value) -> Value:
 
 @verb("or")
 def or_(x: Value, y: Value) -> Value:
-    """The greater of x and y, for booleans: is either true?
+    """The greater of x and y; for booleans, is either true?
 
     q)1100b or 1010b
     1110b

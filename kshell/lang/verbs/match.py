@@ -9,7 +9,7 @@ from kshell.values.base.core import Value
 
 @verb("~", "x~y", qtype=102)
 def match(x: Value, y: Value) -> Value:
-    """Whether x and y are the same: in type, shape and content.
+    """Whether x and y are identical in type, shape and content.
 
     q)1 2 3~`s#1 2 3
     1b

@@ -1,4 +1,4 @@
-"""Functions of one number: square root, exponential, logarithm, trigonometry, rounding."""
+"""Unary math: square root, exponential, logarithm, trigonometry, rounding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT = (T.S, T.G, T.ENUM)
 
 
 def _float_verb(name: str, ufunc: Callable[[Array], Array]) -> Callable[[Value], Value]:
-    """A verb that takes any number and gives a float (a datetime stays one)."""
+    """A verb from any number to a float (datetimes stay datetimes)."""
 
     return monad(name, lambda t: _float_plan(ufunc, t))
 
@@ -41,9 +41,7 @@ _atan = _float_verb("atan", np.arctan)
 
 
 def _reciprocal_planner(t: int) -> Plan | None:
-    if (
-        t == T.P
-    ):  # one of two kinds of time that stay what they are; the reference's table has no reason for it
+    if t == T.P:  # one of two temporal types that stay unchanged; q's reference gives no reason
         return Plan(t, lambda a: float_to_int(np.floor(np.reciprocal(to_float(a, t)) + 0.5), t))
     return _float_plan(np.reciprocal, t)
 
@@ -53,7 +51,7 @@ _reciprocal = monad("reciprocal", _reciprocal_planner)
 
 @verb("sqrt")
 def sqrt(x: Value) -> Value:
-    """Square root; null for a negative number.
+    """Square root; null for negative numbers.
 
     q)sqrt 4 2 -1
     2 1.414214 0n
@@ -73,7 +71,7 @@ def exp(x: Value) -> Value:
 
 @verb("log")
 def log(x: Value) -> Value:
-    """Natural logarithm; null for a negative number.
+    """Natural logarithm; null for negative numbers.
 
     q)log 1 0 10
     0 -0w 2.302585
@@ -113,7 +111,7 @@ def tan(x: Value) -> Value:
 
 @verb("asin")
 def asin(x: Value) -> Value:
-    """Angle in radians with a given sine; null outside -1 to 1.
+    """Arcsine in radians; null outside -1 to 1.
 
     q)asin 0 0.5 2
     0 0.5235988 0n
@@ -123,7 +121,7 @@ def asin(x: Value) -> Value:
 
 @verb("acos")
 def acos(x: Value) -> Value:
-    """Angle in radians with a given cosine; null outside -1 to 1.
+    """Arccosine in radians; null outside -1 to 1.
 
     q)acos 1 0.5
     0 1.047198
@@ -133,7 +131,7 @@ def acos(x: Value) -> Value:
 
 @verb("atan")
 def atan(x: Value) -> Value:
-    """Angle in radians with a given tangent.
+    """Arctangent in radians.
 
     q)atan 0 1
     0 0.7853982
@@ -143,7 +141,7 @@ def atan(x: Value) -> Value:
 
 @verb("reciprocal")
 def reciprocal(x: Value) -> Value:
-    """One divided by x.
+    """1 divided by x.
 
     q)reciprocal 4 0
     0.25 0w
@@ -184,7 +182,7 @@ _ceiling = monad("ceiling", _rounding(np.ceil, True))
 
 @verb("floor")
 def floor(x: Value) -> Value:
-    """Greatest whole number not above x; text in lower case.
+    """Greatest integer not above x; text in lower case.
 
     q)floor -2.1 0 2.9
     -3 0 2
@@ -199,7 +197,7 @@ def floor(x: Value) -> Value:
 
 @verb("ceiling")
 def ceiling(x: Value) -> Value:
-    """Least whole number not below x.
+    """Least integer not below x.
 
     q)ceiling -2.1 0 2.9
     -2 0 3

@@ -1,4 +1,4 @@
-"""Matrices of floats: mmu, inv, lsq, and the dot product of `$`."""
+"""Float matrices: mmu, inv, lsq, and the dot product of `$`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def _needed(x: Value) -> Array:
 
 
 _SMALL = (
-    16  # matrices up to this are worked from first to last, as q does, which fixes the last digits
+    16  # up to this size, products are summed from first to last, as in q, for the same last digits
 )
-_FEW = 4096  # items of a product's operand: with more, BLAS
+_FEW = 4096  # operands with more items use BLAS
 
 
 def _product(a: Array, b: Array, size: int = 0) -> Array:
-    """Matrix or dot product. `size` is that of the larger operand where a product is one of many."""
+    """Matrix or dot product. `size` is the size of the larger operand when the product is one of many."""
     n = b.shape[0]
     if not n:
         return np.zeros(a.shape[:-1] + b.shape[1:])
@@ -57,8 +57,8 @@ def _product(a: Array, b: Array, size: int = 0) -> Array:
 
 
 def products(vectors: Value, other: Value, first: bool) -> Value | None:
-    """The product of each of some vectors of one length and a matrix or vector, with the vectors as the first operand
-    or the second: one matrix product for all of them. None if there is no such product."""
+    """The products of many vectors of equal length with one matrix or vector, on either side: one matrix product for
+    all of them. None if there is no such product."""
     a, b = float_array(vectors), float_array(other)
     if a is None or b is None or a.ndim != 2 or b.ndim > 2 or not b.size:
         return None
@@ -70,7 +70,7 @@ def products(vectors: Value, other: Value, first: bool) -> Value | None:
 
 
 def _inverse(a: Array) -> Array:
-    """Inverse of a square matrix by LU decomposition, rows exchanged for the greatest pivot."""
+    """Inverse of a square matrix by LU decomposition with partial pivoting."""
     count = len(a)
     if count > _SMALL:
         return np.linalg.inv(a)
@@ -90,8 +90,8 @@ def _inverse(a: Array) -> Array:
 
 
 def _normal_solution(a: Array, b: Array) -> Array | None:
-    """The least-squares solution of a = x mmu b by Cholesky decomposition of the normal equations, as q finds it; None
-    where the rows of b are not independent."""
+    """The least-squares solution of a = x mmu b by Cholesky decomposition of the normal equations, as in q; None if the
+    rows of b are not independent."""
     m, x = _product(b, b.T), _product(b, a.T)
     count = len(m)
     for k in range(count):
@@ -111,7 +111,7 @@ def _normal_solution(a: Array, b: Array) -> Array | None:
 
 @verb("mmu", handle=True)
 def mmu(x: Value, y: Value) -> Value:
-    """Matrix product, or dot product of two vectors; of floats. Of two lists of matrices, the product of each pair.
+    """Matrix product, or dot product of two vectors, of floats. Two lists of matrices are multiplied pairwise.
 
     q)(1 2f;3 4f)mmu 5 6f
     17 39f
@@ -128,7 +128,7 @@ def mmu(x: Value, y: Value) -> Value:
 
 @verb("inv", handle=True)
 def inv(x: Value) -> Value:
-    """Inverse of a square matrix of floats; null where there is none.
+    """Inverse of a square float matrix; null if it is singular.
 
     q)inv(2 0f;0 4f)
     0.5 0
@@ -147,7 +147,7 @@ def inv(x: Value) -> Value:
 
 @verb("lsq", handle=True)
 def lsq(x: Value, y: Value) -> Value:
-    """The matrix that multiplied by y comes nearest to x, by least squares; nulls if an item is null or infinite.
+    """Least-squares solution: the matrix that multiplied by y comes closest to x; null if an item is null or infinite.
 
     q)(enlist 1 2 3f)lsq(1 1 1f;0 1 2f)
     1 1

@@ -1,4 +1,4 @@
-"""Moving windows: msum mavg mcount mdev mmax mmin, over the last x items."""
+"""Moving windows: msum mavg mcount mdev mmax mmin over the last x items."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def _window(x: Value) -> int:
 def _moving(
     x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[Value, Value], Value]
 ) -> Value:
-    """fn over a vector; along the first axis of a list of vectors; along dictionaries and tables."""
+    """fn over a vector; along the first axis of a list of vectors; over each value of a dictionary or column of a
+    table."""
     n = _window(x)
     if y.__class__ is Vec:
         if y.t in TEXT:
@@ -40,7 +41,7 @@ def _moving(
                 return y
             raise QError("type")
         ordered_type(nd.t)
-        if not nd.a.size:  # lists of nothing: only the type may change
+        if not nd.a.size:  # empty lists: only the type may change
             r = fn(n, Vec(nd.t, nd.a.reshape(-1)))
             return Nd(r.t, r.a.reshape(nd.a.shape))
         columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
@@ -58,7 +59,7 @@ def _moving(
 
 
 def _behind(s: Array, n: int) -> Array:
-    """Running totals s as totals of the last n items."""
+    """Moving totals over n items from running totals s."""
     out = s.copy()
     if n <= 0:
         return np.zeros_like(s)
@@ -75,7 +76,7 @@ _MOVED = {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}
 
 
 def _msum(n: int, y: Vec) -> Vec:
-    tr = _MOVED.get(y.t) or sum_type(y.t)  # a difference of running sums
+    tr = _MOVED.get(y.t) or sum_type(y.t)  # computed as a difference of running sums
     mask = null_mask(y.a, y.t)
     array = y.a.astype(T.DTYPE[tr]) if mask is None else np.where(mask, 0, y.a).astype(T.DTYPE[tr])
     return Vec(tr, _window_sum(n, array))
@@ -83,7 +84,7 @@ def _msum(n: int, y: Vec) -> Vec:
 
 @verb("msum", handle=True)
 def msum(x: Value, y: Value) -> Value:
-    """Sums of the last x items; nulls count as zero.
+    """Moving sums over the last x items; nulls count as zero.
 
     q)3 msum 1 2 3 5 7
     1 3 6 10 15
@@ -93,7 +94,7 @@ def msum(x: Value, y: Value) -> Value:
 
 @verb("mcount", handle=True)
 def mcount(x: Value, y: Value) -> Value:
-    """How many of the last x items are not null.
+    """The number of non-null items among the last x.
 
     q)3 mcount 0N 1 2 3
     0 1 2 3
@@ -104,7 +105,7 @@ def mcount(x: Value, y: Value) -> Value:
 
 
 def _parts(n: int, y: Vec) -> tuple[Array, Array, Array]:
-    """Items as floats with nulls zero, their mean subtracted; the window counts; that mean."""
+    """Items as floats with nulls zero and the mean subtracted; the window counts; the mean."""
     f = to_float(y.a, y.t)
     here = ~np.isnan(f)
     return np.where(here, f, 0.0), _window_sum(n, here.astype(np.float64)), here
@@ -118,7 +119,7 @@ def _mavg(n: int, y: Vec) -> Vec:
 
 @verb("mavg", handle=True)
 def mavg(x: Value, y: Value) -> Value:
-    """Means of the last x items; nulls are left out.
+    """Moving averages over the last x items; nulls are ignored.
 
     q)2 mavg 1 2 3 5
     1 1.5 2.5 4
@@ -131,14 +132,14 @@ def _mdev(n: int, y: Vec) -> Vec:
     finite = f[here & np.isfinite(f)]
     f = np.where(
         here, f - (np.rint(finite.mean()) if finite.size else 0.0), 0.0
-    )  # squares near zero lose little
+    )  # squares of centred items lose little precision
     mean = _window_sum(n, f) / count
     return floats(np.sqrt(np.maximum(_window_sum(n, f * f) / count - mean * mean, 0.0)))
 
 
 @verb("mdev", handle=True)
 def mdev(x: Value, y: Value) -> Value:
-    """Standard deviations of the last x items.
+    """Moving standard deviations over the last x items.
 
     q)2 mdev 1 2 3 5 7
     0 0.5 0.5 1 1
@@ -147,7 +148,7 @@ def mdev(x: Value, y: Value) -> Value:
 
 
 def _window_best(n: int, a: Array, ufunc: np.ufunc) -> Array:
-    """ufunc (maximum or minimum) over the last n items, in windows that double."""
+    """ufunc (maximum or minimum) over the last n items, by doubling windows."""
     out, width = a.copy(), 1
     n = min(n, len(a))
     while width < n:
@@ -165,7 +166,7 @@ def _mmax(n: int, y: Vec) -> Vec:
 
 @verb("mmax", handle=True)
 def mmax(x: Value, y: Value) -> Value:
-    """Maximums of the last x items.
+    """Moving maximums over the last x items.
 
     q)3 mmax 2 7 1 3 5
     2 7 7 7 5
@@ -175,7 +176,7 @@ def mmax(x: Value, y: Value) -> Value:
 
 @verb("mmin", handle=True)
 def mmin(x: Value, y: Value) -> Value:
-    """Minimums of the last x items; null is least.
+    """Moving minimums over the last x items; null is lowest.
 
     q)3 mmin 2 7 1 3 5
     2 2 1 1 1

@@ -1,4 +1,4 @@
-"""Random values: what `n?x` does when x is no list to find in, and rand. The generator is the session's (`\\S`)."""
+"""Random values: rand, and `n?x` where x is not a list to search. The generator belongs to the session (`\\S`)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
-_QUICK = 1 << 31  # below this a random float has bits enough to make a random integer
+_QUICK = 1 << 31  # below this, a random float has enough bits for a random integer
 _LETTERS = "abcdefghijklmnop"
 _DAY = {T.N: 86_400_000_000_000, T.U: 1440, T.V: 86_400, T.T: 86_400_000}
 _ERA = {
     T.P: 4 * 365 * 86_400_000_000_000,
     T.D: 4 * 365,
     T.M: 48,
-}  # where a zero point in time ranges: 2000 to 2003
+}  # the range for a zero point in time: 2000 to 2003
 
 
 def roll(x: Value, y: Value) -> Value:
-    """`x?y` for an integer atom x: x items of a list, or x random values below an atom; a negative x deals (no item
-    twice), a null one permutes."""
+    """`x?y` for an integer atom x: x items of a list, or x random values below an atom; negative x deals without
+    repetition, null x permutes."""
     if x.__class__ is int and y.__class__ is int and x > 0 and 0 < y <= _QUICK:
         return longs((running().rng.random(x) * y).astype(np.int64))
     if isinstance(y, Handle) and y.folded:
@@ -53,7 +53,7 @@ def roll(x: Value, y: Value) -> Value:
 
 
 def _rows_of(x: Value, h: Handle) -> Value:
-    """Rows of a tensor, picked as items of a list are."""
+    """Rows of a tensor, drawn like items of a list."""
     n = h.length()
     if not n:
         raise QError("length")
@@ -61,7 +61,7 @@ def _rows_of(x: Value, h: Handle) -> Value:
 
 
 def _count(x: Value) -> int | None:
-    """How many; None for null. 'type if x is no integer atom."""
+    """The count; None for null. 'type if x is not an integer atom."""
     qtype = atom_t(x)
     if qtype not in _INTS:
         raise QError("type")
@@ -74,7 +74,7 @@ def _count(x: Value) -> int | None:
 
 
 def _values(t: int, n: int, top: Any) -> np.ndarray:
-    """n raw values of type t below `top`; a zero stands for the whole range of its type."""
+    """n raw values of type t below `top`; zero stands for the full range of the type."""
     rng = running().rng
     dtype = T.DTYPE[t]
     if t == T.G:
@@ -102,7 +102,8 @@ def _values(t: int, n: int, top: Any) -> np.ndarray:
 
 
 def _symbols(n: int, y: Sym, distinct: bool) -> Value:
-    """n symbols of as many letters as y says: `3 is three. Of the name of a list of symbols, members enumerated."""
+    """n symbols with as many letters as y says: `3 is three. For the name of a symbol list, enumerated members of
+    it."""
     rng = running().rng
     if y.s and not y.s.isdigit():
         domain = running().names.find(y.s)
@@ -129,7 +130,8 @@ def _symbols(n: int, y: Sym, distinct: bool) -> Value:
 
 
 def deal(x: Value, y: Value) -> Value:
-    """`x?y` for a negative x: -x different items of a list, or different integers below y; 'length if too many."""
+    """`x?y` for negative x: -x different items of a list, or different integers below y; 'length if there are too
+    few."""
     n = _count(x)
     if n is None or n >= 0:
         return roll(x, y)

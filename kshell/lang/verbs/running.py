@@ -1,4 +1,4 @@
-"""Uniform verbs along a list: sums prds maxs mins avgs, deltas ratios differ, prev next xprev, fills, ema."""
+"""Uniform list verbs: sums prds maxs mins avgs, deltas ratios differ, prev next xprev, fills, ema."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ from kshell.values.items.pick import null_of, take_at
 
 
 def along(x: Value, fn: Callable[[Value], Value]) -> Value | None:
-    """A uniform verb on a dictionary (along its values) or a table (along every column); None for other values."""
+    """Apply a uniform verb to a dictionary (along its values) or a table (along every column); None for other
+    values."""
     cls = x.__class__
     if cls is Dict:
         return Dict(x.k, fn(x.v))
@@ -54,14 +55,14 @@ def _uniform(
     op: Callable[[Value, Value], Value],
     again: Callable[[Value], Value],
 ) -> Value:
-    """on_vec for a vector, a scan with op for a general list, an atom unchanged."""
+    """on_vec for a vector, a scan with op for a general list; atoms unchanged."""
     cls = x.__class__
     if cls is Vec:
         return on_vec(x.t, x.a)
     if cls is Nd:
         added = name not in ("maxs", "mins")
         number_or_time(x.t) if added else ordered_type(x.t)
-        # between vectors nulls spread; the first row keeps its type, moments add to spans
+        # between vectors, nulls propagate; the first row keeps its type, and spans are added to moments
         if null_mask(x.a, x.t) is not None or (added and x.t not in (T.I, T.J, T.E, T.F)):
             return _scan(x, op)
         r = on_vec(x.t, x.a)
@@ -89,7 +90,7 @@ def _sums_vec(t: int, a: Array) -> Vec:
     tr = sum_type(t)
     if t == T.F:
         r = np.add.accumulate(a)
-        if not r.size or not np.isnan(r[-1]).any():  # a null would have spread to the end
+        if not r.size or not np.isnan(r[-1]).any():  # a null would have propagated to the end
             return Vec(t, r)
     return Vec(tr, np.add.accumulate(_filled_with(t, a, 0), dtype=T.DTYPE[tr]))
 
@@ -187,7 +188,8 @@ def _steps(
     none: bool,
     again: Callable[[Value], Value],
 ) -> Value:
-    """f between each item and the one before it; before the first stands `none`, of a vector `first` makes it."""
+    """f of each item and its predecessor; the first is paired with `none`; for a vector, `first` computes the first
+    result."""
     if is_list(x):
         if x.__class__ is Vec:
             rest = f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1]))
@@ -201,7 +203,7 @@ def _steps(
 
 @verb("deltas", handle=True)
 def deltas(x: Value) -> Value:
-    """Differences between neighbours; the first item is kept.
+    """Differences between adjacent items; the first item is unchanged.
 
     q)deltas 1 4 9 16
     1 3 5 7
@@ -211,7 +213,7 @@ def deltas(x: Value) -> Value:
 
 @verb("ratios", handle=True)
 def ratios(x: Value) -> Value:
-    """Each item divided by the one before it; the first item is kept.
+    """Each item divided by its predecessor; the first item is unchanged.
 
     q)ratios 2 4 6
     2 2 1.5
@@ -222,7 +224,7 @@ def ratios(x: Value) -> Value:
 def _steps_from(
     x: Value, y: Value, f: Callable[[Value, Value], Value], plain: Callable[[Value], Value]
 ) -> Value:
-    """f between neighbours of y, with x before its first item."""
+    """f of each item of y and its predecessor; the first is paired with x."""
     if is_list(y):
         if not len(y):
             return y
@@ -248,7 +250,7 @@ def ratios_from(x: Value, y: Value) -> Value:
 
 @verb("differ", handle=True)
 def differ(x: Value) -> Value:
-    """Where an item differs from the one before it; true for the first.
+    """Whether each item differs from its predecessor; true for the first.
 
     q)differ 1 3 3 4
     1101b
@@ -274,7 +276,7 @@ def differ(x: Value) -> Value:
 
 
 def shift(x: Value, n: int) -> Value:
-    """The item n places before each item of a list; null outside it."""
+    """For each item, the item n places before it; null outside the list."""
     cls = x.__class__
     if cls is Vec:
         out = np.empty_like(x.a)
@@ -297,7 +299,7 @@ def shift(x: Value, n: int) -> Value:
 
 @verb("prev", handle=True)
 def prev(x: Value) -> Value:
-    """The item before each item; null for the first.
+    """The predecessor of each item; null for the first.
 
     q)prev 2 3 5
     0N 2 3
@@ -307,7 +309,7 @@ def prev(x: Value) -> Value:
 
 @verb("next", handle=True)
 def next_(x: Value) -> Value:
-    """The item after each item; null for the last.
+    """The successor of each item; null for the last.
 
     q)next 2 3 5
     3 5 0N
@@ -317,7 +319,7 @@ def next_(x: Value) -> Value:
 
 @verb("xprev", handle=True)
 def xprev(x: Value, y: Value) -> Value:
-    """The item x places before each item of y; null where there is none.
+    """The item x places before each item of y; null if there is none.
 
     q)2 xprev 2 7 5 3
     0N 0N 2 7
@@ -330,7 +332,7 @@ def xprev(x: Value, y: Value) -> Value:
 
 @verb("fills", handle=True)
 def fills(x: Value) -> Value:
-    """Nulls replaced by the last item before them that is none.
+    """Nulls replaced by the preceding non-null item.
 
     q)fills 0N 2 0N 0N 7
     0N 2 2 2 7
@@ -348,7 +350,7 @@ def fills(x: Value) -> Value:
 
 @verb("ema", handle=True)
 def ema(x: Value, y: Value) -> Value:
-    """Exponential moving average of y with smoothing factor x, one or one an item.
+    """Exponential moving average of y with smoothing factor x, either one factor or one per item.
 
     q)0.5 ema 1 2 3
     1 1.5 2.25

@@ -44,7 +44,7 @@ _INTS = (T.X, T.H, T.I, T.J)
 
 @verb("?", "x?y", "n?x", "?[c;a;b]", "?[t;c;b;a]", qtype=102, effect="own")
 def query(x: Value, y: Value) -> Value:
-    """Where y is in list x, or count x; for a number x, random picks of y.
+    """Find the index of y in list x (count x if missing); for a number x, random picks from y.
 
     q)10 20 30?20 40
     1 3
@@ -74,7 +74,7 @@ def _keys_at(d: Dict, at: Any) -> Value:
 
 
 def extend_enum(x: Sym, y: Value) -> Value:
-    """`` `name?symbols ``: enumerate, adding what the named list (or the file of a path) lacks."""
+    """`` `name?symbols ``: enumerate, adding missing symbols to the named list (or to the file of a path)."""
     if not x.s.startswith(":"):
         return enumerate_value(x.s, y, True)
     refuse("?")
@@ -92,7 +92,7 @@ def extend_enum(x: Sym, y: Value) -> Value:
 
 @verb("?", arity=3)
 def conditional(x: Value, y: Value, z: Value) -> Value:
-    """Items of y where x is true, else of z."""
+    """Items of y where x is true, of z elsewhere."""
     if x.__class__ is Table or (x.__class__ is Dict and x.keyed) or x.__class__ is Sym:
         t = running().names.get(x.s) if x.__class__ is Sym else x
         if y.__class__ is Vec:
@@ -193,7 +193,7 @@ def _flags(at: Any, n: int) -> Value:
 
 
 def equal(x: Value, y: Value) -> Value:
-    """`x=y`, by the verb of that name."""
+    """`x=y`, through the registered verb."""
     return _verb("=")(x, y)
 
 
@@ -206,7 +206,7 @@ def _verb(name: str) -> Any:
 
 @verb("within")
 def within(x: Value, y: Value) -> Value:
-    """Whether each item of x is between two bounds, or on one.
+    """Whether each item of x lies between two bounds, inclusive.
 
     q)1 3 10 6 4 within 2 6
     01011b
@@ -233,7 +233,7 @@ def within(x: Value, y: Value) -> Value:
 
 @verb("bin", handle=True)
 def bin_(x: Value, y: Value) -> Value:
-    """The index of the last item of sorted x that is not above y, or -1.
+    """The index of the last item of sorted x not above y, or -1.
 
     q)0 2 4 6 bin 5 -1
     2 -1
@@ -243,7 +243,7 @@ def bin_(x: Value, y: Value) -> Value:
 
 @verb("binr", handle=True)
 def binr(x: Value, y: Value) -> Value:
-    """The index of the first item of sorted x that is not below y.
+    """The index of the first item of sorted x not below y.
 
     q)0 1 1 2 binr 0 1 2
     0 1 3
@@ -271,7 +271,7 @@ def _at_or_null(keys: Value, at: Value) -> Value:
 
 
 def _binary_rows(x: Table, y: Value, right: bool) -> Value:
-    """By rows: all columns but the last are equal, the last is searched."""
+    """Search by rows: all columns but the last must be equal, the last is searched."""
     one = y.__class__ is Dict and not y.keyed
     if one:
         y = collapse([y])

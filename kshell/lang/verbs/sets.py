@@ -1,4 +1,4 @@
-"""Lists as sets: distinct, group, except, inter, union. Order of first appearance is kept."""
+"""Lists as sets: distinct, group, except, inter, union. Items keep the order of first appearance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kshell.values.items.search import codes, distinct_at, find, group_lists
 
 
 def _items(x: Value) -> Value:
-    """The list of items of a list, table or dictionary (its values); of an atom, the list of it."""
+    """The items of a list, table or dictionary (its values); an atom as a one-item list."""
     if x.__class__ is Dict:
         return x.v
     return x if x.__class__ is Table else as_list(x)
@@ -25,7 +25,7 @@ def _items(x: Value) -> Value:
 
 @verb("distinct", handle=True)
 def distinct(x: Value) -> Value:
-    """The different items of x, in the order of their first appearance.
+    """The distinct items of x, in order of first appearance.
 
     q)distinct 2 3 7 3 5 3
     2 3 7 5
@@ -37,7 +37,7 @@ def distinct(x: Value) -> Value:
 
 @verb("group", handle=True)
 def group(x: Value) -> Value:
-    """A dictionary from each different item to the indexes of it.
+    """A dictionary from each distinct item to its indexes.
 
     q)group "mississippi"
     m| ,0
@@ -55,23 +55,23 @@ def group(x: Value) -> Value:
 
 
 def _there(x: Value, y: Value) -> np.ndarray:
-    """Which items of x are items of y."""
+    """Which items of x are in y."""
     if not len(y):
         return np.zeros(len(x), np.bool_)
     if x.__class__ is Vec and y.__class__ is Vec and len(y.a) == 1 and x.t != y.t:
-        found = in_(x, y)  # one item may be of another type, as for `in`
+        found = in_(x, y)  # a single item may have another type, as for `in`
         return np.asarray(found.a)
     if x.__class__ is Vec or x.__class__ is Table:
         positions = find(y, x)
         if positions.__class__ is np.ndarray:
             return np.asarray(positions < len(y))
-    both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever their types
+    both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever the types
     return np.isin(both[len(y) :], both[: len(y)])
 
 
 def _asked(name: str, x: Value, y: Value) -> Value | None:
-    """The result of a verb as a tensor among the operands defines it; None if there is none, or it is an item of a list
-    of handles."""
+    """The verb's result as defined by a tensor operand; None if there is none, or if it is an item of a list of
+    handles."""
     if isinstance(x, Handle) and x.folded:
         return x.dyad(name, x, y)
     return (
@@ -83,7 +83,7 @@ def _asked(name: str, x: Value, y: Value) -> Value | None:
 
 @verb("except")
 def except_(x: Value, y: Value) -> Value:
-    """The items of x that are not items of y.
+    """The items of x that are not in y.
 
     q)1 2 3 4 except 2 4
     1 3
@@ -97,7 +97,7 @@ def except_(x: Value, y: Value) -> Value:
 
 @verb("inter")
 def inter(x: Value, y: Value) -> Value:
-    """The items of x that are items of y too.
+    """The items of x that are also in y.
 
     q)1 2 3 4 inter 2 4 6
     2 4
@@ -111,7 +111,7 @@ def inter(x: Value, y: Value) -> Value:
 
 @verb("union")
 def union(x: Value, y: Value) -> Value:
-    """The different items of x and y.
+    """The distinct items of x and y.
 
     q)1 2 3 union 2 4
     1 2 3 4

@@ -1,4 +1,4 @@
-"""Sorting and grading; the work is in values/items/order.py."""
+"""Sorting and grading; implemented in values/items/order.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _sortable(x: Value) -> None:
 
 @verb("asc", handle=True)
 def asc(x: Value) -> Value:
-    """x in ascending order, marked sorted; a dictionary by its values.
+    """x in ascending order, with the sorted attribute; a dictionary is sorted by its values.
 
     q)asc 2 1 3 1
     `s#1 1 2 3
@@ -51,7 +51,7 @@ def asc(x: Value) -> Value:
 
 @verb("desc", handle=True)
 def desc(x: Value) -> Value:
-    """x in descending order; a dictionary by its values.
+    """x in descending order; a dictionary is sorted by its values.
 
     q)desc 2 1 3 1
     3 2 1 1
@@ -69,7 +69,7 @@ def _ordered(x: Value, order: np.ndarray) -> Value:
 
 
 def _mark(t: Table) -> Table:
-    """A sorted table with the attribute on its first column: parted, if more columns decide the order."""
+    """A sorted table with an attribute on its first column: parted, if it was sorted by more columns."""
     first = t.cols[0] if t.cols else None
     if first.__class__ is not Vec:
         return t
@@ -78,7 +78,7 @@ def _mark(t: Table) -> Table:
 
 @verb("iasc", handle=True)
 def iasc(x: Value) -> Value:
-    """The indexes (of a dictionary, keys) that put x in ascending order.
+    """The indexes (for a dictionary, keys) that sort x in ascending order.
 
     q)iasc 30 10 20
     1 2 0
@@ -88,7 +88,7 @@ def iasc(x: Value) -> Value:
 
 @verb("idesc", handle=True)
 def idesc(x: Value) -> Value:
-    """The indexes (of a dictionary, keys) that put x in descending order.
+    """The indexes (for a dictionary, keys) that sort x in descending order.
 
     q)idesc 30 10 20
     0 2 1
@@ -104,7 +104,7 @@ def _grade(x: Value, down: bool) -> Value:
 
 @verb("rank", handle=True)
 def rank(x: Value) -> Value:
-    """Where each item would stand if x were sorted. `rank[]` is the number of this process among several.
+    """The position of each item in sorted order. `rank[]` is the number of this process in a job of several.
 
     q)rank 30 10 20
     2 0 1
@@ -126,7 +126,7 @@ def _ranks(x: Value) -> np.ndarray:
 
 @verb("xrank", handle=True)
 def xrank(x: Value, y: Value) -> Value:
-    """In which of x equal parts of sorted y each item of y falls.
+    """The quantile of each item of y, with x quantiles.
 
     q)4 xrank 10 40 20 30 80 70 60 50
     0 1 0 1 3 3 2 2

@@ -1,6 +1,6 @@
 """Statistics with a float result: avg med var dev, weighted sums, covariance and correlation.
 
-They leave out nulls, go down the columns of a list of vectors, and take dictionaries and tables as `sum` does.
+They ignore nulls, work by column on a list of vectors, and treat dictionaries and tables as `sum` does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kshell.values.items.pick import take_at
 
 
 def _float_items(x: Value) -> Array | None:
-    """The items of a vector (nulls left out), or of a general list of atoms, as float64; None for nested lists."""
+    """The items of a vector (nulls removed), or of a general list of atoms, as float64; None for nested lists."""
     if x.__class__ is Vec:
         if x.t in TEXT:
             raise QError("type")
@@ -50,7 +50,7 @@ def _float_items(x: Value) -> Array | None:
 
 
 def _nested(x: Value) -> Nd:
-    """A list of equally long vectors as one array; 'length if they differ, 'type if they are no vectors of numbers."""
+    """A list of vectors of equal length as one array; 'length if the lengths differ, 'type if they are not numeric."""
     if not isinstance(x, List):
         raise QError("type")
     found = as_nd(x)
@@ -86,7 +86,7 @@ def _spread(x: Value, agg: Callable[[Value], Value], fn: Callable[[Array], objec
 
 
 def variance(a: Array) -> Array:
-    """Mean squared distance from the mean, down the first axis."""
+    """Mean squared distance from the mean, along the first axis."""
     d = a - np.mean(a, axis=0)
     return np.mean(d * d, axis=0)
 
@@ -128,7 +128,7 @@ def _median(a: Array) -> Array:
 
 @verb("med", handle=True)
 def med(x: Value) -> Value:
-    """Median of the items, a float: the mean of the one or two in the middle, in order. Lists, rows are items too.
+    """Median of the items, a float: the middle one in sorted order, or the mean of the middle two. Also for rows.
 
     q)med 10 34 23 123 5 56
     28.5
@@ -139,7 +139,7 @@ def med(x: Value) -> Value:
         return avg(take_at(items, grade(items, False)[[(count - 1) // 2, count // 2]]))
     if (
         x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT
-    ):  # nulls sort first, and count
+    ):  # nulls sort first and are counted
         s = np.sort(np.where(np.isnan(f := to_float(x.a, x.t)), -T.INF, f))
         mid = {s[(len(s) - 1) // 2], s[len(s) // 2]} - {-T.INF}
         return float(np.mean(list(mid))) if mid else T.NAN
@@ -190,7 +190,8 @@ def sdev(x: Value) -> Value:
 
 
 def _pairs(x: Value, y: Value) -> tuple[Array, Array] | None:
-    """Two vectors (an atom goes with every item) as floats, pairs with a null left out; None for nested lists."""
+    """Two vectors (an atom pairs with every item) as floats, without pairs that contain a null; None for nested
+    lists."""
     if not all(v.__class__ is Vec or atom_t(v) for v in (x, y)):
         return None
     arrays = []
@@ -237,7 +238,7 @@ def wavg(x: Value, y: Value) -> Value:
     """
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t == T.F and len(x.a) == len(y.a):
         found = float_sum(x.a * y.a) / (float_sum(x.a) or T.NAN) if len(x.a) else T.NAN
-        if found == found:  # with a null, without items or weights, it is null
+        if found == found:  # null if there is a null, or no items or weights
             return found
     pair = _pairs(x, y)
     if pair is not None:

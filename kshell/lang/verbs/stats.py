@@ -1,7 +1,7 @@
 """Aggregates: sum prd max min all any.
 
-Over a vector nulls are left out; over a list of vectors the verb goes down the columns; a dictionary is its values, a
-table gives a dictionary with one result a column.
+Nulls in a vector are ignored; a list of vectors is aggregated by column; a dictionary by its values; a table gives a
+dictionary with one result per column.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEXT = (T.S, T.G, T.ENUM)
 
 
 def over_items(x: Value, agg: Callable[[Value], Value]) -> Value | None:
-    """An aggregate of a dictionary (of its values) or a table (column by column); None for other values."""
+    """Aggregate a dictionary (its values) or a table (column by column); None for other values."""
     cls = x.__class__
     if cls is Dict:
         return agg(x.v)
@@ -38,19 +38,19 @@ def over_items(x: Value, agg: Callable[[Value], Value]) -> Value | None:
 
 
 def _fold(x: Value, f: Callable[[Value, Value], Value], nothing: Value) -> Value:
-    """f between the items of a general list."""
+    """Fold f over the items of a general list."""
     items = x.items
     return reduce(f, items) if items else nothing
 
 
 def present(a: Array, t: int) -> Array:
-    """The items of a raw array that are not null."""
+    """The non-null items of a raw array."""
     mask = null_mask(a, t)
     return a if mask is None else a[~mask]
 
 
 def sum_type(t: int) -> int:
-    """The type of a sum of items of type t; 'type for those that have none."""
+    """The type of a sum of items of type t; 'type if they cannot be summed."""
     return T.I if number_or_time(t) in SMALL else t
 
 
@@ -65,7 +65,7 @@ def _wrapped(t: int, n: int) -> Value:
 # ------------------------------------------------------------------ sum, product
 
 
-_IN_ORDER = 2048  # floats up to so many are added from first to last, as q does; more by numpy's tree, which is quick
+_IN_ORDER = 2048  # floats; up to this many are added from first to last, as in q; more by numpy's faster pairwise sum
 
 
 def float_sum(a: Array) -> float:
@@ -96,7 +96,7 @@ _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
 
 
 def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
-    """ufunc down the first axis of an array; a null makes its column null."""
+    """ufunc along the first axis of an array; a null makes its column null."""
     tr = sum_type(x.t)
     r = ufunc.reduce(x.a, axis=0, dtype=T.DTYPE[tr])
     mask = null_mask(x.a, x.t) if tr not in T.FLOATS else None
@@ -105,15 +105,13 @@ def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
     return x.wrap(r) if tr == x.t else Vec(tr, r) if r.ndim == 1 else Nd(tr, r)
 
 
-_ROWS = 4  # vectors, of which fewer are added one by one
-_WIDE = (
-    4096  # items of a vector: with more, putting the vectors together costs more than adding them
-)
+_ROWS = 4  # fewer vectors are added one by one
+_WIDE = 4096  # with longer vectors, stacking costs more than adding
 
 
 def _as_rows(x: Value) -> Value:
-    """A list of short numeric vectors of one type and length as one array, else unchanged; so are vectors of one item,
-    which numpy would not add from first to last."""
+    """A list of short numeric vectors of one type and length as one array, else unchanged; also unchanged for one-item
+    vectors, which numpy would not add from first to last."""
     if x.__class__ is not List or len(x) < _ROWS:
         return x
     first = x.item(0)
@@ -123,7 +121,7 @@ def _as_rows(x: Value) -> Value:
 
 
 def mixed(x: Value) -> Value:
-    """A general list of atoms only, with the nulls left out."""
+    """A general list of atoms only, with nulls removed."""
     if x.items and all(atom_t(i) for i in x.items):
         return List([i for i in x.items if null_mask(array1(i, atom_t(i)), atom_t(i)) is None])
     return x
@@ -155,7 +153,7 @@ def sum_(x: Value) -> Value:
 
 
 def _whole(x: Value, rule: Callable[[int], int]) -> Value:
-    """The aggregate of an atom, the atom itself; `rule` refuses the types that have none."""
+    """The aggregate of an atom: the atom itself; `rule` rejects unsupported types."""
     qtype = atom_t(x)
     if not qtype:
         raise QError("type")
@@ -188,7 +186,7 @@ def prd(x: Value) -> Value:
 
 
 def ordered_type(t: int) -> int:
-    """t, or 'type if its items have no least."""
+    """t, or 'type if its items are not ordered."""
     if t in TEXT:
         raise QError("type")
     return t
@@ -202,12 +200,12 @@ def number_or_time(t: int) -> int:
 
 
 def least_of(t: int) -> object:
-    """The raw value that no other of type t is below, nulls apart."""
+    """The lowest raw value of type t other than null."""
     return -T.INF if t in T.FLOATS else -T.TYPE[t].inf if t in T.SIGNED else 0
 
 
 def greatest_of(t: int) -> object:
-    """The raw value that no other of type t is above."""
+    """The highest raw value of type t."""
     return T.TYPE[t].inf if T.TYPE[t].inf is not None else t == T.B or 255
 
 
@@ -232,7 +230,7 @@ def _min_vec(t: int, a: Array) -> Value:
 
 @verb("max", handle=True)
 def max_(x: Value) -> Value:
-    """Greatest item; nulls are left out.
+    """Greatest item; nulls are ignored.
 
     q)max 2 5 0N 3
     5
@@ -251,7 +249,7 @@ def max_(x: Value) -> Value:
 
 @verb("min", handle=True)
 def min_(x: Value) -> Value:
-    """Least item; nulls are left out.
+    """Least item; nulls are ignored.
 
     q)min 2 5 0N 3
     2
@@ -272,7 +270,7 @@ def min_(x: Value) -> Value:
 
 
 def _truth(x: Value) -> Value:
-    """Items as booleans: everything but zero is true."""
+    """Items as booleans: everything except zero is true."""
     cls = x.__class__
     if cls is List:
         return collapse([_truth(i) for i in x.items])
@@ -301,7 +299,7 @@ def _all_any(x: Value, name: str) -> Value:
 
 @verb("all", handle=True)
 def all_(x: Value) -> Value:
-    """Are all items other than zero?
+    """Are all items non-zero?
 
     q)all 1 2 0
     0b
@@ -311,7 +309,7 @@ def all_(x: Value) -> Value:
 
 @verb("any", handle=True)
 def any_(x: Value) -> Value:
-    """Is any item other than zero?
+    """Is any item non-zero?
 
     q)any 0 0 2
     1b

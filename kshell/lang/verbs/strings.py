@@ -38,7 +38,7 @@ from kshell.values.items.rows import string_list, string_rows, strings_of
 
 @lru_cache(512)
 def pattern(text: bytes, stars: bool = True) -> re.Pattern[bytes]:
-    """The regular expression of a q pattern: ? for any character, * for any text, [..] and [^..] for sets."""
+    """The regular expression for a q pattern: ? for any character, * for any text, [..] and [^..] for sets."""
     out: list[bytes] = []
     i, count = 0, len(text)
     while i < count:
@@ -60,7 +60,7 @@ def pattern(text: bytes, stars: bool = True) -> re.Pattern[bytes]:
 
 
 def _set(body: bytes) -> bytes:
-    """The inside of [..]: a-z ranges, ^ first for all others; no other character is special."""
+    """The inside of [..]: a-z ranges, ^ first for negation; no other character is special."""
     negative = len(body) > 1 and body[:1] == b"^"
     body = body[1:] if negative else body
     out, i = b"", 0
@@ -89,7 +89,7 @@ def bytes_of(x: Value) -> bytes:
 
 
 def of_symbols(codes: np.ndarray, fn: Callable[[Sym], Any], dtype: Any) -> np.ndarray:
-    """fn of each symbol, given by codes; computed once for those that are equal."""
+    """fn of each symbol, given as codes; computed once per distinct symbol."""
     if not codes.size:
         return np.empty(codes.shape, dtype)
     table = np.zeros(int(codes.max()) + 1, np.bool_)
@@ -122,8 +122,8 @@ def like(x: Value, y: Value) -> Value:
 
 
 def _like_literal(x: Value, text: bytes) -> Vec | None:
-    """like for a list of strings held as one array and a pattern without ? and sets: by comparing characters of all
-    strings at once. None for all else."""
+    """`like` for a list of strings held as one array and a pattern without ? or sets: compares the characters of all
+    strings at once. None for anything else."""
     inner = text.strip(b"*")
     flat = x.flat if x.__class__ is List else None
     if (
@@ -152,11 +152,11 @@ def _like_literal(x: Value, text: bytes) -> Vec | None:
     return Vec(T.B, out)
 
 
-_SHORT = 16  # characters of a pattern up to which comparing arrays is the quicker way
+_SHORT = 16  # up to this pattern length, comparing arrays is faster
 
 
 def matcher(text: bytes) -> Callable[[bytes], Any]:
-    """The test whether a string matches a pattern: true, or a match."""
+    """The test whether a string matches a pattern; it returns true, or a match."""
     inner = text.strip(b"*")
     if not inner or re.search(rb"[*?\[]", inner):
         return pattern(text).fullmatch
@@ -171,7 +171,7 @@ def matcher(text: bytes) -> Callable[[bytes], Any]:
 _SETS = re.compile(rb"\[\^?.[^]]*\]", re.DOTALL)
 _STARS = re.compile(
     rb"\*\*|\*.*\*.", re.DOTALL
-)  # more than q matches: one star, or a second one at the end
+)  # more than q supports: one star, or a second one at the end
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
@@ -188,7 +188,7 @@ def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
         if rows is not None:
             return Vec(T.B, np.fromiter(map(test, rows.items()), np.bool_, len(x)))
         if any(i.__class__ is Sym or (i.__class__ is Vec and i.t != T.C) for i in x.items):
-            raise QError("type")  # only strings are looked at one by one
+            raise QError("type")  # only strings are tested one by one
         return collapse([_like(i, test) for i in x.items])
     if isinstance(x, List):
         return Vec(T.B, np.zeros(0, np.bool_))
@@ -197,7 +197,7 @@ def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
 
 @verb("ss")
 def ss(x: Value, y: Value) -> Value:
-    """Where pattern y (with ? and [..]) is found in string x.
+    """The positions of pattern y (with ? and [..]) in string x.
 
     q)"toronto ontario" ss "ont"
     3 8
@@ -217,7 +217,7 @@ def _search_pattern(x: Value, y: Value) -> re.Pattern[bytes]:
 
 @verb("ssr", "ssr[x;pattern;by]")
 def ssr(x: Value, y: Value, z: Value) -> Value:
-    """String x with each match of pattern y replaced by z, or z of it.
+    """String x with each match of pattern y replaced by z; a function z is applied to the match.
 
     q)ssr["toronto ontario";"ont";"x"]
     "torxo xario"
@@ -230,7 +230,7 @@ def ssr(x: Value, y: Value, z: Value) -> Value:
 
 
 def replacer(x: Value, y: Value, z: Value) -> tuple[Callable[[bytes], bytes], bytes]:
-    """The function that replaces pattern y by z in a string like x; and, if one text is to be replaced by another, the
+    """The function that replaces pattern y by z in strings like x; if one plain text replaces another, also the
     characters of both."""
     found = _search_pattern(x, y)
     if is_function(z):
@@ -250,7 +250,7 @@ _SPECIAL = re.compile(rb"[?\[]")
 
 @verb("lower")
 def lower(x: Value) -> Value:
-    """Letters A to Z as small ones, in strings, symbols and lists of them.
+    """Strings and symbols (or lists of them) in lower case; only A to Z change.
 
     q)lower "Q Language"
     "q language"
@@ -260,7 +260,7 @@ def lower(x: Value) -> Value:
 
 @verb("upper")
 def upper(x: Value) -> Value:
-    """Letters a to z as capitals, in strings, symbols and lists of them.
+    """Strings and symbols (or lists of them) in upper case; only a to z change.
 
     q)upper `ibm`msft
     `IBM`MSFT
@@ -301,7 +301,7 @@ def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
 
 @verb("trim")
 def trim(x: Value) -> Value:
-    """x without blanks (or nulls of its type) at both ends.
+    """x without leading and trailing blanks (or nulls of its type).
 
     q)trim "  ab c "
     "ab c"
@@ -311,7 +311,7 @@ def trim(x: Value) -> Value:
 
 @verb("ltrim")
 def ltrim(x: Value) -> Value:
-    """x without blanks (or nulls of its type) at the start.
+    """x without leading blanks (or nulls of its type).
 
     q)ltrim "  ab c "
     "ab c "
@@ -321,7 +321,7 @@ def ltrim(x: Value) -> Value:
 
 @verb("rtrim")
 def rtrim(x: Value) -> Value:
-    """x without blanks (or nulls of its type) at the end.
+    """x without trailing blanks (or nulls of its type).
 
     q)rtrim "  ab c "
     "  ab c"

@@ -37,10 +37,11 @@ _INTS = (T.B, T.X, T.H, T.I, T.J)
 
 @verb("#", "n#y", "2 3#y", "`a`b#table", "`s#y", qtype=102)
 def take(x: Value, y: Value) -> Value:
-    """Take x items of y, round and round; reshape; keys or columns; `s#.
+    """Take x items of y, cycling; reshape; select keys or columns; set attributes (`s#).
 
-    A negative x takes from the end. Several numbers are a shape, in which one null fits the length. Symbols select
-    entries of a dictionary and columns of a table; `s# `u# `p# `g# set an attribute, `# removes it.
+    A negative x takes from the end. Several numbers reshape y; one of them may be null, which is then computed from the
+    length. Symbols select entries of a dictionary or columns of a table; `s# `u# `p# `g# set an attribute, `# removes
+    it.
 
     q)3#til 10
     0 1 2
@@ -72,14 +73,14 @@ def take(x: Value, y: Value) -> Value:
 
 
 def _take_columns(names: Value, t: Table) -> Table:
-    """The columns of these names."""
+    """The columns with these names."""
     if names.__class__ is not Vec or names.t != T.S:
         raise QError("type")
     return Table([item.s for item in names.items], [index1(t, item) for item in names.items])
 
 
 def _take_keys(x: Value, y: Dict) -> Dict:
-    """The entries of a dictionary, or rows of a keyed table, at some keys."""
+    """The entries of a dictionary, or rows of a keyed table, at the given keys."""
     if y.keyed:
         if x.__class__ is not Table:
             raise QError("type")
@@ -132,7 +133,7 @@ def cut_at(y: Value, a: int, b: int) -> Value:
 
 
 def reshape(shape: list[int], y: Value) -> Value:
-    """y as an array of some shape, its items repeated as needed; a null makes that side as long as it takes."""
+    """y reshaped, its items repeated as needed; a null dimension is computed from the length."""
     if len(shape) == 1:
         return take_n(shape[0], y)
     if -T.M63 in shape or -(1 << 31) in shape:
@@ -158,7 +159,7 @@ def reshape(shape: list[int], y: Value) -> Value:
 
 
 def _nested(shape: list[int], y: Value) -> Value:
-    """The same for items that are no atoms of one type."""
+    """The same for items other than atoms of one type."""
     size = 1
     for n in shape:
         size *= n
@@ -166,7 +167,7 @@ def _nested(shape: list[int], y: Value) -> Value:
         return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:]))
     flat = take_n(size, y)
     for n in reversed(shape[1:]):
-        empty = not n  # only the last can be: as many empty lists as the others ask for
+        empty = not n  # only the last can be 0: the other dimensions give the number of empty lists
         flat = List(
             [flat] * prod(shape[:-1])
             if empty
@@ -176,7 +177,7 @@ def _nested(shape: list[int], y: Value) -> Value:
 
 
 def _ragged(shape: list[int], y: Value) -> Value:
-    """`0N 3#y`: rows of 3, the last perhaps shorter; `3 0N#y`: 3 rows as even as they can be."""
+    """`0N 3#y`: rows of 3, the last perhaps shorter; `3 0N#y`: 3 rows, as even as possible."""
     if len(shape) != 2:
         raise QError("domain")
     y = y if is_list(y) or y.__class__ is Table else as_list(y)
@@ -206,9 +207,9 @@ def _ragged(shape: list[int], y: Value) -> Value:
 
 @verb("_", "n _ y", "2 5 _ y", "y _ i", "`a`b _ table", qtype=102)
 def drop(x: Value, y: Value) -> Value:
-    """y without x items, keys or columns, or cut at positions x.
+    """y without x items, keys or columns; or cut y at positions x.
 
-    A negative x drops from the end. With a list or dictionary on the left, the item at index or key y is left out.
+    A negative x drops from the end. With a list or dictionary on the left, drops the item at index or key y.
 
     q)2_til 5
     2 3 4
@@ -241,7 +242,7 @@ def drop(x: Value, y: Value) -> Value:
 
 
 def _without_columns(names: Vec, t: Table) -> Table:
-    """A table without the columns of these names."""
+    """A table without the columns with these names."""
     gone = {item.s for item in names.items}
     keep = [i for i, name in enumerate(t.names) if name not in gone]
     return Table([t.names[i] for i in keep], [t.cols[i] for i in keep])
@@ -258,7 +259,7 @@ def drop_n(n: int, y: Value) -> Value:
 
 
 def drop_index(x: Value, y: Value) -> Value:
-    """x without the item at an index, or the entry at a key."""
+    """x without the item at an index, or the entry with a key."""
     if x.__class__ is Dict:
         if (
             is_list(y)
@@ -276,7 +277,7 @@ def drop_index(x: Value, y: Value) -> Value:
 
 
 def drop_keys(keys: Value, d: Dict) -> Dict:
-    """A dictionary without the entries at some keys."""
+    """A dictionary without the given keys."""
     if d.keyed and keys.__class__ is not Table and keys.__class__ is not Dict:
         if len(d.k.names) != 1:
             raise QError("type")
@@ -297,7 +298,7 @@ def drop_keys(keys: Value, d: Dict) -> Dict:
 
 
 def cut_list(at: np.ndarray, y: Value) -> Value:
-    """y cut at ascending positions: a list of as many parts."""
+    """y cut at ascending positions into a list of parts."""
     if not (is_list(y) or y.__class__ is Table):
         raise QError("type")
     count = len(y)
@@ -312,7 +313,7 @@ def cut_list(at: np.ndarray, y: Value) -> Value:
 
 @verb("cut", handle=True)
 def cut(x: Value, y: Value) -> Value:
-    """y in parts of x items each; with a list, the same as _.
+    """Cut y into parts of x items; with a list x, same as _.
 
     q)2 cut til 5
     0 1
@@ -333,7 +334,7 @@ def cut(x: Value, y: Value) -> Value:
 
 @verb("sublist", handle=True)
 def sublist(x: Value, y: Value) -> Value:
-    """At most x items of y; x of two numbers: from where, how many.
+    """At most x items of y; two numbers x are start and count.
 
     q)3 sublist 1 2
     1 2

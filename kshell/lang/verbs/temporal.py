@@ -16,7 +16,7 @@ from kshell.values.engine.cast import EPOCH_DAYS, cast_value
 
 
 def _offset(x: Value, local: bool) -> Value:
-    """The offset of local time from UTC at the times x, as timespans."""
+    """The UTC offset of local time at the times x, as timespans."""
     qtype = x.t if x.__class__ is Vec else atom_t(x)
     if qtype not in (T.P, T.Z):
         raise QError("type")

@@ -1,4 +1,4 @@
-"""Values as text: string, show, and the one-line form of -3!."""
+"""Values as text: string, show, and the one-line form from -3!."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.values.session.context import running
 
 
 def strings(texts: list[str]) -> Value:
-    """A list of strings, cut out of one buffer."""
+    """A list of strings cut out of one buffer."""
     joined = "".join(texts)
     if not joined.isascii():
         return strings_of([text.encode("utf-8", "surrogateescape") for text in texts])
@@ -29,7 +29,7 @@ def strings(texts: list[str]) -> Value:
 
 
 def _names(codes: np.ndarray) -> Value:
-    """The names of symbols, given by codes."""
+    """The names of symbols, given as codes."""
     used = np.zeros(int(codes.max()) + 1, np.bool_)
     used[codes] = True
     positions = np.flatnonzero(used)
@@ -76,7 +76,7 @@ def string(x: Value) -> Value:
 
 @verb("show")
 def show(x: Value) -> Value:
-    """Print x as the console does.
+    """Print x in console format.
 
     q)show `a`b!1 2
     a| 1
@@ -90,7 +90,7 @@ def show(x: Value) -> Value:
 
 
 def one_line(x: Value) -> Value:
-    """x as text on one line, in q where x can be written in q: `-3!x` and `.Q.s1 x`.
+    """x as text on one line, as q source where possible: `-3!x` and `.Q.s1 x`.
 
     q)-3!(1;`a;"text")
     "(1;`a;\\"text\\")"
@@ -99,12 +99,12 @@ def one_line(x: Value) -> Value:
 
 
 def plain(x: Value) -> Value:
-    """x as the console's text, each line with its end: `.Q.s x`."""
+    """x as console text, with a line break after each line: `.Q.s x`."""
     return q_string("".join(line + "\n" for line in lines_of(x, running().settings)))
 
 
 def write_line(x: Value) -> Value:
-    """Print x on one line, cut to the console's width, and return it: `0N!x`.
+    """Print x on one line, cut to the console's width, and return x: `0N!x`.
 
     q)2*0N!3+4
     7

@@ -1,4 +1,4 @@
-"""Tok: text to values, as `"J"$"12"`; one string at a time, or a list of them with whole-column work."""
+"""Tok: parse text to values, as in `"J"$"12"`; single strings one at a time, lists as whole columns."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from kshell.values.base.core import (
 from kshell.values.engine.dispatch import Array
 from kshell.values.items.rows import Rows, rows_of, string_rows
 
-_FEW = 8  # strings; a longer list is parsed as a column
-_MANY = 256  # strings, of which a longer list may have few different ones
+_FEW = 8  # longer lists are parsed as columns
+_MANY = 256  # longer lists are checked for repeated strings
 _TRUE = np.zeros(256, np.bool_)
 _TRUE[list(b"txyTXY1")] = True
 _INT = re.compile(rb"[+-]?\d+\Z")
@@ -41,12 +41,12 @@ _IP = re.compile(rb"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\Z")
 
 
 def tok_text(y: Vec) -> str:
-    """The text of a string without blanks around it."""
+    """The text of a string without surrounding blanks."""
     return y.a.tobytes().strip(b" ").decode("utf-8", "surrogateescape")
 
 
 def tok(t: int, y: Value) -> Value:
-    """The strings in y parsed as type t; what is no such value gives null."""
+    """Parse the strings in y as type t; invalid text gives null."""
     cls = y.__class__
     if cls is Vec and y.t == T.C:
         return tok_bytes(t, y.a.tobytes())
@@ -75,7 +75,7 @@ def _tok_list(t: int, x: List) -> Value:
 
 
 def tok_bytes(t: int, s: bytes) -> Value:
-    """One text parsed as type t: an atom (of "C", the string itself unless it is one character)."""
+    """One text parsed as type t: an atom (for "C", the string itself unless it is a single character)."""
     if t == T.C:
         return Atom(T.C, s[0]) if len(s) == 1 else Vec(T.C, np.frombuffer(s, np.uint8))
     raw = _PARSERS[t](s.strip(b" "))
@@ -114,7 +114,8 @@ def tok_rows(t: int, rows: Rows) -> Value:
 
 
 def _padded(rows: Rows, form: Form | None) -> bool:
-    """May texts have blanks around them? Of those with a form a few are looked at: one with blanks is not of it."""
+    """May texts have surrounding blanks? For types with a fixed form, checking a few is enough: a blank does not fit
+    the form."""
     if form is None:
         return bool(len(rows)) and int(rows.sizes.max()) > 1
     some = map(rows.item, range(0, len(rows), len(rows) // 8))
@@ -126,7 +127,7 @@ def _nulls(t: int, n: int) -> Array:
 
 
 def _by_columns(t: int, rows: Rows, form: Form) -> tuple[Array, Array]:
-    """The values of the texts that are laid out in the usual way, nulls for the others, and the places of those."""
+    """The values of texts in the usual layout, nulls for the others, and the positions of those."""
     fit = rows.sizes <= form.widest
     whole = bool(fit.all())
     array = np.arange(0) if whole else np.flatnonzero(fit)
@@ -145,7 +146,7 @@ def _by_columns(t: int, rows: Rows, form: Form) -> tuple[Array, Array]:
 
 
 def _one_by_one(t: int, rows: Rows) -> Array:
-    """The values of texts that are not empty; of many, each different text is parsed once."""
+    """The values of non-empty texts; in a long list, each distinct text is parsed once."""
     ids = rows.ids() if len(rows) > _MANY and _repeats(rows) else None
     parse, null = _PARSERS[t], T.NULL[t]
     raws = [parse(s) for s in (rows if ids is None else rows.at(ids[0])).items()]
@@ -157,29 +158,27 @@ def _one_by_one(t: int, rows: Rows) -> Array:
 
 
 def _repeats(rows: Rows) -> bool:
-    """Are most texts the same as others, as far as a few hundred of them tell?"""
+    """Are most texts duplicates, judging from a sample of a few hundred?"""
     some = rows.at(np.arange(0, len(rows), max(len(rows) // _MANY, 1)))
     return len(set(some.items())) * 4 < len(some)
 
 
 class Symbols:
-    """The symbols of texts that come in parts. Texts of up to 16 characters that came before are found in tables by
-    their characters, as integers; where most come for the first time the tables are left."""
+    """Symbols from texts that arrive in parts. Texts of up to 16 characters are cached in hash tables, keyed by their
+    characters as integers; the tables are abandoned if most texts are new."""
 
     def __init__(self) -> None:
-        self.tables = _Slots(), _Slots()  # entries without a place in the first are in the second
+        self.tables = _Slots(), _Slots()  # entries that collide in the first are in the second
         self.known = self.left = False
         self.raw = b""
 
     def of(self, rows: Rows) -> Array:
-        """The codes of the symbols of texts."""
+        """The symbol codes of texts."""
         if rows.raw is not self.raw:
             self.raw = rows.raw
-            self.left |= b"\0" in self.raw  # which a shorter text would seem to have behind its end
+            self.left |= b"\0" in self.raw  # which a shorter text would appear to be padded with
         if not self.known and len(rows) > 2 * _HEAD:
-            self.of(
-                rows.at(slice(_HEAD))
-            )  # most of those that come often, before all are looked for
+            self.of(rows.at(slice(_HEAD)))  # most of the frequent ones, before all are looked up
         words = None if self.left else rows.words(2)
         if words is None:
             return _symbols(rows)
@@ -204,8 +203,8 @@ class Symbols:
         return out
 
     def _learn(self, rows: Rows, slots: list[Array], words: list[Array]) -> tuple[Array, int]:
-        """The codes of texts of which one in each slot is put there, in the first table if nothing is there yet; how
-        many were looked up."""
+        """Codes of texts; one text per free slot of the first table is added to it. Also returns the number of symbol
+        look-ups."""
         out, late, count = np.empty(len(rows), np.int32), np.arange(len(rows)), 0
         for table, slot in zip(self.tables, slots, strict=True):
             some = late[table.words[0].take(slot[late]) == 0] if table is self.tables[0] else late
@@ -217,16 +216,17 @@ class Symbols:
 
 
 class _Slots:
-    """The codes of texts by numbers of slots, and the integers whose characters they are; at first of the empty one."""
+    """Hash table slots: the codes of texts, and the integers that hold their characters; initially those of the empty
+    text."""
 
     def __init__(self) -> None:
         self.words = [
             np.zeros(_SLOTS, np.int64)
-        ]  # and such of further characters, once there are any
+        ]  # and those of further characters, once there are any
         self.codes = np.full(_SLOTS, EMPTY_SYM.v, np.int32)
 
     def find(self, slot: Array, words: list[Array]) -> tuple[Array, Array]:
-        """The codes of texts, and for which of them another text has the slot."""
+        """The codes of texts, and for which of them the slot holds another text."""
         new: Array = self.words[0].take(slot) != words[0]
         for k in range(1, max(len(words), len(self.words))):
             there = self.words[k].take(slot) if k < len(self.words) else 0
@@ -234,7 +234,7 @@ class _Slots:
         return self.codes.take(slot), new
 
     def put(self, slot: Array, words: list[Array], rows: Rows) -> int:
-        """Texts in slots, of several in one the last; how many that are."""
+        """Put texts into slots; of several for one slot, the last. Returns the number of slots used."""
         order = np.arange(len(slot), dtype=np.int32)
         self.codes[slot] = order
         last = np.flatnonzero(self.codes.take(slot) == order)
@@ -253,7 +253,7 @@ _SPREAD = np.int64(-7046029254386353131)  # odd, of random bits
 
 
 def _symbols(rows: Rows) -> Array:
-    """The codes of the symbols of texts, of which each different one is looked up once."""
+    """Symbol codes of texts; each distinct text is looked up once."""
     ids = rows.ids() if len(rows) > _FEW else None
     return (
         _looked_up(rows)
@@ -263,10 +263,10 @@ def _symbols(rows: Rows) -> Array:
 
 
 def _looked_up(rows: Rows) -> Array:
-    """The same, each text by itself."""
+    """The same, looking up every text."""
     items = rows.stripped().items()
     joined = b"\n".join(items)
-    if joined.count(b"\n") == len(items) - 1:  # one text is quicker to decode than many
+    if joined.count(b"\n") == len(items) - 1:  # decoding one joined text is faster than many
         return sym_codes(joined.decode("utf-8", "surrogateescape").split("\n"))
     return sym_codes([item.decode("utf-8", "surrogateescape") for item in items])
 
@@ -341,7 +341,7 @@ _PARSERS: dict[int, Callable[[bytes], Any]] = {
 
 
 def _bounded(t: int, parse: Callable[[bytes], int | None]) -> Callable[[bytes], int | None]:
-    """The parser, with null for what is too large for the type."""
+    """The parser, with null for values out of range."""
     low, high = T.TYPE[t].null, T.TYPE[t].inf
 
     def run(s: bytes) -> int | None:

@@ -1,4 +1,4 @@
-"""Tok of a column: texts that are laid out in the usual way, as rows of an array, parsed all at once."""
+"""Tok for columns: texts in the usual layout, as rows of an array, parsed all at once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kshell.values.items.rows import Rows
 
 
 class Form(NamedTuple):
-    """How a type's texts are parsed: (type, characters, texts) to values and which of them are right; whether the texts
-    are to end where the rows of characters do; how many characters they may have."""
+    """How texts of a type are parsed: a function from (type, characters, texts) to values and a validity mask; whether
+    the texts are right-aligned; their maximum length."""
 
     parse: Callable[[int, Array, Rows], tuple[Array, Array]]
     right: bool
@@ -23,8 +23,8 @@ class Form(NamedTuple):
 
 
 def _number(m: Array) -> tuple[Array, Array]:
-    """The numbers whose digits are the rows of an array, at most 19, and which are digits alone: ints of less than five
-    digits, longs of more. Two rows at a time become one, in the least type that holds it."""
+    """The numbers whose digits are the rows of an array (at most 19), and which rows are all digits: ints up to four
+    digits, else longs. Adjacent digits are combined pairwise, in the smallest type that fits."""
     digits = m - np.uint8(48)
     good = digits.max(axis=0) <= 9
     scale = 10
@@ -41,7 +41,7 @@ def _number(m: Array) -> tuple[Array, Array]:
 
 
 def _signs(m: Array, rows: Rows) -> Array:
-    """Which of the texts that end where the columns do begin with a minus sign, which becomes a nought."""
+    """Which right-aligned texts begin with a minus sign; the sign is replaced by 0."""
     minus = m == 45
     if not minus.any():
         return np.zeros(m.shape[1], np.bool_)
@@ -49,12 +49,12 @@ def _signs(m: Array, rows: Rows) -> Array:
     count = signs.sum(axis=0, dtype=np.uint8)
     behind = np.arange(len(m), 0, -1, dtype=np.uint8)[
         :, None
-    ]  # how many characters stand from there on
+    ]  # how many characters there are from that point
     negative: Array = ((signs * behind).sum(axis=0, dtype=np.uint8) == rows.sizes) & (count == 1)
     wrong = count != negative
     signs *= 3
     m += signs
-    m[-1] |= -wrong.view(np.uint8)  # where one stands in another place
+    m[-1] |= -wrong.view(np.uint8)  # rows with one in another place
     return negative
 
 
@@ -76,7 +76,7 @@ _LONG_TENS = np.cumprod(np.array([1] + 27 * [10], _LONG)) if _LONG else None  # 
 
 
 def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """Up to 18 digits and a point are a whole number and a power of ten, whose quotient is rounded once."""
+    """Up to 18 digits and a point are an integer and a power of ten, whose quotient is rounded once."""
     negative = _signs(m, rows)
     pointed, after = _without_points(m)
     value, good = _number(m[-18:])
@@ -97,7 +97,8 @@ def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
 
 
 def _without_points(m: Array) -> tuple[Array, Array]:
-    """How many points stand in each text, and how many characters behind the one; those before it move over it."""
+    """The number of points in each text, and the number of digits after the point; the digits before it are shifted
+    over it."""
     points = m == 46
     rows = np.flatnonzero(points.any(axis=1))
     if not len(rows):
@@ -108,9 +109,7 @@ def _without_points(m: Array) -> tuple[Array, Array]:
     moved = m[: last + 1].copy()
     moved[0] ^= 48
     moved[1:] ^= m[:last]
-    behind = (pointed == 0).view(
-        np.uint8
-    )  # of texts without a point all digits stay where they are
+    behind = (pointed == 0).view(np.uint8)  # in texts without a point, all digits stay in place
     moved[: first + 1] &= behind - np.uint8(1)
     after = np.full(m.shape[1], len(m) - 1 - last, np.uint8)
     for k in range(first, last):
@@ -123,8 +122,8 @@ def _without_points(m: Array) -> tuple[Array, Array]:
 
 
 def _quotients(value: Array, after: Array) -> tuple[Array, Array]:
-    """Whole numbers over powers of ten, and for which of them it is the nearest float: the quotient of 64 bits is the
-    nearest; rounded once more it still is, unless it lies just between two floats."""
+    """Integers divided by powers of ten, and where the result is the nearest float: the extended-precision quotient is
+    the nearest, and still is after rounding to a float unless it lies exactly between two floats."""
     if _LONG is None or _LONG_TENS is None:
         return value.astype(np.float64), np.zeros(len(value), np.bool_)
     found = value.astype(_LONG) / _LONG_TENS.take(after, mode="clip")
@@ -133,7 +132,7 @@ def _quotients(value: Array, after: Array) -> tuple[Array, Array]:
 
 
 def _by_numpy(rows: Rows) -> tuple[Array, Array]:
-    """Texts of the characters of floats as numpy reads them, and which of them it was asked for."""
+    """Float texts parsed by numpy, and which of them were valid."""
     m = rows.matrix()
     count = len(rows)
     if m is None:
@@ -153,7 +152,7 @@ _IN_FLOAT[list(b"\0" + b"0123456789+-.eE")] = True
 
 
 def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """yyyy.mm.ddDhh:mm:ss, perhaps with .nnnnnnnnn, of which digits at the end may be missing, perhaps with a Z."""
+    """yyyy.mm.ddDhh:mm:ss, optionally .nnnnnnnnn, where trailing digits may be missing, optionally Z."""
     if not 19 <= len(m) <= 30:
         return _none(m)
     if (m[19:] == 90).any():
@@ -179,13 +178,13 @@ def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
 
 
 def _none(m: Array) -> tuple[Array, Array]:
-    """No text is of the form that is laid out as columns."""
+    """No text has a column layout."""
     n = m.shape[1]
     return np.zeros(n, np.int64), np.zeros(n, np.bool_)
 
 
 def _date_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """yyyy.mm.dd, with . - or / between; a time may follow."""
+    """yyyy.mm.dd, with . - or / as separator; a time may follow."""
     if len(m) < 10:
         return _none(m)
     good = ((m[4] == 46) | (m[4] == 45) | (m[4] == 47)) & (m[4] == m[7])
@@ -208,7 +207,7 @@ _DAY_END[list(b"\0DT -")] = True
 
 
 def _clock(m: Array) -> tuple[Array, Array]:
-    """The seconds of hh:mm:ss, and which are right."""
+    """The seconds of hh:mm:ss, and which are valid."""
     good = (m[2] == 58) & (m[5] == 58)
     (hour, a), (minute, b), (second, c) = _number(m[:2]), _number(m[3:5]), _number(m[6:8])
     good &= a & b & c & (minute < 60) & (second < 60)
@@ -216,7 +215,7 @@ def _clock(m: Array) -> tuple[Array, Array]:
 
 
 def _time_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """hh:mm:ss, perhaps with .mmm"""
+    """hh:mm:ss, optionally .mmm"""
     if len(m) not in (8, 12):
         return _none(m)
     total, good = _clock(m)
@@ -230,7 +229,7 @@ def _time_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
 
 
 def _span_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """hh:mm:ss.nnnnnnnnn, perhaps with days and a D before."""
+    """hh:mm:ss.nnnnnnnnn, optionally with days and a D first."""
     if len(m) < 18:
         return _none(m)
     negative = _signs(m, rows)

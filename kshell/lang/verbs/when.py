@@ -1,4 +1,4 @@
-"""Dates and times in text, in the many forms that tok reads. Each function gives the raw value, or None."""
+"""Dates and times as text, in the many forms that tok accepts. Each function returns the raw value, or None."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SPLIT = re.compile(
 
 
 def _year(s: bytes) -> int:
-    """Two digits are years from 1950 to 2049."""
+    """Two-digit years are 1950 to 2049."""
     n = int(s)
     return n if len(s) == 4 else n + (1900 if n >= 50 else 2000)
 
@@ -83,7 +83,7 @@ def date(s: bytes) -> int | None:
 
 
 def month(s: bytes) -> int | None:
-    """The month number of a month or date."""
+    """The month number from a month or date."""
     match = _MONTH.match(s)
     if match is not None and 1 <= int(match[2]) <= 12:
         return (int(match[1]) - 2000) * 12 + int(match[2]) - 1
@@ -100,7 +100,7 @@ def _fraction(s: bytes | None) -> int:
 
 
 def _clock(s: bytes) -> int | None:
-    """Nanoseconds of hh:mm[:ss[.fraction]], or of the same digits without marks."""
+    """Nanoseconds of hh:mm[:ss[.fraction]], or of the same digits without separators."""
     match = _CLOCK.match(s) or _DIGITS.match(s)
     if match is None:
         return None
@@ -111,7 +111,7 @@ def _clock(s: bytes) -> int | None:
 
 
 def _hours(s: bytes) -> int | None:
-    """_clock of what stands after a D, where hours may stand alone."""
+    """_clock for text after a D, where hours may stand alone."""
     return int(s) * 3_600_000_000_000 if len(s) < 3 and s.isdigit() else _clock(s)
 
 
@@ -148,7 +148,7 @@ def minute(s: bytes) -> int | None:
 
 
 def timestamp(s: bytes) -> int | None:
-    """Nanoseconds of a date with a time, of a date, or of Unix seconds (9 to 11 digits)."""
+    """Nanoseconds of a date with time, a date, or Unix seconds (9 to 11 digits)."""
     match = _UNIX_SECONDS.match(s)
     if match is not None:
         return (int(match[1]) - _UNIX) * 1_000_000_000 + _fraction(match[2])

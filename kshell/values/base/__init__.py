@@ -1,4 +1,4 @@
-"""Values: the q types, lists, dictionaries, tables and functions, and words about them for errors.
+"""Values: the q types, lists, dictionaries, tables and functions, and their descriptions for errors.
 
-May import nothing else of values.
+May import nothing else from values.
 """

@@ -1,4 +1,4 @@
-"""Making values: vectors from Python data, lists that collapse to vectors and tables, dictionaries."""
+"""Creating values: vectors from Python data, lists that collapse to vectors and tables, dictionaries."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def bools(data: Any) -> Vec:
 
 
 def string(s: str | bytes) -> Vec:
-    """The q string (char vector) of a text, in UTF-8."""
+    """The q string (char vector) for a text, in UTF-8."""
     if isinstance(s, str):
         s = s.encode("utf-8", "surrogateescape")
     return Vec(T.C, np.frombuffer(s, np.uint8))
 
 
 def empty(t: int = 0) -> Value:
-    """The empty vector of type t; of type 0, the empty general list."""
+    """The empty vector of type t; for type 0, the empty general list."""
     return Vec(t, np.empty(0, T.DTYPE[t])) if t else List([])
 
 
@@ -61,8 +61,8 @@ def guid_vec(data: Sequence[bytes]) -> Vec:
 
 @COLLAPSE.set
 def collapse(items: list[Value]) -> Value:
-    """The list of these items as q makes it: a vector if all are atoms of one type, a table if all are dictionaries
-    with the same symbol keys, else a general list. Takes ownership of `items`."""
+    """The list of these items as q would make it: a vector if all are atoms of one type, a table if all are
+    dictionaries with the same symbol keys, else a general list. Takes ownership of `items`."""
     if not items:
         return List(items)
     first = items[0]
@@ -117,17 +117,17 @@ def _rows(items: list[Value]) -> Value:
 
 
 def enlist(x: Value) -> Value:
-    """The one-item list of x; of a dictionary with symbol keys, a one-row table."""
+    """The one-item list of x; for a dictionary with symbol keys, a one-row table."""
     return collapse([x])
 
 
 def regular(t: int, a: np.ndarray) -> Value:
-    """A value over an array of any number of dimensions: atom, vector or regular nested list."""
+    """A value for an array of any number of dimensions: atom, vector or rectangular nested list."""
     return atom(t, a[()]) if a.ndim == 0 else Vec(t, a) if a.ndim == 1 else Nd(t, a)
 
 
 def as_nd(x: Value) -> Nd | None:
-    """The Nd of a general list whose items are equally long vectors of one type (or such lists again), else None."""
+    """The Nd for a general list of equally long vectors of one type (or of such lists), else None."""
     if x.__class__ is Nd:
         return x
     if x.__class__ is not List or not x.items:
@@ -159,12 +159,12 @@ def mkdict(k: Value, v: Value) -> Dict:
 
 
 def symdict(names: Sequence[str], values: list[Value]) -> Dict:
-    """A dictionary with symbol keys; the values collapse to a vector if they can."""
+    """A dictionary with symbol keys; the values collapse to a vector if possible."""
     return Dict(sym_vec(names), collapse(values))
 
 
 def table(names: Sequence[str], cols: Sequence[Value]) -> Table:
-    """A table of columns that are lists of equal length; 'length otherwise."""
+    """A table from columns that are lists of equal length; 'length otherwise."""
     if len({len(column) for column in cols}) > 1:
         raise QError("length")
     return Table(list(names), list(cols))

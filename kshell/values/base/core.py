@@ -1,9 +1,9 @@
 """The classes of q values.
 
-A long, float or boolean atom is Python's own int, float or bool; 0N, 0W and -0W are the three objects of Special,
-which are no ints, so that arithmetic on ints need not look for nulls.  Every other atom is an Atom (type, raw value) or
-an interned Sym.  A vector is a Vec around a numpy array; a general list a List; a regular nested list may be an Nd, one
-n-dimensional array that only looks like lists of lists.  Values are never changed once others can see them.
+A long, float or boolean atom is Python's int, float or bool. 0N, 0W and -0W are the three objects of Special, which are
+not ints, so that arithmetic on ints need not check for nulls. Every other atom is an Atom (type, raw value) or an
+interned Sym. A vector is a Vec with a numpy array; a general list a List; a rectangular nested list may be an Nd, one
+n-dimensional array that only looks like lists of lists. Values never change once others can see them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Value = Any  # any q value
 class Special:
     """0N, 0W and -0W: the longs that are not ordinary numbers. `v` is the raw 64-bit pattern.
 
-    Python's operators on it follow q's longs (null stays null, infinities are plain numbers that wrap), so code
-    compiled for longs may use + - * and comparisons without looking first.
+    Python's operators on them behave like q's longs (null stays null, infinities are plain numbers that wrap), so code
+    compiled for longs can use + - * and comparisons without checks.
     """
 
     __slots__ = ("text", "v")
@@ -95,7 +95,7 @@ _SPECIAL = {s.v: s for s in (NULL_J, INF_J, NINF_J)}
 
 
 def long(n: int) -> Value:
-    """The long atom of a Python int: wrapped to 64 bits, the three special patterns as their objects."""
+    """The long atom for a Python int: wrapped to 64 bits, the three special patterns as their objects."""
     if -T.LONG_MAX < n < T.LONG_MAX:
         return n
     n = (n + T.M63 & (1 << 64) - 1) - T.M63
@@ -103,7 +103,7 @@ def long(n: int) -> Value:
 
 
 class Atom:
-    """An atom of any type without a Python class of its own; `t` is the positive type number, `v` the raw value."""
+    """An atom of any type without its own Python class; `t` is the positive type number, `v` the raw value."""
 
     __slots__ = ("t", "v")
 
@@ -125,7 +125,7 @@ class EnumAtom(Atom):
 
 
 class Sym:
-    """A symbol atom. Interned: one object a name, so `is` compares; `v` is its code in symbol vectors."""
+    """A symbol atom. Interned: one object per name, so `is` compares; `v` is its code in symbol vectors."""
 
     __slots__ = ("s", "v")
     t = T.S
@@ -142,13 +142,13 @@ _GATE = threading.RLock()
 
 
 def sym(s: str) -> Sym:
-    """The symbol of a name."""
+    """The symbol with a name."""
     found = _POOL.get(s)
     return _new_sym(s) if found is None else found
 
 
 def _new_sym(s: str) -> Sym:
-    with _GATE:  # threads of peach may come to the same name
+    with _GATE:  # peach threads may intern the same name
         found = _POOL.get(s)
         if found is None:
             found = Sym.__new__(Sym)
@@ -159,7 +159,7 @@ def _new_sym(s: str) -> Sym:
 
 
 def sym_codes(names: list[str]) -> np.ndarray:
-    """The codes of the symbols of some names."""
+    """The codes of the symbols with some names."""
     out = list(map(_POOL.get, names))
     for k in [k for k, s in enumerate(out) if s is None] if None in out else ():
         out[k] = sym(names[k])
@@ -167,7 +167,7 @@ def sym_codes(names: list[str]) -> np.ndarray:
 
 
 def sym_at(code: int) -> Sym:
-    """The symbol of a code, as held in symbol vectors."""
+    """The symbol with a code, as stored in symbol vectors."""
     return SYMBOLS[code]
 
 
@@ -178,8 +178,8 @@ class Vec:
     """A vector of one q type. `t` type number, `a` numpy array (T.DTYPE[t], 1-d), `attr` one of '' s u p g.
 
     An enumeration (t 20) also has `dom`, the name of the list that it indexes. `whole` is set once it is known whether
-    the array is free of nulls (see cast.whole); `look` is how often single items were looked for, then a dictionary
-    of their places (see keys.place_one). Whoever writes into the array unsets both, by `wrote`.
+    the array is free of nulls (see cast.whole); `look` counts searches for single items, and later holds a dictionary
+    of positions (see keys.place_one). Code that writes to the array resets both with `wrote`.
     """
 
     __slots__ = ("a", "attr", "dom", "look", "t", "whole")
@@ -193,7 +193,7 @@ class Vec:
         return len(self.a)
 
     def wrote(self) -> None:
-        """The array was written into: what was known of its items is so no longer."""
+        """The array was written: reset what was known about its items."""
         self.whole = False
         self.look = 0
 
@@ -212,7 +212,7 @@ class Vec:
 
 
 class Flat:
-    """Vectors of one type that stand one after the other in an array: type `t`, array `a`, and where each ends."""
+    """Vectors of one type stored one after another in an array: type `t`, array `a`, and the end of each."""
 
     __slots__ = ("a", "ends", "t")
 
@@ -238,7 +238,7 @@ class Flat:
     def vectors(self) -> list[Value]:
         qtype, array, ends = self.t, self.a, self.ends.tolist()
         was = gc.isenabled()
-        gc.disable()  # many objects and no garbage
+        gc.disable()  # many objects, no garbage
         try:
             return [Vec(qtype, array[i:j]) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
         finally:
@@ -249,15 +249,15 @@ class Flat:
 class List:
     """A general list. `attr` is its attribute: none, s or u.
 
-    One made by `flat_list` has no items until they are asked for; till then `flat` holds them, else it is None. Threads
-    of peach may ask at once, so `flat` is read once and then used.
+    A list from `flat_list` has no items until they are needed; until then `flat` holds them, else it is None. peach
+    threads may read at the same time, so `flat` is read once into a local.
     """
 
     __slots__ = ("_attr", "flat", "items", "look")
     _attr: str
     look: (
         int | list[Any]
-    )  # how often it was searched for one item, then how many items are known and their places
+    )  # the number of searches for single items, later the number of indexed items and their positions
     flat: Flat | None
     items: list[Value]
 
@@ -266,10 +266,10 @@ class List:
         self.flat = None
 
     def __getattr__(self, name: str) -> Any:
-        """The slots that are not set."""
+        """Slots that are not set."""
         if name == "items":
             flat = self.flat
-            if flat is None:  # another thread has just made them
+            if flat is None:  # another thread has just created them
                 return object.__getattribute__(self, name)
             self.items = made = flat.vectors()
             self.flat = None
@@ -284,7 +284,7 @@ class List:
 
     @property
     def attr(self) -> str:
-        return self._attr  # set on the few lists that have one
+        return self._attr  # set only on the few lists that have one
 
     @attr.setter
     def attr(self, a: str) -> None:
@@ -303,7 +303,7 @@ class List:
 
 
 def flat_list(t: int, a: np.ndarray, ends: np.ndarray) -> List:
-    """The general list of the vectors of type t that stand one after the other in an array, by where each ends."""
+    """The general list of vectors of type t stored one after another in an array, given the end of each."""
     if not len(ends):
         return List([])
     out = List.__new__(List)
@@ -312,7 +312,7 @@ def flat_list(t: int, a: np.ndarray, ends: np.ndarray) -> List:
 
 
 class Nd(List):
-    """A regular nested list of one simple type, held as one array of two or more dimensions."""
+    """A rectangular nested list of one simple type, stored as one array of two or more dimensions."""
 
     __slots__ = ("a", "t")
 
@@ -326,7 +326,7 @@ class Nd(List):
         return self.wrap(self.a[i])
 
     def wrap(self, a: np.ndarray) -> Value:
-        """A part of the array as a value: a vector if one dimension is left, else again an Nd."""
+        """Part of the array as a value: a vector if one dimension is left, else another Nd."""
         return Vec(self.t, a) if a.ndim == 1 else Nd(self.t, a)
 
     @property
@@ -360,18 +360,18 @@ class Dict:
         return f"Dict({self.k!r}, {self.v!r})"
 
 
-_MANY_NAMES = 12  # columns; in fewer a name is looked for from the first on
+_MANY_NAMES = 12  # with fewer columns, a name is searched linearly
 
 
-COLLAPSE = Hook()  # the list of some items as q makes it: values/base/build.py
+COLLAPSE = Hook()  # makes the list of some items as q would: values/base/build.py
 
 
 class Table:
-    """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as a vector's,
-    of rows."""
+    """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as for vectors,
+    for rows."""
 
     __slots__ = ("_places", "cols", "look", "names")
-    _places: dict[str, int]  # of the names, where many are asked for
+    _places: dict[str, int]  # name -> index, if there are many columns
     look: int | dict[Any, int]
 
     def __init__(self, names: list[str], cols: list[Value]) -> None:
@@ -386,7 +386,7 @@ class Table:
         return self.cols[self.place(name)]
 
     def place(self, name: str) -> int:
-        """Which column a name is; ValueError for an unknown one."""
+        """The index of the column with a name; ValueError if unknown."""
         names = self.names
         if len(names) <= _MANY_NAMES:
             return names.index(name)
@@ -400,7 +400,7 @@ class Table:
         raise ValueError(name)
 
     def has(self, name: str) -> bool:
-        """Is there a column of that name?"""
+        """Is there a column with that name?"""
         if len(self.names) <= _MANY_NAMES:
             return name in self.names
         try:
@@ -410,7 +410,7 @@ class Table:
             return name in self._places
 
     def copied(self) -> Table:
-        """A table of the same columns, of which some may be replaced."""
+        """A table with the same columns, some of which may be replaced."""
         out = Table(list(self.names), list(self.cols))
         places = getattr(self, "_places", None)
         if places is not None:
@@ -418,7 +418,7 @@ class Table:
         return out
 
     def add(self, name: str, col: Value) -> None:
-        """Put a column behind those of a table that nobody else has."""
+        """Append a column to a table that nobody else has."""
         self.names.append(name)
         self.cols.append(col)
         places = getattr(self, "_places", None)
@@ -442,7 +442,7 @@ class Table:
 
 
 def sym_vec(names: Iterable[str]) -> Vec:
-    """The symbol vector of some names."""
+    """The symbol vector for some names."""
     return Vec(T.S, np.array([sym(name).v for name in names], np.int32))
 
 
@@ -456,7 +456,7 @@ class _Nil:
 
 
 class _Hole:
-    """An argument left out, in a projection."""
+    """An omitted argument in a projection."""
 
     __slots__ = ()
 
@@ -510,13 +510,13 @@ def atoms(t: int, a: np.ndarray, dom: str = "") -> list[Value]:
 
 
 def raw(x: Value) -> Any:
-    """The raw value of an atom: int, float, bytes or bool; special longs as their bit pattern, symbols as codes."""
+    """The raw value of an atom: int, float, bytes or bool; special longs as their bit patterns, symbols as codes."""
     cls = x.__class__
     return x if cls is int or cls is float or cls is bool else x.v
 
 
 def atom_t(x: Value) -> int:
-    """The positive type number of an atom, 0 for anything that is not an atom."""
+    """The positive type number of an atom, 0 for anything else."""
     t = _PYTYPE.get(x.__class__)
     if t is not None:
         return t
@@ -555,12 +555,12 @@ def iterate(x: Value) -> Iterator[Value]:
 
 
 def is_text(x: Value) -> bool:
-    """Is x a string, or the char that one letter in quotes is?"""
+    """Is x a string, or a char (one letter in quotes)?"""
     return x.__class__ in (Vec, Atom) and x.t == T.C
 
 
 def text_of(x: Value) -> str:
-    """The Python string of a q string, char or symbol; anything else is 'type."""
+    """The Python string for a q string, char or symbol; anything else is 'type."""
     cls = x.__class__
     if cls is Sym:
         return x.s

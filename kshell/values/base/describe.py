@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kshell.values.base.core import HOLE, Value
 from kshell.values.base.functions import Function, Lambda, Prim, Proj
 
-LONGEST = 32  # characters of a function's text that are shown
+LONGEST = 32  # characters shown of a function's text
 
 
 def short(f: Value) -> str:
@@ -25,12 +25,12 @@ def short(f: Value) -> str:
 
 
 def implicit(text: str) -> bool:
-    """Is a text a lambda without a list of parameters, so that x, y and z in it are its parameters?"""
+    """Is a text a lambda without a parameter list, so that x, y and z in it are its parameters?"""
     return text[:1] == "{" and text[1:].lstrip()[:1] != "["
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: `x`, `x and y`, `x, y and z`."""
+    """Names joined in a phrase: `x`, `x and y`, `x, y and z`."""
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
 
 
@@ -49,16 +49,16 @@ def _given(f: Proj) -> int:
 
 
 def word_hint(name: str) -> str:
-    """A hint where the name of a keyword is assigned."""
-    return f"{name} is a function of q, which cannot be assigned: choose another name"
+    """A hint for assigning to the name of a keyword."""
+    return f"{name} is a q function and cannot be assigned: choose another name"
 
 
 def rank_hint(f: Value, n: int) -> str:
-    """A hint where a function was given n arguments, which are too many."""
+    """A hint for a function called with n arguments, which is too many."""
     if isinstance(f, Prim) and getattr(f.entry, "kind", "") == "api":
         forms = [form for form in f.entry.forms if "(" in form and "[" not in form]
         form = min(forms, key=lambda form: abs(form.count(";") + 1 - n), default=f"{f.name}(a;b)")
-        return f"{f.name} is a function of the k-api, which takes one list in parentheses: {form}"
+        return f"{f.name} is a k-api function, which takes one list in parentheses: {form}"
     if isinstance(f, Lambda):
         count = len(f.params) or 1
         names = f" ({listed(f.params)})" if f.params else ""

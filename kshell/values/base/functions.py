@@ -1,7 +1,7 @@
 """Values that can be applied: lambdas, built-in verbs, projections, compositions, derived functions; and handles.
 
-Each has `rank` (how many arguments it takes; 0 means any number) and `call(args)`, which runs it on exactly that many.
-`apply` in values/engine/apply.py does what q does with fewer or more.
+Each has `rank` (the number of arguments; 0 means any number) and `call(args)`, which runs it with exactly that many.
+`apply` in values/engine/apply.py handles fewer or more arguments as q does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kshell.registry import Hook
 from kshell.values.base.build import collapse
 from kshell.values.base.core import HOLE, Value
 
-APPLY = Hook()  # `f[args]` of any value f: values/engine/apply.py
+APPLY = Hook()  # `f[args]` for any value f: values/engine/apply.py
 
 
 class Function:
-    """Base of all values that can be applied, save lists, dictionaries and handles."""
+    """Base of all values that can be applied, except lists, dictionaries and handles."""
 
     __slots__ = ()
     rank: int
@@ -57,21 +57,19 @@ class Lambda(Function):
         self.rank = max(len(params), 1)
         self.locals: tuple[str, ...] = ()
         self.globals: tuple[str, ...] = ()
-        self.consts: tuple[
-            Any, ...
-        ] = ()  # nodes of literals, and the lambdas in it, as they are first evaluated
+        self.consts: tuple[Any, ...] = ()  # literal nodes and nested lambdas, as first evaluated
         self.tree: Any = None
-        self.own = ""  # the name that it was compiled to call itself by
-        self.stores = False  # does it assign global variables itself?
+        self.own = ""  # the name by which it calls itself
+        self.stores = False  # does it assign globals itself?
 
     def call(self, args: Sequence[Value]) -> Value:
         return self.fn(*args)
 
 
 class Lambda1(Lambda):
-    """A lambda of one parameter (or none: the Python function takes one argument all the same).
+    """A lambda with one parameter (or none: the Python function still takes one argument).
 
-    A class for each small rank lets compiled code test class and rank at once.
+    One class per small rank lets compiled code test class and rank at once.
     """
 
     __slots__ = ()
@@ -89,8 +87,8 @@ LAMBDA = {1: Lambda1, 2: Lambda2, 3: Lambda3}
 
 
 class Prim(Function):
-    """A built-in: an operator, keyword or k-api function. `fns` maps an argument count to its Python function;
-    the key -1 is a function of any number of arguments. `entry` is its registration."""
+    """A built-in: an operator, keyword or k-api function. `fns` maps argument counts to Python functions; the key -1
+    takes any number of arguments. `entry` is its registration."""
 
     __slots__ = ("entry", "fns", "name", "rank", "t")
 
@@ -103,7 +101,7 @@ class Prim(Function):
 
     @property
     def python(self) -> Any:
-        """The function of a Python program that this one calls, if it is one."""
+        """The host program's Python function that this calls, if any."""
         return getattr(self.fns.get(-1), "python", None) if self.entry is None else None
 
     def call(self, args: Sequence[Value]) -> Value:
@@ -125,7 +123,7 @@ class Proj(Function):
         self.rank = self.holes + missing
 
     def fill(self, args: Sequence[Value]) -> tuple[Value, ...]:
-        """The argument list with `args` put into the holes from the left, then at the end."""
+        """The argument list with `args` filled into the holes from the left, then appended."""
         if not self.holes:
             return (*self.args, *args)
         it = iter(args)
@@ -147,7 +145,7 @@ class Proj(Function):
 
 
 class ListProj(Function):
-    """A list with elided items, `(;1)`: applied to the missing items it gives the list."""
+    """A list with omitted items, `(;1)`: applied to the missing items, it returns the list."""
 
     __slots__ = ("args", "rank")
     t = 104
@@ -182,7 +180,7 @@ ITERATORS = {"'": 106, "/": 107, "\\": 108, "':": 109, "/:": 110, "\\:": 111}
 
 
 class Iter(Function):
-    """An iterator by itself, as in `(/)`; applied to a value it makes a derived function."""
+    """An iterator by itself, as in `(/)`; applied to a value, it makes a derived function."""
 
     __slots__ = ("glyph", "rank")
     t = 103
@@ -207,7 +205,7 @@ class Derived(Function):
         self.glyph, self.f = glyph, f
         self.t = ITERATORS[glyph]
         rank = f.rank if isinstance(f, Function) else 0
-        # each keeps the rank of f, as over and scan do above two; each-left, each-right take two; the others one or two
+        # each keeps the rank of f, as do over and scan above two; each-left, each-right take two; the others one or two
         if glyph in ("/:", "\\:"):
             rank = 2 if isinstance(f, Function) else 0
         elif glyph != "'" and (glyph == "':" or rank < 3):
@@ -219,9 +217,9 @@ class Derived(Function):
 
 
 class View(Function):
-    """`name::expression`: computed when it is read, and again when a variable that it names is another since.
+    """`name::expression`: evaluated when read, and again if a variable that it refers to has changed.
 
-    `compute` makes a function of the present meaning of its names; `tree` is its parse tree.
+    `compute` makes a function with the current meaning of its names; `tree` is its parse tree.
     """
 
     __slots__ = ("busy", "compute", "name", "needs", "saved", "text", "tree", "value")
@@ -238,11 +236,11 @@ class View(Function):
     ) -> None:
         self.name, self.text, self.needs, self.tree, self.compute = name, text, needs, tree, compute
         self.value: Value = None
-        self.saved: list[Value] = []  # what the names in `needs` stood for when value was computed
+        self.saved: list[Value] = []  # the values of the names in `needs` when value was computed
         self.busy = False
 
     def get(self, find: Callable[[str], Value]) -> Value:
-        """The value; one that needs itself sees what it was before."""
+        """The value; a view that depends on itself sees its previous value."""
         if self.busy:
             if self.value is None:
                 raise QError("loop")
@@ -259,8 +257,8 @@ class View(Function):
 
 
 class Foreign(Function):
-    """A Python object that has no q value, held as it is (type 112h): not copied, and Python gets the very same object
-    back. No verb knows what is in it ('type); `~` asks whether two are the same object."""
+    """A Python object without a q equivalent, stored as it is (type 112h): not copied, and Python gets the same object
+    back. No verb can look inside ('type); `~` tests whether two are the same object."""
 
     __slots__ = ("obj",)
     t = 112
@@ -271,15 +269,15 @@ class Foreign(Function):
 
     @property
     def unsaved(self) -> str:
-        """The error message where the bytes of the value are wanted."""
+        """The error message if the value is to be serialized."""
         return f"type: expected a value, given a Python object of class {type(self.obj).__name__}"
 
     @property
     def hint(self) -> str:
-        """A hint where something in the object is wanted."""
+        """A hint if something inside the object is accessed."""
         return (
-            f"q only holds the {type(self.obj).__name__}, an object of Python: "
-            "a function of the program can give what is in it"
+            f"q only stores the {type(self.obj).__name__}, a Python object: "
+            "a function of the program can return its contents"
         )
 
     def call(self, args: Sequence[Value]) -> Value:
@@ -290,30 +288,30 @@ class Foreign(Function):
 
 
 class Handle:
-    """Base of the handles of the k-api: to q a one-item general list (type 0h) that holds a long.
+    """Base of the k-api's handles: to q, a one-item general list (type 0h) that contains a long.
 
-    lang only asks; kapi overrides what its classes can answer. Every answer that is not given is 'type.
+    lang only calls these methods; kapi overrides those that its classes support. By default they raise 'type.
     """
 
     __slots__ = ("__weakref__", "number")
-    number: int  # address-like, stable for the life of the object
-    folded = False  # do `f/ h` and `f\ h` go through its rows?
-    unsaved = "type"  # what is said where the bytes of a value are wanted
+    number: int  # address-like, stable for the object's lifetime
+    folded = False  # do `f/ h` and `f\ h` iterate over its rows?
+    unsaved = "type"  # the error message if the value is to be serialized
 
     def __len__(self) -> int:
         return 1
 
     def reached(self, name: str) -> str:
-        """How what stands behind the name is reached, for the error of `h.name` and of h indexed by a symbol; empty if
-        nothing is known of it."""
+        """How to access what a name refers to, for the error of `h.name` and of h indexed by a symbol; empty if
+        unknown."""
         return ""
 
     def monad(self, name: str) -> Value:
-        """Apply the q verb `name` to this handle, as in `neg t`, `sum t`. `first` gives the number."""
+        """Apply the q verb `name` to this handle, as in `neg t`, `sum t`. `first` returns the number."""
         raise QError("type")
 
     def dyad(self, name: str, x: Value, y: Value) -> Value:
-        """Apply the q operator or verb `name` to x and y, one or both of which is this handle."""
+        """Apply the q operator or verb `name` to x and y, at least one of which is this handle."""
         raise QError("type")
 
     def index(self, args: Sequence[Value]) -> Value:
@@ -325,31 +323,31 @@ class Handle:
         raise QError("type")
 
     def undo(self, args: Sequence[Value]) -> Callable[[], None]:
-        """A function that undoes a change of its items at an index, which has not happened yet."""
+        """A function that undoes a change to its items at an index, called before the change."""
         raise QError("type")
 
     def same(self, other: Value) -> bool:
-        """Has another handle the same content? Asked where a function is applied until its result repeats."""
+        """Does another handle have the same content? Used when a function is repeated until its result repeats."""
         return self is other
 
     def length(self) -> int:
-        """How many rows it has, of classes that are `folded`."""
+        """The number of rows, for classes that are `folded`."""
         raise QError("type")
 
     def choose(self, x: Value, y: Value, z: Value) -> Value:
-        """`?[x;y;z]` where one of them is this handle."""
+        """`?[x;y;z]` if one of them is this handle."""
         raise QError("type")
 
     def rows(self) -> list[Value]:
-        r"""The items that `f/ h` and `f\ h` go through, of classes that are `folded`; others are one item."""
+        r"""The items over which `f/ h` and `f\ h` iterate, for classes that are `folded`; others are one item."""
         return [self]
 
     def parts(self) -> list[Value] | None:
-        """The values that `(a;b):h` gives to a and b; None if each of them gets the handle."""
+        """The values that `(a;b):h` assigns to a and b; None if each gets the handle."""
         return None
 
     def show(self) -> str:
-        """The one item, the number, as text; the handle itself shows like a list of it."""
+        """The one item, the number, as text; the handle itself is shown as a list of it."""
         return str(self.number)
 
 

@@ -1,4 +1,4 @@
-"""Match, `x~y`: are two values the same in type and content? Attributes do not count; floats may differ a little."""
+"""Match, `x~y`: do two values have the same type and content? Attributes do not count; floats may differ slightly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def close(x: float, y: float) -> bool:
 
 
 def all_close(a: np.ndarray, b: np.ndarray) -> bool:
-    """`close`, of all items of two arrays of one shape."""
+    """`close` for all items of two arrays of one shape."""
     same = a == b
     if same.all():
         return True
@@ -54,7 +54,7 @@ def _same(x: Value, y: Value) -> bool:
 
 
 def _never(x: Value, y: Value) -> bool:
-    return False  # what is one object if it is equal
+    return False  # types whose equal values are the same object
 
 
 def _atoms(x: Atom, y: Atom) -> bool:
@@ -95,7 +95,7 @@ def _tables(x: Table, y: Table) -> bool:
 
 
 def _prims(x: Prim, y: Prim) -> bool:
-    """Those of kdb+ have several names; a function of Python is only itself."""
+    """kdb+'s primitives may have several names; a Python function only equals itself."""
     if x.python is not None or y.python is not None:
         return x.python is y.python
     return in_k(x.name) == in_k(y.name) and x.t == y.t

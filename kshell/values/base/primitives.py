@@ -1,7 +1,7 @@
-"""The built-in names in k, the language that kdb+ defines q in: primitives by number, or made from others.
+"""The built-in names in k, the language in which kdb+ defines q: primitives by number, or composed of others.
 
-`type`, `value`, what the console shows and kdb+'s binary form all follow from these tables; a name that is in none of
-them is, to q, a function.
+`type`, `value`, the console's output and kdb+'s binary format are all derived from these tables; a name in none of them
+is, to q, a function.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from kshell import registry
 from kshell.registry import Entry
 from kshell.values.base.functions import ITERATORS, Derived, Prim
 
-# the operators, type 102, by number
+# operators, type 102, by number
 OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "#", "_", "~", "!", "?", "@", ".",
              "0:", "1:", "2:", "in", "within", "like", "bin", "ss", "insert", "wsum", "wavg", "div", "xexp", "setenv",
              "binr", "cov", "cor")  # fmt: skip
-# the unary primitives, type 101, by number; the first ones are the unary forms of the operators
+# unary primitives, type 101, by number; the first ones are the unary forms of the operators
 UNARY = ("::", "flip", "neg", "first", "reciprocal", "where", "reverse", "null", "group", "iasc", "idesc", "string",
          "enlist", "count", "floor", "not", "key", "distinct", "type", "value", "read0", "read1", "2::", "avg", "last",
          "sum", "prd", "min", "max", "exit", "getenv", "abs", "sqrt", "log", "exp", "sin", "asin", "cos", "acos",
@@ -25,14 +25,14 @@ DERIVED = {
     "raze": (",", "/"), "sums": ("+", "\\"), "prds": ("*", "\\"), "maxs": ("|", "\\"), "mins": ("&", "\\"),
     "fills": ("^", "\\"), "deltas": ("-", "':"), "ratios": ("%", "':"), "prev": (":", "':"),
 }  # fmt: skip
-# names that are a unary primitive after an operator, or after one with an iterator
+# names that are an operator, or one with an iterator, composed with a unary primitive
 COMPOSED = {
     "<=": ("not", ">", ""),
     ">=": ("not", "<", ""),
     "<>": ("not", "=", ""),
     "differ": ("not", "~", "':"),
 }
-# how the console shows the names that stand for k's
+# how the console shows names defined in k
 K_TEXT = {
     **{n: f"{op}:" for n, op in zip(UNARY[1:], OPERATORS[1:20], strict=False) if n != "enlist"},
     "hopen": "<:", "hclose": ">:", "hdel": "~:", "ltime": "%:", "get": ".:", "and": "&", "or": "|", "mmu": "$",
@@ -42,19 +42,19 @@ K_TEXT = {
 
 
 def spelled(name: str) -> Derived | None:
-    """The operator with its iterator that a keyword is: `+\\` of sums."""
+    """The operator with iterator that a keyword stands for: `+\\` for sums."""
     op, glyph = DERIVED.get(name, ("", ""))
     entry = registry.find("verb", op) if op else None
     return None if entry is None else Derived(glyph, Prim(entry.name, entry.fns, entry, 102))
 
 
 def in_k(name: str) -> str:
-    """The text in k for a built-in name; kdb+ has one primitive under several names."""
+    """The k text for a built-in name; kdb+ has one primitive under several names."""
     return K_TEXT.get(name, name)
 
 
 def number(name: str) -> int | None:
-    """kdb+'s number of a primitive; None for what is no primitive."""
+    """kdb+'s number for a primitive; None if it is not one."""
     name = _SAME.get(name, name)
     return (
         OPERATORS.index(name) if name in OPERATORS else UNARY.index(name) if name in UNARY else None
@@ -62,7 +62,7 @@ def number(name: str) -> int | None:
 
 
 def type_of_entry(entry: Entry) -> int:
-    """The type of the function that a registered name stands for."""
+    """The type of the function with a registered name."""
     name = _SAME.get(entry.name, entry.name)
     if name in OPERATORS:
         return 102

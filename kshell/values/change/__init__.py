@@ -1,4 +1,4 @@
-"""Values joined, amended and grown in place, and the global variables that hold them.
+"""Joining, amending and growing values, and the global variables that hold them.
 
 May import every other room of values.
 """

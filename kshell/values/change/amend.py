@@ -1,7 +1,7 @@
-"""Amend: `x[i;j]:v`, `x[i]+:v`, `@[x;i;f;y]`, `.[x;path;f;y]` on lists, dictionaries, tables and regular arrays.
+"""Amend: `x[i;j]:v`, `x[i]+:v`, `@[x;i;f;y]`, `.[x;path;f;y]` on lists, dictionaries, tables and rectangular arrays.
 
-Values are shared, so amending makes a new value; assign_in_place writes into the old array, for callers that hold the
-only reference. Index vectors are handled by numpy where the items fit the vector; repeated indexes accumulate.
+Values are shared, so amending makes a new value; assign_in_place writes to the old array, for callers that hold the
+only reference. Index vectors are handled by numpy if the items fit the vector; repeated indexes accumulate.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _NUMBERS = (T.H, T.I, T.J, T.E, T.F)
 
 
 def amend(x: Value, path: Path, f: Value, y: Value = MISSING) -> Value:
-    """x with f[old] or f[old;y] in the place of each item at the path; f None or `:` puts y there."""
+    """x with f[old] or f[old;y] in place of each item at the path; if f is None or `:`, y itself."""
     if isinstance(x, Handle):
         if y is MISSING:
             return x.amend(path, None, pyfn(f, 1)(x.index(path)))
@@ -86,7 +86,7 @@ def amend(x: Value, path: Path, f: Value, y: Value = MISSING) -> Value:
 
 
 def assign_at(x: Value, path: Path, y: Value) -> Value:
-    """x with y at the path: `x[i;j]:y`. A dictionary gets keys that it does not have yet."""
+    """x with y at the path: `x[i;j]:y`. New keys are added to dictionaries."""
     if not len(path):
         return y
     if isinstance(x, Handle):
@@ -99,12 +99,12 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
     return _Amend(None).all_or_nothing(x, path, y)
 
 
-# the class of Python that atoms of a type have, if they have one
+# the Python class of a type's atoms, if any
 _CLASS_OF = tuple({T.J: int, T.F: float, T.B: bool}.get(num) for num in range(T.ENUM + 1))
 
 
 def assign_in_place(x: Value, path: Path, y: Value) -> Value:
-    """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits it."""
+    """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits."""
     cls = x.__class__
     i = path[0] if len(path) else NIL
     if len(path) == 1 and i.__class__ is int:
@@ -138,18 +138,18 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
 
 
 def _stays_general(items: list[Value], i: int, y: Value) -> bool:
-    """Is it sure that a general list does not become a vector when y replaces item i?"""
+    """Will a general list certainly not become a vector when y replaces item i?"""
     qtype = atom_t(y)
     return not qtype or atom_t(items[0 if i else 1]) != qtype
 
 
 def _whole(x: Value, f: Value) -> bool:
-    """Does `@[x;::;f;y]` give f all of x, not item by item? Of an atom, and where a vector is joined to."""
+    """Does `@[x;::;f;y]` apply f to all of x rather than item by item? For atoms, and when joining to a vector."""
     return bool(atom_t(x)) or (x.__class__ is Vec and f.__class__ is Prim and f.name == ",")
 
 
 def is_assign(f: Value) -> bool:
-    """Is it `:`, which takes the new value as it is?"""
+    """Is it `:`, which stores the new value unchanged?"""
     return f is None or (f.__class__ is Prim and f.name == ":")
 
 
@@ -164,17 +164,17 @@ def _name_of(x: Value) -> str:
 
 
 class _Amend:
-    """One amendment: its function, and whether that takes the old value alone.
+    """One amendment: its function, and whether that takes only the old value.
 
-    Values are made anew, but what a handle owns is changed in place. So that an error changes nothing, an amendment of
-    several items keeps for each handle what takes its change back.
+    Values are created anew, but objects behind handles are changed in place. To leave everything unchanged on an error,
+    an amendment of several items records how to undo the change of each handle.
     """
 
     def __init__(self, f: Value, alone: bool = False) -> None:
         self.f, self.alone, self.plain = f, alone, f is None
         self.several = False
         self.changed: list[Callable[[], None]] = []
-        self.note = ""  # of an interrupt, if a handle was changed
+        self.note = ""  # for an interrupt, if a handle was changed
         self.name = f.name if f.__class__ is Prim else ""
         self.fn: Any = None if f is None else pyfn(f, 1) if alone else pyfn(f, 2)
 
@@ -200,7 +200,7 @@ class _Amend:
         return self.list(x, path, y)
 
     def all_or_nothing(self, x: Value, path: Path, y: Value) -> Value:
-        """x amended at a path; with an error handles that were changed get back what they had."""
+        """x amended at a path; on an error, changed handles are restored."""
         try:
             out = self.at(x, path, y)
         except BaseException as e:
@@ -208,12 +208,12 @@ class _Amend:
                 with HOLD:
                     for undo in reversed(self.changed):
                         undo()
-                e.__dict__.pop("note", None)  # of an interrupt that waited for one of the changes
+                e.__dict__.pop("note", None)  # for an interrupt that waited for one of the changes
             raise
         return let_through(self.note, out) if PENDING else out
 
     def handle(self, x: Handle, path: Path, y: Value) -> Value:
-        """A handle in a list, dictionary or table: what it owns is changed in place."""
+        """A handle in a list, dictionary or table: its object is changed in place."""
         if self.several:
             self.changed.append(x.undo(path))
         out = amend(x, path, self.f, MISSING if self.alone else y)
@@ -223,7 +223,7 @@ class _Amend:
     # -------------------------------------------------------------- lists
 
     def array(self, x: Value, path: Path, y: Value) -> Value | None:
-        """By numpy, if the path is of integers and whole axes and the new items fit the array; else None."""
+        """Through numpy, if the path consists of integers and whole axes and the new items fit the array; else None."""
         if len(path) > x.a.ndim:
             return None
         position = place(x, path)
@@ -254,12 +254,13 @@ class _Amend:
         )
 
     def whole(self, y: Value, x: Value) -> bool:
-        """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
+        """Can f be applied to all old items at once? Yes for an atomic verb, if y is not a list or has one number per
+        item."""
         atomic = (self.name, 1 if self.alone else 2) in ATOMIC
         return atomic and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
 
     def accumulate(self, x: Vec, at: Any, y: Value) -> Value | None:
-        """`x[i]+:y` with indexes that repeat, by numpy: numbers of one type, none of them null."""
+        """`x[i]+:y` with repeated indexes, through numpy: numbers of one type, none null."""
         qtype, op = x.t, _ACCUMULATE[self.name]
         if qtype not in (T.J, T.F, T.I, T.H) or at.__class__ is not np.ndarray:
             return None
@@ -280,7 +281,7 @@ class _Amend:
         return Vec(qtype, array)
 
     def list(self, x: Value, path: Path, y: Value) -> Value:
-        """A list item by item."""
+        """A list, item by item."""
         i = path[0]
         count = len(x)
         if x.__class__ is Vec and len(path) == 1:
@@ -296,7 +297,7 @@ class _Amend:
         return _relist(x, items)
 
     def vector(self, x: Vec, i: Value, y: Value) -> Value:
-        """A vector, of which only the items at the index are looked at. All must be atoms of its type."""
+        """A vector, where only the items at the index are examined. All must be atoms of its type."""
         count = len(x.a)
         new: dict[int, Value] = {}
         pairs = list(self.pairs(_indexes(i, count), y, i))
@@ -320,7 +321,7 @@ class _Amend:
         return self.at(old, rest, v) if rest else self.new(old, v)
 
     def pairs(self, keys: Any, y: Value, i: Value) -> Any:
-        """Each index with its part of y: item by item if the index is a list, and y one."""
+        """Each index with its part of y: item by item if the index is a list and y is too."""
         if keys.__class__ is not list:
             return ((keys, y),)
         self.several = self.several or len(keys) > 1
@@ -355,11 +356,11 @@ class _Amend:
                     raise QError("length")
                 return join_dicts(d, Dict(i, y), strict=True)
             positions = find(d.k, i)
-            # no key is new: so many items of the values
+            # no new keys: amend items of the values
             if positions.__class__ is np.ndarray and (positions < len(d.k)).all():
                 return Dict(d.k, self.at(d.v, (longs(positions), *rest), y))
         for k, v in self.pairs(seq_items(i), y, i):
-            # a key that is a list, not a list of keys
+            # a key that is itself a list, not a list of keys
             whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))
             d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
         return d
@@ -375,13 +376,13 @@ class _Amend:
         return Dict(grown(d.k, append_item(d.k, key)), append_item(d.v, self.first(d, rest, y)))
 
     def first(self, d: Dict, rest: Path, y: Value) -> Value:
-        """The value of a key that is new."""
+        """The value for a new key."""
         old = null_of(d.v)
         if not rest and not self.plain and not self.alone:
             if isinstance(old, List) and not len(d.k) and self.name in _ACCUMULATE:
                 old = (
                     0 if self.name == "-" else MISSING
-                )  # an empty dictionary does not tell what its values are
+                )  # the type of an empty dictionary's values is unknown
             elif is_atom(old):
                 old = (
                     atom(atom_t(old), 0)
@@ -393,7 +394,7 @@ class _Amend:
         return self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
 
     def keyed(self, d: Dict, i: Value, rest: Path, y: Value) -> Dict:
-        """A keyed table by key: a row, or an item of a row; a new key is a new row."""
+        """A keyed table by key: a row, or an item of a row; a new key adds a row."""
         if i.__class__ is Sym and i.s in d.v.names and len(d.k.names) != 1:
             return Dict(d.k, self.table(d.v, (i, *rest), y))
         one = len(d.k.names) == 1
@@ -466,7 +467,7 @@ class _Amend:
             if old.__class__ is Table and self.plain and not _fits(old, rest, y):
                 old = List(
                     [old.item(i) for i in range(count)]
-                )  # a list of dictionaries that are no longer alike
+                )  # a list of dictionaries that no longer match
             new = self.at(old, rest, y) if rest else self.new(old, y)
             if not is_list(new) and new.__class__ is not Table:
                 new = take_at(collapse([new]), np.zeros(count, np.int64))
@@ -482,7 +483,7 @@ class _Amend:
         t.add(name, new)
 
     def row(self, t: Table, k: Any, rest: Path, y: Value) -> Table:
-        """One row: from a dictionary (which may have some of the columns) or a list of items."""
+        """One row: from a dictionary (possibly with only some of the columns) or a list of items."""
         if k.__class__ is not int:
             raise QError("type")
         if not 0 <= k < len(t):
@@ -505,7 +506,7 @@ class _Amend:
 
 
 def _fits(t: Table, rest: Path, y: Value) -> bool:
-    """Does a column that is a table stay one, if y is assigned to a row of it, or to an item of a row?"""
+    """Does a column that is a table stay one if y is assigned to a row of it, or to an item of a row?"""
     if not rest or rest[0].__class__ is not int:
         return True
     if len(rest) > 1:
@@ -522,7 +523,7 @@ class _Reached(Exception):
 
 
 class _Assign(_Amend):
-    """The assignment that all share: it keeps nothing of one, and leaves those that change handles to others."""
+    """The shared assignment: it has no state, and leaves assignments that change handles to others."""
 
     def handle(self, x: Handle, path: Path, y: Value) -> Value:
         raise _Reached
@@ -532,7 +533,7 @@ _ASSIGN = _Assign(None)
 
 
 def first_value(d: Dict, f: Value, y: Value) -> Value:
-    """The value that `d[key]f:y` puts under a new key."""
+    """The value that `d[key]f:y` stores under a new key."""
     return _Amend(f).first(d, (), y)
 
 
@@ -540,12 +541,12 @@ def first_value(d: Dict, f: Value, y: Value) -> Value:
 
 
 def _is_key(keys: Value, i: Value) -> bool:
-    """With keys that are lists themselves: is this list one of them (or as deep), and not a list of keys?"""
+    """If keys are themselves lists: is this list one of them (or as deep) rather than a list of keys?"""
     return depth(i) <= depth(keys.item(0))
 
 
 def _indexes(i: Value, n: int) -> Any:
-    """An index as an int, or as the list of its items."""
+    """An index as an int, or as a list of items."""
     if i is NIL or i is HOLE:
         return list(range(n))
     if i.__class__ is int:

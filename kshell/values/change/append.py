@@ -1,4 +1,4 @@
-"""Items that a vector, list or table takes: those of its own type, at its end or in the place of others."""
+"""Items that a vector, list or table accepts: those of its own type, at its end or in place of others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kshell.values.items.search import find
 
 
 def retype(x: Vec, items: list[Value]) -> Vec:
-    """Items as a vector of x's type; 'type if one of them is of another."""
+    """Items as a vector of x's type; 'type if one has another type."""
     if x.t == T.ENUM:
         return Vec(T.ENUM, np.array([enum_code(x, i) for i in items], np.int64), "", x.dom)
     out = collapse(items)
@@ -42,8 +42,8 @@ def enum_code(x: Vec, item: Value) -> int:
 
 
 def append_item(x: Value, item: Value) -> Value:
-    """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become
-    a vector of the item's type."""
+    """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become a
+    vector of the item's type."""
     if x.__class__ is Vec:
         t = atom_t(item)
         if x.t == T.ENUM:
@@ -63,12 +63,12 @@ def append_item(x: Value, item: Value) -> Value:
         return collapse([item])
     out = List([*x.items, item])
     if x.__class__ is List and x.look.__class__ is list:
-        out.look, x.look = x.look, 0  # what is known of the items before stays true
+        out.look, x.look = x.look, 0  # what is known about the existing items stays valid
     return out
 
 
 def append_row(t: Table, row: Value) -> Table:
-    """A table with one more row, from a dictionary of its columns or a list of their items."""
+    """A table with one more row, from a dictionary by column or a list of items."""
     if row.__class__ is Dict:
         names = [item.s for item in seq_items(row.k)]
         items = seq_items(row.v)

@@ -1,8 +1,8 @@
-"""`x,:y` in place: a vector that nothing else refers to grows in an array with room to spare, so that an append costs
-what is appended and not what is there.
+"""`x,:y` in place: a vector that nothing else refers to grows in an over-allocated array, so that the cost of an append
+depends only on the new items.
 
-Reference counts say whether anything else can see a value. Each count here is that of one owner, the names and
-arguments on the way, and getrefcount's own.
+Reference counts show whether anything else can see a value. Each expected count here consists of one owner, the names
+and arguments on the way, and getrefcount's own argument.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kshell.values.items.keys import place_one
 from kshell.values.items.search import find_row, raw_row
 from kshell.values.session.interrupts import HOLD
 
-_FEW = 16  # new items whose places are put into what is known of those before
+_FEW = 16  # up to this many new items are added to the index of the existing ones
 _ALONE = 3  # the attribute that holds an array or list, a local name, and getrefcount's argument
 
 
 def lone_array(x: Value) -> bool:
-    """May the array of x, a vector or regular list that has one owner, be written?"""
+    """Can the array of x, a vector or rectangular list with one owner, be written?"""
     array = x.a
     if getrefcount(array) > _ALONE or not array.flags.writeable:
         return False
@@ -36,7 +36,7 @@ def lone_array(x: Value) -> bool:
 
 
 def lone_items(x: List) -> bool:
-    """May the items of x, a general list that has one owner, be changed?"""
+    """Can the items of x, a general list with one owner, be changed?"""
     items = x.items
     return getrefcount(items) <= _ALONE
 
@@ -68,7 +68,7 @@ def append_owned(x: Value, y: Value) -> Value:
 
 
 def _fitting(x: Vec, y: Value) -> np.ndarray | None:
-    """The raw items of y, if they are all of the type of x and there is no more to check."""
+    """The raw items of y, if they all have the type of x and need no further checks."""
     qtype = x.t
     if qtype == T.ENUM or x.attr not in ("", "g"):
         return None
@@ -78,8 +78,8 @@ def _fitting(x: Vec, y: Value) -> np.ndarray | None:
 
 
 def _longer(x: Vec, more: np.ndarray | float, count: int) -> np.ndarray:
-    """The items of x and `count` more at their end, in the array of x if that has room. x stays as it is until `_take`
-    makes this its array, so that a shortage of memory changes nothing."""
+    """The items of x with room for `count` more, in the array of x if possible. x is unchanged until `_take` installs
+    this array, so that running out of memory changes nothing."""
     array = x.a
     n = len(array)
     size = n + count
@@ -100,13 +100,13 @@ def _longer(x: Vec, more: np.ndarray | float, count: int) -> np.ndarray:
 
 
 def _take(x: Vec, longer: np.ndarray) -> None:
-    """Make the longer array, which `_longer` made, the array of x."""
+    """Install the longer array from `_longer` in x."""
     count = len(x.a)
     x.a = longer
     x.whole = False
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
-        x.look = 0  # until it knows the new items, for which there may be no memory
+        x.look = 0  # until the new items are indexed, for which memory may be lacking
         if len(longer) - count <= _FEW:
             for i, v in enumerate(longer[count:].tolist(), count):
                 look.setdefault(v, i)
@@ -114,16 +114,16 @@ def _take(x: Vec, longer: np.ndarray) -> None:
 
 
 def _take_all(cols: Sequence[Vec], longer: Sequence[np.ndarray]) -> None:
-    """`_take` for columns, which an interrupt finds all as they were or all longer.
+    """`_take` for columns: an interrupt finds all of them unchanged or all longer.
 
-    This function stays short, as every one here with a `with` block: see `test_blocks_end_without_memory`."""
+    This function stays short, like every function here with a `with` block: see `test_blocks_end_without_memory`."""
     with HOLD:
         for col, array in zip(cols, longer, strict=True):
             _take(col, array)
 
 
 def _extend(x: List, y: Value) -> bool:
-    """Put y at the end of a general list that stays one; False if that is not sure."""
+    """Append y to a general list that stays one; False if that is not certain."""
     items = x.items
     if not items or x.attr or items[0].__class__ is Dict:
         return False
@@ -138,7 +138,7 @@ def _extend(x: List, y: Value) -> bool:
 
 
 def _grow_rows(t: Table, y: Value) -> Value:
-    """A table with more rows: its columns grow in place if all of them may."""
+    """A table with more rows: its columns grow in place if all of them can."""
     more = as_rows(y, t.names)
     cols = t.cols
     if set(more.names) != set(t.names) or getrefcount(cols) > _ALONE:
@@ -162,8 +162,8 @@ def _grow_rows(t: Table, y: Value) -> Value:
 
 
 def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
-    """Do `x[path]:y` in place, for a caller that holds the only reference to x: one item of a dictionary, which may be
-    new, or one cell of a table. False, with nothing done, where that is not sure."""
+    """Do `x[path]:y` in place, for a caller that holds the only reference to x: one item of a dictionary, possibly new,
+    or one cell of a table. False, without doing anything, if that is not certain to work."""
     if x.__class__ is Dict:
         if x.keyed:
             at = _key_at(x.k, path[0]) if len(path) == 2 and not x.attr else None
@@ -179,7 +179,7 @@ def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
 
 
 def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
-    """Do `d[key]f:y` in place, as put_owned."""
+    """Do `d[key]f:y` in place, like put_owned."""
     at = None if d.keyed else _place(d, key)
     if at is None:
         return False
@@ -195,12 +195,12 @@ def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
                 return True
         del old
     new = pyfn(f, 2)(v.item(at), y)
-    del v  # or it would not be alone
+    del v  # otherwise it would have another owner
     return _put_item(d, key, at, new)
 
 
 def _put_one(d: Dict, y: Value) -> bool:
-    """Do `d,:y` in place for a y of one item."""
+    """Do `d,:y` in place for a y with one item."""
     if y.__class__ is not Dict or y.keyed or len(y) != 1:
         return False
     key, item = y.k.item(0), y.v.item(0)
@@ -211,7 +211,7 @@ def _put_one(d: Dict, y: Value) -> bool:
 
 
 def _place(d: Dict, key: Value) -> int | None:
-    """Where a key stands in a plain dictionary of atoms, its length if it is new; None for other dictionaries."""
+    """The position of a key in a plain dictionary of atoms, its length if new; None for other dictionaries."""
     keys = d.k
     if (
         d.attr
@@ -226,7 +226,7 @@ def _place(d: Dict, key: Value) -> int | None:
 
 
 def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
-    """Put y under a key of a dictionary, which is at its end if it is new."""
+    """Store y under a key of a dictionary; a new key is at its end."""
     k, v = d.k, d.v
     if getrefcount(v) > _ALONE:
         return False
@@ -258,7 +258,7 @@ def _append_pair(k: Vec, keys: np.ndarray, items: list[Value], y: Value) -> None
 
 
 def _put_cell(t: Table, i: int, name: Value, y: Value) -> bool:
-    """Put y in one cell of a table that, or whose dictionary, has one owner."""
+    """Store y in one cell of a table that has one owner, or whose dictionary has."""
     if t.__class__ is not Table or name.__class__ is not Sym or not t.has(name.s):
         return False
     cols, k = t.cols, t.place(name.s)
@@ -273,7 +273,7 @@ def _put_cell(t: Table, i: int, name: Value, y: Value) -> bool:
 
 
 def _key_at(k: Table, key: Value) -> int | None:
-    """The row of a keyed table's key column that holds an atom; None if there is none, or the key is no atom."""
+    """The row of a keyed table whose key column holds an atom; None if there is none, or if the key is not an atom."""
     if len(k.cols) != 1 or raw_row(k, (key,)) is None:
         return None
     at = find_row(k, (key,))
@@ -281,7 +281,7 @@ def _key_at(k: Table, key: Value) -> int | None:
 
 
 def _put_rows(d: Dict, y: Value) -> bool:
-    """Put one row in a keyed table in place, if its columns may be written; False, with nothing done, if not."""
+    """Store one row in a keyed table in place, if its columns can be written; False, without doing anything, if not."""
     more = as_rows(y, d.k.names + d.v.names)
     if len(more) != 1 or set(more.names) != {*d.k.names, *d.v.names}:
         return False
@@ -315,7 +315,8 @@ def _write_row(cols: Sequence[Vec], at: int, row: Sequence[np.ndarray]) -> None:
 
 
 def _row_fit(t: Table, more: Table) -> list[np.ndarray] | None:
-    """The raw items for the columns of a table that may be written in place; None if one may not, or does not fit."""
+    """The raw items for the columns of a table that can be written in place; None if a column cannot, or an item does
+    not fit."""
     cols = t.cols
     if getrefcount(t) > _ALONE or getrefcount(cols) > _ALONE:
         return None

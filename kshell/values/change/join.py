@@ -51,7 +51,7 @@ def join(x: Value, y: Value) -> Value:
         if found is not None:
             return found
     if isinstance(x, Handle) and isinstance(y, Handle):
-        return List([x.number, y.number])  # each is a list of one number, which is no vector
+        return List([x.number, y.number])  # each is a list of one number, which is not a vector
     x, y = as_list(x), as_list(y)
     if not len(y) and (len(x) or x.__class__ is Vec):
         return x
@@ -61,7 +61,7 @@ def join(x: Value, y: Value) -> Value:
 
 
 def as_list(x: Value) -> Value:
-    """A list as it is; anything else as the list of it alone. A handle gives its number."""
+    """A list unchanged; anything else as a one-item list. For a handle, its number."""
     if x.__class__ is Vec or isinstance(x, List):
         return x
     return collapse([x.number]) if isinstance(x, Handle) else collapse([x])
@@ -92,7 +92,7 @@ def _enum_type(x: Value) -> bool:
 
 
 def _join_enums(x: Value, y: Value) -> Value:
-    """Members of one enumeration stay so; else a vector makes symbols of both, and two atoms stay as they are."""
+    """Members of one enumeration stay enumerated; else vectors become symbols, and two atoms are unchanged."""
     if _enum_type(x) and _enum_type(y) and x.dom == y.dom:
         parts = [p.a if p.__class__ is Vec else np.array([p.v], np.int64) for p in (x, y)]
         return Vec(T.ENUM, np.concatenate(parts), "", x.dom)
@@ -137,7 +137,7 @@ def _join_maps(x: Value, y: Value) -> Value:
 
 
 def row_table(d: Dict) -> Table:
-    """The table of one row that a dictionary with symbol keys is."""
+    """The one-row table for a dictionary with symbol keys."""
     one = collapse([d])
     if one.__class__ is not Table:
         raise QError("type")
@@ -145,7 +145,7 @@ def row_table(d: Dict) -> Table:
 
 
 def join_tables(x: Table, y: Table) -> Table:
-    """The rows of x, then those of y, whose columns are found by name."""
+    """The rows of x, then those of y, with columns matched by name."""
     if x.names == y.names:
         return Table(x.names, list(map(join, x.cols, y.cols)))
     if set(x.names) != set(y.names):
@@ -156,7 +156,7 @@ def join_tables(x: Table, y: Table) -> Table:
 
 
 def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
-    """x with the items of y put in: those with a key of x replace its value, the others follow. `strict` keeps the
+    """x updated with the items of y: those with a key of x replace its value, others are appended. `strict` keeps the
     type of x's values: 'type for others."""
     if x.keyed != y.keyed and len(x) and len(y):
         raise QError("type")
@@ -181,7 +181,7 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
 
 
 def grown(old: Value, new: Value) -> Value:
-    """`new`, the keys `old` with more that it lacked, with the attribute of `old` if that is u or g."""
+    """`new`, which is `old` with missing keys added, with the attribute of `old` if that is u or g."""
     if (
         old.__class__ is not Vec
         or old.attr not in ("u", "g")
@@ -193,7 +193,7 @@ def grown(old: Value, new: Value) -> Value:
 
 
 def join_columns(x: Value, y: Value) -> Value:
-    """Lists, or tables of keys or values, one after the other: an item of y is one item, even if it is a list."""
+    """Lists, or tables of keys or values, concatenated: an item of y stays one item, even if it is a list."""
     if x.__class__ is Table or y.__class__ is Table:
         return _join_maps(x, y)
     return (
@@ -204,7 +204,7 @@ def join_columns(x: Value, y: Value) -> Value:
 
 
 def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
-    """Where the items of y stand in x extended by those it lacks, and which items of y those are."""
+    """The positions of y's items in x extended by the missing ones, and which items of y those are."""
     count = len(x)
     if x.__class__ is Vec and y.__class__ is Vec and x.t != y.t and T.ENUM not in (x.t, y.t):
         at = np.full(len(y), count)
@@ -231,8 +231,8 @@ def _found(x: Value, y: Value) -> np.ndarray:
 
 
 def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
-    """A list (or table) with the items of y at positions; the last counts where they repeat. Items that are no rows of
-    the table make a list of it."""
+    """A list (or table) with the items of y at positions; if they repeat, the last one counts. Items that are not rows
+    of the table turn it into a list."""
     if x.__class__ is Table and y.__class__ is Table and set(x.names) == set(y.names):
         return Table(
             x.names,
@@ -281,7 +281,7 @@ def raze(x: Value) -> Value:
 
 
 def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
-    """Arrays of one type, one after the other. Of many short ones the bytes are joined, which takes half the time."""
+    """Arrays of one type concatenated. For many short ones, joining bytes takes half the time."""
     if len(arrays) > 64 and max(map(len, arrays)) < 256:
         return np.frombuffer(
             bytearray().join([array.tobytes() for array in arrays]), arrays[0].dtype
@@ -290,7 +290,7 @@ def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _lists(items: list[Value]) -> Value:
-    """Lists one after the other; those of vectors that each stand in an array as one such array."""
+    """Concatenate lists; if all are lists of vectors stored in arrays, so is the result."""
     flats = [item.flat for item in items]
     first = flats[0]
     if first is None or any([flat is None or flat.t != first.t for flat in flats]):
@@ -306,11 +306,11 @@ def _lists(items: list[Value]) -> Value:
     )
 
 
-_MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
+_MAPS = {Dict, Table, EnumAtom}  # with fewer, each is joined separately
 
 
 def concat(items: list[Value]) -> Value:
-    """Values joined one after another."""
+    """Concatenate values."""
     first = items[0]
     classes = set(map(type, items))
     if len(classes) == 1:
@@ -341,7 +341,7 @@ def concat(items: list[Value]) -> Value:
 
 
 def _of_any_kind(items: list[Value]) -> Value:
-    """Lists and atoms joined one after another, item by item."""
+    """Concatenate lists and atoms item by item."""
     flat: list[Value] = []
     for item in items:
         if item.__class__ is Vec or isinstance(item, List):
@@ -354,9 +354,9 @@ def _of_any_kind(items: list[Value]) -> Value:
 
 
 def append(x: Value, y: Value) -> Value:
-    """`x,:y`: a vector takes items of its own type only, an enumeration only members; a table takes rows (lists,
-    dictionaries, tables; columns that are left out become null); a list may take another as one item (`as_item`). An
-    atom is joined, so `x,:()` makes a list of it."""
+    """`x,:y`: a vector only accepts items of its type, an enumeration only members; a table accepts rows (lists,
+    dictionaries, tables; missing columns become null); a list may accept another as one item (`as_item`). An atom is
+    joined, so `x,:()` makes a list of it."""
     cls = x.__class__
     if cls is Vec:
         if x.t == T.ENUM:
@@ -377,8 +377,8 @@ def append(x: Value, y: Value) -> Value:
 
 
 def as_item(x: List, y: Value) -> bool:
-    """Does `x,:y` put y at the end as one item? So it is if x is deeper than y by one, of which the first items tell:
-    a list of vectors takes a vector so. Not `()`, which is nothing to append."""
+    """Does `x,:y` append y as one item? Yes if x is deeper than y by one, judging from the first items: a list of
+    vectors accepts a vector this way. Not for `()`, which appends nothing."""
     return (
         len(x) > 0
         and (y.__class__ is Vec or isinstance(y, Handle) or (isinstance(y, List) and len(y) > 0))
@@ -387,7 +387,7 @@ def as_item(x: List, y: Value) -> bool:
 
 
 def _depth(x: Value) -> int:
-    """How deep the first items of x go: 0 for an atom, 1 for a vector and a handle, a list of one number."""
+    """The depth of x judging from first items: 0 for an atom, 1 for a vector and a handle (a list of one number)."""
     n = 0
     while isinstance(x, List) and x.__class__ is not Nd and len(x):
         x = x.item(0)
@@ -446,7 +446,7 @@ def _append_rows(t: Table, y: Value) -> Table:
 
 
 def _first_rows(t: Table, more: Table) -> Table:
-    """Rows for a table; if it has none yet, longs for its columns of ints and shorts as such values, if they fit."""
+    """Rows for a table; if it has none yet, longs for its int and short columns are converted, if they fit."""
     if len(t):
         return more
     return Table(

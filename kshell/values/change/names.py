@@ -1,7 +1,8 @@
-"""Global variables: one Python dict a namespace, so that compiled q code finds them with Python's own global look-up.
+"""Global variables: one Python dict per namespace, so that compiled q code finds them through Python's own global
+look-up.
 
-Each namespace dict is the globals of the functions compiled in it; its `__builtins__` is the table of names that every
-namespace sees (the k-api). A q name has no leading underscore, so no helper of the compiler can clash with one.
+Each namespace dict is the globals of the functions compiled in it; its `__builtins__` is the table of names visible in
+every namespace (the k-api). q names have no leading underscore, so the compiler's helpers cannot clash with them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kshell.values.session.context import blocked, worker
 from kshell.values.session.interrupts import brief
 
 _HIDDEN = "__builtins__"
-# part(name, x): the year, minute.. of a temporal value, an error for any other: lang/session/helpers.py
+# part(name, x): the year, minute.. of a temporal value, else an error: lang/session/helpers.py
 PART = registry.Hook()
 
 
@@ -53,38 +54,34 @@ class Names:
         self.builtins: dict[str, Any] = {}
         self.spaces: dict[str, dict[str, Any]] = {}
         self.current = "."
-        self._resolve = (
-            resolve  # fills builtins with the k-api, on the first name that is not known
-        )
+        self._resolve = resolve  # fills builtins with the k-api, on the first unknown name
         self._version = -1
-        self.checked = False  # do stores of compiled code ask `allow` and tell `hook`?
+        self.checked = False  # do assignments in compiled code check `allow` and call `hook`?
         self.hook: Callable[[str, Sequence[Value]], None] | None = (
-            None  # told of variables set in the root, and where
+            None  # called when a variable in the root is set, and where
         )
         self.listeners: dict[
             str, Callable[[Value | None], None]
-        ] = {}  # told what a name becomes; None: deleted
-        self.bare: set[str] = (
-            set()
-        )  # namespaces that were assigned as dictionaries without the empty symbol
+        ] = {}  # called with the new value of a name; None: deleted
+        self.bare: set[str] = set()  # namespaces assigned as dictionaries without the empty symbol
         self.views: dict[
             str, View
-        ] = {}  # of the root; one that is hidden by a variable assigned since is dead
-        self.lambdas: WeakSet[Any] = WeakSet()  # all that were compiled for these namespaces
+        ] = {}  # views of the root; one hidden by a variable assigned later is dead
+        self.lambdas: WeakSet[Any] = WeakSet()  # all lambdas compiled for these namespaces
         self.space(".")
 
     def space(self, name: str) -> dict[str, Any]:
-        """The dict of a namespace, made if it is new."""
+        """The dict of a namespace, created if new."""
         found = self.spaces.get(name)
         if found is None:
             outer = name.rpartition(".")[0]
             if outer:
-                self.space(outer)  # .a is there as soon as .a.b is
+                self.space(outer)  # .a exists as soon as .a.b does
             found = self.spaces[name] = {_HIDDEN: self.builtins}
         return found
 
     def view(self, name: str) -> View | None:
-        """The view of that name, if it is one still."""
+        """The view with that name, if it still is one."""
         found = self.views.get(name)
         if found is not None and name in self.spaces["."]:
             del self.views[name]
@@ -92,7 +89,7 @@ class Names:
         return found
 
     def read(self, name: str) -> Value:
-        """The value of a global of the root that is, or once was, a view."""
+        """The value of a global in the root that is, or was, a view."""
         x = self.spaces["."].get(name)
         if x is not None:
             return x
@@ -102,7 +99,7 @@ class Names:
         return found.get(self.find) if found is not None else self.get(name, ".")
 
     def pending(self, name: str) -> bool:
-        """Is a view to be computed when it is read next?"""
+        """Is a view to be evaluated when next read?"""
         v = self.view(name)
         if v is None:
             return False
@@ -115,7 +112,7 @@ class Names:
         )
 
     def allow(self, space: str, last: str) -> None:
-        """'noupdate if global variables are to stay as they are now."""
+        """'noupdate if globals must not change now."""
         if blocked():
             raise QError(f"noupdate: `{space} `{last.lstrip('.')}")
 
@@ -127,17 +124,18 @@ class Names:
         self.views[v.name] = v
 
     def load_builtins(self) -> dict[str, Any]:
-        """The names that every namespace sees, the k-api's among them; what was registered since is added."""
+        """The names visible in every namespace, including the k-api's; new registrations are added."""
         if self._resolve is not None and self._version != registry.version():
             self._resolve(self.builtins)
             self._version = registry.version()
         return self.builtins
 
     def split(self, name: str, ctx: str | None = None) -> tuple[str, str]:
-        """Namespace and last part of a name: `.a.b` is ('.a', 'b'); an unqualified one is in `ctx` or the current."""
+        """Namespace and last part of a name: `.a.b` is ('.a', 'b'); an unqualified name belongs to `ctx` or the current
+        namespace."""
         if name.startswith("."):
             head, _, last = name.rpartition(".")
-            return (head, last) if head else (".", name)  # `.a` is not the `a` of the root
+            return (head, last) if head else (".", name)  # `.a` is not the root's `a`
         return ctx or self.current, name
 
     def find(self, name: str, ctx: str | None = None) -> Value | None:
@@ -154,9 +152,7 @@ class Names:
             return self.read(last)
         if name in self.spaces:
             held = self.as_dict(name)
-            entry = registry.find(
-                "name", name
-            )  # `.q` holds the keywords as well as what was put there
+            entry = registry.find("name", name)  # `.q` has the keywords besides what was put there
             return held if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), held)
         if not name.startswith("."):
             if "." in name:
@@ -172,7 +168,7 @@ class Names:
         return entry.fns[0]() if 0 in entry.fns else Prim(name, entry.fns, entry, entry.qtype)
 
     def defined(self, name: str, ctx: str | None = None) -> bool:
-        """Does a name stand for something? No view is computed to find out."""
+        """Does a name refer to something? No view is evaluated to find out."""
         space, last = self.split(name, ctx)
         if space == "." and not {last, name, name.partition(".")[0]}.isdisjoint(self.views):
             return True
@@ -187,7 +183,7 @@ class Names:
         return dotted(x, last) if x.__class__ is Dict else None
 
     def _held(self, name: str) -> Value | None:
-        """The dictionary or table that a variable of a namespace, or an item of one, holds under this name."""
+        """The dictionary or table with this name in a variable of a namespace, or in an item of one."""
         space, last = self.split(name)
         x = self.spaces.get(space, {}).get(last)
         if x is None and space != ".":
@@ -206,7 +202,7 @@ class Names:
         return x
 
     def get(self, name: str, ctx: str | None = None) -> Value:
-        """The value of a global; an unknown one is the error that q names after it."""
+        """The value of a global; for an unknown one, the error is its name."""
         x = self.find(name, ctx)
         if x is None:
             raise QError(name)
@@ -214,8 +210,8 @@ class Names:
 
     @brief
     def set(self, name: str, x: Value, ctx: str | None = None, at: Sequence[Value] = ()) -> None:
-        """Assign a global. `a.b` of an unqualified a assigns into the dictionary a. `at` is where in the variable it is
-        that x differs from what was there, if that is known."""
+        """Assign a global. For an unqualified a, `a.b` assigns into the dictionary a. `at` is where x differs from the
+        previous value, if known."""
         if not name.startswith(".") and "." in name:
             self._set_dotted(name, x, ctx)
             return
@@ -250,7 +246,7 @@ class Names:
         def put(old: Value | None, rest: Sequence[str]) -> Value:
             if (
                 old is None
-            ):  # as in any namespace, :: stands first, so that what follows may be of any types
+            ):  # as in any namespace, :: comes first, so that other items can have any type
                 old = Dict(sym_vec([""]), List([NIL]))
             part = sym(rest[0])
             if len(rest) == 1:
@@ -264,7 +260,7 @@ class Names:
 
     @brief
     def replace(self, name: str, d: Dict) -> None:
-        """Make a namespace hold just the items of a dictionary."""
+        """Replace the contents of a namespace by the items of a dictionary."""
         self.allow(".", name)
         space = self.space(name)
         for k in self.members(name):
@@ -272,7 +268,7 @@ class Names:
         keys = d.k.items
         (self.bare.discard if any(not key.s for key in keys) else self.bare.add)(name)
         for k, item in zip(keys, d.v.items, strict=True):
-            if k.s and item.__class__ is not View:  # a view stays what it is
+            if k.s and item.__class__ is not View:  # a view stays a view
                 space[k.s] = item
         for full, listener in self.listeners.items():
             head, last = self.split(full)
@@ -281,7 +277,7 @@ class Names:
 
     @brief
     def delete(self, name: str, ctx: str | None = None) -> None:
-        """Forget a global; an unknown one is an error that names it."""
+        """Delete a global; an unknown one is an error that names it."""
         space, last = self.split(name, ctx)
         self.allow(space, last)
         if space == "." and self.view(last) is not None:
@@ -298,8 +294,8 @@ class Names:
         return sorted(k for k in self.spaces.get(space, {}) if k != _HIDDEN and k[0] != ".")
 
     def children(self) -> list[str]:
-        """The namespaces under the root, without the dot: those that are always there, then others that hold something.
-        (.z is no namespace that q lists.)"""
+        """The namespaces under the root, without the dot: the permanent ones, then others that are not empty. (.z is
+        not listed by q.)"""
         return list(
             dict.fromkeys(
                 [
@@ -314,8 +310,8 @@ class Names:
         )
 
     def as_dict(self, space: str) -> Dict:
-        """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root; names in
-        the order in which they came, then views or namespaces within."""
+        """A namespace as the dictionary that q shows: :: under the empty symbol first, except for the root; names in
+        order of creation, then nested views or namespaces."""
         names = self.spaces[space]
         found = [(name, names[name]) for name in list(names) if name != _HIDDEN and name[0] != "."]
         if space == ".":

@@ -1,4 +1,4 @@
-"""Places in an array: a path of q indexes as a numpy index, and q values as raw data that fits there."""
+"""Positions in an array: a path of q indexes as a numpy index, and q values as raw data that fits there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BIG = 1 << 31
 
 
 def place(x: Value, path: Any) -> Any:
-    """The numpy index of a path into an array, or None if there is none. 'length if it is outside."""
+    """The numpy index for a path into an array, or None if there is none. 'length if out of bounds."""
     array = x.a
     out: list[Any] = []
     vectors = 0
@@ -62,7 +62,7 @@ def _mesh(parts: list[Any]) -> tuple[Any, ...]:
 
 
 def single(place: tuple[Any, ...]) -> bool:
-    """Does a place select no item twice?"""
+    """Does an index select no item twice?"""
     for p in place:
         if p.__class__ is np.ndarray and p.size > 1:
             flat = p.ravel()
@@ -73,7 +73,7 @@ def single(place: tuple[Any, ...]) -> bool:
 
 
 def part(x: Value, place: tuple[Any, ...]) -> Value:
-    """The item or part of an array at a place."""
+    """The item or part of an array at an index."""
     a = x.a[place]
     if x.t == T.ENUM:
         return Vec(x.t, a, "", x.dom) if a.ndim else EnumAtom(int(a), x.dom)
@@ -81,7 +81,7 @@ def part(x: Value, place: tuple[Any, ...]) -> Value:
 
 
 def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
-    """Raw data of y for a place in an array, or None if it does not fit the array as it is."""
+    """Raw data from y for an index into an array, or None if it does not fit unchanged."""
     qtype = x.t
     ty = atom_t(y)
     if qtype == T.ENUM:
@@ -89,7 +89,7 @@ def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
     if ty:
         if (
             ty != qtype or len(place) < x.a.ndim
-        ):  # an atom in the place of a list leaves no regular array
+        ):  # an atom in place of a list would make the array irregular
             return None
         return np.frombuffer(y.v, "V16")[0] if qtype == T.G else raw(y)
     if y.__class__ is List:
@@ -101,12 +101,12 @@ def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
         + x.a.shape[len(place) :]
     )
     if y.a.shape != shape and all(p.__class__ is int for p in place):
-        return None  # one item is replaced, by whatever there is
+        return None  # one item is replaced, whatever the value
     return _fitted(y.a, shape)
 
 
 def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """An array of items for a shape: equal, or items for the leading axes, which the others repeat."""
+    """An array of items for a shape: equal, or items for the leading axes, repeated along the others."""
     if a.ndim > len(shape):
         return None
     if a.shape != shape[: a.ndim]:
@@ -118,7 +118,7 @@ def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
 
 
 def _enum_block(x: Vec, place: tuple[Any, ...], y: Value) -> Any:
-    """Symbols assigned into an enumeration become members of it: 'cast if they are none."""
+    """Symbols assigned into an enumeration become members of it: 'cast if they are not in its list."""
     if (y.__class__ is EnumAtom or (y.__class__ is Vec and y.t == T.ENUM)) and y.dom == x.dom:
         return y.v if isinstance(y, EnumAtom) else y.a
     if atom_t(y) not in (T.S, T.ENUM) and not (y.__class__ is Vec and y.t in (T.S, T.ENUM)):
@@ -131,7 +131,7 @@ def _enum_block(x: Vec, place: tuple[Any, ...], y: Value) -> Any:
 
 
 def plain_numbers(a: np.ndarray, t: int) -> bool:
-    """Numbers that numpy adds as q does: no nulls, and integers small enough not to overflow."""
+    """Numbers that numpy adds like q: no nulls, and integers small enough not to overflow."""
     if not len(a):
         return True
     if t == T.F:

@@ -1,4 +1,4 @@
-"""How functions and verbs run: any value applied to arguments, atomic verbs on arrays, conversions of type.
+"""How functions and verbs run: applying values to arguments, atomic verbs on arrays, type conversions.
 
 May import items and the rooms below it.
 """

@@ -1,4 +1,4 @@
-"""Application: `f x`, `f[x;y]`, with projection when arguments are few and 'rank when they are many."""
+"""Application: `f x`, `f[x;y]`, with projection for too few arguments and 'rank for too many."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def apply1(f: Value, x: Value) -> Value:
 
 @APPLY.set
 def apply(f: Value, args: Sequence[Value]) -> Value:
-    """`f[args]` for any value f. No argument at all passes :: as the one argument."""
+    """`f[args]` for any value f. Without arguments, :: is passed as the only one."""
     if not args:
         args = (NIL,)
     if isinstance(f, Function):
@@ -87,7 +87,8 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
 
 
 def _warn_of_projection(f: Lambda) -> None:
-    """Say, once, that `f[]` calls nothing if f reads two or more of x, y and z where globals have these names too."""
+    """Warn once that `f[]` calls nothing if f has two or more of the parameters x, y and z and there are globals with
+    these names."""
     session = running()
     space = session.names.spaces.get(f.ctx, {})
     hidden = [param for param in f.params if param in space]
@@ -101,13 +102,13 @@ def _warn_of_projection(f: Lambda) -> None:
 
 
 def named(x: Sym) -> Value:
-    """The value that a symbol names: of a variable, or with a colon before it of a data file or a splayed table."""
+    """The value named by a symbol: a variable or, with a leading colon, a data file or splayed table."""
     found = registry.find("verb", "get") if x.s[:1] == ":" else None
     return running().names.get(x.s) if found is None else found.fns[1](x)
 
 
 def project(f: Value, args: Sequence[Value]) -> Value:
-    """The projection of f on args, some of which are HOLE; those after them may be missing altogether."""
+    """The projection of f on args, some of which are HOLE; trailing ones may be missing altogether."""
     args = tuple(args)
     if f.__class__ is Proj:
         if len(args) > f.rank:
@@ -124,7 +125,7 @@ def project(f: Value, args: Sequence[Value]) -> Value:
 
 
 def full_rank(f: Value, given: int) -> int:
-    """The number of arguments that a projection of f on `given` ones is to be completed to."""
+    """The total number of arguments of a projection of f on `given` ones."""
     if isinstance(f, Prim):
         known = [fn for fn in f.fns if fn >= given]
         return min(known) if known else given if -1 in f.fns else max(f.fns)
@@ -132,7 +133,7 @@ def full_rank(f: Value, given: int) -> int:
 
 
 def takes(f: Value, n: int) -> bool:
-    """Does a verb, or `'` on it, have a form of n arguments? `@'[x;i;f;y]` has the four of `@`."""
+    """Does a verb, or `'` on it, have a form with n arguments? `@'[x;i;f;y]` has the four of `@`."""
     while f.__class__ is Derived and f.glyph == "'":
         f = f.f
     return f.__class__ is Prim and (
@@ -141,7 +142,7 @@ def takes(f: Value, n: int) -> bool:
 
 
 def pyfn(f: Value, n: int) -> Callable[..., Value]:
-    """A Python callable of n positional arguments that applies f: what an iterator or a verb calls in a loop."""
+    """A Python callable with n positional arguments that applies f: for loops in iterators and verbs."""
     if isinstance(f, Lambda) and f.rank == n:
         return f.fn
     if f.__class__ is Prim:
@@ -157,5 +158,5 @@ def pyfn(f: Value, n: int) -> Callable[..., Value]:
 
 
 def is_function(x: Value) -> bool:
-    """Can x be applied as a function (not indexed)?"""
+    """Can x be applied as a function (rather than indexed)?"""
     return isinstance(x, Function)

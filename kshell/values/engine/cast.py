@@ -1,6 +1,6 @@
-"""Conversions between the q types on whole arrays, with nulls kept: the arithmetic under `$`, promotion and comparison.
+"""Conversions between q types on whole arrays, preserving nulls: the arithmetic behind `$`, promotion and comparison.
 
-Arrays here are raw: numpy arrays of T.DTYPE[t]; an atom comes as an array of one item.
+Arrays here are raw: numpy arrays of T.DTYPE[t]; an atom is an array of one item.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = np.ndarray
 
 
 def has_null(a: Array, t: int) -> bool:
-    """Does a raw array of type t hold a null?"""
+    """Does a raw array of type t contain a null?"""
     if t in _LIMITS:
         return a.size > 0 and a.item(a.argmin()) == _LIMITS[t][1]
     if t in T.FLOATS:
@@ -35,7 +35,7 @@ def has_null(a: Array, t: int) -> bool:
 
 
 def whole(x: Vec) -> bool:
-    """Is a vector of integers known to hold no null? The first answer is kept with the vector."""
+    """Is a vector of integers known to contain no null? The first answer is cached in the vector."""
     try:
         return x.whole
     except AttributeError:
@@ -55,7 +55,7 @@ def is_null(a: Array, t: int) -> Array:
 
 
 def null_mask(a: Array, t: int) -> Array | None:
-    """Where a raw array of type t is null, or None if it holds no null."""
+    """Where a raw array of type t is null, or None if it contains no null."""
     if t in _LIMITS:
         null = _LIMITS[t][1]
         return a == null if a.size and a.item(a.argmin()) == null else None
@@ -66,7 +66,7 @@ def null_mask(a: Array, t: int) -> Array | None:
 
 
 def number_nulls(a: Array, t: int) -> Array | None:
-    """null_mask for arithmetic, in which a blank is a number: its code."""
+    """null_mask for arithmetic, where a blank is a number: its code."""
     return None if t == T.C else null_mask(a, t)
 
 
@@ -76,7 +76,7 @@ def null_raw(t: int) -> Any:
 
 
 def to_float(a: Array, t: int) -> Array:
-    """A raw array as float64; the nulls of integers become nan."""
+    """A raw array as float64; integer nulls become nan."""
     if a.dtype == np.float64:
         return a
     r = a.astype(np.float64)
@@ -88,12 +88,12 @@ def to_float(a: Array, t: int) -> Array:
 
 
 def as_float(a: Array, t: int) -> Array:
-    """A raw array as a ufunc may read it that calculates in float64: as it is, unless it holds nulls of integers."""
+    """A raw array in a form that a ufunc computing in float64 can read: unchanged, unless it contains integer nulls."""
     return to_float(a, t) if t == T.ENUM or (t in _LIMITS and has_null(a, t)) else a
 
 
 def narrow(r: Array, t: int) -> Array:
-    """int64 values, 0N among them, as type t: what does not fit becomes an infinity."""
+    """int64 values, including 0N, as type t: values out of range become infinities."""
     if r.dtype == T.DTYPE[t]:
         return r
     if not r.size:
@@ -109,19 +109,19 @@ def narrow(r: Array, t: int) -> Array:
 
 
 def from_float(a: Array, t: int) -> Array:
-    """Floats rounded to the integers of type t; nan gives null, what is too large an infinity."""
+    """Floats rounded to integers of type t; nan becomes null, values out of range infinities."""
     r = np.floor(a.astype(np.float64) + 0.5)
     return float_to_int(r, t)
 
 
 def float_to_int(r: Array, t: int) -> Array:
-    """Whole-numbered floats as integers of type t; nan gives null, what is too large an infinity."""
+    """Whole-numbered floats as integers of type t; nan becomes null, values out of range infinities."""
     top, null = _LIMITS[t]
     if not r.size:
         return r.astype(T.DTYPE[t])
     low, high = float(r.min()), float(r.max())
     edge = float(top)
-    if -edge < low and high < edge:  # false for nan too
+    if -edge < low and high < edge:  # also false for nan
         return r.astype(T.DTYPE[t])
     odd = np.isnan(r)
     safe = np.where(odd | (np.abs(r) >= edge), 0.0, r).astype(T.DTYPE[t])
@@ -132,7 +132,7 @@ def float_to_int(r: Array, t: int) -> Array:
 
 
 def widen(a: Array, f: int, t: int) -> Array:
-    """Integers of type f as the wider integer type t, the null becoming the wider null."""
+    """Integers of type f as the wider type t; null becomes the wider null."""
     r = a.astype(T.DTYPE[t])
     if f in _LIMITS and f != t:
         mask = null_mask(a, f)
@@ -142,7 +142,7 @@ def widen(a: Array, f: int, t: int) -> Array:
 
 
 def convert(a: Array, f: int, t: int) -> Array:
-    """A raw array of type f as type t, as `t$x` converts; 'type where q has no such conversion."""
+    """A raw array of type f as type t, as by `t$x`; 'type if q has no such conversion."""
     if f == t:
         return a
     if f == T.ENUM:
@@ -192,7 +192,7 @@ def months_to_days(m: Array) -> Array:
 
 
 def _millis(z: Array) -> tuple[Array, Array]:
-    """Datetimes as whole days and the milliseconds of the day."""
+    """Datetimes as whole days and milliseconds of the day."""
     day = np.floor(z)
     ms = np.floor((z - day) * 86_400_000.0 + 0.5)
     over = ms >= 86_400_000.0
@@ -200,7 +200,7 @@ def _millis(z: Array) -> tuple[Array, Array]:
 
 
 def _temporal(a: Array, f: int, t: int) -> Array:
-    """Between temporal types; null to null."""
+    """Conversion between temporal types; null stays null."""
     mask = null_mask(a, f)
     if mask is not None:
         a = np.where(mask, 0, a).astype(a.dtype)
@@ -247,14 +247,14 @@ _PARTS = ("year", "mm", "dd", "week", "hh", "uu", "ss")
 
 
 def is_part(name: str) -> bool:
-    """Is it the name of a part of a temporal that is not a type: year, mm, dd, week, hh, uu, ss?"""
+    """Is it the name of a temporal part that is not a type: year, mm, dd, week, hh, uu, ss?"""
     return name in _PARTS
 
 
 def part_array(a: Array, f: int, name: str) -> tuple[int, Array]:
-    """Part `name` of temporals of type f: (type of the result, raw array). 'type if f has no such part."""
+    """Part `name` of temporals of type f: (result type, raw array). 'type if f has no such part."""
     if name == "mm" and f in SPANS:
-        name = "uu"  # of a time of day, mm means minutes
+        name = "uu"  # for a time of day, mm means minutes
     calendar = name in ("year", "mm", "dd", "week")
     if (
         f not in T.TEMPORAL
@@ -304,7 +304,7 @@ def array1(x: Value, t: int) -> Array:
 
 
 def cast_value(x: Value, t: int) -> Value:
-    """An atom or vector (or regular nested list) converted to type t, as `t$x`; 'type for anything else."""
+    """An atom or vector (or rectangular nested list) converted to type t, as by `t$x`; 'type for anything else."""
     cls = x.__class__
     if cls is Vec:
         if x.t == t:

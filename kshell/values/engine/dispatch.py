@@ -1,7 +1,8 @@
-"""The engine of atomic verbs: one rule for two types, applied to atoms, vectors, nested lists, dictionaries and tables.
+"""The engine for atomic verbs: one rule for two types, applied to atoms, vectors, nested lists, dictionaries and
+tables.
 
-A verb gives a planner: for the types of its operands a Plan, which holds the type of the result and a function on raw
-numpy arrays (and perhaps a quicker one on raw atoms). The engine keeps the plans and does the descent.
+A verb provides a planner: for the types of its operands, a Plan with the result type and a function on raw numpy arrays
+(and optionally a faster one on raw atoms). The engine caches the plans and handles the recursion.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from kshell.values.items.index import find_at, index1
 from kshell.values.items.pick import take_at, unenum
 
 Array = np.ndarray
-_LONG = 4096  # vectors above this length remember whether they hold nulls
-_SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs over them
+_LONG = 4096  # longer vectors cache whether they contain nulls
+_SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs on them
 
 
 class Plan:
-    """How a verb treats two types (or one): result type `t`, `fn` on raw arrays, `one` on raw atoms or None; `bare`,
-    if there is a quicker way for long arrays of one integer type that are known to hold no null."""
+    """How a verb treats two types (or one): result type `t`, `fn` on raw arrays, `one` on raw atoms or None; `bare`, if
+    there is a faster way for long arrays of one integer type known to contain no null."""
 
     __slots__ = ("bare", "fn", "one", "t")
 
@@ -54,7 +55,7 @@ class Plan:
         self.t, self.fn, self.one, self.bare = t, fn, one, bare
 
 
-ATOMIC: set[tuple[str, int]] = set()  # the verbs made here, by name and number of arguments
+ATOMIC: set[tuple[str, int]] = set()  # the verbs created here, by name and number of arguments
 
 Verb2 = Callable[[Value, Value], Value]
 Verb1 = Callable[[Value], Value]
@@ -66,10 +67,10 @@ def dyad(
     alone: Callable[[Value, bool], Value] | None = None,
     tables: bool = True,
 ) -> Verb2:
-    """The atomic verb of two arguments whose rule `planner` gives; None from the planner is 'type.
+    """The atomic binary verb with the rule `planner`; None from the planner is 'type.
 
-    `alone` makes the result for a key that only one of two dictionaries has (it gets the value, and whether it stood
-    on the left); without it the value itself.
+    `alone` computes the result for a key that only one of two dictionaries has (given the value, and whether it was on
+    the left); by default the value itself.
     """
     ATOMIC.add((name, 2))
     plans: dict[int, Plan] = {}
@@ -150,7 +151,7 @@ def dyad(
         raise QError("type")
 
     def plan_nd(x: Value, y: Value) -> Value | None:
-        """Regular nested lists in one numpy call, or None."""
+        """Rectangular nested lists in one numpy call, or None."""
         qtype = x.t if cls_array(x) else atom_t(x)
         ty = y.t if cls_array(y) else atom_t(y)
         p = (plans.get(qtype << 5 | ty) or plan(qtype, ty)) if qtype and ty else None
@@ -170,7 +171,7 @@ def dyad(
 
 
 def cls_array(x: Value) -> bool:
-    """Is it held as one numpy array?"""
+    """Is it stored as one numpy array?"""
     return x.__class__ is Vec or x.__class__ is Nd
 
 
@@ -179,7 +180,7 @@ def _is_enum(x: Value) -> bool:
 
 
 def _stackable(x: Value) -> Value:
-    """A general list as Nd if it is regular with short rows, else unchanged."""
+    """A general list as an Nd if it is rectangular with short rows, else unchanged."""
     if (
         x.__class__ is List
         and len(x.items) > 2
@@ -214,7 +215,7 @@ def _lists(
 def _tables(
     run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None = None
 ) -> Value:
-    """A table with an atom, a list (an item a column), or a table: as dictionaries of columns, joined by name."""
+    """A table with an atom, a list (one item per column) or a table: as dictionaries of columns, matched by name."""
     if x.__class__ is Table and y.__class__ is Table:
         if len(x) != len(y):
             raise QError("length")
@@ -256,7 +257,7 @@ def _dicts(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value]
 
 
 def _values_of(run: Verb2, d: Dict, alone: Callable[[Value, bool], Value] | None) -> Verb2:
-    """The verb for the values of a dictionary: those of a keyed table are a table, even if the verb refuses tables."""
+    """The verb on the values of a dictionary: those of a keyed table are a table, even if the verb rejects tables."""
     return (lambda a, b: _tables(run, a, b, alone)) if d.keyed else run
 
 
@@ -282,7 +283,7 @@ def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Valu
         )
     parts = [on(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
     values = append([part for part in parts if len(part)] or parts[:1])
-    place = np.empty(count + len(new), np.int64)  # where each key's value stands in `values`
+    place = np.empty(count + len(new), np.int64)  # the position of each key's value in `values`
     place[both] = np.arange(len(both))
     place[left] = len(both) + np.arange(len(left))
     place[count:] = count + np.arange(len(new))
@@ -290,8 +291,7 @@ def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Valu
 
 
 def same_keys(x: Value, y: Value) -> bool:
-    """Are these the same few keys in the same order, all different? False may also mean that it takes a search to
-    tell."""
+    """Are these the same few distinct keys in the same order? False may also mean that only a search could tell."""
     if (
         x.__class__ is not Vec
         or y.__class__ is not Vec
@@ -320,7 +320,7 @@ def _find(keys: Value, wanted: Value) -> Array:
 
 
 def append(parts: list[Value]) -> Value:
-    """Lists or tables one after another: a vector if all are vectors of one type, else items collapsed."""
+    """Lists or tables concatenated: a vector if all are vectors of one type, else collapsed items."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -336,7 +336,7 @@ def append(parts: list[Value]) -> Value:
 
 
 def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
-    """The atomic verb of one argument whose rule `planner` gives; None from the planner is 'type."""
+    """The atomic unary verb with the rule `planner`; None from the planner is 'type."""
     ATOMIC.add((name, 1))
     plans: dict[int, Plan] = {}
 
@@ -366,7 +366,7 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
 
 
 def _within(run: Verb1, name: str, x: Value) -> Value:
-    """An atomic verb of one argument on what is neither an atom nor an array: on the parts of that."""
+    """Apply an atomic unary verb to the parts of a value that is neither an atom nor an array."""
     if isinstance(x, Handle):
         return x.monad(name)
     if _is_enum(x):

@@ -1,4 +1,4 @@
-"""Items of lists, dictionaries and tables: at positions, in order, found by their content.
+"""Items of lists, dictionaries and tables: by position, sorted, by content.
 
 May import base and session.
 """

@@ -39,7 +39,7 @@ _INTEGER = (T.B, T.X, T.H, T.I, T.J)
 
 
 def index1(x: Value, i: Value) -> Value:
-    """`x i` for one index, which may be an atom, a list, a dictionary or :: (all)."""
+    """`x i` for one index: an atom, a list, a dictionary or :: (all)."""
     cls = x.__class__
     if i is NIL or i is HOLE:
         return x
@@ -57,17 +57,17 @@ def index1(x: Value, i: Value) -> Value:
 
 
 def positions(i: Value) -> np.ndarray | None:
-    """An integer vector of indexes as int64, nulls as -1; None if i is no such vector."""
+    """An integer vector of indexes as int64, nulls as -1; None if i is not such a vector."""
     if i.__class__ is not Vec or i.t not in _INTEGER:
         return None
     array = i.a
     if array.dtype != np.int64:
-        return array.astype(np.int64)  # a null of a narrower type is negative, so outside too
+        return array.astype(np.int64)  # nulls of narrower types are negative, so also out of bounds
     return array
 
 
 def list_positions(i: Value) -> np.ndarray | None:
-    """The positions that an index of a list stands for; of an enumeration, its places in the domain."""
+    """The positions for an index into a list; for an enumeration, its positions in the domain."""
     return i.a if i.__class__ is Vec and i.t == T.ENUM else positions(i)
 
 
@@ -100,21 +100,21 @@ def _list_at(x: Value, i: Value) -> Value:
 
 
 def find_at(keys: Value, i: Value) -> Any:
-    """Positions of i among keys: an int for one key, an int64 array for a list of keys; len(keys) where missing.
+    """Positions of i among keys: an int for one key, an int64 array for a list of keys; len(keys) if missing.
 
-    lang's search verb gives the same answer for `keys?i`; set by it, so that both are one piece of code.
+    lang's search verb gives the same answer for `keys?i`; it installs this hook, so that both share one implementation.
     """
     return FIND.fn(keys, i)
 
 
 FIND = Hook()  # values/items/search.py
-BIN = Hook()  # `keys bin i`, by one list: values/items/search.py
+BIN = Hook()  # `keys bin i` for one list: values/items/search.py
 BIN_ROWS = Hook()  # by the columns of two tables: values/items/search.py
 
 
 def _dict_at(d: Dict, i: Value) -> Value:
     keys = d.k
-    if keys.__class__ is Vec and i.__class__ is Sym:  # the usual case, quickly
+    if keys.__class__ is Vec and i.__class__ is Sym:  # fast path for the usual case
         if keys.t == T.S:
             at = place_one(keys, i.v)
             return d.v.item(at) if at < len(keys.a) else null_of(d.v)
@@ -125,7 +125,7 @@ def _dict_at(d: Dict, i: Value) -> Value:
     if isinstance(i, List) and keys.__class__ is Vec:
         return collapse([_dict_at(d, j) for j in i.items])
     at = find_at(keys, i)
-    if isinstance(at, List):  # lists of lists of keys that are lists
+    if isinstance(at, List):  # nested lists of keys that are lists
         return collapse([_dict_at(d, j) for j in i.items])
     if at.__class__ is not np.ndarray:
         if d.attr == "s" and at >= len(keys):
@@ -155,7 +155,7 @@ def _keyed_at(d: Dict, i: Value) -> Value:
     if len(keys.names) == 1 and not isinstance(i, List) and i.__class__ is not Vec:
         i = List([i])
     elif len(keys.names) == 1 and i.__class__ is Vec and keys.cols[0].__class__ is Vec:
-        if len(i) != 1:  # a vector is one key, of as many items as there are key columns
+        if len(i) != 1:  # a vector is one key, with one item per key column
             raise QError("length")
         i = List([i.item(0)])
     elif (
@@ -198,12 +198,12 @@ def _table_at(t: Table, i: Value) -> Value:
 
 
 def _column(t: Table, name: str) -> Value:
-    """A column by name; one that is not there is, as in any dictionary of lists, an empty list of the first's type."""
+    """A column by name; a missing one is, as in any dictionary of lists, an empty list of the first's type."""
     return t.col(name) if t.has(name) else nulls_like(t.cols[0])
 
 
 def index(x: Value, args: Sequence[Value]) -> Value:
-    """`x[i;j;...]`: the first index selects, the others index each of what it selected."""
+    """`x[i;j;...]`: the first index selects, the others index each selected item."""
     if isinstance(x, Handle):
         return x.index(args)
     i = args[0]
@@ -243,7 +243,7 @@ def index(x: Value, args: Sequence[Value]) -> Value:
 
 
 def rows_of(cols: List) -> Value:
-    """A list of columns as the list of their rows."""
+    """A list of columns as a list of rows."""
     first = cols.items[0]
     if (
         all(
@@ -258,7 +258,7 @@ def rows_of(cols: List) -> Value:
 
 
 def _column_of(x: Value, rest: Sequence[Value]) -> Value | None:
-    """`x[;k]` of lists that all have an item k; None for all else."""
+    """`x[;k]` for lists that all have an item k; None for anything else."""
     if len(rest) != 1 or rest[0].__class__ is not int or x.__class__ is not List or len(x) < 2:
         return None
     k = rest[0]
@@ -282,14 +282,14 @@ def _column_of(x: Value, rest: Sequence[Value]) -> Value | None:
 
 
 def deep(x: Value, rest: Sequence[Value]) -> Value:
-    """Index or apply what a first index gave; there is nothing in an atom: 'rank."""
+    """Index or apply the result of a first index; for an atom, 'rank."""
     if is_atom(x):
         raise QError("rank")
     return APPLY.fn(x, rest)
 
 
 def _nd_at(x: Nd, args: Sequence[Value]) -> Value | None:
-    """An n-d array indexed in several dimensions at once, if each index is whole, an atom or a vector inside it."""
+    """An n-d array indexed in several dimensions at once, if each index is ::, an atom or a vector in bounds."""
     a = x.a
     axis = 0
     for n, i in zip(x.a.shape, args, strict=False):

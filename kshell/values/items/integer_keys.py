@@ -1,7 +1,7 @@
-"""Integers for the items of a vector, in their order or equal where they are, and the grade of integers.
+"""Integers that order or identify the items of a vector, and grading of integers.
 
-A vector is graded by sorting one 64-bit word an item, its key above its position: numpy sorts words with vector
-instructions, so this beats a stable argsort by far, and positions below the keys make it stable.
+A vector is graded by sorting one 64-bit word per item, with the key above the position: numpy sorts words with vector
+instructions, which is far faster than a stable argsort, and the positions in the low bits make it stable.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _U64 = np.uint64
 _RANKS: list[Any] = [
     None,
     0,
-]  # the rank of every symbol of the pool, and how many symbols that was made for
+]  # the rank of every symbol in the pool, and the pool size it was computed for
 
 
 def float_keys(a: Array) -> Array:
-    """Integers in the order of floats, nulls first; equal for the two zeros and for all nulls."""
+    """Integers in the order of the floats, nulls first; equal for the two zeros and for all nulls."""
     a = a + 0.0 if a.dtype == np.float64 else a.astype(np.float64) + 0.0
     bits = a.view(np.int64)
     keys = np.where(bits < 0, bits ^ np.int64(T.LONG_MAX), bits)
@@ -34,7 +34,7 @@ def float_keys(a: Array) -> Array:
 
 
 def symbol_ranks(codes: Array) -> Array:
-    """The alphabetic ranks of symbol codes. Equal ranks are equal symbols, for one call."""
+    """The alphabetic ranks of symbol codes. Equal ranks mean equal symbols, within one call."""
     count = len(SYMBOLS)
     if _RANKS[1] == count:
         return _RANKS[0][codes]
@@ -68,12 +68,12 @@ def guid_keys(a: Array) -> Array:
 
 
 def int_keys(x: Vec) -> Array:
-    """Integers that are equal where the items are: for finding, not for sorting. Of guids, only within one call."""
+    """Integers that are equal where the items are: for searching, not for sorting. For guids, only within one call."""
     qtype = x.t
     if qtype in T.FLOATS:
         a = (
             x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0
-        )  # one zero only, and one null
+        )  # a single zero, and a single null
         bits = a.view(np.int64)
         null = np.isnan(a)
         if null.any():
@@ -85,16 +85,16 @@ def int_keys(x: Vec) -> Array:
 
 
 def bounds(keys: Array) -> tuple[int, int]:
-    """Least and greatest of some integer keys; there must be any."""
+    """Minimum and maximum of integer keys, which must not be empty."""
     return int(np.minimum.reduce(keys)), int(np.maximum.reduce(keys))
 
 
 def pack(keys: Array, lo: int, span: int) -> tuple[Array, int, int]:
-    """Words that hold (key - lo) above the position: (words, bits of a position, bits of the key that were lost)."""
+    """Words with (key - lo) above the position: (words, bits of a position, key bits that were lost)."""
     count = len(keys)
     low = max(count - 1, 1).bit_length()
     lost = max(span.bit_length() + low - 64, 0)
-    words = (keys.astype(np.int64, copy=False) - np.int64(lo)).view(_U64)  # wraps, as it should
+    words = (keys.astype(np.int64, copy=False) - np.int64(lo)).view(_U64)  # wraps, as intended
     if lost:
         words >>= _U64(lost)
     words <<= _U64(low)
@@ -121,7 +121,7 @@ def grade_keys(keys: Array, down: bool = False) -> Array:
 
 
 def _mend(keys: Array, order: Array, tops: Array) -> Array:
-    """Sort again where items that differ in the lost bits only stand wrong."""
+    """Sort again where items that differ only in the lost bits are out of order."""
     sorted_keys = keys[order]
     bad = np.flatnonzero(sorted_keys[1:] < sorted_keys[:-1])
     if not len(bad):

@@ -1,6 +1,6 @@
 """Distinct, group and find on integer keys.
 
-A small range of keys uses a table of first positions, a wide one sorts packed words (see order.py).
+For a small key range, a table of first positions is used; for a large one, packed words are sorted (see order.py).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kshell.values.base.core import Table, Vec
 from kshell.values.items.integer_keys import bounds, grade_keys, pack
 
 Array = np.ndarray
-_TABLE = 1 << 22  # the largest range of keys that a table of positions is made for
+_TABLE = 1 << 22  # the largest key range for a table of positions
 _U64 = np.uint64
-_LITTLE = 64  # keys, of which so many are told apart sooner by a dictionary
-_HEAD = 1 << 15  # how many keys are looked at before the rest is only checked for new ones
+_LITTLE = 64  # up to this many keys, a dictionary is faster
+_HEAD = 1 << 15  # keys examined before the rest is only checked for new ones
 
 
 def _small(keys: Array, n: int) -> tuple[int, int] | None:
-    """Least key and size of the range, if a table over it is worth making for n items."""
+    """The minimum key and the size of the range, if a table over it is worthwhile for n items."""
     lo, hi = bounds(keys)
     size = hi - lo + 1
     return (lo, size) if size <= _TABLE and size <= min(64 * n, 16 * n + 65536) else None
@@ -34,15 +34,15 @@ def _offset(keys: Array, lo: int) -> Array:
 
 
 def _first_table(at: Array, size: int) -> Array:
-    """For each key of a small range, its first position; len(at) where it does not occur."""
+    """For each key in a small range, its first position; len(at) if it does not occur."""
     count = len(at)
     table = np.full(size, count, np.int64)
-    table[at[::-1]] = np.arange(count - 1, -1, -1)  # the last write counts
+    table[at[::-1]] = np.arange(count - 1, -1, -1)  # the last write wins
     return table
 
 
 def distinct_keys(keys: Array) -> Array:
-    """The positions, ascending, at which integer keys occur for the first time."""
+    """The positions, ascending, of first occurrences of integer keys."""
     count = len(keys)
     if count <= _LITTLE:
         seen: dict[int, int] = {}
@@ -67,7 +67,7 @@ def distinct_keys(keys: Array) -> Array:
 
 
 def _changes(a: Array) -> Array:
-    """Where the items of a sorted array differ from the one before; the first does."""
+    """Where items of a sorted array differ from their predecessor; true for the first."""
     new = np.empty(len(a), np.bool_)
     new[:1] = True
     np.not_equal(a[1:], a[:-1], out=new[1:])
@@ -75,7 +75,7 @@ def _changes(a: Array) -> Array:
 
 
 def _distinct_lost(keys: Array, order: Array, new: Array) -> Array:
-    """The same where the words lack the low bits of the keys: items with equal words are looked at again."""
+    """The same if the words lack the low bits of the keys: items with equal words are examined again."""
     again = ~new
     again[:-1] |= again[1:]
     some = np.sort(order[again])
@@ -91,7 +91,7 @@ def _distinct_lost(keys: Array, order: Array, new: Array) -> Array:
 
 
 def _distinct_small(at: Array, size: int) -> Array:
-    """The same over a small range: mostly all keys are seen early, and the rest is only looked through."""
+    """The same for a small range: usually all keys are seen early, and the rest is only scanned."""
     head = at[:_HEAD]
     table = _first_table(head, size)
     seen = table < len(head)
@@ -109,7 +109,7 @@ def _distinct_small(at: Array, size: int) -> Array:
 
 
 def group_keys(keys: Array) -> tuple[Array, Array]:
-    """Integer keys as (first positions of each in order of appearance, the number of its group for each item)."""
+    """Group integer keys: (first position of each in order of appearance, group number of each item)."""
     count = len(keys)
     if count <= _LITTLE:
         return _group_little(keys)
@@ -132,7 +132,7 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
 
 
 def _group_little(keys: Array) -> tuple[Array, Array]:
-    """The same of a few keys, by a dictionary."""
+    """The same for few keys, with a dictionary."""
     known: dict[int, int] = {}
     first: list[int] = []
     ids: list[int] = []
@@ -146,7 +146,7 @@ def _group_little(keys: Array) -> tuple[Array, Array]:
 
 
 def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
-    """`group_lists_of` for a few keys, by a dictionary."""
+    """`group_lists_of` for few keys, with a dictionary."""
     known: dict[int, list[int]] = {}
     for k, key in enumerate(keys.tolist()):
         g = known.get(key)
@@ -165,7 +165,7 @@ def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
 
 
 def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
-    """Integer keys as (first positions of each in order of appearance, the positions of each)."""
+    """Group integer keys: (first position of each in order of appearance, positions of each)."""
     count = len(keys)
     if not count or (count <= _LITTLE and keys.dtype.itemsize > 1):
         return _lists_little(keys) if count else (np.arange(0), [])
@@ -180,7 +180,7 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
             return np.array([0]), [first]
         if (
             small[1] == 2 or (keys[other] == keys[other[0]]).all()
-        ):  # as booleans are, and classes -1 and 1
+        ):  # as for booleans, and classes -1 and 1
             return np.array([0, other[0]]), [first, other]
     at = _offset(keys, small[0]).astype(np.uint16 if small[1] > 256 else np.uint8)
     order = np.argsort(at, kind="stable")
@@ -195,7 +195,7 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     return first, [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
-_TWO = 4  # a range of keys up to which there may well be two of them only
+_TWO = 4  # key range up to which there may well be only two distinct keys
 
 
 def split_groups(ids: Array, count: int) -> list[Array]:
@@ -211,7 +211,7 @@ def split_groups(ids: Array, count: int) -> list[Array]:
 
 
 def seek(tops: Array, keys: Array, right: bool) -> Array:
-    """Where keys belong among sorted ones: before those equal to them or, to the right, behind them."""
+    """The insertion points of keys among sorted ones: before equal keys or, with right, after them."""
     side: Any = "right" if right else "left"
     if (
         len(keys) < _MANY
@@ -225,7 +225,7 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
     if (hi - lo).bit_length() + low > 64:
         by = pack(keys, lo, hi - lo)[
             0
-        ]  # nearly in order, which is enough to walk through memory in one direction
+        ]  # nearly sorted, which is enough to access memory in one direction
         by.sort()
         by &= _U64((1 << low) - 1)
         order = by.view(np.int64)
@@ -236,11 +236,11 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
     return out
 
 
-_MANY = 1 << 15  # keys, of which more do not stay in the cache
+_MANY = 1 << 15  # more keys do not fit in the cache
 
 
 def find_keys(hay: Array, needles: Array) -> Array:
-    """The first position of each needle among integer keys; len(hay) where there is none."""
+    """The first position of each needle among integer keys; len(hay) if missing."""
     count, m = len(hay), len(needles)
     if not count or not m:
         return np.full(m, count, np.int64)
@@ -259,7 +259,7 @@ def find_keys(hay: Array, needles: Array) -> Array:
             return table[at]
         edged = np.full(
             size + 2, count, np.int64
-        )  # one place on either side for the needles outside the range
+        )  # one slot on either side for needles outside the range
         edged[1:-1] = table
         return edged[np.clip(at, -1, size) + 1]
     lo, hi = bounds(hay)
@@ -272,9 +272,9 @@ def find_keys(hay: Array, needles: Array) -> Array:
 
 
 def _search(tops: Array, order: Array, needles: Array) -> Array:
-    """Needles in sorted keys, of which `order` tells the positions."""
+    """Needles in sorted keys, whose positions are in `order`."""
     count = len(tops)
-    by = grade_keys(needles)  # sorted needles walk through memory in one direction
+    by = grade_keys(needles)  # sorted needles access memory in one direction
     some = needles[by]
     at = np.searchsorted(tops, some)
     at[at == count] = 0
@@ -284,7 +284,7 @@ def _search(tops: Array, order: Array, needles: Array) -> Array:
 
 
 def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> Array:
-    """Needles in sorted words of keys above positions: the first word not below (needle, 0) is the one."""
+    """Needles in sorted words with keys above positions: the first word not below (needle, 0) is the match."""
     count = len(words)
     inside = np.flatnonzero((needles >= lo) & (needles <= hi))
     some = needles[inside].astype(np.int64, copy=False) - np.int64(lo)
@@ -299,15 +299,15 @@ def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> A
     return out
 
 
-_HASHED = 256  # items of which a shorter vector is looked through each time
-_LOOKS = 64  # searches for one item after which the next are by a dictionary
+_HASHED = 256  # shorter vectors are scanned each time
+_LOOKS = 64  # single-item searches before a dictionary is built
 
 
 def place_one(x: Vec, v: Any) -> int:
-    """The first position in a vector of one raw item, not null if it is a float; its length if it is not there.
+    """The first position in a vector of one raw item, which is not a null float; its length if missing.
 
-    One that is searched again and again gets a dictionary of its items, so that a loop of lookups takes no time for
-    each that grows with the length.
+    A vector that is searched repeatedly gets a dictionary of its items, so that the time per look-up in a loop does not
+    grow with the length.
     """
     array = x.a
     count = len(array)
@@ -324,7 +324,7 @@ def place_one(x: Vec, v: Any) -> int:
 
 
 def place_row(x: Table, raws: tuple[Any, ...]) -> int:
-    """The first row of a table of vectors that holds these raw items, as place_one; its length if there is none."""
+    """The first row of a table of vectors with these raw items, like place_one; its length if missing."""
     count = len(x)
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
@@ -341,7 +341,7 @@ def place_row(x: Table, raws: tuple[Any, ...]) -> int:
 
 
 def find_one(hay: Array, v: Any) -> int:
-    """The first position of one key, looking at ever larger blocks."""
+    """The first position of one key, searching in growing blocks."""
     count, start, step = len(hay), 0, 4096
     while start < count:
         hit = hay[start : start + step] == v

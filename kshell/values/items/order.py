@@ -1,4 +1,4 @@
-"""Order: how q values compare, the grade of any list, sorting, and dense codes of items."""
+"""Order: comparing q values, grading any list, sorting, and dense codes for items."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def grade_ranks(x: Value) -> Array:
     return out
 
 
-_FEW = 64  # strings, of which fewer are compared without a look for equal ones
+_FEW = 64  # shorter lists of strings are compared without looking for equal ones
 
 
 def _grade_list(x: Value, down: bool) -> Array:
@@ -83,7 +83,7 @@ def _grade_list(x: Value, down: bool) -> Array:
     ids = rows.ids() if rows is not None and count > _FEW else None
     if (
         rows is not None and ids is not None and len(ids[0]) * 4 < count
-    ):  # each different string compared once
+    ):  # each distinct string is compared once
         first = [rows.item(k) for k in ids[0].tolist()]
         ranks = np.empty(len(first), np.int64)
         ranks[sorted(range(len(first)), key=first.__getitem__)] = np.arange(len(first))
@@ -101,7 +101,7 @@ def _grade_list(x: Value, down: bool) -> Array:
 
 
 def _kind(x: Value) -> int:
-    """The first thing two items of a mixed list compare by: the type number without its sign."""
+    """The first sort criterion for items of a mixed list: the type number without its sign."""
     if x.__class__ is Vec:
         return int(x.t)
     if isinstance(x, (List, Handle)):
@@ -111,7 +111,7 @@ def _kind(x: Value) -> int:
 
 
 def compare(x: Value, y: Value) -> int:
-    """-1, 0 or 1 as x comes before, with or after y in a mixed list: by type, then atoms first, then value."""
+    """-1, 0 or 1 if x sorts before, with or after y in a mixed list: by type, then atoms first, then value."""
     a, b = _kind(x), _kind(y)
     if a != b:
         return -1 if a < b else 1
@@ -146,7 +146,7 @@ def _compare_atoms(x: Value, y: Value, t: int) -> int:
 
 
 def sort_vec(x: Vec, down: bool = False) -> Vec:
-    """A vector's items in order; the array is new."""
+    """A vector's items sorted; the array is new."""
     qtype = x.t
     if qtype in (T.S, T.G, T.ENUM):
         return Vec(qtype, x.a[grade(x, down)], "", x.dom)
@@ -162,7 +162,7 @@ def is_sorted(x: Value) -> bool:
         if x.attr == "s":
             return True
         if len(x.a) > 1000 and not is_sorted(Vec(x.t, x.a[:100], "", x.dom)):
-            return False  # most that are not sorted show it soon
+            return False  # most unsorted lists are detected early
         keys = sort_keys(x)
         return bool((keys[1:] >= keys[:-1]).all())
     if x.__class__ is Table:

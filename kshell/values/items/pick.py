@@ -1,4 +1,4 @@
-"""Items of lists at positions, the nulls that stand for items outside, and what enumerations stand for."""
+"""Items of lists by position, nulls for positions out of bounds, and the values of enumerations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from kshell.values.session.context import running
 
 
 def null_of(x: Value) -> Value:
-    """The value of a list at an index outside it: the null of its type; for a general list, that of its first item."""
+    """The value of a list at an index out of bounds: the null of its type; for a general list, that of its first
+    item."""
     if x.__class__ is Vec:
         if x.t == T.ENUM:
             return enum_null(x.dom)
@@ -46,7 +47,7 @@ def null_of(x: Value) -> Value:
 
 
 def nulls_like(x: Value) -> Value:
-    """The null in the place of x: an atom's null, an empty list of a vector's type, `()` for general lists."""
+    """The null that replaces x: an atom's null, an empty list of a vector's type, `()` for general lists."""
     if x.__class__ is Vec:
         return empty(x.t)
     if x.__class__ is Atom or is_atom(x):
@@ -73,11 +74,11 @@ def nulls_like(x: Value) -> Value:
 
 
 def take_at(x: Value, at: np.ndarray) -> Value:
-    """The items of a list, or rows of a table, at int64 positions; outside is null."""
+    """The items of a list, or rows of a table, at int64 positions; null if out of bounds."""
     count = len(x)
     inside = (
         not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count
-    )  # below zero is far above
+    )  # as unsigned, negative positions are out of bounds
     cls = x.__class__
     if inside and cls is Vec:
         return Vec(x.t, x.a.take(at), "", x.dom)
@@ -106,7 +107,7 @@ def take_at(x: Value, at: np.ndarray) -> Value:
 
 
 def _flat_at(f: Flat, at: np.ndarray) -> Value:
-    """The vectors at some positions of those that stand in one array."""
+    """The vectors at some positions among those stored in one array."""
     if len(at) < _FEW:
         return List([f.item(k) for k in at.tolist()])
     sizes, starts = f.sizes[at], f.starts[at]
@@ -116,12 +117,12 @@ def _flat_at(f: Flat, at: np.ndarray) -> Value:
     )
 
 
-_FEW = 16  # items, of which fewer are taken one by one
+_FEW = 16  # fewer items are taken one by one
 
 
 def unenum(x: Value) -> Value:
-    """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values unchanged. A
-    link, to the rows of a table, stands for their numbers."""
+    """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values are unchanged.
+    A link, to the rows of a table, stands for their numbers."""
     if x.__class__ is EnumAtom:
         if is_link(x.dom):
             return x.v
@@ -133,8 +134,8 @@ def unenum(x: Value) -> Value:
 
 
 def domain(name: str) -> Value:
-    """The list that an enumeration indexes: the value of `name`; of a table keyed on one column, that column; of other
-    tables, the numbers of the rows."""
+    """The list that an enumeration indexes: the value of `name`; for a table keyed on one column, that column; for
+    other tables, the row numbers."""
     found = running().names.get(name)
     if _numbered(found):
         return Vec(T.J, np.arange(len(found)))
@@ -142,17 +143,17 @@ def domain(name: str) -> Value:
 
 
 def is_link(name: str) -> bool:
-    """Does an enumeration over `name` number the rows of a table?"""
+    """Does an enumeration over `name` refer to rows of a table?"""
     return _numbered(running().names.find(name))
 
 
 def _numbered(x: Value) -> bool:
-    """A table that has no key column, or several of them."""
+    """A table with no key column, or several."""
     return x.__class__ is Table or (x.__class__ is Dict and x.keyed and len(x.k.cols) > 1)
 
 
 def enum_null(name: str) -> Value:
-    """The value of an enumeration over `name` at an index outside it."""
+    """The value of an enumeration over `name` at an index out of bounds."""
     found = running().names.find(name)
     if found is None or (found.__class__ is Vec and found.t == T.S):
         return sym_at(0)

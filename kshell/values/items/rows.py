@@ -1,4 +1,4 @@
-"""Lists of strings as places in one array of characters, for work on all of them at once."""
+"""Lists of strings as offsets into one character array, for vectorized work."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kshell.values.base.core import List, Nd, Value, Vec, flat_list
 from kshell.values.items.keys import group_keys
 
 Array = np.ndarray
-_BLANKS = 24  # that are taken off all texts at once; more, off one text at a time
-_WIDE = 40  # longer texts are not laid out as columns of characters: no number has more
+_BLANKS = 24  # blanks stripped from all texts at once; more are stripped text by text
+_WIDE = 40  # longer texts are not laid out as character columns: numbers are shorter
 
 
 class Rows:
-    """Texts as places in one array: text k is data[starts[k] : starts[k] + sizes[k]]. `raw` is the same, as bytes."""
+    """Texts as ranges of one array: text k is data[starts[k] : starts[k] + sizes[k]]. `raw` is the same as bytes."""
 
     __slots__ = ("data", "raw", "sizes", "starts")
 
@@ -31,7 +31,7 @@ class Rows:
         return self.raw[self.starts[k] : self.starts[k] + self.sizes[k]]
 
     def at(self, places: Array | slice) -> Rows:
-        """Some of the texts, by their places in the list."""
+        """Some of the texts, by position in the list."""
         return Rows(self.raw, self.starts[places], self.sizes[places], self.data)
 
     def items(self) -> list[bytes]:
@@ -45,7 +45,7 @@ class Rows:
         ]
 
     def stripped(self) -> Rows:
-        """The texts without blanks around them; these rows, if there are none."""
+        """The texts without surrounding blanks; these rows, if there are none."""
         starts, sizes, data = self.starts, self.sizes, self.data
         here = None if len(sizes) and sizes.min() else np.flatnonzero(sizes)
         left, ends = (
@@ -72,12 +72,12 @@ class Rows:
         return Rows(self.raw, starts, sizes, data)
 
     def _width(self) -> int:
-        """The size of the longest; 0 if it is too long for work by columns of characters."""
+        """The size of the longest; 0 if it is too long for work by character columns."""
         w = int(self.sizes.max()) if len(self.sizes) else 0
         return w if w <= _WIDE else 0
 
     def _gather(self, w: int, at: Array) -> Array:
-        """w bytes from each place on, whatever they are, as items of w bytes; zero around the data."""
+        """w bytes from each offset, whatever they are, as items of w bytes; zero outside the data."""
         data = self.data
         low, high = (int(at.min()), int(at.max()) + w) if len(at) else (0, w)
         if low < 0 or high > len(data):
@@ -86,11 +86,11 @@ class Rows:
                 [np.zeros(low, np.uint8), data, np.zeros(max(high - len(data), 0), np.uint8)]
             )
             at = at + low if low else at
-        item = "i8" if w == 8 else f"V{w}"  # numpy takes numbers quicker than bytes
+        item = "i8" if w == 8 else f"V{w}"  # numpy indexes integers faster than bytes
         return np.ndarray((len(data) - w + 1,), item, data, 0, (1,))[at]
 
     def first(self) -> Array:
-        """The first byte of each text; of an empty one, any."""
+        """The first byte of each text; arbitrary for an empty one."""
         return (
             self.data.take(self.starts, mode="clip")
             if len(self.data)
@@ -98,8 +98,8 @@ class Rows:
         )
 
     def matrix(self, right: bool = False) -> Array | None:
-        """The texts as columns of bytes, zero below the end of each; or with their ends below, and the character 0
-        above; None if one is too long."""
+        """The texts as columns of bytes, zero after the end of each; or right-aligned, with the character 0 in front;
+        None if one is too long."""
         w = self._width()
         if not w:
             return None
@@ -114,7 +114,7 @@ class Rows:
         return out
 
     def ids(self) -> tuple[Array, Array] | None:
-        """(where each different text stands first, the number of its group for each text); None if one is too long."""
+        """(first position of each distinct text, its group number for each text); None if one is too long."""
         w = self._width()
         if not w:
             return None
@@ -122,29 +122,28 @@ class Rows:
         more = [self._word(at) for at in range(8, w, 8)]
         if (
             not self.joined().all()
-        ):  # a shorter text would seem to have the character 0 behind its end
+        ):  # otherwise a shorter text would appear to end in the character 0
             more.append(self.sizes)
         for word in more:
             first, ids = group_keys(group_keys(word)[1] * len(first) + ids)
         return first, ids
 
     def words(self, most: int) -> list[Array] | None:
-        """The texts as integers of eight characters each, zero behind their ends; None if more than so many are
-        needed."""
+        """The texts as integers of eight characters each, zero after their ends; None if too many are needed."""
         w = int(self.sizes.max()) if len(self.sizes) else 0
         if w > 8 * most:
             return None
         return [self._word(at) for at in range(0, max(w, 1), 8)]
 
     def _word(self, at: int) -> Array:
-        """Eight characters of each text, from a place on, as an integer; zero behind its end."""
+        """Eight characters of each text, from an offset, as an integer; zero after its end."""
         return (
             self._gather(8, self.starts + at).view(np.int64)
             & _MASKS[np.clip(self.sizes - at, 0, 8)]
         )
 
     def joined(self) -> Array:
-        """The characters of all texts, one text after the other."""
+        """The characters of all texts, concatenated."""
         at = np.repeat(self.starts - np.cumsum(self.sizes) + self.sizes, self.sizes)
         at += np.arange(len(at))
         return self.data.take(at)
@@ -154,7 +153,7 @@ class Rows:
         return string_list(self.joined(), self.sizes)
 
 
-# by the number of characters that are kept of eight
+# masks by number of characters kept of eight
 _MASKS: Array = (
     np.array([[255 * (k < n) for k in range(8)] for n in range(9)], np.uint8).view(np.int64).ravel()
 )
@@ -167,7 +166,7 @@ def rows_of(items: Sequence[bytes]) -> Rows:
 
 
 def string_rows(x: Value) -> Rows | None:
-    """The rows of a list of strings; None if x is something else."""
+    """The rows of a list of strings; None if x is anything else."""
     if x.__class__ is Nd:
         if x.t != T.C or x.a.ndim != 2:
             return None
@@ -184,7 +183,7 @@ def string_rows(x: Value) -> Rows | None:
 
 
 def string_list(flat: Array, sizes: Array) -> Value:
-    """Strings that stand one after the other in an array, by their sizes."""
+    """Strings stored one after another in an array, given their sizes."""
     count = len(sizes)
     if count > 1 and sizes[0] and (sizes == sizes[0]).all():
         return Nd(T.C, flat.reshape(count, int(sizes[0])))
@@ -198,6 +197,6 @@ def strings_of(items: Sequence[bytes]) -> Value:
 
 
 def each_string(x: Value, fn: Callable[[bytes], bytes]) -> Value | None:
-    """fn of each string of a list of strings, as such a list; None if x is something else."""
+    """Apply fn to each string of a list, giving another; None if x is anything else."""
     rows = string_rows(x)
     return None if rows is None else strings_of(list(map(fn, rows.items())))

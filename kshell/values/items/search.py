@@ -1,6 +1,6 @@
 """Search: find, distinct, group, membership and binary search in any list or table.
 
-All of it is work on integers (see keys.py): a vector gives int_keys, anything else dense codes. Comparisons are
+Everything is reduced to integers (see keys.py): vectors give int_keys, anything else dense codes. Comparisons are
 exact.
 """
 
@@ -53,7 +53,7 @@ Array = np.ndarray
 
 
 def key_of(x: Value) -> Hashable:
-    """A Python key that is equal for values that match (floats exactly)."""
+    """A Python key that is equal for matching values (floats exactly)."""
     qtype = atom_t(x)
     if qtype:
         v = raw(x)
@@ -90,7 +90,7 @@ def _function_key(x: Value) -> Hashable:
 
 
 def codes(x: Value) -> Array:
-    """Integers that are equal where the items of a list (or rows of a table) match."""
+    """Integers that are equal where items of a list (or rows of a table) match."""
     if x.__class__ is Vec:
         return int_keys(x)
     if x.__class__ is Table:
@@ -107,11 +107,11 @@ def codes(x: Value) -> Array:
     return np.array([known.setdefault(key, len(known)) for key in _item_keys(x)], np.int64)
 
 
-_FEW = 16  # strings, of which fewer are looked at one by one
+_FEW = 16  # shorter lists of strings are handled one by one
 
 
 def _item_keys(x: Value) -> Sequence[Hashable]:
-    """A key for each item, in bulk for regular lists and strings; to be compared with those of the same list only."""
+    """A key per item, in bulk for rectangular lists and strings; comparable only within the same list."""
     strings = string_rows(x)
     if strings is not None:
         return strings.items()
@@ -124,7 +124,7 @@ def _item_keys(x: Value) -> Sequence[Hashable]:
 
 
 def row_codes(cols: Sequence[Value]) -> Array:
-    """Codes of rows: equal where all columns agree."""
+    """Codes of rows: equal where all columns are."""
     out = codes(cols[0])
     for col in cols[1:]:
         out = pair_codes(out, codes(col))
@@ -144,7 +144,7 @@ def pair_codes(a: Array, b: Array) -> Array:
 
 
 def _narrow(a: Array) -> tuple[Array, int]:
-    """Codes from zero, and the size of their range."""
+    """Codes starting at zero, and the size of their range."""
     lo, hi = bounds(a)
     if hi - lo >= 1 << 40:
         return _dense(a)
@@ -156,11 +156,11 @@ def _dense(a: Array) -> tuple[Array, int]:
     return ids, len(first)
 
 
-WHOLE = frozenset({T.H, T.I, T.J})  # integers of these types are found in each other
+WHOLE = frozenset({T.H, T.I, T.J})  # integers of these types can match each other
 
 
 def widened(a: Array, t: int) -> Array:
-    """Whole numbers of type t as longs, nulls and infinities as those of longs."""
+    """Integers of type t as longs, with the nulls and infinities of longs."""
     if t == T.J:
         return a
     row, out = T.TYPE[t], a.astype(np.int64)
@@ -194,11 +194,11 @@ def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
 
 
 def joint_columns(xs: Sequence[Value], ys: Sequence[Value]) -> tuple[Array, Array]:
-    """joint_codes of rows, given as columns."""
+    """joint_codes for rows, given as columns."""
     count = len(xs[0])
     out: Array | None = None
     for x, y in zip(xs, ys, strict=True):
-        if not len(x) or not len(y):  # nothing can agree, whatever the types
+        if not len(x) or not len(y):  # nothing can match, whatever the types
             return np.arange(count), np.arange(count, count + len(y))
         both = np.concatenate(joint_codes(x, y))
         out = both if out is None else pair_codes(out, both)
@@ -210,14 +210,14 @@ def joint_columns(xs: Sequence[Value], ys: Sequence[Value]) -> tuple[Array, Arra
 
 
 def distinct_at(x: Value) -> Array:
-    """The positions at which items of a list, or rows of a table, occur for the first time."""
+    """The positions of first occurrences of items of a list, or rows of a table."""
     if x.__class__ is Vec and x.attr == "u":
         return np.arange(len(x.a))
     return distinct_keys(codes(x)) if len(x) else np.arange(0)
 
 
 def group_lists(x: Value) -> tuple[Array, list[Array]]:
-    """(first positions of each distinct item, the positions of each)."""
+    """(first position of each distinct item, positions of each)."""
     return group_lists_of(codes(x)) if len(x) else (np.arange(0), [])
 
 
@@ -236,8 +236,8 @@ def depth(x: Value) -> int:
 
 
 def find(x: Value, y: Value) -> Any:
-    """Where y is among the items of x: an int if y is one item, an int64 array if it is a list of items (or a
-    table of rows); len(x) where it is not. `y` nested deeper than that gives a list value."""
+    """The positions of y among the items of x: an int if y is one item, an int64 array if it is a list of items (or a
+    table of rows); len(x) if missing. If `y` is nested deeper, a list value."""
     cls = x.__class__
     if cls is Vec:
         return _find_in_vec(x, y)
@@ -254,14 +254,14 @@ def find(x: Value, y: Value) -> Any:
     if y.__class__ is Table and (not len(x) or x.item(0).__class__ is not Table):
         return _find_items(x, y) if len(x) else np.zeros(len(y), np.int64)
     if y.__class__ is List and not len(y) and not isinstance(x.item(0), List):
-        return np.zeros(0, np.int64)  # () among vectors: no items to look for
+        return np.zeros(0, np.int64)  # () among vectors: no items to search for
     if not len(x) or depth(y) != depth(x.item(0)):
         return len(x)
     return _find_row(x, y) if isinstance(x, Nd) else _find_one(x, y)
 
 
 def _find_row(x: Nd, y: Value) -> int:
-    """The first row of a regular list that matches y."""
+    """The first row of a rectangular list that matches y."""
     if y.__class__ is List:
         y = as_nd(y)
     b = y.a if y.__class__ in (Vec, Nd) and y.t == x.t else None
@@ -273,11 +273,11 @@ def _find_row(x: Nd, y: Value) -> int:
     return find_one((a == b).reshape(len(a), -1).all(1), True)
 
 
-_SCANNED = 8  # items of which a shorter list is looked through each time
+_SCANNED = 8  # shorter lists are scanned each time
 
 
 def _find_one(x: List, y: Value) -> int:
-    """The first item of a general list that matches y. One that is searched again and again gets a dictionary."""
+    """The first item of a general list that matches y. A list that is searched repeatedly gets a dictionary."""
     items, key = x.items, key_of(y)
     count, look = len(items), x.look
     if look.__class__ is not list and count >= _SCANNED:
@@ -382,7 +382,7 @@ def _find_in_table(x: Table, y: Value) -> Any:
 
 
 def find_row(x: Table, items: Sequence[Value]) -> int:
-    """The first row of a table that holds these items."""
+    """The first row of a table with these items."""
     raws = raw_row(x, items)
     if raws is not None:
         return place_one(x.cols[0], raws[0]) if len(raws) == 1 else place_row(x, raws)
@@ -397,7 +397,7 @@ def find_row(x: Table, items: Sequence[Value]) -> int:
 
 
 def raw_row(x: Table, items: Sequence[Value]) -> tuple[Any, ...] | None:
-    """Items as the raw ones of a row, if the columns are vectors of their types and there is no more to compare by."""
+    """Items as the raw items of a row, if the columns are vectors of their types and nothing else needs comparing."""
     out = []
     for col, item in zip(x.cols, items, strict=True):
         if col.__class__ is not Vec or col.t in (T.G, T.ENUM) or atom_t(item) != col.t:
@@ -432,13 +432,13 @@ indexing.FIND.set(find)
 
 
 def find_value(x: Value, y: Value) -> Value:
-    """`x?y` as a value. Of a list y its first item says how deep the items are that are looked for: if that is a
-    list, an atom elsewhere in y is not found in a vector x; if it is an atom, lists behind it are 'type.
+    """`x?y` as a value. The first item of a list y determines the depth of the items to search for: if it is a list,
+    atoms elsewhere in y are not found in a vector x; if it is an atom, later lists are 'type.
     """
     if x.__class__ is Vec and y.__class__ is List and y.items:
         if depth(y.items[0]) == 0:
             raise QError("type")
-        found = [find_value(x, i) for i in y.items]  # of atoms too: one of another type is 'type
+        found = [find_value(x, i) for i in y.items]  # also for atoms: one of another type is 'type
         return collapse([f if is_list(i) else len(x) for i, f in zip(y.items, found, strict=True)])
     positions = find(x, y)
     return longs(positions) if positions.__class__ is np.ndarray else positions
@@ -466,7 +466,7 @@ def search_sorted(x: Value, y: Value, right: bool) -> Any:
 
 
 def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
-    """Keys of two vectors in one order."""
+    """Keys of two vectors in a common order."""
     if x.t in (T.S, T.G, T.ENUM) or y.t == T.ENUM:
         both = unenum(x), unenum(y)
         if both[0].t != both[1].t:
@@ -489,8 +489,8 @@ def _bisect(x: Value, y: Value, right: bool) -> int:
 
 
 def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
-    """Binary search by several columns: all but the last must agree, in the last the greatest not above (right), or
-    the least not below. -1 where no row is found. The last column must be sorted within equal others."""
+    """Binary search by several columns: all but the last must be equal; in the last, the greatest not above (right), or
+    the least not below. -1 if no row is found. The last column must be sorted within equal others."""
     x, y = xs[-1], ys[-1]
     count, m = len(x), len(y)
     if not count or not m:
@@ -519,7 +519,7 @@ indexing.BIN_ROWS.set(search_rows)
 
 
 def _ordered_dense(keys: Array) -> tuple[Array, int]:
-    """Keys as small integers in the same order, and how many."""
+    """Keys as small integers in the same order, and their number."""
     lo, hi = bounds(keys)
     if hi - lo < 1 << 31:
         return keys.astype(np.int64, copy=False) - lo, hi - lo + 1

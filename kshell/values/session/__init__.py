@@ -1,1 +1,1 @@
-"""The session that is running: its context, interrupts, memory, progress, and what `reval` forbids. May import base."""
+"""The running session: its context, interrupts, memory, progress, and restrictions by `reval`. May import base."""

@@ -1,4 +1,4 @@
-"""The session that is running: how a verb reaches settings, names and streams without a global of its own."""
+"""The running session: how verbs reach settings, names and streams without globals of their own."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Any, Protocol
 
 
 class Running(Protocol):
-    """The part of a session that the packages below it may use."""
+    """The part of a session available to the packages below it."""
 
-    names: Any  # every global variable, by namespace: values/change/names.py
+    names: Any  # all globals, by namespace: values/change/names.py
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/session/settings.py
     rng: Any  # numpy Generator, seeded by \S
     handles: Any  # the k-api's handle table
     files: Any  # open files by number: lang/verbs/connect.py
     input: Any  # standard input: lang/console/standard_input.py
-    timer: Any  # when `.z.ts` is to be called: lang/session/timer.py
-    pool: Any  # the threads of peach, or None: lang/each/peach.py
-    database: Any  # the partitioned database that is loaded, or None: store/parted.py
-    progress: Any  # the line that tells how far long work is: values/session/progress.py
-    log: Any  # where metrics go, or None: kapi/train/logs.py
-    picture: Any  # what shows a picture, or None: notebook.py
-    autosave: Any  # what saves the session now and then, or None: kapi/checkpoint/autosave.py
-    warned: set[Any]  # what was warned of and need not be again
-    rank: int  # the number of this process among several: kapi/distributed/processes.py
+    timer: Any  # when to call `.z.ts`: lang/session/timer.py
+    pool: Any  # the peach threads, or None: lang/each/peach.py
+    database: Any  # the loaded partitioned database, or None: store/parted.py
+    progress: Any  # the progress line: values/session/progress.py
+    log: Any  # the metrics log, or None: kapi/train/logs.py
+    picture: Any  # shows an image, or None: notebook.py
+    autosave: Any  # autosave, or None: kapi/checkpoint/autosave.py
+    warned: set[Any]  # warnings already given
+    rank: int  # the number of this process in a job: kapi/distributed/processes.py
 
     def write(self, text: str) -> None:
-        """Text to the console (standard output)."""
+        """Write text to the console (standard output)."""
 
     def warn(self, text: str) -> None:
-        """Text to standard error."""
+        """Write text to standard error."""
 
     def send(self, handle: int, args: Any) -> Any:
-        """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 with an end of line; None if the
-        handle is the result."""
+        """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 add a line break; None if the handle
+        is the result."""
 
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
@@ -45,7 +45,7 @@ class Running(Protocol):
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""
 
     def evaluate(self, text: str, file: str = "", line: int = 0) -> Any:
-        """The value of q text, run in the session's present namespace."""
+        """The value of q text, evaluated in the session's current namespace."""
 
     def repeat(self, text: str, n: int) -> None:
         """Run q text n times."""
@@ -57,13 +57,13 @@ class Running(Protocol):
         """The console's text of a value, under the session's settings."""
 
 
-# set by lang/console/error_report.py: the q code that runs (None if none does), and the line of text that such code is
+# set by lang/console/error_report.py: the running q code (None if there is none), and the line of text for such code
 CODE: list[Callable[[], Any]] = [lambda: None]
 LINE: list[Callable[[Any], str]] = [str]
 
 
 class Worker:
-    """A thread of peach: its number, and random numbers of its own, so that they do not depend on which is first."""
+    """A peach thread: its number, and its own random numbers, so that these do not depend on scheduling."""
 
     __slots__ = ("number", "rng")
 
@@ -74,7 +74,7 @@ class Worker:
 _RUNNING: ContextVar[Running] = ContextVar("running")
 _WORKER: ContextVar[Worker | None] = ContextVar("worker", default=None)
 _BLOCKED: ContextVar[bool] = ContextVar("blocked", default=False)
-# is evaluation restricted, as values/session/restrict.py says: by what, empty if it is not
+# the restriction on evaluation (see values/session/restrict.py); empty if there is none
 RESTRICTED: ContextVar[str] = ContextVar("restricted", default="")
 
 
@@ -84,19 +84,20 @@ def running() -> Running:
 
 
 def perhaps() -> Running | None:
-    """The session whose `run` is on the stack, None if there is none, as in a thread that no session started."""
+    """The session whose `run` is on the stack; None if there is none, as in a thread not started by a session."""
     return _RUNNING.get(None)
 
 
-RECURSION_LIMIT = 6000  # Python frames: one a q call, two to five through iterators; Python 3.11 dies far above this
+RECURSION_LIMIT = 6000  # Python frames: one per q call, 2 to 5 through iterators; Python 3.11 crashes far above this
 _DEEP: set[int] = set()  # the threads in which sessions run
-_HOST_LIMIT = [0]  # the recursion limit of the program around them
+_HOST_LIMIT = [0]  # the recursion limit of the host program
 
 
 def enter(session: Any) -> Any:
-    """Make `session` the running one; give the result to `leave` afterwards.
+    """Make `session` the running one; pass the result to `leave` afterwards.
 
-    Between the two Python allows the depth that q functions need; the limit belongs to the program around."""
+    In between, Python's recursion limit allows the depth that q functions need; outside, the host program's limit
+    applies."""
     _DEEP.add(get_ident())
     limit = sys.getrecursionlimit()
     if limit < RECURSION_LIMIT:
@@ -106,7 +107,7 @@ def enter(session: Any) -> Any:
 
 
 def leave(token: Any) -> None:
-    """End what `enter` began."""
+    """End the effect of `enter`."""
     _RUNNING.reset(token)
     if _RUNNING.get(None) is not None:
         return
@@ -116,28 +117,28 @@ def leave(token: Any) -> None:
 
 
 def worker() -> Worker | None:
-    """The thread of peach that this is, if it is one."""
+    """The current peach thread, if this is one."""
     return _WORKER.get()
 
 
 def work_as(found: Worker) -> None:
-    """Make the present context that of a thread of peach: it may change no global variable."""
+    """Mark the current context as that of a peach thread, which must not change globals."""
     _WORKER.set(found)
     _BLOCKED.set(True)
 
 
 def blocked() -> bool:
-    """Are global variables to stay as they are, as in a thread of peach and in reval?"""
+    """Must globals stay unchanged, as in a peach thread and in reval?"""
     return _BLOCKED.get()
 
 
 def restricted() -> str:
-    """The restriction on evaluation here, `reval` or `read-only`; empty if there is none."""
+    """The current restriction on evaluation, `reval` or `read-only`; empty if there is none."""
     return RESTRICTED.get()
 
 
 def block(on: bool) -> Any:
-    """Block changes of global variables, or allow them; give the result to `unblock` afterwards."""
+    """Block changes of globals, or allow them; pass the result to `unblock` afterwards."""
     return _BLOCKED.set(on)
 
 
@@ -146,7 +147,7 @@ def unblock(token: Any) -> None:
 
 
 def warn_once(text: str) -> None:
-    """A warning on standard error, once for a line of q."""
+    """A warning on standard error, once per line of q."""
     session: Any = running()
     at = CODE[0]()
     key = text, LINE[0](at) if at else ""

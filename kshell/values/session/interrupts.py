@@ -1,13 +1,13 @@
-"""Interrupts: where Ctrl-C or SIGTERM may stop q code, and where it waits until what is being done is whole.
+"""Interrupts: where Ctrl-C or SIGTERM can stop q code, and where they wait until an operation is complete.
 
-A signal's handler may run between any two steps of Python code. It raises there at once, with exceptions:
+A signal handler may run between any two steps of Python code. It raises at once, with exceptions:
 
-- Inside a held section (`with HOLD:`), or inside a function registered with `whole`, the interrupt waits in PENDING,
-  and the end of the section or of the function raises it, with a note that what it waited for was carried out.
-- Work inside of whole work may be stopped: q code that a whole function calls, whatever `stoppable` calls, and at any
-  point where it calls `stop_here`.
-- A function registered with `brief` is over soon: the interrupt waits until it calls `let_through`, or comes again a
-  little later. So it does in an import, since half a module cannot be repaired.
+- Inside a held section (`with HOLD:`), or inside a function registered with `whole`, the interrupt waits in PENDING.
+  It is raised at the end of the section or function, with a note that the operation was carried out.
+- Work inside such an operation may be interrupted where it is safe: q code called by a whole function, anything called
+  through `stoppable`, and wherever `stop_here` is called.
+- A function registered with `brief` ends soon: the interrupt waits until it calls `let_through`, or is sent again a
+  little later. The same applies to imports, because a half-imported module cannot be repaired.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ from kshell.errors import Q_FILE, QExit, Stop
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# the signals that wait: the ends of whole work look here
+# pending signals: checked at the end of whole work
 PENDING: list[int] = []
-FORGOTTEN: list[int] = []  # one that came when there was nothing to stop any more
-LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to end
+FORGOTTEN: list[int] = []  # a signal that came too late to stop anything
+LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to exit
 _OPEN, _WHOLE, _BRIEF = range(3)
-# what a function is for an interrupt, by its code; the innermost function that is here, or of q, decides
+# how a function reacts to interrupts, by code object; the innermost function listed here, or of q, decides
 _BRIEF_FUNCTIONS: tuple[Any, ...] = (
     getattr(_bootstrap, "_find_and_load"),  # noqa: B009
     getattr(_bootstrap, "_find_and_load_unlocked"),  # noqa: B009
-    # Python itself calls these three, so that what is raised in them is lost
+    # called by Python itself, so exceptions raised in them would be lost
     *(getattr(kind(), "_remove") for kind in (WeakSet, WeakKeyDictionary, WeakValueDictionary)),  # noqa: B009
 )
 _KINDS = {id(function.__code__): _BRIEF for function in _BRIEF_FUNCTIONS}
 _MAIN = threading.main_thread().ident
-_AGAIN = 0.002  # seconds until an interrupt that came in a brief function comes again
-_COMING: set[int] = set()  # the signals that are to come again
-_LATE: list[int] = []  # those that have
+_AGAIN = 0.002  # seconds until an interrupt in a brief function is sent again
+_COMING: set[int] = set()  # signals to be sent again
+_LATE: list[int] = []  # signals sent again
 
 
 def whole(*codes: CodeType) -> None:
-    """Let interrupts wait for the end of any function with one of these codes, which is to call `wake` if PENDING."""
+    """Make interrupts wait for the end of functions with these codes, which must call `wake` if PENDING."""
     _KINDS.update((id(code), _WHOLE) for code in codes)
 
 
 def brief(fn: F) -> F:
-    """fn, an edit that is soon over and on no account half done (a decorator): an interrupt comes again after it. In a
-    loop of it that may never be at a place where it can stop, so it calls `let_through` where it is done."""
+    """fn, a short edit that must not be left half done (a decorator): an interrupt is sent again after it. A loop of
+    such edits may never reach a point where it can stop, so it calls `let_through` after each."""
     _KINDS[id(fn.__code__)] = _BRIEF
     return fn
 
 
 def _kind(frame: FrameType | None, past: int | None = None) -> int:
-    """The kind of code that a frame is in; frames of the kind `past` do not count."""
+    """The kind of code that a frame is in; frames of the kind `past` are skipped."""
     while frame is not None:
         kind = _KINDS.get(id(frame.f_code))
         if kind is not None and kind != past:
@@ -72,8 +72,8 @@ def _kind(frame: FrameType | None, past: int | None = None) -> int:
 
 
 class Hold:
-    """Held sections, which may nest. Signals come to the main thread; `depth` is its depth, other threads only tell
-    whether they may be stopped."""
+    """Held sections, which can nest. Signals arrive in the main thread, whose depth is `depth`; other threads only
+    record whether they can be stopped."""
 
     __slots__ = ("depth", "others")
 
@@ -106,8 +106,8 @@ HOLD = Hold()
 
 
 def wake(note: str = "", out: Any = None) -> Any:
-    """At the end of work that a signal waited for: raise what it asks for, unless a caller's work is to be finished
-    first; then give `out` back. The note says what was done."""
+    """At the end of work for which a signal waited: raise what it requests, unless a caller's work must be completed
+    first; in that case return `out`. The note says what was done."""
     if get_ident() == _MAIN and not HOLD.depth:
         kind = _kind(sys._getframe(1).f_back)
         if kind == _OPEN:
@@ -118,30 +118,31 @@ def wake(note: str = "", out: Any = None) -> Any:
     return out
 
 
-# the note of the last edit that a verb made in the statement that runs, for an interrupt that comes later
+# the note of the last edit made by a verb in the running statement, for later interrupts
 EDITED = [""]
 # notes of interrupts that waited for an assignment
 ASSIGNED, AMENDED = "the assignment was carried out", "amend was carried out"
 
 
 def let_through(note: str, out: Any = None) -> Any:
-    """To be called if PENDING, where brief work is not half done: raise what a signal asks for, unless whole work
-    around it is to be finished first; then give `out` back. The note says what was done, if something was."""
+    """Call this if PENDING, at a point where brief work is not half done: raise what a signal requests, unless
+    enclosing whole work must be completed first; in that case return `out`. The note says what was done, if anything
+    was."""
     if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1), _BRIEF) == _OPEN:
         _stop(note)
     return out
 
 
 def stop_here(note: str = "") -> None:
-    """To be called if PENDING, at a point where whole work can be stopped: what it has done so far is left as it is, or
-    taken back by its caller. Inside of a held section nothing happens."""
+    """Call this if PENDING, at a point where whole work can be stopped: what it has done so far is kept, or undone by
+    its caller. Does nothing inside a held section."""
     if get_ident() == _MAIN and not HOLD.depth:
         _stop(note)
 
 
 def give_up() -> None:
-    """To be called if PENDING, at a point where whole work can be given up, in a held section too: nothing was changed,
-    or its caller takes it back."""
+    """Call this if PENDING, at a point where whole work can be abandoned, even in a held section: nothing has changed,
+    or its caller undoes it."""
     if get_ident() == _MAIN:
         _stop("")
 
@@ -153,8 +154,8 @@ def _stop(note: str) -> None:
 
 
 def stoppable(fn: Callable[..., Any], *args: Any) -> Any:
-    """fn(*args) inside of whole work, which is prepared for any error of it, and so for an interrupt: a function of the
-    user, which may take long. Held sections are open there."""
+    """fn(*args) inside whole work that handles any error of it, and therefore interrupts: a user's function, which may
+    take long. Held sections are suspended."""
     me = get_ident()
     if me != _MAIN:
         held, HOLD.others[me] = HOLD.others.get(me, 0), 0
@@ -172,7 +173,7 @@ def stoppable(fn: Callable[..., Any], *args: Any) -> Any:
 
 
 def called(fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Where interrupts are raised at once, in `stoppable`."""
+    """A marker where interrupts are raised at once, in `stoppable`."""
     return fn(*args)
 
 
@@ -186,7 +187,7 @@ opens(called.__code__)
 
 
 def is_late(signum: int) -> bool:
-    """Is a signal one that was to come again? It has no meaning if none waits any more."""
+    """Is a signal one that was sent again? It has no meaning if none is pending any more."""
     if signum not in _LATE:
         return False
     _LATE.clear()
@@ -194,7 +195,7 @@ def is_late(signum: int) -> bool:
 
 
 def must_wait(frame: FrameType | None, signum: int = signal.SIGINT) -> bool:
-    """A signal came while `frame` ran: does it have to wait? It then comes back by itself."""
+    """A signal arrived while `frame` ran: must it wait? It is then sent again by itself."""
     kind = _WHOLE if HOLD.depth else _kind(frame)
     if kind == _OPEN:
         PENDING[:] = [n for n in PENDING if n != signum]
@@ -207,7 +208,7 @@ def must_wait(frame: FrameType | None, signum: int = signal.SIGINT) -> bool:
 
 
 def _again(signum: int) -> None:
-    """Let a signal come again a little later."""
+    """Send a signal again a little later."""
     if signum not in _COMING:
         _COMING.add(signum)
         _thread.start_new_thread(_come_again, (signum,))
@@ -222,41 +223,41 @@ def _come_again(signum: int) -> None:
 
 
 def begin() -> None:
-    """Let what came and what was done before be none of the statement that begins."""
+    """Forget earlier interrupts and edits when a statement begins."""
     forget()
     EDITED[0] = ""
 
 
 def forget() -> None:
-    """Forget an interrupt that waits, for what it was to stop has ended; the program is still to leave, if told to."""
+    """Drop a pending interrupt, because what it should stop has ended; a pending request to exit stays."""
     if signal.SIGINT in PENDING:
         PENDING.remove(signal.SIGINT)
         FORGOTTEN[:] = [signal.SIGINT]
 
 
 def carried_out(name: str) -> str:
-    """The note of an interrupt that waited for a call."""
+    """The note for an interrupt that waited for a call."""
     return f"{name} was carried out"
 
 
 def said(stop: KeyboardInterrupt, note: str) -> None:
-    """Let an interrupt that says nothing yet say what was done before it."""
+    """Add a note to an interrupt that has none yet, saying what was done before it."""
     if not getattr(stop, "note", ""):
         stop.__dict__["note"] = note
 
 
 def edit(name: str) -> Callable[[F], F]:
-    """A decorator for a verb that changes something: an interrupt waits for it, and then says that it was done."""
+    """A decorator for a verb that changes something: an interrupt waits for it, then says that it was done."""
     return lambda fn: _around(fn, fn, carried_out(name))
 
 
 def held_edit(note: str) -> Callable[[F], F]:
-    """A decorator for a function that is a held section, with the note of an interrupt that waited for it."""
+    """A decorator for a function that is a held section, with the note for an interrupt that waited for it."""
     return lambda fn: _around(fn, held_section(fn), note)
 
 
 def held_section(fn: F, note: str = "") -> F:
-    """fn as a held section (a decorator); with a note it is an edit, of which interrupts that come later tell."""
+    """fn as a held section (a decorator); with a note, it is an edit that later interrupts report."""
 
     def run(*args: Any, **options: Any) -> Any:
         with HOLD:
@@ -270,14 +271,14 @@ def held_section(fn: F, note: str = "") -> F:
 
 
 def _after(note: str, out: Any) -> Any:
-    """As `wake` at the end of an edit, which is all that brief work around it may have to do."""
+    """Like `wake` at the end of an edit, which may be all that enclosing brief work has to do."""
     if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1).f_back, _BRIEF) == _OPEN:
         _stop(note)
     return out
 
 
 def _around(fn: F, work: Callable[..., Any], note: str) -> F:
-    """fn, by `work`, as whole work."""
+    """fn, run by `work`, as whole work."""
 
     def run(*args: Any, **options: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""How much memory there is, is used, and may be used."""
+"""Memory: how much there is, is used, and may be used."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ try:
 except ImportError:  # not a Unix system
     resource = None  # type: ignore[assignment]
 
-# the program itself, with torch, before it holds any data
+# the program itself, with torch, without data
 OWN = 256 << 20
-_SHARE = 0.95  # of the machine's memory that the process may fill
+_SHARE = 0.95  # fraction of the machine's memory that the process may use
 
 
 def status(field: str) -> int:
-    """A figure that the system keeps of the process, in bytes, by its name in /proc/self/status; 0 if it keeps none."""
+    """A figure in bytes that the system reports for the process, by its name in /proc/self/status; 0 if unavailable."""
     with suppress(OSError), open("/proc/self/status") as file:
         for line in file:
             if line.startswith(field):
@@ -31,7 +31,7 @@ def status(field: str) -> int:
 
 
 def _in_use() -> tuple[int, int]:
-    """The bytes of the process that are in memory, and those of them that are its own: not of a file, not shared."""
+    """The resident bytes of the process, and its private bytes: not mapped from files, not shared."""
     with suppress(OSError, ValueError), open("/proc/self/statm") as file:
         _, resident, shared, *_ = map(int, file.read().split())
         page = os.sysconf("SC_PAGE_SIZE")
@@ -48,29 +48,29 @@ def physical() -> int:
 
 
 def trim() -> None:
-    """Give freed memory back to the system, so that what is used next counts as used."""
+    """Return freed memory to the system, so that what is used next counts as used."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def _trim_top() -> None:
-    """Give back the free end of the thread's arena too, which `malloc_trim` leaves alone unless it is the main one: a
-    thread whose request was refused there goes on in another. The caller sets the thresholds again."""
+    """Also return the free end of the thread's arena, which `malloc_trim` skips unless it is the main one: a thread
+    whose request was refused there continues in another. The caller resets the thresholds."""
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
         libc.malloc.restype = ctypes.c_void_p
         libc.mallopt(-1, 0)  # M_TRIM_THRESHOLD
         libc.free(
             ctypes.c_void_p(libc.malloc(100_000))
-        )  # large enough for the allocator to look at the end
+        )  # large enough to make the allocator trim the end
 
 
-_KEEPS = [False]  # does the allocator keep what is freed?
+_KEEPS = [False]  # does the allocator keep freed memory?
 
 
 def keep_freed(keep: bool) -> None:
-    """Let the allocator keep what is freed for the next request, of up to a gigabyte; or only what is below the bounds
-    that it reaches by itself."""
+    """Let the allocator keep freed blocks of up to a gigabyte for the next request, or only those below its own
+    thresholds."""
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt(-1, (1 << 31) - 1 if keep else 1 << 26)  # M_TRIM_THRESHOLD
@@ -79,14 +79,15 @@ def keep_freed(keep: bool) -> None:
 
 
 class Grown:
-    """The most memory in use while a block runs, beside what was in use before: `with Grown() as g: ..`, then g.most.
+    """The peak memory in use while a block runs, in addition to what was in use before: `with Grown() as g: ..`, then
+    g.most.
 
-    The system's own record, VmHWM, tells if the block reached more than the process ever did; it is not made to begin
-    anew, as other programs read it. Below it a thread looks now and then, and what is in use at the end is counted
-    before freed memory is given back, which keeps most of what was freed in between. Private memory is counted by
-    itself too: the system may take pages of the program's files away meanwhile, which is not memory that was freed."""
+    If the block exceeded the process's previous peak, the system's own record, VmHWM, has the answer; it is not reset,
+    because other programs read it. Below it, a thread samples from time to time, and memory in use at the end is
+    counted before freed memory is returned, which includes most of what was freed in between. Private memory is also
+    counted separately: meanwhile the system may evict pages of the program's files, which is not freed memory."""
 
-    _EVERY = 0.005  # seconds between two looks
+    _EVERY = 0.005  # seconds between samples
 
     def __enter__(self) -> Grown:
         self._kept = _KEEPS[0]
@@ -121,8 +122,8 @@ class Grown:
 
 
 class _Limit:
-    """A limit of the process that the system enforces: q code may use `base` bytes, a session that ran out of them
-    up to `most`, so that it can tell and something can be freed."""
+    """A process limit enforced by the system: q code may use `base` bytes, a session that ran out may use up to `most`,
+    so that it can report the error and free something."""
 
     __slots__ = ("base", "field", "hard", "kind", "most")
 
@@ -134,26 +135,26 @@ class _Limit:
             resource.setrlimit(self.kind, (n, self.hard))
 
 
-_RESERVE = 128 << 20  # bytes that the session keeps for itself of what it may use
-_LEAST = 1 << 20  # and those that a line may use, however little is left of them
+_RESERVE = 128 << 20  # bytes reserved for the session itself
+_LEAST = 1 << 20  # bytes that a line may always use, however little is left
 _LIMITS: list[_Limit] = []
-_SHORT = [False]  # did a request fail, and is what it ran into still in use?
+_SHORT = [False]  # did a request fail, and is that memory still in use?
 
 
 def limit(asked: int = 0) -> None:
-    """Let the system refuse memory past a limit of so many megabytes: the request then is 'wsfull, and the process
-    lives. Without one, what the machine does not have is refused: it would be granted, and the process killed when it
-    is used."""
+    """Make the system refuse memory beyond a limit in megabytes: the request is then 'wsfull, and the process survives.
+    Without a limit, what the machine does not have is refused: otherwise it would be granted, and the process killed on
+    use."""
     if resource is None:
         return
     most = OWN + (asked << 20) if asked else int(physical() * _SHARE)
     if most >= 1 << 63:
         raise QError("limit")
     _LIMITS.clear()
-    if asked or not os.path.exists("/dev/nvidiactl"):  # a GPU's driver reserves more than it uses
+    if asked or not os.path.exists("/dev/nvidiactl"):  # a GPU driver reserves more than it uses
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         _LIMITS.append(_Limit(resource.RLIMIT_DATA, "VmData", *_with_reserve(most, hard), hard))
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)  # what `ulimit -v` has set
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)  # set by `ulimit -v`
     if soft > 0 and soft - status("VmSize") > 2 * _RESERVE:
         _LIMITS.append(_Limit(resource.RLIMIT_AS, "VmSize", soft - _RESERVE, soft, hard))
     for one in _LIMITS:
@@ -163,7 +164,7 @@ def limit(asked: int = 0) -> None:
 
 
 def _with_reserve(most: int, hard: int) -> tuple[int, int]:
-    """The memory limits of q code and of the session: with the reserve, unless the system gives no more."""
+    """The memory limits of q code and of the session: with the reserve, unless the system grants no more."""
     return (
         (most, most + _RESERVE)
         if hard < 0 or most + _RESERVE <= hard
@@ -172,8 +173,8 @@ def _with_reserve(most: int, hard: int) -> tuple[int, int]:
 
 
 def relieve() -> str:
-    """A request failed: let the session use its reserve, to tell of it. `recover` ends that. The result is what there
-    is, for people."""
+    """A request failed: let the session use its reserve to report it, until `recover`. Returns a description of the
+    available memory."""
     BALLAST.clear()
     _SHORT[0] = True
     for one in _LIMITS:
@@ -185,8 +186,8 @@ def relieve() -> str:
 
 
 def recover() -> None:
-    """Before q code runs: if a request failed, what code may use now. That is the limit, or while something holds as
-    much, a part of the reserve, so that lines that free it can run."""
+    """Before q code runs: if a request failed, set what code may use now: the normal limit or, while the memory is
+    still in use, part of the reserve, so that lines that free it can run."""
     if not _SHORT[0]:
         return
     _SHORT[0] = False
@@ -201,6 +202,6 @@ def recover() -> None:
 
 
 def _fill() -> None:
-    """Hold memory to give up. It is mapped: what Python's allocator asks for next is mapped too."""
+    """Allocate memory to be given up. It is mapped, because Python's allocator next asks for mapped memory."""
     with suppress(OSError, MemoryError):
         BALLAST[:] = [mmap.mmap(-1, 4 * _LEAST, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)]

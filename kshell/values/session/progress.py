@@ -1,7 +1,7 @@
-"""The line that tells how far long work is: redrawn on a terminal and erased at the end, elsewhere a line now and then.
+"""The progress line for long work: redrawn on a terminal and erased at the end, elsewhere a line from time to time.
 
-Work that may be long makes a `task` and tells it how much is done. That costs a look at the clock: a text is made only
-when it is to be shown.
+Work that may be long creates a `task` and reports how much is done. That only costs reading the clock: text is
+formatted only when it is shown.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from kshell.values.session import context
 
-FIRST = 1.0  # seconds that a line of q runs before its progress is shown
-EVERY = 0.1  # seconds between two drawings on a terminal
+FIRST = 1.0  # seconds before progress of a line of q is shown
+EVERY = 0.1  # seconds between updates on a terminal
 _NEVER = float("inf")
 _ERASE = "\r\x1b[K"
 _MEGA = 1 << 20
@@ -26,8 +26,8 @@ Metrics = Callable[[], dict[str, float]]
 class Line:
     """The progress line of a session, on its standard error.
 
-    `due` is when there is something to show next; `shown` whether a terminal's last line is this one; `fresh` whether
-    the console is at the beginning of a line, since progress may overwrite nothing else.
+    `due` is the time of the next update; `shown` says whether a terminal's last line is this one; `fresh` whether the
+    console is at the start of a line, because progress must not overwrite anything else.
     """
 
     __slots__ = ("_plain", "_session", "counts", "due", "fresh", "shown")
@@ -38,7 +38,7 @@ class Line:
         self.shown, self.fresh = False, True
         self.counts: dict[
             str, tuple[int, float]
-        ] = {}  # of tallies: how many, and when the first was
+        ] = {}  # tallies: their number, and the time of the first
 
     def begin(self) -> None:
         """A line of q begins, or the next statement of a script."""
@@ -53,18 +53,18 @@ class Line:
                 self._plain = start + period
 
     def end(self) -> None:
-        """It has ended: nothing of it stays on a terminal."""
+        """It has ended: nothing stays on a terminal."""
         self.due = self._plain = _NEVER
         if self.shown:
             self.erase()
 
     def erase(self) -> None:
-        """Take the line off the terminal, for something else to be written there."""
+        """Erase the line from the terminal, so that something else can be written."""
         self.shown = False
         self._put(_ERASE)
 
     def draw(self, text: str) -> None:
-        """Show a text, if it is time for that."""
+        """Show a text, if an update is due."""
         now = clock()
         if _is_terminal(self._session.errors):
             self.due = now + EVERY
@@ -82,11 +82,11 @@ class Line:
             self._session.output.flush()
             self._session.errors.write(text)
             self._session.errors.flush()
-        except (OSError, ValueError):  # nobody is there to read it
+        except (OSError, ValueError):  # there is no one to read it
             self.due = _NEVER
 
     def tally(self, what: str, metrics: Metrics | None = None) -> None:
-        """One more of what a line of q does many times."""
+        """Count one more of something that a line of q does many times."""
         n, start = self.counts.get(what) or (0, clock())
         self.counts[what] = n + 1, start
         if clock() >= self.due:
@@ -112,13 +112,13 @@ _OFF = Line()
 
 
 def line() -> Line:
-    """The progress line of the running session; one that shows nothing if there is none, or in a thread of peach."""
+    """The progress line of the running session; a silent one if there is none, or in a peach thread."""
     session = context.perhaps()
     return _OFF if session is None or context.worker() is not None else session.progress
 
 
 class Task:
-    """Work of a known size: `total` units, or bytes if the unit is `B`. In a loop it is told which time it is done."""
+    """Work of a known size: `total` units, or bytes if the unit is `B`. In a loop, pass the current count."""
 
     __slots__ = ("_start", "done", "line", "total", "unit", "what")
 
@@ -132,26 +132,26 @@ class Task:
             self.what += f" {n + 1}" * (n > 0)
 
     def add(self, n: int = 1) -> None:
-        """So much more of it is done."""
+        """Add to the amount done."""
         self.done += n
         self.tell(self.done)
 
     def tell(self, done: int, metrics: Metrics | None = None) -> None:
-        """So much of it is done. Loops that do little at a time look at `line.due` themselves."""
+        """Set the amount done. Loops with short iterations check `line.due` themselves."""
         if clock() >= self.line.due:
             self.line.draw(
                 _text(self.what, done, self.total, self.unit, clock() - self._start, metrics)
             )
 
     def stopped(self, done: int) -> str:
-        """The note of an interrupt when so much of it is done."""
+        """The note for an interrupt at this amount."""
         return f"{self.what}: {done:,} of {self.total:,} {self.unit} done"
 
 
 def _text(
     what: str, done: int, total: int | None, unit: str, seconds: float, metrics: Metrics | None
 ) -> str:
-    """`run 3: 340/938 batches  36%  1,204/s  0:04 left  loss 0.3127`; without a total, the time that has passed."""
+    """`run 3: 340/938 batches 36% 1,204/s 0:04 left loss 0.3127`; without a total, the elapsed time."""
     scale = _MEGA if unit == "B" else 1
     rate = done / seconds if seconds > 0 else 0.0
     name = "MB" if unit == "B" else unit

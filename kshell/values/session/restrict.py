@@ -1,10 +1,9 @@
-"""Restricted evaluation: what `reval` and a read-only session allow, and the walls that hold it.
+"""Restricted evaluation: what `reval` and a read-only session allow, and how it is enforced.
 
-Inside it nothing outside of the expression may change, run or be opened; files are read only below the present folder.
-Three walls stand one behind the other. What an entry of the registry says of itself (`effect`) is asked before its
-function runs; names of variables ask `context`; and whatever Python itself is about to open, write, start or
-connect is seen by an audit hook, so that a function that nobody thought of does not get through either. The k-api adds
-one of its own for the memory of tensors (`kapi/checkpoint/unwritten.py`).
+Inside, nothing outside the expression may change, run or be opened; files are read only below the current folder. Three
+barriers are layered: the declared `effect` of a registry entry is checked before its function runs; assignments check
+`context`; and an audit hook sees whatever Python is about to open, write, start or connect, which also catches
+functions that nobody thought of. The k-api adds its own for tensor memory (`kapi/checkpoint/unwritten.py`).
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from kshell.values.session.context import RESTRICTED, block, restricted, unblock
 __all__ = ["check_read", "guarded", "lifted", "refuse", "restricted", "restriction"]
 
 REVAL, READ_ONLY = "reval", "read-only"
-# the effects that an entry may say it has; those that are refused, with the error's word; those that read when they are
-# called with so many arguments at most ("own" asks itself)
+# the effects that an entry may declare; those that are refused, with the error; those that only read when they are
+# called with at most so many arguments ("own" checks itself)
 WORDS = {"changes": "noupdate", "opens": "access"}
 READS = {"reads0": 0, "reads1": 1, "reads2": 2}
 EFFECTS = ("none", "own", *READS, *WORDS)
 
 
 def refuse(what: str, word: str = "noupdate") -> None:
-    """The error of a restricted evaluation, if this is one: 'noupdate of a change, 'access of what would be run, opened
-    or read; `what` is the function, or the path."""
+    """The error of a restricted evaluation, if this is one: 'noupdate for a change, 'access for running, opening or
+    reading; `what` is the function or path."""
     if RESTRICTED.get():
         raise Agreed(f"{word}: {what}")
 
 
 def guarded(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """fn, which asks first whether it may run, as the effect of its entry says. One that says nothing counts as one
-    that changes things."""
+    """fn, which first checks whether it may run, given its entry's declared effect. Without a declaration it counts as
+    changing things."""
     if effect in ("none", "own"):
         return fn
     word, most = WORDS.get(effect or "", "noupdate"), READS.get(effect or "", -1)
@@ -53,7 +52,7 @@ def guarded(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[.
 
 
 def _count(args: tuple[Any, ...]) -> int:
-    """How many arguments a call of the k-api has: `f(a;b)` gives a list, `f[]` and `f()` nothing."""
+    """The number of arguments of a k-api call: `f(a;b)` passes a list, `f[]` and `f()` nothing."""
     if len(args) != 1:
         return len(args)
     x = args[0]
@@ -63,7 +62,7 @@ def _count(args: tuple[Any, ...]) -> int:
 
 
 def check_read(path: str) -> None:
-    """'access if a restricted evaluation names a file that is not below the present folder, links followed."""
+    """'access if a restricted evaluation names a file that is not below the current folder, after following links."""
     if RESTRICTED.get() and not _inside(path, os.getcwd()):
         raise Agreed(f"access: {path}")
 
@@ -75,8 +74,8 @@ def _inside(path: str, folder: str) -> bool:
 
 @contextmanager
 def lifted() -> Iterator[None]:
-    """Inside it the walls are open, for what the program does on its own account: reads the parts of a table that it
-    already holds, imports a library, asks the system how much memory is used."""
+    """Inside, the barriers are lifted for the program's own operations: reading parts of a table that it already holds,
+    importing a library, querying memory use."""
     if not RESTRICTED.get():
         yield
         return
@@ -87,13 +86,13 @@ def lifted() -> Iterator[None]:
         RESTRICTED.reset(token)
 
 
-# the code of functions that restrict what they evaluate
+# code of functions that restrict what they evaluate
 RESTRICTING: set[int] = set()
 
 
 @contextmanager
 def restriction(how: str = REVAL) -> Iterator[None]:
-    """Inside it evaluation is restricted, here and in the threads that peach starts."""
+    """Inside, evaluation is restricted, here and in threads started by peach."""
     _watch()
     before, token = block(True), RESTRICTED.set(RESTRICTED.get() or how)
     try:
@@ -106,7 +105,7 @@ def restriction(how: str = REVAL) -> Iterator[None]:
 
 @contextmanager
 def wall() -> Iterator[None]:
-    """The k-api's part of a restriction, in this thread, if the k-api is there."""
+    """The k-api's part of a restriction in this thread, if the k-api is loaded."""
     entry = registry.find("handler", "restrict")
     if entry is None:
         yield
@@ -168,7 +167,7 @@ _watching: list[bool] = []
 
 
 def _watch() -> None:
-    """From now on Python tells of what it is about to do."""
+    """From now on, Python reports what it is about to do."""
     if not _watching:
         _watching.append(True)
         sys.addaudithook(_about)
@@ -183,7 +182,7 @@ def _about(event: str, args: tuple[Any, ...]) -> None:
         raise Agreed(f"noupdate: {event}")
     path = args[0] if args else None
     if not isinstance(path, str | bytes | os.PathLike):
-        return  # a file that is open already
+        return  # an already open file
     name = os.fsdecode(path)
     if (
         event == "open"
@@ -212,7 +211,7 @@ _LIBRARIES = tuple(
 
 
 def _importing() -> bool:
-    """Does an import ask, whatever the module that is imported does?"""
+    """Is the request made by an import, whatever the imported module does?"""
     frame = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
