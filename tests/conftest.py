@@ -17,6 +17,8 @@ from zlib import crc32
 import pytest
 from hypothesis import settings
 
+from tests.support import warm
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("ci", derandomize=True, deadline=None)  # time is measured by the benchmarks
 settings.register_profile("by hand", deadline=None)
@@ -28,6 +30,10 @@ SAMPLE = os.environ.setdefault("KSHELL_SAMPLE", str(random.randrange(1_000_000))
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"Of the sampled tests, KSHELL_SAMPLE={SAMPLE} draws the same again.")
+
+
+def pytest_unconfigure() -> None:
+    warm.close()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import pytest
 from kshell import registry
 from kshell.session import Session
 from tests import ROOT
+from tests.support import warm
 from tests.support.runner import clean, console, transcript
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
@@ -94,15 +96,17 @@ def check_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def shell(command: str, folder: Path) -> list[str]:
     """What a command of the shell prints in a folder; python, kshell and torchrun are those that run the tests, and
-    kshell is quiet: on a slow machine it would tell how far work is."""
+    kshell is quiet: on a slow machine it would tell how far work is. By itself it starts at once."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     for name, words in (("python", ""), ("kshell", " -m kshell -q"), ("torchrun", " -m torch.distributed.run")):
         (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
         (programs / name).chmod(0o755)
     env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, timeout=120, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+    alone = command.startswith("kshell ") and not re.search(r"[|&;<>$`*]", command)
+    words = [sys.executable, "-m", "kshell", "-q", *shlex.split(command)[1:]] if alone else ["bash", "-c", command]
+    start: Any = warm.run if alone else subprocess.run
+    done = start(words, cwd=folder, env=env, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.stdout.replace(str(folder), "").splitlines()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests import ROOT
+from tests.support import warm
 
 EXAMPLES = ROOT / "examples"
 # program: what its last line is, with a number; the least and the most it may be
@@ -36,8 +36,8 @@ def run(program: Path, folder: Path) -> str:
     """The output of an example, run from another folder."""
     n = PROCESSES.get(program.stem, 1)
     several = ["-n", str(n)] if n > 1 else []
-    done = subprocess.run([sys.executable, "-m", "kshell", *several, str(program), "-q"],  # a slow machine: no progress
-                          cwd=folder, capture_output=True, text=True, timeout=300)
+    done = warm.run([sys.executable, "-m", "kshell", *several, str(program), "-q"],  # a slow machine: no progress
+                    cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     return done.stdout

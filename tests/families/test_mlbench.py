@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import io
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +28,7 @@ from kshell.families.mlbench.optimizers import (
 from kshell.families.mlbench.powersgd import PowerSGD, orthogonalize
 from kshell.optim.aggregate import Aggregated, Aggregation, CentralizedAdam, CentralizedSGD
 from kshell.session import Session
+from tests.support import warm
 
 # optimizer: how to make one in q over a module m
 MADE = {
@@ -446,7 +446,7 @@ def test_restored_in_another_process(tmp_path: Path) -> None:
                   f'-1"{name} ",raze string((-8!r)~-8!get p"w";(get p"s")~-8!(state o)`options`extra)']
     file = tmp_path / "go.q"
     file.write_text(";\n".join(lines) + ";\n")
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q", str(file)], capture_output=True, text=True, timeout=170)
+    done = warm.run([sys.executable, "-m", "kshell", "-q", str(file)], capture_output=True, text=True, timeout=170)
     assert done.stdout.split("\n")[:-1] == [f"{n} 11" for n in MADE], done.stderr
 
 

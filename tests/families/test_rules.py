@@ -22,6 +22,7 @@ from kshell.families.adaptdl.rules import (
     SqrtScale,
 )
 from kshell.session import Session
+from tests.support import warm
 from tests.support.runner import console
 
 RULES = (AdaScale, AdamScale, LinearScale, SqrtScale)
@@ -440,8 +441,8 @@ said:{-1 raze string raze{-8!x}each value dict parms m; -1 .Q.s1 gns s; -1 .Q.s1
 def run(folder: Path, *parts: str, n: int = 1) -> str:
     (folder / "s.q").write_text("\n".join(parts))
     more = ["-n", str(n)] if n > 1 else []
-    done = subprocess.run([sys.executable, "-m", "kshell", *more, "-q", "s.q"], cwd=folder, capture_output=True,
-                          text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = warm.run([sys.executable, "-m", "kshell", *more, "-q", "s.q"], cwd=folder, capture_output=True,
+                    text=True, timeout=120, stdin=subprocess.DEVNULL)
     return done.stdout + done.stderr
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from kshell.errors import QError
 from kshell.families.streamer.api import _INNER
 from kshell.families.streamer.optimizer import INNER, SETTINGS, Streamer, defaults_of, reach_of
 from kshell.session import Session
+from tests.support import warm
 
 
 def leaf(*values: float) -> Any:
@@ -376,7 +376,7 @@ def test_restored_in_another_process_between_updates(tmp_path: Path) -> None:
         want += ["1"] * 3
     file = tmp_path / "go.q"
     file.write_text(";\n".join(lines) + ";\n")
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q", str(file)], capture_output=True, text=True, timeout=170)
+    done = warm.run([sys.executable, "-m", "kshell", "-q", str(file)], capture_output=True, text=True, timeout=170)
     assert done.stdout.split("\n")[:-1] == want, done.stdout + done.stderr
 
 
@@ -420,7 +420,7 @@ def test_aggregation_is_one_process_with_the_whole_batch(tmp_path: Path) -> None
     file.write_text("\n".join(text) + "\n")
     out = []
     for n in ("1", "2"):
-        done = subprocess.run([sys.executable, "-m", "kshell", *(["-n", n] if n != "1" else []), "-q", str(file)],
+        done = warm.run([sys.executable, "-m", "kshell", *(["-n", n] if n != "1" else []), "-q", str(file)],
                               capture_output=True, text=True, timeout=170)
         assert done.returncode == 0, done.stderr
         out.append(done.stdout.split("\n"))

@@ -37,6 +37,7 @@ from kshell.values.base.core import (
     text_of,
 )
 from kshell.values.base.types import C
+from tests.support import warm
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
@@ -169,8 +170,8 @@ def run_job(world: int, found: list[tuple[Family, Case]], timeout: float) -> lis
         command = [sys.executable, "-m", "kshell", *(["-n", str(world)] if world > 1 else []), "-q",
                    str(folder / "job.q")]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
-                                  env={**os.environ, "OMP_NUM_THREADS": "1"})
+            done = warm.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
+                            env={**os.environ, "OMP_NUM_THREADS": "1"})
             said = (done.stderr or done.stdout).strip()
         except subprocess.TimeoutExpired:
             said = f"no end after {timeout:g} s"

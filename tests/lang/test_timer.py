@@ -13,6 +13,7 @@ import pytest
 from kshell.lang.console.standard_input import Input
 from kshell.lang.session.timer import Timer
 from tests.shell.test_cli import Terminal, run
+from tests.support import warm
 
 KSHELL = [sys.executable, "-m", "kshell"]
 
@@ -21,8 +22,8 @@ class Pipe:
     """A kshell that reads from a pipe."""
 
     def __init__(self, *args: str) -> None:
-        self.p = subprocess.Popen([*KSHELL, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True)
+        self.p = warm.Process([*KSHELL, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
 
     def send(self, *lines: str) -> None:
         assert self.p.stdin

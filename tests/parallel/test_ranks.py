@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,19 +22,20 @@ from kshell.parallel.launch import describe, shared
 from tests import ROOT
 from tests.families.test_mlbench import DATA, MADE, NET, STEP
 from tests.parallel.rank_checks import __file__ as CHECKS
+from tests.support import warm
 
 Done = subprocess.CompletedProcess[str]
 
 
-def start(command: list[str], stdin: str = "", timeout: float = 170) -> Done:
+def start(command: list[str], stdin: str = "", timeout: float = 170, by: Callable[..., Done] = warm.run) -> Done:
     env = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
     env.update({"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)})
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env, input=stdin)
+    return by(command, capture_output=True, text=True, timeout=timeout, env=env, input=stdin)
 
 
-def job(n: int, *words: str, **given: float) -> Done:
+def job(n: int, *words: str, by: Callable[..., Done] = warm.run) -> Done:
     """`kshell -n`."""
-    return start([sys.executable, "-m", "kshell", "-n", str(n), "-q", *words], **given)  # type: ignore[arg-type]
+    return start([sys.executable, "-m", "kshell", "-n", str(n), "-q", *words], by=by)
 
 
 def script(folder: Path, *lines: str) -> str:
@@ -104,8 +106,9 @@ REFUSED = ("allreduce: tensors differ between processes (float64 [1] on 0, float
 
 def test_together_by_kshell_and_by_torchrun(tmp_path: Path) -> None:
     file = script(tmp_path, *TOGETHER)
-    one = job(2, file)
-    two = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q", file])
+    one = job(2, file, by=subprocess.run)
+    two = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q", file],
+                by=subprocess.run)
     assert one.returncode == two.returncode == 0, one.stderr + two.stderr
     assert one.stdout == two.stdout and one.stderr == ""
     head, rest = one.stdout[:len(PRINTED)], one.stdout[len(PRINTED):]
@@ -150,7 +153,7 @@ def test_a_rank_that_is_killed_from_outside(who: int, where: str, tmp_path: Path
     """In the middle of a collective or of q code, while others wait for it."""
     file = script(tmp_path, "x:allreduce 1", f'(hsym`$"{tmp_path}/",string rank[])set .z.i;{where}')
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    p = subprocess.Popen([sys.executable, "-m", "kshell", "-n", "3", "-q", file], stderr=subprocess.PIPE, text=True, env=env)
+    p = warm.Process([sys.executable, "-m", "kshell", "-n", "3", "-q", file], stderr=subprocess.PIPE, text=True, env=env)
     try:
         until = time.monotonic() + 60
         while not all((tmp_path / str(r)).exists() for r in range(3)) and time.monotonic() < until:
@@ -171,7 +174,8 @@ def test_a_rank_that_is_killed_from_outside(who: int, where: str, tmp_path: Path
 @pytest.mark.slow
 def test_a_rank_of_torchrun_that_is_killed(tmp_path: Path) -> None:
     file = script(tmp_path, "x:allreduce 1", 'if[1=rank[];system"kill -9 ",string .z.i]', "x:allreduce 1", "say x")
-    torchrun = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q", file])
+    torchrun = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q", file],
+                     by=subprocess.run)
     assert torchrun.returncode == 1 and re.search(r"rank *: 1 .*", torchrun.stderr)
 
 
@@ -180,8 +184,8 @@ def test_worlds_that_differ() -> None:
     with socket.create_server(("127.0.0.1", 0)) as s:
         port = str(s.getsockname()[1])
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    ranks = [subprocess.Popen([sys.executable, "-m", "kshell", "--timeout", "30", "-q", "-e", "say allreduce 1"],
-                              env={**env, "RANK": str(r), "WORLD_SIZE": str(2 + r)}, text=True, stderr=subprocess.PIPE)
+    ranks = [warm.Process([sys.executable, "-m", "kshell", "--timeout", "30", "-q", "-e", "say allreduce 1"],
+                          env={**env, "RANK": str(r), "WORLD_SIZE": str(2 + r)}, text=True, stderr=subprocess.PIPE)
              for r in range(2)]
     said = [p.communicate(timeout=60)[1].splitlines()[-1] for p in ranks]
     assert said == [f"[{r}] 'join: numbers of processes differ between processes (2 on 0, 3 on 1)" for r in range(2)]
@@ -219,7 +223,7 @@ def test_what_ranks_are_forked_from() -> None:
             return 0
         processes.launching.launch = look
         k_api.launch(2, None)"""
-    done = start([sys.executable, "-c", code])
+    done = start([sys.executable, "-c", code], by=subprocess.run)
     assert (done.stdout, done.stderr) == ("1 False True\n", "")
     assert job(2, "-e", "count distinct tensor each allgather tensor(`rand;9)").stdout == "2\n"
 
@@ -230,7 +234,7 @@ def test_ranks_end_with_their_launcher(tmp_path: Path) -> None:
         pytest.skip("ranks are told of it on Linux only")
     file = script(tmp_path, f'(hsym`$"{tmp_path}/",string rank[])set .z.i', "barrier[]", "t:.z.p;while[.z.p<t+0D00:01]")
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    launcher = subprocess.Popen([sys.executable, "-m", "kshell", "-n", "2", "-q", file], env=env)
+    launcher = warm.Process([sys.executable, "-m", "kshell", "-n", "2", "-q", file], env=env)
     try:
         until = time.monotonic() + 60
         files = [tmp_path / "0", tmp_path / "1"]

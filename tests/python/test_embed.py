@@ -22,6 +22,7 @@ import kshell
 from kshell.python import taking
 from tests import ROOT
 from tests.shell.test_cli import Terminal
+from tests.support import warm
 
 PROGRAM = """
 import signal, torch, kshell
@@ -62,7 +63,7 @@ def test_lines_from_a_pipe(program: Path) -> None:
 
 
 def test_the_end_of_a_pipe(program: Path) -> None:
-    done = subprocess.run([sys.executable, str(program)], input="2+3", capture_output=True, text=True, check=False)
+    done = warm.run([sys.executable, str(program)], input="2+3", capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["5", "lr 0.5 x 1.0 n [1, 2] alive False", "then nothing", "n 5"]
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -71,11 +72,7 @@ class Program(Terminal):
     """A Python program on a pseudo-terminal."""
 
     def __init__(self, path: Path) -> None:
-        self.pid, self.fd = pty.fork()
-        if not self.pid:
-            os.environ["TERM"] = "xterm"
-            os.execv(sys.executable, [sys.executable, str(path)])
-        self.seen = ""
+        self.open([sys.executable, str(path)])
 
 
 def test_on_a_terminal(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +201,7 @@ def test_the_caller_s_variables(tmp_path: Path) -> None:
     path.write_text(CALLER)
     lines = ("lr(o;.25)\nx[0;0]:7e\nmy_var,n\ntwice 4\nexec name from parmtable m\nstep sch\nseed 1\nloader\n"
              "\\\\\nlr(o;.125)\nn\n\\\\\n")
-    done = subprocess.run([sys.executable, str(path)], input=lines, capture_output=True, text=True, check=False)
+    done = warm.run([sys.executable, str(path)], input=lines, capture_output=True, text=True, check=False)
     at = [i for i, line in enumerate(CALLER.splitlines(), 1) if "embed()" in line or "os.kill" in line]
     assert done.stdout.splitlines()[:5] == ["2.5", "4", "8", "`weight`bias", "foreign"], done.stdout + done.stderr
     assert done.stdout.splitlines()[5:] == ["0.25 7.0 True True 1", "4", "0.125"]

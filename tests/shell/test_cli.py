@@ -1,7 +1,10 @@
-"""The command, in real processes: options, scripts, pipes, exit codes, interrupts, a terminal."""
+"""The command: options, scripts, pipes, exit codes, interrupts, a terminal. `start` has processes of its own, `run` those
+of tests/support/warm.py."""
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import os
 import pty
 import re
@@ -10,25 +13,34 @@ import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import ROOT
+from tests.support import warm
 
 KSHELL = [sys.executable, "-m", "kshell"]
 
 
-def run(*args: str, stdin: str | None = None, cwd: Path | None = None, timeout: float = 120) -> \
-        subprocess.CompletedProcess[str]:
+Done = subprocess.CompletedProcess[str]
+
+
+def start(*args: str, stdin: str = "", cwd: Path | None = None, by: Callable[..., Done] = subprocess.run) -> Done:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([*KSHELL, *args], input=stdin, capture_output=True, text=True, cwd=cwd, timeout=timeout,
-                          env=env, stdin=None if stdin is not None else subprocess.DEVNULL)
+    return by([*KSHELL, *args], input=stdin, capture_output=True, text=True, cwd=cwd, timeout=120, env=env)
+
+
+def run(*args: str, stdin: str = "", cwd: Path | None = None) -> Done:
+    return start(*args, stdin=stdin, cwd=cwd, by=warm.run)
 
 
 def test_version_and_help() -> None:
-    assert re.fullmatch(r"kshell \d+\.\d+\.\d+\n", run("--version").stdout)
+    assert re.fullmatch(r"kshell \d+\.\d+\.\d+\n", start("--version").stdout)
     usage = run("--help").stdout
     assert usage.startswith("usage: kshell") and max(map(len, usage.splitlines())) <= 120
     for option in "bcCeEglLmopPqrsStTuUwWz":  # all of q's are told of
@@ -36,7 +48,7 @@ def test_version_and_help() -> None:
 
 
 def test_expressions_print_as_the_prompt_would() -> None:
-    done = run("-e", "a:til 3", "-e", "a", "-e", "([]a;b:2*a)", "-e", "::")
+    done = start("-e", "a:til 3", "-e", "a", "-e", "([]a;b:2*a)", "-e", "::")
     assert done.stdout == "0 1 2\na b\n---\n0 0\n1 2\n2 4\n"
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -51,7 +63,7 @@ def test_an_error_in_an_expression() -> None:
 def test_script_with_arguments(tmp_path: Path) -> None:
     text = "/ a script\nf:{\n  x+1\n  }\n-1 string f 1;\n-1 \" \"sv .z.x;\n-1 string .z.f;\n1+1\n"
     (tmp_path / "s.q").write_text(text)
-    done = run("s.q", "a", "-b", "3", cwd=tmp_path)
+    done = start("s.q", "a", "-b", "3", cwd=tmp_path)
     assert done.stdout == "2\na -b 3\ns.q\n"
     assert done.returncode == 0
 
@@ -118,7 +130,7 @@ def test_a_closed_pipe_is_silent() -> None:
 @pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1",
                                   "{x}each 100000000#0", "{x+1}/[0W;0]", "@[{while[1b;]};1;{2}]"])
 def test_interrupt_stops_the_line_not_the_session(loop: str) -> None:
-    p = subprocess.Popen([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    p = warm.Process([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True)
     assert p.stdin and p.stdout
     try:
@@ -147,10 +159,17 @@ class Terminal:
     """A kshell on a pseudo-terminal."""
 
     def __init__(self, *args: str, term: str = "xterm") -> None:
-        self.pid, self.fd = pty.fork()
-        if not self.pid:
-            os.environ["TERM"] = term
-            os.execv(KSHELL[0], [*KSHELL, *args])
+        self.open([*KSHELL, *args], term)
+
+    def open(self, command: list[str], term: str = "xterm", new: bool = False) -> None:
+        """Run a command, in a process that starts as any other if it shall be `new`."""
+        self.fd, inner = pty.openpty()
+        made: Any = functools.partial(subprocess.Popen, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) \
+            if new else functools.partial(warm.Process, terminal=True)
+        self.process = made(command, stdin=inner, stdout=inner, stderr=inner, start_new_session=True,
+                            env={**os.environ, "TERM": term})
+        os.close(inner)
+        self.pid = self.process.pid
         self.seen = ""
 
     def send(self, text: str) -> None:
@@ -180,15 +199,18 @@ class Terminal:
         """The exit status of the shell, which has been told to end; one that has not ended in time is killed."""
         end = time.monotonic() + timeout
         try:
-            while not (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+            while (code := self.process.poll()) is None:
                 if time.monotonic() > end:
-                    os.kill(self.pid, signal.SIGKILL)
-                    os.waitpid(self.pid, 0)
+                    self.kill()
                     raise AssertionError(f"the shell did not end; it showed {self.seen[-1000:]!r}")
                 self.read()
         finally:
             os.close(self.fd)
-        return os.waitstatus_to_exitcode(ended[1])
+        return int(code)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
 
     def leave(self) -> int:
         """Leave with Ctrl-D, given to the prompt: one that comes while a line is at work is lost."""
@@ -320,7 +342,7 @@ def test_a_script_names_its_interpreter(tmp_path: Path) -> None:
 def test_a_script_that_a_signal_ends(tmp_path: Path, number: signal.Signals, code: int, line: str) -> None:
     """What it printed is not lost."""
     (tmp_path / "s.q").write_text(f'-1"printed";\nh:hopen`:ready;\n{line}\n-1"not reached";\n')
-    p = subprocess.Popen([*KSHELL, "s.q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+    p = warm.Process([*KSHELL, "s.q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
                          env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
         end = time.monotonic() + 30
@@ -378,7 +400,7 @@ def test_the_code_of_a_script_is_kept(cache: Path, tmp_path: Path) -> None:
     assert first.stdout == second.stdout == "14\n"
     assert first.stderr == second.stderr and f"{tmp_path}/s.q:4: f3:" in first.stderr
     assert kept(cache) == [file] and file.stat().st_mtime_ns == before
-    alone = subprocess.run([sys.executable, probe], capture_output=True, text=True, cwd=tmp_path,
+    alone = warm.run([sys.executable, probe], capture_output=True, text=True, cwd=tmp_path,
                            env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert alone.stdout == first.stdout + first.stderr and not alone.stderr
 
@@ -431,7 +453,7 @@ def test_nothing_is_kept(cache: Path, tmp_path: Path) -> None:
     run("-e", "\\_ s.q", cwd=tmp_path)
     assert run("s.q_", cwd=tmp_path).stdout == "14\n"
     code = "from kshell.session import Session\ntry: Session().run_script('s.q')\nexcept Exception: pass"
-    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+    assert warm.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT)}).stdout == "14\n"
     assert kept(cache) == []
 
@@ -449,7 +471,7 @@ def test_old_files_go(cache: Path, tmp_path: Path) -> None:
 def test_a_read_only_prompt(tmp_path: Path) -> None:
     """What the script defines can be asked, and nothing changed; the script may write."""
     (tmp_path / "s.q").write_text("a:1\n`:out set a;\n")
-    done = subprocess.run([sys.executable, "-m", "kshell", "--read-only", "-i", "-q", "s.q"], cwd=tmp_path, text=True,
+    done = warm.run([sys.executable, "-m", "kshell", "--read-only", "-i", "-q", "s.q"], cwd=tmp_path, text=True,
                           input="a+1\na:2\n`:new set 1\nsystem\"ls\"\nget`:out\na\nexit 3\n", capture_output=True)
     assert (done.stdout, done.returncode) == ("2\n1\n1\n", 3)
     said = [line for line in done.stderr.splitlines() if line[:1] == "'"]

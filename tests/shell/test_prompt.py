@@ -37,6 +37,7 @@ from kshell.shell.history import Entries
 from kshell.shell.keys import new_line, wants_more
 from kshell.shell.toolbar import signature
 from tests.shell.test_cli import KSHELL, Terminal, run
+from tests.support import warm
 
 # ------------------------------------------------------------------ completion, as a function
 
@@ -419,12 +420,12 @@ class Screen(Terminal):
     """A kshell on a pseudo-terminal with a history of its own; `raw` is all that it sent."""
 
     def __init__(self, folder: Path, *args: str, size: tuple[int, int] | None = None, term: str = "xterm",
-                 **env: str) -> None:
+                 new: bool = False, **env: str) -> None:
         before = dict(os.environ)
         os.environ.update({"XDG_STATE_HOME": str(folder), **env})
         os.environ.pop("NO_COLOR", None) if "NO_COLOR" not in env else None
         try:
-            super().__init__(*args, term=term)
+            self.open([*KSHELL, *args], term, new)
         finally:
             os.environ.clear()
             os.environ.update(before)
@@ -455,11 +456,7 @@ def screen(tmp_path: Path) -> Iterator[Screen]:
     t = Screen(tmp_path, "-q")
     t.until("q)")
     yield t
-    try:
-        os.kill(t.pid, signal.SIGKILL)
-        os.waitpid(t.pid, 0)
-    except (ProcessLookupError, ChildProcessError):
-        pass
+    t.kill()
 
 
 def test_result_and_caret(screen: Screen) -> None:
@@ -753,7 +750,9 @@ def test_colours_of_a_terminal(tmp_path: Path, no_color: bool) -> None:
     assert t.leave() == 0
 
 
-def test_torch_loads_behind_the_prompt(screen: Screen) -> None:
+def test_torch_loads_behind_the_prompt(tmp_path: Path) -> None:
+    screen = Screen(tmp_path, "-q", new=True)
+    screen.until("q)")
     maps = Path(f"/proc/{screen.pid}/maps")
     if not maps.exists():
         pytest.skip("no /proc")
@@ -812,7 +811,8 @@ def test_a_prompt_that_is_told_to_leave(tmp_path: Path) -> None:
     (signal.SIGTERM, 143, "@[{while[1b;]};1;{while[1b;]}]")])
 def test_a_script_that_is_stopped(tmp_path: Path, number: signal.Signals, code: int, text: str) -> None:
     (tmp_path / "s.q").write_text(f'-1"runs";\n{text}\n')
-    p = subprocess.Popen([*KSHELL, str(tmp_path / "s.q")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    p = warm.Process([*KSHELL, str(tmp_path / "s.q")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                     env=os.environ | {"PYTHONUNBUFFERED": "1"})
     assert p.stdout and p.stderr and p.stdout.readline() == "runs\n"
     time.sleep(.2)
     p.send_signal(number)
@@ -822,11 +822,11 @@ def test_a_script_that_is_stopped(tmp_path: Path, number: signal.Signals, code: 
 
 
 def test_a_pipe_that_is_told_to_leave() -> None:
-    p = subprocess.Popen([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p = warm.Process([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert p.stdin and p.stdout
-    p.stdin.write(b"1+1\n")
+    p.stdin.write("1+1\n")
     p.stdin.flush()
-    assert p.stdout.readline() == b"2\n"
+    assert p.stdout.readline() == "2\n"
     p.send_signal(signal.SIGTERM)
     assert p.wait(30) == 143
     p.stdin.close()

@@ -18,6 +18,7 @@ import pytest
 from kshell.shell.together import spans
 from tests.parallel.test_ranks import ROOT, start
 from tests.shell.test_cli import Terminal
+from tests.support import warm
 
 KSHELL = [sys.executable, "-m", "kshell"]
 
@@ -110,7 +111,7 @@ def test_a_rank_that_is_killed_ends_the_session() -> None:
 def test_an_interrupt_stops_the_line_on_all(loop: str, who: str) -> None:
     """Whether a process calculates or waits for another."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    p = subprocess.Popen([*KSHELL, "-n", "2", "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    p = warm.Process([*KSHELL, "-n", "2", "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, env=env, start_new_session=True)
     assert p.stdin and p.stdout
     try:
@@ -183,7 +184,7 @@ def test_leaving_a_terminal(text: str, code: int, tmp_path: Path, monkeypatch: p
 
 def test_torchrun_reads_lines_too() -> None:
     done = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q"],
-                 stdin="say allreduce 1\nif[rank[];'bad];barrier[]\nsay allreduce 2\n")
+                 by=subprocess.run, stdin="say allreduce 1\nif[rank[];'bad];barrier[]\nsay allreduce 2\n")
     assert done.stdout == "[0] 2\n[1] 2\n[0] 4\n[1] 4\n"
     assert re.search(r"^\[1\] 'bad$", done.stderr, re.M)
 
@@ -199,7 +200,7 @@ def test_the_sessions_of_the_page() -> None:
     assert found
     for n, text in found:
         typed = [line[2:] for line in text.splitlines() if line.startswith("q)")]
-        done = start([*KSHELL, "-n", n, "-q"], stdin="\n".join(typed) + "\n", timeout=100)
+        done = start([*KSHELL, "-n", n, "-q"], stdin="\n".join(typed) + "\n", timeout=100, by=subprocess.run)
         shown = [line for line in text.splitlines() if not line.startswith("q)")]
         errors = done.stderr.splitlines()
         assert done.stdout.splitlines() == [line for line in shown if line not in errors], done.stderr

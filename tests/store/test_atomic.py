@@ -21,6 +21,7 @@ from kshell.session import Session
 from kshell.store import atomic, kdb
 from kshell.values.base import match
 from kshell.values.base.build import longs
+from tests.support import warm
 
 SAVER = """
 import sys
@@ -45,8 +46,8 @@ def test_a_killed_saver_leaves_a_whole_file(tmp_path: Path) -> None:
     rng = random.Random(5)
     left = 0
     for _ in range(25):
-        p = subprocess.Popen([sys.executable, "-c", SAVER], cwd=tmp_path, stdout=subprocess.PIPE)
-        assert p.stdout and p.stdout.readline() == b"ready\n"
+        p = warm.Process([sys.executable, "-c", SAVER], cwd=tmp_path, stdout=subprocess.PIPE)
+        assert p.stdout and p.stdout.readline() == "ready\n"
         time.sleep(0.02 + 0.15 * rng.random())
         p.kill()
         p.wait()

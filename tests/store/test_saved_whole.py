@@ -20,6 +20,7 @@ from kshell.session import Session
 from tests import ROOT
 from tests.store import killing
 from tests.store.saves import KINDS
+from tests.support import warm
 
 # kinds that the short run tries at a few places; the others only all at once
 SHORT = ("nested over nested", "splayed, longer", "splayed over a file", "columns amended", "rows appended",
@@ -33,8 +34,8 @@ class Server:
 
     def __init__(self) -> None:
         env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-        self.process = subprocess.Popen([sys.executable, "-m", "tests.store.killed_saves"], stdin=subprocess.PIPE,
-                                        env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self.process = warm.Process([sys.executable, "-m", "tests.store.killed_saves"], stdin=subprocess.PIPE,
+                                    env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
     def tried(self, number: int, most: int) -> tuple[list[str], dict[str, int], int]:
         """Problems, how many were read as old and new, and the number of kills, of which there are at most so many; 0 for

@@ -19,6 +19,7 @@ from kshell.store import atomic, kdb, unfinished
 from kshell.values.base.build import longs
 from tests import ROOT
 from tests.store import killing
+from tests.support import warm
 
 counted = pytest.mark.skipif(not killing.CAN, reason="system calls are counted on Linux on x86-64 only")
 
@@ -109,7 +110,7 @@ def test_processes_that_append_take_turns(s: Session, tmp_path: Path) -> None:
     """Two processes append while this one reads: no row is lost, and no table has columns of different length."""
     s.run("`:t/ set ([]a:0#0;b:0#0)")
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    work = [subprocess.Popen([sys.executable, "-c", APPENDER, str(n)], env=env, cwd=tmp_path) for n in (1, 2)]
+    work = [warm.Process([sys.executable, "-c", APPENDER, str(n)], env=env, cwd=tmp_path) for n in (1, 2)]
     while any(p.poll() is None for p in work):
         s.run("get`:t/a;get`:t/b")
     assert [p.returncode for p in work] == [0, 0]

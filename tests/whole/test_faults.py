@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from kshell.errors import QError
 from kshell.kapi.base import call
 from kshell.session import Session
+from tests.support import warm
 
 SCRIPT = """
 free[]
@@ -205,8 +205,8 @@ print("end")
 
 
 def in_a_child(texts: list[str], setting: str = "") -> list[str]:
-    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", setting + ENDED.format(texts=texts)],
-                          capture_output=True, text=True, timeout=280)
+    code = "import faulthandler\nfaulthandler.enable()\n" + setting + ENDED.format(texts=texts)
+    done = warm.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
     assert done.returncode == 0 and done.stdout.endswith("end\n"), done.stdout[-300:] + done.stderr[-2000:]
     return done.stdout.splitlines()
 

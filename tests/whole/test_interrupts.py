@@ -13,22 +13,23 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, Queue
+from typing import Any
 
 import pytest
 
 from kshell.errors import QError, QExit
 from kshell.session import Session
 from kshell.values.session import interrupts
+from tests.support import warm
 
-KSHELL = [str(Path(sys.executable).parent / "kshell"), "-q"]
+KSHELL = [sys.executable, "-m", "kshell", "-q"]
 
 
 class Shell:
     """A kshell that is given lines through a pipe; `ask` waits for what it prints until a mark."""
 
-    def __init__(self, folder: Path) -> None:
-        self.p = subprocess.Popen(KSHELL, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, cwd=folder, bufsize=1)
+    def __init__(self, folder: Path, start: Any = warm.Process) -> None:
+        self.p = start(KSHELL, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder)
         self.marks = 0
         self.lines: Queue[str] = Queue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -266,11 +267,16 @@ def test_display_of_a_large_value(shell: Shell) -> None:
     alive(shell)
 
 
-def test_the_first_use_of_torch(shell: Shell) -> None:
+def test_the_first_use_of_torch(tmp_path: Path) -> None:
     """An interrupt in the import of torch waits until it is over: half of it could not be imported again."""
-    shell.interrupted("t:tensor 1 2 3", 0.3)
-    assert shell.ask("tensor tensor 1 2 3") == ["1 2 3"]
-    alive(shell)
+    shell = Shell(tmp_path, subprocess.Popen)
+    try:
+        shell.interrupted("t:tensor 1 2 3", 0.3)
+        assert shell.ask("tensor tensor 1 2 3") == ["1 2 3"]
+        alive(shell)
+    finally:
+        shell.p.kill()
+        shell.p.wait()
 
 
 def test_nothing_to_stop_between_lines(shell: Shell) -> None:

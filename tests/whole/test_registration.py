@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from kshell.kapi.loss.losses import row as loss_row
 from kshell.kapi.module.types import row as module_row
 from kshell.session import Session
 from tests import ROOT
+from tests.support import warm
 from tests.support.runner import console, private
 
 PROBE = """
@@ -38,8 +38,8 @@ def planted(tmp_path: Path) -> Path:
 
 
 def run(planted: Path, code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", PROBE + code, str(planted)], capture_output=True, text=True,
-                          cwd=ROOT, timeout=120)
+    done = warm.run([sys.executable, "-c", PROBE + code, str(planted)], capture_output=True, text=True,
+                    cwd=ROOT, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.support import warm
+
 SECONDS = 20
 KEPT = ("keep:tensor 1 2 3f;net:module seq(`sequential;(`linear;`a;2;2);`relu;(`linear;`b;2;2));opt1:opt(`adam;net;.01);"
         "backward Sum forward(net;3 2#1e);step opt1;kept:(state net;state opt1;tensor keep)")
@@ -26,8 +28,8 @@ class Forks:
 
     def __init__(self) -> None:
         env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
-        self.process = subprocess.Popen([sys.executable, "-P", __file__], stdin=subprocess.PIPE, env=env,
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = warm.Process([sys.executable, "-m", "tests.kapi.base.forked"], stdin=subprocess.PIPE, env=env,
+                                    stdout=subprocess.PIPE, text=True)
 
     def run(self, text: str, megabytes: int = 0) -> dict[str, Any]:
         """What became of a text, run after KEPT, with so much more memory than the process has (0: no limit): `error`,

@@ -5,6 +5,7 @@ plain_torch.py go KIND OPTIMIZER FILE [LR]   loads the checkpoint, trains two st
 plain_torch.py load FILE OUT                 loads names and sums of a .pt or .safetensors file, as JSON
 plain_torch.py both KIND OPTIMIZER           loads a.pt and a.safetensors, which hold the same model, trains two steps,
                                              saves b.pt and b.safetensors; prints a digest
+plain_torch.py run FILE                      runs a Python program
 plain_torch.py serve                         does the above for each line of JSON, words after a folder; answers in JSON
 """
 
@@ -15,6 +16,7 @@ import hashlib
 import io
 import json
 import os
+import runpy
 import sys
 import traceback
 
@@ -113,6 +115,9 @@ def main(mode, *words):
         serve()
         return
     torch.set_num_threads(1)
+    if mode == "run":
+        runpy.run_path(words[0])
+        return
     if mode == "load":
         path, out = words
         if path.endswith(".safetensors"):

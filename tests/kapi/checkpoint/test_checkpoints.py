@@ -162,7 +162,7 @@ def test_training_here_goes_on_in_plain_torch_and_back(kind: str, session: Sessi
     session.run("m:model(q;loss`mse;o);xs:tensor`real$(4 3#til 12)%10;ys:tensor 4 1#1e;t:{do[3;backstep(m;xs;ys)]}")
     session.run("t[];ckpt(`:a.pt;m);t[]")
     Path("go.py").write_text(GOES_ON.replace("{o}", OURS[kind][1]))
-    subprocess.run([sys.executable, "-P", "go.py"], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    plain("run", "go.py")
     session.run("b:ckpt`:b.pt")
     session.run("ckpt(`:c.pt;m);c:ckpt`:c.pt")
     # (a step here may sum in another order: equal to a unit in the last place)

@@ -23,6 +23,7 @@ from kshell.kapi.checkpoint.state_dicts import from_q
 from kshell.session import Session
 from tests import ROOT
 from tests.kapi.checkpoint.hostile import CASES, snapshot, stored
+from tests.support import warm
 from tests.support.damage import STATE, WHOLE, damaged, memory, peak_from_here, reading, size_of
 
 BEYOND = 64 << 20  # bytes of memory that reading a file may need beside twice its size
@@ -35,13 +36,13 @@ class Reader:
     """Asks a process that reads hostile files; another one, if it has died."""
 
     def __init__(self) -> None:
-        self.process: subprocess.Popen[str] | None = None
+        self.process: warm.Process | None = None
 
     def ask(self, name: str, folder: Path) -> dict[str, Any]:
         if self.process is None:
             env = {**os.environ, "OMP_NUM_THREADS": "1"}
-            self.process = subprocess.Popen([sys.executable, "-m", "tests.kapi.checkpoint.hostile"], stdin=subprocess.PIPE,
-                                            text=True, stdout=subprocess.PIPE, env=env, cwd=ROOT)
+            self.process = warm.Process([sys.executable, "-m", "tests.kapi.checkpoint.hostile"], stdin=subprocess.PIPE,
+                                        text=True, stdout=subprocess.PIPE, env=env, cwd=ROOT)
         p = self.process
         assert p.stdin and p.stdout
         p.stdin.write(json.dumps([name, str(folder)]) + "\n")

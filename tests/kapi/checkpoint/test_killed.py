@@ -16,6 +16,7 @@ import pytest
 
 from kshell.session import Session
 from tests import ROOT
+from tests.support import warm
 
 MEGA = 1 << 20
 
@@ -25,8 +26,8 @@ class Savers:
 
     def __init__(self) -> None:
         env = {**os.environ, "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen([sys.executable, "-m", "tests.kapi.checkpoint.savers"], env=env, cwd=ROOT,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = warm.Process([sys.executable, "-m", "tests.kapi.checkpoint.savers"], env=env, cwd=ROOT,
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def start(self, folder: Path, megabytes: int) -> int:
         assert self.process.stdin and self.process.stdout

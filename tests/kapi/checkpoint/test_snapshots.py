@@ -14,6 +14,7 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
+from tests.support import warm
 from tests.support.damage import STATE, WHOLE, memory, peak_from_here
 
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -21,8 +22,8 @@ ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 def shell(text: str, folder: Path, *words: str) -> str:
     """What a fresh process prints for lines of q; its errors too."""
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q", *words], input=text, cwd=folder, env=ENV, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+    done = warm.run([sys.executable, "-m", "kshell", "-q", *words], input=text, cwd=folder, env=ENV, text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
     return done.stdout
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import gc
 import io
 import json
 import os
-import pty
 import random
 import re
 import select
@@ -32,6 +30,7 @@ from kshell.session import Session
 from kshell.store import events
 from kshell.values.session import progress
 from tests.shell.test_cli import KSHELL, Terminal
+from tests.support import warm
 
 MODEL = "q:module enlist(`linear;3;2);m:model(q;loss`ce;opt(`sgd;q;.1));"
 DATA = "train(m;tensor(`randn;200 3);tensor(`randint;2;200));"
@@ -50,22 +49,18 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 
 def terminal(*args: str, term: str = "xterm") -> str:
     """All that a kshell writes to a terminal."""
-    pid, fd = pty.fork()
-    if not pid:
-        os.environ.update(TERM=term, OMP_NUM_THREADS="1")
-        os.execv(KSHELL[0], [*KSHELL, *args])
+    t = Terminal(*args, term=term)
     seen = b""
     end = time.monotonic() + 90
     while time.monotonic() < end:
-        if select.select([fd], [], [], 0.2)[0]:
+        if select.select([t.fd], [], [], 0.2)[0]:
             try:
-                data = os.read(fd, 65536)
+                data = os.read(t.fd, 65536)
             except OSError:
                 break
             seen += data
-    os.kill(pid, signal.SIGKILL) if time.monotonic() >= end else None
-    os.close(fd)
-    os.waitpid(pid, 0)
+    os.close(t.fd)
+    t.kill()
     return seen.decode()
 
 
@@ -99,13 +94,13 @@ def test_a_pipe_and_a_dumb_terminal_get_plain_lines_now_and_then() -> None:
         before, start = start, time.monotonic()
         return int(start - before) // period
 
-    done = subprocess.run([*KSHELL, "-e", "\\progress 1", "-e", BUSY], capture_output=True, text=True, timeout=90,
+    done = warm.run([*KSHELL, "-e", "\\progress 1", "-e", BUSY], capture_output=True, text=True, timeout=90,
                           env=os.environ | {"OMP_NUM_THREADS": "1"})
     lines = done.stderr.splitlines()
     assert done.stdout == "done\n" and 1 <= len(lines) <= most(1) and all(RUN.fullmatch(s) for s in lines), lines
     seen = terminal("-e", "\\progress 1", "-e", BUSY, term="dumb")
     assert "\x1b" not in seen and 2 <= len(seen.splitlines()) <= 1 + most(1) and seen.endswith("done\r\n")
-    once = subprocess.run([*KSHELL, "-e", BUSY], capture_output=True, text=True, timeout=90)
+    once = warm.run([*KSHELL, "-e", BUSY], capture_output=True, text=True, timeout=90)
     assert once.stdout == "done\n" and len(once.stderr.splitlines()) <= most(10)  # nothing before ten seconds
 
 
@@ -537,7 +532,7 @@ def test_killed_in_the_midst(tmp_path: Path) -> None:
     draw, n = random.Random(5), 0
     end = time.monotonic() + 60
     for _ in range(8):
-        p = subprocess.Popen([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, text=True)
+        p = warm.Process([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, text=True)
         assert p.stdin and p.stdout
         p.stdin.write(CHILD.format(n) + "\n")
         p.stdin.flush()
@@ -562,7 +557,7 @@ def test_killed_in_the_midst(tmp_path: Path) -> None:
 
 
 def test_leaving_waits_for_the_file(tmp_path: Path) -> None:
-    done = subprocess.run([*KSHELL, "-q"], cwd=tmp_path, text=True, timeout=90, capture_output=True,
+    done = warm.run([*KSHELL, "-q"], cwd=tmp_path, text=True, timeout=90, capture_output=True,
                           input="a:20000000#1;autosave(`:a.ks;1;`steps);o:opt(`sgd;tensor(1e;`grad));b:7;step o;\n")
     assert (done.returncode, done.stderr) == (0, "") and os.listdir(tmp_path) == ["a.ks"]
     assert other(str(tmp_path / "a.ks")).run("b") == 7
@@ -584,5 +579,4 @@ def test_at_the_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         t.send("\\\\\r")
         assert t.close() == 0
     finally:
-        with contextlib.suppress(OSError):
-            os.kill(t.pid, signal.SIGKILL)
+        t.kill()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import kshell
 from kshell import registry
 from kshell.errors import QError
 from tests.kapi.module import own_modules as own
+from tests.support import warm
 
 # the types are there for these tests alone: other tests count the types that kshell has
 OWN = [registry.find("module", name) for name in ("ownnet", "ownouter")]
@@ -93,7 +93,7 @@ def test_a_class_inside_of_another(s: kshell.Session, tmp_path: Path) -> None:
 def test_a_type_that_is_not_registered_is_named(s: kshell.Session, tmp_path: Path) -> None:
     s.run(f'm:module`ownnet;snapshot(`$":{tmp_path}/a.ks";`m)')
     code = f'resume`$":{tmp_path}/a.ks"\n'
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q"], input=code, capture_output=True, text=True, check=False)
+    done = warm.run([sys.executable, "-m", "kshell", "-q"], input=code, capture_output=True, text=True, check=False)
     assert "no module type `ownnet here, of class OwnNet" in done.stderr
     assert "damaged" not in done.stderr
 

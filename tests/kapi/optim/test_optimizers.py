@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import inspect
 import io
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from kshell.errors import QError
 from kshell.families.lamb.optimizer import Lamb
 from kshell.kapi.optim.optimizer import class_of, entry_of, how_of, row
 from kshell.session import Session
+from tests.support import warm
 
 # optimizer: (options in q, the same for torch)
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -127,7 +127,7 @@ def test_restored_in_another_process(tmp_path: Path) -> None:
                    'go 5+til 5;-1"' + name + ' ",string((-8!dict parms m)~-8!get p"w")&((state o)`options)~get p"s"']
     file = tmp_path / "go.q"
     file.write_text(";\n".join(script) + ";\n")
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q", str(file)], capture_output=True, text=True, timeout=170)
+    done = warm.run([sys.executable, "-m", "kshell", "-q", str(file)], capture_output=True, text=True, timeout=170)
     assert done.stdout.split("\n")[:-1] == [f"{n} 1" for n in OPTIONS], done.stderr
 
 

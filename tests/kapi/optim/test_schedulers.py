@@ -22,6 +22,7 @@ from kshell.families.megatron.scheduler import (
     param_group_override_to_tuple,
 )
 from kshell.session import Session
+from tests.support import warm
 from tests.support.runner import console
 
 CFG: dict[str, Any] = {"init_lr": 0.0, "max_lr": 0.1, "min_lr": 0.001, "lr_warmup_steps": 10, "lr_decay_steps": 100,
@@ -241,8 +242,8 @@ SAID = r"""
 
 def run(folder: Path, *parts: str) -> str:
     (folder / "s.q").write_text("".join(parts))
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q", "s.q"], cwd=folder, capture_output=True, text=True,
-                          timeout=120, stdin=subprocess.DEVNULL)
+    done = warm.run([sys.executable, "-m", "kshell", "-q", "s.q"], cwd=folder, capture_output=True, text=True,
+                    timeout=120, stdin=subprocess.DEVNULL)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 
