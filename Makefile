@@ -1,12 +1,12 @@
-# make setup | demo | test | test-undrawn | test-all | lint | check | bench | golden | conformance
+# make setup | demo | test | test-tail | test-all | lint | check | bench | golden | conformance | docs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 MARK := $(VENV)/.installed
-PARALLEL ?= -n auto --dist loadgroup
+PARALLEL ?= -n auto --dist worksteal
 
-.PHONY: setup demo test test-undrawn test-all lint check bench golden conformance docs clean
+.PHONY: setup setup-all demo test test-tail test-all lint check bench golden conformance docs clean
 
 setup: $(MARK)
 
@@ -19,19 +19,23 @@ $(MARK): pyproject.toml
 	$(BIN)/python -m compileall -q kshell
 	touch $(MARK)
 
+# what tests need of notebooks and of other programs' tables and files; without it they are skipped
+setup-all: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[plot,tensorboard]' \
+		--group notebook --group interop --group bench
+
 demo: setup
 	$(BIN)/kshell examples/digits.q
 
 test: setup
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
 
-# the sampled tests that `make test` with the same KSHELL_SAMPLE leaves out
-test-undrawn: setup
-	$(BIN)/python -m pytest $(PARALLEL) -m 'sampled and slow'
+# what `make test` with the same KSHELL_SAMPLE leaves out: the sampled tests that it does not draw, those that it skips
+# without packages, and the slow ones, or with KSHELL_SLOW=n one in n of those
+test-tail: setup-all
+	$(BIN)/python -m pytest $(PARALLEL) -m 'slow or extra'
 
-# the long runs too, and the tests of notebooks and of other programs' tables and files, which are skipped without those
-test-all: setup
-	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench
+test-all: setup-all
 	$(BIN)/python -m pytest $(PARALLEL)
 
 lint: setup

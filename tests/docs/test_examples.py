@@ -56,6 +56,7 @@ def ends_well(name: str, out: str, low: float) -> None:
     assert name != "digits" or "state restored: the same" in out
 
 
+@pytest.mark.first
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LAST])
 def test_example(name: str, tmp_path: Path) -> None:
@@ -63,6 +64,7 @@ def test_example(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
 
+@pytest.mark.first
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(SLOW))
 def test_a_slow_example_in_short(name: str, tmp_path: Path) -> None:

@@ -1392,6 +1392,7 @@ def run(examples: int, steps: int, *, again: bool) -> None:
     assert LINES[0] > before + 10 * examples
 
 
+@pytest.mark.first
 def test_programs_are_torchs() -> None:
     run(60, 30, again=True)
 

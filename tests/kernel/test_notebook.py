@@ -19,6 +19,7 @@ import pytest
 
 from kshell import Session, notebook
 from tests.docs.test_docs import ROOT, blocks, masked
+from tests.support import warm
 
 PAGE = ROOT / "docs" / "notebooks.md"
 MISSING = [n for n in ("ipykernel", "jupyter_client", "jupyter_kernel_test") if importlib.util.find_spec(n) is None]
@@ -78,6 +79,7 @@ if not MISSING:
         yield folder
         os.environ.pop("JUPYTER_PATH") if before is None else os.environ.update(JUPYTER_PATH=before)
 
+    @pytest.mark.extra
     class TestProtocol(jupyter_kernel_test.KernelTests):  # type: ignore[misc]
         """The suite for kernels of the Jupyter developers."""
 
@@ -118,6 +120,7 @@ if not MISSING:
         return reply["content"], [s for s in shown if s[0] not in ("status", "execute_input")]
 
 
+@pytest.mark.extra
 @needs_jupyter
 def test_cells_of_a_kernel(client: Any) -> None:
     _, found = client
@@ -135,6 +138,7 @@ def test_cells_of_a_kernel(client: Any) -> None:
     assert run(found, "a:6;a", silent=True)[1] == [] and run(found, "a")[1][0][1]["data"]["text/plain"] == "6"
 
 
+@pytest.mark.extra
 @needs_jupyter
 def test_input_of_a_kernel(client: Any) -> None:
     """`read0 0` asks the front end; one that takes no input is told of."""
@@ -149,6 +153,7 @@ def test_input_of_a_kernel(client: Any) -> None:
     assert run(found, "read0 0")[0]["ename"] == "the front end takes no input"
 
 
+@pytest.mark.extra
 @needs_jupyter
 def test_interrupts_of_a_kernel(client: Any) -> None:
     manager, found = client
@@ -166,6 +171,7 @@ def test_interrupts_of_a_kernel(client: Any) -> None:
     assert run(found, "1+1")[1][-1][1]["data"]["text/plain"] == "2"
 
 
+@pytest.mark.extra
 @needs_jupyter
 def test_the_kernels_spec(kernelspec: Path) -> None:
     spec = json.loads((kernelspec / "kernel.json").read_text())
@@ -208,6 +214,7 @@ def cell(shell: Any, text: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.extra
 @needs_ipython
 def test_magics_share_a_session(shell: Any) -> None:
     shell.user_ns["x"] = [1, 2, 3]
@@ -223,6 +230,7 @@ def test_magics_share_a_session(shell: Any) -> None:
     assert "'type" in cell(shell, "%q 1+`a") and "Traceback" not in cell(shell, "%q 1+`a")
 
 
+@pytest.mark.extra
 @needs_ipython
 def test_magics_take_any_variable(shell: Any) -> None:
     """What has no q value is held, and what cannot be taken is an error as q shows it."""
@@ -235,6 +243,7 @@ def test_magics_take_any_variable(shell: Any) -> None:
     assert cell(shell, "z = %q x 1\nprint(z)") == "1j\n"
 
 
+@pytest.mark.extra
 @needs_ipython
 def test_input_of_a_cell(bare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a notebook of Python `read0 0` asks as Python's input does."""
@@ -244,6 +253,7 @@ def test_input_of_a_cell(bare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cell(bare, "%%q\nread0 0") == '"typed"\n'
 
 
+@pytest.mark.extra
 @needs_ipython
 def test_magics_share_modules(shell: Any) -> None:
     cell(shell, "import torch\nm = torch.nn.Linear(2, 1)\nt = m.weight")
@@ -252,6 +262,7 @@ def test_magics_share_modules(shell: Any) -> None:
     assert shell.user_ns["o"].param_groups[0]["params"][0] is shell.user_ns["t"]
 
 
+@pytest.mark.extra
 @needs_ipython
 @pytest.mark.parametrize(("text", "there", "absent"), [
     ("%%q -i x\nvalue1:1\nopt(`rms", "rmsprop", "range"), ("y = %q xas", "xasc", "range"), ("ran", "range", "rank"),
@@ -266,6 +277,7 @@ def test_completion_in_cells(shell: Any, text: str, there: str, absent: str) -> 
     assert there in matches and absent not in matches
 
 
+@pytest.mark.extra
 @needs_ipython
 def test_the_extension_can_be_unloaded_and_keeps_a_variable_q() -> None:
     from IPython.core.interactiveshell import InteractiveShell
@@ -281,6 +293,7 @@ def test_the_extension_can_be_unloaded_and_keeps_a_variable_q() -> None:
 # ------------------------------------------------------------------ the page
 
 
+@pytest.mark.extra
 def test_python_of_the_page() -> None:
     """The Python sessions of docs/notebooks.md give what the page says."""
     text = "\n".join(b.text for b in blocks(PAGE) if b.language == "pycon")
@@ -300,11 +313,12 @@ def test_the_embedded_prompt_of_the_page(tmp_path: Path) -> None:
     lines = found[at + 1].text.splitlines()
     typed = [line[2:] for line in lines if line.startswith("q)")]
     expected = [line for line in lines if not line.startswith(("q)", "$"))]
-    done = subprocess.run([sys.executable, "train.py"], input="\n".join(typed) + "\n", capture_output=True, text=True,
-                          cwd=tmp_path, check=False)
+    done = warm.run([sys.executable, "train.py"], input="\n".join(typed) + "\n", capture_output=True, text=True,
+                    cwd=tmp_path, check=False)
     assert masked(done.stdout.splitlines()) == masked(expected), done.stderr
 
 
+@pytest.mark.extra
 @needs_ipython
 def test_cells_of_the_page(bare: Any) -> None:
     """The cells of the page, each followed by what it shows."""

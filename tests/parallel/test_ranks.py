@@ -104,6 +104,7 @@ REFUSED = ("allreduce: tensors differ between processes (float64 [1] on 0, float
            "broadcast: parameters differ between processes (parameter 0: int64 [0] on 0")
 
 
+@pytest.mark.first
 def test_together_by_kshell_and_by_torchrun(tmp_path: Path) -> None:
     file = script(tmp_path, *TOGETHER)
     one = job(2, file, by=subprocess.run)

@@ -55,7 +55,7 @@ def program(tmp_path: Path) -> Path:
 
 def test_lines_from_a_pipe(program: Path) -> None:
     lines = "lr opt\nlr(opt;.25)\nx[0;0]:7e\nexec name from parmtable model\n1+`a\ny:n*2\nf:{x+1}\n\\\\\na line\nf 1\nexit 3\n"
-    done = subprocess.run([sys.executable, str(program)], input=lines, capture_output=True, text=True, check=False)
+    done = warm.run([sys.executable, str(program)], input=lines, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
         ",0.5", "`0.weight`0.bias`1.weight`1.bias", "lr 0.25 x 7.0 n [1, 2] alive True", "then a line", "2", "n 5"]
     assert done.stderr.splitlines() == ["'type", "  [0]  1+`a", "        ^"]

@@ -51,6 +51,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", PLACES)
 def test_going_on_is_as_if_nothing_had_failed(text: str) -> None:
     """Each `bad` fails in turn and is given its own argument; what is printed but errors, the value and the globals are

@@ -182,6 +182,8 @@ def test_leaving_a_terminal(text: str, code: int, tmp_path: Path, monkeypatch: p
     assert t.close() == code
 
 
+@pytest.mark.first
+@pytest.mark.sampled(3)
 def test_torchrun_reads_lines_too() -> None:
     done = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q"],
                  by=subprocess.run, stdin="say allreduce 1\nif[rank[];'bad];barrier[]\nsay allreduce 2\n")

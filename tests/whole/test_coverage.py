@@ -23,10 +23,11 @@ def uses(case: Case) -> set[str]:
     return {token.text for token in scan("\n" + case.text)} & set(VERBS)
 
 
-ALL = Counter(name for case in CASES for name in uses(case))
-FAILED = Counter(name for case in CASES if case.expected.startswith("'") for name in uses(case))
-
-
-@pytest.mark.parametrize("name", [n for n in VERBS if n != ":"])
-def test_a_verb_has_rows_and_errors(name: str) -> None:
-    assert ALL[name] >= ROWS and FAILED[name] >= ERRORS, f"{ALL[name]} rows, {FAILED[name]} errors"
+def test_a_verb_has_rows_and_errors() -> None:
+    rows, errors = Counter[str](), Counter[str]()
+    for case in CASES:
+        for name in uses(case):
+            rows[name] += 1
+            errors[name] += case.expected.startswith("'")
+    few = [name for name in VERBS if name != ":" and (rows[name] < ROWS or errors[name] < ERRORS)]
+    assert len(VERBS) > 200 and not few, [f"{name}: {rows[name]} rows, {errors[name]} errors" for name in few]

@@ -24,9 +24,9 @@ BEYOND = 64 << 20  # bytes that reading a file may need beside twice its size
 
 def child(text: str, *words: str, folder: Path) -> Any:
     """What a Python program prints, as JSON; it runs in a process of its own."""
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "MALLOC_ARENA_MAX": "2"}
-    done = subprocess.run([sys.executable, "-c", text, *words], cwd=folder, env=env, text=True, capture_output=True,
-                          timeout=1200, check=False)
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    done = warm.run([sys.executable, "-c", text, *words], cwd=folder, env=env, text=True, capture_output=True,
+                    timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -57,6 +57,7 @@ from pathlib import Path
 from types import CodeType
 from kshell.session import Session
 from tests.support.damage import memory, peak_from_here, reading, size_of
+from tests.support import warm
 s = Session(out=io.StringIO(), err=io.StringIO())
 s.run("q:module enlist(`linear;2;2);ckpt(`:small.pt;q);ckpt(`:small.safetensors;q);ckpt(`:small;q;1);snapshot`:small.ks")
 s.run("ckpt each`:small.pt`:small.safetensors`:small;resume`:small.ks")  # loads what is loaded late
@@ -74,6 +75,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("megabytes", [30, pytest.param(180, marks=pytest.mark.slow)])
 def test_reading_large_files(megabytes: int, tmp_path: Path) -> None:
     texts = []
@@ -131,6 +133,7 @@ print(json.dumps([grown, len(s.handles), bool(s.run("kept~obj[]"))]))
 """
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(("kind", "times"), [("handles", 11_000), ("errors", 300), pytest.param(
     "handles", 110_000, marks=pytest.mark.slow), pytest.param("errors", 10_000, marks=pytest.mark.slow)])
 def test_nothing_stays(kind: str, times: int, tmp_path: Path) -> None:
@@ -234,6 +237,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("names", [["a checkpoint", "a table", "compressed"], pytest.param(
     [*READERS], marks=pytest.mark.slow, id="all")])
 def test_a_reader_without_memory_says_so(names: list[str], tmp_path: Path) -> None:

@@ -275,6 +275,7 @@ def named_by(name: str, text: str) -> bool:
         any(registry.find(k, said) for k in ("module", "loss"))  # a text that was run; a module's or loss's complaint
 
 
+@pytest.mark.first
 @pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WRONG)
@@ -319,6 +320,7 @@ load_kapi()
 MODULES = [e for e in registry.entries("module") if e.examples and e.since == "ktorch"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_inputs_of_modules(kind: str) -> None:

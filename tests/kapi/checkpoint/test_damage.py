@@ -66,7 +66,6 @@ def reader() -> Iterator[Reader]:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.xdist_group("hostile files")  # one process reads them all
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_files(name: str, reader: Reader, tmp_path: Path) -> None:
     found = reader.ask(name, tmp_path)

@@ -28,6 +28,7 @@ ERR = "err:{max abs raze over(value x)-value y}"
 NAMES = "`sgd`adam`adamw`rmsprop`adagrad`lamb"
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_equal_to_one_process_on_the_whole_batch(n: int, tmp_path: Path) -> None:
     """By opt, forward, backward, clip, step; and by a model's run, with momentum and accumulated batches."""
@@ -132,6 +133,7 @@ def saved(tmp_path: Path, kind: str, n: int) -> Done:
     return job(n, script(tmp_path, *lines))
 
 
+@pytest.mark.first
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "n", "others"), [
     ("fsdp", 2, (("fsdp", 3), ("none", 1))), pytest.param("fsdp", 2, (("ddp", 2),), marks=pytest.mark.slow),
