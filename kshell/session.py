@@ -42,6 +42,7 @@ from kshell.lang.verbs import connect
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.session_job import JobMixin
+from kshell.session_port import PortMixin
 from kshell.session_prompt import PromptMixin
 from kshell.values.base import types as T
 from kshell.values.base.build import string
@@ -54,7 +55,7 @@ R = TypeVar("R")
 registry.load_package("kshell.lang")
 
 
-class Session(JobMixin, PromptMixin):
+class Session(JobMixin, PortMixin, PromptMixin):
     """One q session. `out` and `err` are its console streams, `args` the value of `.z.x`, `script` that of `.z.f`."""
 
     def __init__(
@@ -84,6 +85,7 @@ class Session(JobMixin, PromptMixin):
         self.autosave: Any = None
         self.pool: Any = None
         self.files: dict[int, Any] = {}
+        self.ipc: Any = None  # connections to other processes, once there were any
         self.database: Any = None
         self._handles: Any = None
         # adds the prompt's notes to the text of a value
@@ -191,6 +193,16 @@ class Session(JobMixin, PromptMixin):
 
             self._handles = HandleTable()
         return self._handles
+
+    def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
+        """Do what a message asks for, between two lines or inside of one, restricted as a read-only session is if so
+        asked; its errors are those of `run`."""
+        if restricted:
+            check_stores(self.names)
+            return self.handle(self._restricted, work, *args)
+        if self._runs and context.perhaps() is self:
+            return work(*args)
+        return self._guarded(work, *args)
 
     def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: interrupts wait until it ends."""
@@ -392,6 +404,8 @@ class Session(JobMixin, PromptMixin):
         for node in nodes:
             if scripted:
                 self._between()
+            if self.ipc is not None:
+                interrupts.stoppable(self.ipc.between)
             held = interrupts.HOLD.depth or interrupts.HOLD.others
             interrupts.EDITED[0] = ""
             try:

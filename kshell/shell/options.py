@@ -27,6 +27,7 @@ q's options, each as the system command of its letter:
   -C R C     rows and columns of web pages
   -g 0|1     freed memory goes back to the system at once
   -o N       hours from UTC; minutes, if more than 23
+  -p PORT    listen on a port: a number, 0W for a free one, 5000/5010, HOST:PORT
   -P N       digits shown of a float
   -s N       threads of peach
   -S N       seed of random numbers
@@ -36,7 +37,9 @@ q's options, each as the system command of its letter:
   -W N       the day that starts a week, 0 is Saturday
   -z 0|1     form of dates read by "D"$
 After a script they work as before it; .z.x has them, too, with every other word that stands there.
-Refused, since what they ask for is not there: -b -E -l -L -m -p -r -u -U. Other words are the program's, in .z.x.
+  -U FILE    users who may connect, a line user:password each
+  -b         who connects can change, run and open nothing
+Refused, since what they ask for is not there: -E -l -L -m -r -u. Other words are the program's, in .z.x.
 
 Without a file or -e: a prompt on a terminal; else lines from standard input, one at a time.
 
@@ -62,6 +65,8 @@ class Options:
     verbose: bool = False
     quiet: bool = False
     read_only: bool = False  # after the script
+    users: str = ""  # the file of those who may connect
+    blocked: bool = False  # may those who connect change nothing?
     cache: bool = True  # is the code of scripts kept?
     stay: bool = False
 
@@ -72,6 +77,7 @@ class UsageError(Exception):
 
 # q's options that are system commands too, and how many words each takes
 _COMMANDS = {
+    "-p": 1,
     "-P": 1,
     "-S": 1,
     "-c": 2,
@@ -85,14 +91,10 @@ _COMMANDS = {
     "-t": 1,
 }
 
-_NO_PORT = "listening on a port is not supported"
 # q's options that ask for what is not there, and what that is
 _REFUSED = {
-    "-p": _NO_PORT,
-    "-b": _NO_PORT,
-    "-E": _NO_PORT,
-    "-u": _NO_PORT,
-    "-U": _NO_PORT,
+    "-E": "encryption of connections is not supported",
+    "-u": "restricting clients to reads of files is not supported; -U has users, -b lets them change nothing",
     "-r": "replication is not supported",
     "-l": "logging of updates is not supported",
     "-L": "logging of updates is not supported",
@@ -161,6 +163,16 @@ def _memory(opts: Options, word: str, words: list[str]) -> None:
     _kept(opts, word, megabytes)
 
 
+def _users(opts: Options, word: str, words: list[str]) -> None:
+    opts.users = _next(words, "-U needs a file of users")
+    _kept(opts, word, opts.users)
+
+
+def _blocked(opts: Options, word: str, words: list[str]) -> None:
+    opts.blocked = True
+    _kept(opts, word)
+
+
 def _resume(opts: Options, word: str, words: list[str]) -> None:
     opts.resume = _next(words, "-resume needs a file")
 
@@ -194,6 +206,8 @@ _ANYWHERE: dict[str, Taker] = {
     "-q": _quiet,
     "-i": _flag("stay"),
     "-w": _memory,
+    "-U": _users,
+    "-b": _blocked,
     **dict.fromkeys(_COMMANDS, _command),
 }
 _BEFORE_A_SCRIPT: dict[str, Taker] = {
@@ -229,7 +243,7 @@ def parse_args(argv: list[str]) -> Options:
 def _other(opts: Options, word: str, words: list[str]) -> None:
     """Handle a word that is not an option: the script, a user word, or an error."""
     first = not opts.script and not opts.exprs
-    if word in _REFUSED and (not opts.script or (word == "-p" and words and words[0].isdecimal())):
+    if word in _REFUSED and not opts.script:
         raise UsageError(f"{word}: {_REFUSED[word]}")
     if word.startswith("--") and first and not opts.args:
         raise UsageError(f"unknown option {word}")

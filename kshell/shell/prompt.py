@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import io
 import os
 import signal
 import sys
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session, get_app, run_in_terminal
@@ -168,6 +170,8 @@ def start(session: Session, loading: Loading, own: bool) -> None:
     asyncio.get_running_loop().add_signal_handler(
         signal.SIGTERM, lambda: app.exit(exception=QExit(143))
     )
+    if session.ipc is not None:
+        app.create_background_task(_serves(session))
     if session.timer.interval:  # a timer that is off can only be started by a line
         app.create_background_task(_ticks(session))
 
@@ -201,6 +205,43 @@ async def _ticks(session: Session) -> None:
         except QExit as e:
             get_app().exit(exception=e)
             return
+
+
+async def _serves(session: Session) -> None:
+    """While the prompt waits for a line, handle what comes in on the port; what that prints goes above the line."""
+    arrived, network, loop = asyncio.Event(), session.ipc.network, asyncio.get_running_loop()
+    loop.add_reader(network.selector.fileno(), arrived.set)
+    try:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(arrived.wait(), network.patience(None))
+            arrived.clear()
+            shown, warned = _served(session)
+            if shown or warned:
+                await run_in_terminal(partial(_print, session, shown, warned))
+    except QExit as e:
+        get_app().exit(exception=e)
+    finally:
+        loop.remove_reader(network.selector.fileno())
+
+
+def _print(session: Session, shown: str, warned: str) -> None:
+    session.write(shown)
+    if warned:
+        session.warn(warned)
+
+
+def _served(session: Session) -> tuple[str, str]:
+    """Take a turn of the port, with Ctrl-C as when a line runs; what it printed on the two streams of the console."""
+    streams, shown, warned = (session.out, session.err), io.StringIO(), io.StringIO()
+    before, interactive = signal.signal(signal.SIGINT, session.interrupt), session.interactive
+    session.out, session.err, session.interactive = shown, warned, False
+    try:
+        session.ipc.network.turn(0.0)
+    finally:
+        (session.out, session.err), session.interactive = streams, interactive
+        signal.signal(signal.SIGINT, before)
+    return shown.getvalue(), warned.getvalue()
 
 
 def _tick(session: Session) -> None:

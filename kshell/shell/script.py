@@ -49,6 +49,10 @@ def start(opts: Options) -> int:
 def _start(session: Session, opts: Options) -> int:
     if opts.resume and not resume(session, opts.resume):
         return 1
+    if (opts.users or opts.blocked) and not attempt(
+        session, session.restrict_clients, opts.users, opts.blocked
+    ):
+        return 2
     for command in opts.commands:
         if not _option(session, command):
             return 2
@@ -58,7 +62,8 @@ def _start(session: Session, opts: Options) -> int:
     well = well and not any(report(session, text) for text in opts.exprs)
     if not well and not (stay and session.last_error is not None):
         return failed(session)
-    if (opts.script or opts.exprs) and not opts.stay:
+    listening = session.ipc is not None and session.ipc.stays
+    if (opts.script or opts.exprs) and not opts.stay and not listening:
         return 0
     return console(session, opts)
 
@@ -142,9 +147,23 @@ def lines(session: Session) -> int:
     while True:
         failed |= tick(session)
         sys.stdout.flush()
-        line = session.input.line(session.timer.wait())
+        line = next_line(session)
         if line is None:
             continue
         if not line:
-            return int(failed)
+            if session.ipc is None or not session.ipc.stays:
+                return int(failed)
+            session.ipc.input_ended()
+            continue
         failed |= enter(session, line.decode("utf-8", "surrogateescape").rstrip("\n"))
+
+
+def next_line(session: Session) -> bytes | None:
+    """The next line of standard input with its end, nothing at the end of input; None if none came before the timer is
+    due, or before something happened on the port."""
+    port, wait = session.ipc, session.timer.wait()
+    if port is None or session.input.holds_line():
+        return session.input.line(wait)
+    if port.network.turn(wait, None if port.without_input else session.input.number()):
+        return session.input.line(0)
+    return None

@@ -16,6 +16,7 @@ import numpy as np
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.store.fields import no_collection
+from kshell.store.runs import FEW, flattened, symbol_bytes, symbols_at, vectors_at, vectors_bytes
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.core import (
@@ -33,9 +34,9 @@ from kshell.values.base.core import (
     Vec,
     atom,
     atom_t,
+    flat_list,
     raw,
     sym,
-    sym_at,
     sym_names,
     sym_vec,
 )
@@ -52,16 +53,25 @@ LOCKED = "locked"  # the text of a function whose source is not to be seen
 
 
 class Out(list[bytes]):
-    """The parts of an encoding. `file`: it is for a file, where enumerations are kept."""
+    """The parts of an encoding. `file`: it goes into a file, where enumerations stay what they are. `without`: types
+    that the receiver does not know."""
 
     file = False
+    without: frozenset[int] = frozenset()
 
 
-def encode(x: Value, file: bool = False) -> bytes:
-    """The bytes of a value; 'type if it has no such form (a handle). Enumerations are sent as their values, but kept in
-    files."""
+# the types that receivers of low capability do not know, by the first capability that has them
+_SINCE = ((1, frozenset((T.P, T.N))), (3, frozenset((T.G,))))
+
+
+def encode(x: Value, file: bool = False, capability: int = 6) -> bytes:
+    """The bytes of a value; one that has no such form (a handle), or none that a receiver of this capability knows, is
+    'type. Enumerations are sent as their values, but kept in a file."""
     out = Out()
     out.file = file
+    for first, types in _SINCE:
+        if capability < first:
+            out.without |= types
     _put(x, out)
     return b"".join(out)
 
@@ -75,6 +85,8 @@ def _put(x: Value, out: Out) -> None:
         x = unenum(x)
         qtype = atom_t(x)
     if qtype:
+        if qtype in out.without:
+            raise QError("type")
         out.append(struct.pack("b", -qtype) + _atom_bytes(qtype, x))
         return
     maker = _PUT.get(x.__class__)
@@ -99,6 +111,8 @@ def _atom_bytes(t: int, x: Value) -> bytes:
 
 def _put_vec(x: Vec, out: Out) -> None:
     qtype = x.t
+    if qtype in out.without:
+        raise QError("type")
     attr = ATTRS.index(x.attr)
     if qtype == T.ENUM and not out.file:
         plain = unenum(x)
@@ -109,21 +123,14 @@ def _put_vec(x: Vec, out: Out) -> None:
     else:
         out.append(struct.pack("<bBi", qtype, attr, len(x.a)))
     if qtype == T.S:
-        out.append(symbols(x.a))
+        out.append(symbol_bytes(x.a))
     else:
         out.append(np.ascontiguousarray(x.a).tobytes())
 
 
-def symbols(codes: np.ndarray) -> bytes:
-    """Symbols one after another, each with a terminating zero byte."""
-    return "".join([sym_at(code).s + "\0" for code in codes.tolist()]).encode(
-        "utf-8", "surrogateescape"
-    )
-
-
 def _put_nd(x: Nd, out: Out) -> None:
-    """A rectangular nested list of fixed-width items: every row of the last dimension is a header and its items."""
-    if x.t == T.S or not x.a.size:
+    """A regular nested list of fixed-width items: every row of the last dimension is a head and its items."""
+    if x.t == T.S or not x.a.size or x.t in out.without:
         _put_list(x, out)
         return
     *outer, n = x.a.shape
@@ -142,9 +149,12 @@ def _put_nd(x: Nd, out: Out) -> None:
 
 
 def _put_list(x: List, out: Out) -> None:
-    items = x.items
-    out.append(struct.pack("<bBi", 0, 0, len(items)))
-    for i in items:
+    out.append(struct.pack("<bBi", 0, 0, len(x)))
+    flat = flattened(x) if len(x) >= FEW and x.__class__ is List else None
+    if flat is not None and flat.t not in out.without:
+        out.append(vectors_bytes(flat))
+        return
+    for i in x.items:
         _put(i, out)
 
 
@@ -251,16 +261,21 @@ def _known(t: int, a: np.ndarray) -> np.ndarray:
 
 
 class Reader:
-    """Decodes one value from bytes, with bounds checks; invalid data is 'corrupt. `need`, if given, is called with the
-    bytes of memory that values need, and may raise an error."""
+    """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt. `need`, if there is one, is
+    told the bytes of memory that values need, and may refuse. `order` is struct's letter for the order of bytes."""
+
+    order = "<"
 
     def __init__(
-        self, data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
+        self,
+        data: bytes | bytearray | memoryview,
+        at: int = 0,
+        need: Callable[[int], None] | None = None,
     ) -> None:
         self.need = need
         self.short = False  # was the error that there are too few bytes?
         self.data, self.at, self.depth = memoryview(data), at, 0
-        self.raw = data if isinstance(data, bytes) else bytes(data)
+        self.raw = data if isinstance(data, bytes | bytearray) else bytes(data)
 
     def take(self, n: int) -> memoryview:
         if n < 0 or self.at + n > len(self.data):
@@ -270,7 +285,12 @@ class Reader:
         return self.data[self.at - n : self.at]
 
     def number(self, form: str) -> int:
-        return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
+        return int(struct.unpack(self.order + form, self.take(struct.calcsize(f"<{form}")))[0])
+
+    def array(self, t: int, n: int) -> np.ndarray:
+        """n items of a type with a fixed width, in the machine's order; the bytes themselves."""
+        data = self.take(n * T.TYPE[t].size)
+        return _known(t, np.frombuffer(data, T.DTYPE[t]))
 
     def text(self) -> str:
         end = self.raw.find(b"\0", self.at)
@@ -309,35 +329,38 @@ class Reader:
             return sym(self.text())
         if t == T.ENUM:
             dom = self.text()
-            return EnumAtom(self.number("<q"), dom)
+            return EnumAtom(self.number("q"), dom)
         if t not in T.DTYPE:
             raise QError("corrupt")
         if t == T.G:
             return Atom(t, bytes(self.take(16)))
-        return atom(t, _known(t, np.frombuffer(self.take(T.TYPE[t].size), T.DTYPE[t]))[0])
+        return atom(t, self.array(t, 1)[0])
 
     def _vector(self, t: int) -> Value:
         attr = self.number("B")
         dom = self.text() if t == T.ENUM else ""
-        n = self.number("<i")
+        n = self.number("i")
         if not 0 <= n <= len(self.data) or attr >= len(ATTRS):
             self.short = n >= 0 and attr < len(ATTRS)
             raise QError("corrupt")
         self._needs(_LIST + 16 * n if t == 0 else _VEC + (_SYM if t == T.S else 0) * n)
         if t == 0:
-            return self._regular(n) or collapse_list(self._items(n))
+            return self._regular(n) or self._vectors(n) or collapse_list(self._items(n))
         if t == T.S:
-            return Vec(t, np.array([sym(self.text()).v for _ in range(n)], np.int32), ATTRS[attr])
+            symbols = symbols_at(self.raw, self.at, n)
+            if symbols is None:
+                self.short = True
+                raise QError("corrupt")
+            self.at = symbols[1]
+            return Vec(t, symbols[0], ATTRS[attr])
         if t not in T.DTYPE:
             raise QError("corrupt")
         size = T.TYPE[t].size
         self._needs(n * size)
-        data = self.take(n * size)
-        if size == 1 and 2 * n >= len(self.raw):  # the bytes are kept instead of copied
-            return Vec(
-                t, _known(t, np.frombuffer(self.raw, T.DTYPE[t], n, self.at - n)), ATTRS[attr], dom
-            )
-        return Vec(t, _known(t, np.frombuffer(bytes(data), T.DTYPE[t])), ATTRS[attr], dom)
+        items = self.array(t, n)
+        # single bytes that are most of the data are kept in place, others copied
+        items = items if size == 1 and 2 * n >= len(self.raw) else items.copy()
+        return Vec(t, items, ATTRS[attr], dom)
 
     def _regular(self, n: int) -> Value | None:
         """n vectors of one fixed-width type and one length, all at once; None if the data is anything else."""
@@ -354,6 +377,16 @@ class Reader:
         self.at += n * step
         self._needs(n * step)
         return Nd(t.num, _known(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype)))
+
+    def _vectors(self, n: int) -> Value | None:
+        """n vectors of one type and of any lengths, all at once; None if what follows is not that."""
+        several = vectors_at(self.raw, self.at, n)
+        if several is None:
+            return None
+        flat, end = several
+        self._needs(_VEC * n + end - self.at)
+        self.at = end
+        return flat_list(flat.t, _known(flat.t, flat.a), flat.ends)
 
     def _items(self, n: int) -> list[Value]:
         """n values; plain vectors of fixed-width items are read without a call per part."""
@@ -431,7 +464,7 @@ class Reader:
         return Iter(_ITER[min(self.number("B"), 5)])
 
     def _many(self, t: int) -> Value:
-        n = self.number("<i")
+        n = self.number("i")
         if not 1 <= n <= len(self.data):
             self.short = n > 0
             raise QError("corrupt")
@@ -442,6 +475,28 @@ class Reader:
     def _derived(self, t: int) -> Value:
         self._needs(_LIST)
         return Derived(_GLYPH[t], self.value())
+
+
+class BigEndianReader(Reader):
+    """Decodes what a machine with the other order of bytes wrote. Guids have one order."""
+
+    order = ">"
+
+    def array(self, t: int, n: int) -> np.ndarray:
+        kind = np.dtype(T.DTYPE[t])
+        if t == T.G:
+            return super().array(t, n)
+        data = self.take(n * kind.itemsize)
+        return _known(t, np.frombuffer(data, kind.newbyteorder(">")).astype(kind))
+
+    def _regular(self, n: int) -> Value | None:
+        return None
+
+    def _vectors(self, n: int) -> Value | None:
+        return None
+
+    def _items(self, n: int) -> list[Value]:
+        return [self.value() for _ in range(n)]
 
 
 _GLYPH = {value: key for key, value in ITERATORS.items()}
@@ -459,10 +514,13 @@ def collapse_list(items: list[Value]) -> Value:
 
 
 def decode(
-    data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None
+    data: bytes | bytearray | memoryview,
+    at: int = 0,
+    need: Callable[[int], None] | None = None,
+    little: bool = True,
 ) -> Value:
-    """The value of some bytes; trailing bytes are 'corrupt. `need` is as in Reader."""
-    reader = Reader(data, at, need)
+    """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
+    reader = (Reader if little else BigEndianReader)(data, at, need)
     x = reader.value()
     if reader.at != len(reader.data):
         raise QError("corrupt")

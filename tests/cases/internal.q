@@ -26,7 +26,7 @@ sym:`a`b;-8!`sym$`b  / 0x010000000b000000f56200
 -7!`:/tmp/kshell_none  / '/tmp/kshell_none. OS reports: No such file or directory
 -5!"1+2"  / +\n1\n2
 -25!(7 8;0)  / '7 is not an ipc handle
--30!(8i;0b;1)  / 'Handle 8 was not expecting a response msg
+-30!(8i;0b;1)  / 'domain
 `:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h enlist(`upd;2);hclose h;s:0;upd:{s+::x};n:-11!`:/tmp/kshell_t/log;(n;s)  / 2 3
 `:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h enlist(`upd;2);hclose h;upd:{x};(-11!(1;`:/tmp/kshell_t/log);-11!(-2;`:/tmp/kshell_t/log))  / 1 2
 `:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h 0x0102;hclose h;-11!(-2;`:/tmp/kshell_t/log)  / 1 28

@@ -41,7 +41,10 @@ def optimizers_with(params: Iterable[Any]) -> list[Opt]:
 
 
 def stepped() -> None:
-    """Called after an optimizer step: the session may be due for autosave (kapi/checkpoint/autosave.py)."""
-    saver = context.running().autosave
-    if saver is not None and context.worker() is None:
-        saver.stepped()
+    """An optimizer has stepped: it may be time to save the session (kapi/checkpoint/autosave.py), or to answer other
+    processes (ipc/port.py)."""
+    session = context.running()
+    if session.autosave is not None and context.worker() is None:
+        session.autosave.stepped()
+    if session.ipc is not None:
+        session.ipc.between()

@@ -393,6 +393,7 @@ def _test(model: Model) -> Value:
     record = _Record(sym_names(s["metrics"]))
     forward, cast = _calculator(model.module), model.cast(True)
     _agreed("testrun", model, model.testdata, s, False)
+    port = running().ipc
 
     def loop() -> None:
         output: Any = None
@@ -410,6 +411,8 @@ def _test(model: Model) -> Value:
             record.add(output, targets, loss)
             if clock() >= work.line.due:
                 work.tell(done + 1, None if loss is None else partial(record.so_far, loss))
+            if port is not None:
+                port.between()
             if PENDING and done + 1 < work.total:
                 stop_here(work.stopped(done + 1))
 

@@ -21,12 +21,20 @@ class Input:
         self.buffer = b""
         self.ask: Callable[[], bytes] | None = None
 
+    def number(self) -> int:
+        """The file descriptor that is read."""
+        return sys.stdin.fileno() if self.fd is None else self.fd
+
+    def holds_line(self) -> bool:
+        """Is a line there that need not be waited for?"""
+        return self.ask is not None or b"\n" in self.buffer
+
     def _more(self, timeout: float | None) -> bytes | None:
         """Read more input into the buffer and return it: empty at the end of input, None on timeout."""
         if self.ask is not None:
             received = self.ask()
         else:
-            descriptor = sys.stdin.fileno() if self.fd is None else self.fd
+            descriptor = self.number()
             if timeout is not None and not select.select([descriptor], [], [], timeout)[0]:
                 return None
             received = os.read(descriptor, CHUNK)

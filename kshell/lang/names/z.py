@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from typing import Any
+
+import numpy as np
 
 from kshell.lang.names.define import name
 from kshell.lang.session.clock import local, utc
 from kshell.lang.session.views import depends
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, string
-from kshell.values.base.core import NIL, Atom, Dict, List, Value, sym
+from kshell.values.base.core import NIL, Atom, Dict, List, Value, Vec, sym
 from kshell.values.engine.cast import DAY
 from kshell.values.session.context import blocked, running
 
@@ -224,11 +227,14 @@ def host() -> Value:
 
 @name(".z.a")
 def address() -> Value:
-    """The IP address of the host, as an integer.
+    """The IP address of the client being served, as an integer; at the console that of the host.
 
     q)type .z.a
     -6h
     """
+    client = _client()
+    if client is not None:
+        return Atom(T.I, client.address)
     number = address_of(socket.gethostname())
     return Atom(T.I, _LOCALHOST if number is None else number)
 
@@ -256,11 +262,14 @@ def pid() -> Value:
 
 @name(".z.u")
 def user() -> Value:
-    """The user running the process.
+    """The user of the client being served; at the console, the one that the process runs under.
 
     q)type .z.u
     -11h
     """
+    client = _client()
+    if client is not None:
+        return sym(client.user)
     username = os.environ.get("USER") or os.environ.get("LOGNAME") or ""
     if not username:
         import pwd
@@ -299,7 +308,14 @@ def handle() -> Value:
     q).z.w
     0i
     """
-    return Atom(T.I, 0)
+    client = _client()
+    return Atom(T.I, 0 if client is None else client.handle)
+
+
+def _client() -> Any:
+    """The connection whose message is being handled; None at the console."""
+    port = running().ipc
+    return None if port is None else port.client
 
 
 @name(".z.W")
@@ -309,7 +325,14 @@ def handles() -> Value:
     q)count .z.W
     0
     """
-    return Dict(empty(T.I), empty(T.J))
+    port = running().ipc
+    if port is None or not port.network.connections:
+        return Dict(empty(T.I), empty(T.J))
+    found = sorted(port.network.connections.items())
+    return Dict(
+        Vec(T.I, np.array([handle for handle, _ in found], np.int32)),
+        Vec(T.J, np.array([connection.queued for _, connection in found], np.int64)),
+    )
 
 
 @name(".z.H")
@@ -319,7 +342,10 @@ def sockets() -> Value:
     q).z.H
     `int$()
     """
-    return empty(T.I)
+    port = running().ipc
+    if port is None:
+        return empty(T.I)
+    return Vec(T.I, np.array(sorted(port.network.connections), np.int32), "s")
 
 
 @name(".z.e")

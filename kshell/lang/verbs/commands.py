@@ -155,21 +155,20 @@ def lock_script(arg: str) -> Value:
 # ------------------------------------------------------------------ connections
 
 
-@command("p", "\\p", "\\p port", effect="reads0")
+@command("p", "\\p", "\\p [rp,][host:]port", effect="reads0")
 def port(arg: str) -> Value:
-    """The listening port; 0 if none.
+    """The port that is listened on, 0 if none; with a port, listen on it: a number, 0W for a free one, 5000/5010 for a
+    free one of these, 0 to stop. Only this machine may connect, unless an address stands before the port; `rp,` lets
+    several processes share it.
 
     q)\\p
     0i
     """
+    session = running()
     if not arg:
-        return Atom(T.I, running().settings.p)
-    entry = registry.find("handler", "listen")
-    if entry is not None:
-        return entry.fns[1](arg)
-    if arg == "0":
-        return NIL
-    raise QError("listening on a port is not supported")
+        return Atom(T.I, 0 if session.ipc is None else session.ipc.number)
+    session.use_ipc().listen(arg)
+    return NIL
 
 
 @command("E", "\\E", effect="reads0")

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kshell import registry
 from kshell.errors import QError, os_text
+from kshell.ipc.address import peer
 from kshell.lang.console.standard_input import Input
 from kshell.registry import verb
 from kshell.store import codec, kdb, tails
+from kshell.store.runs import symbol_bytes
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, Atom, List, Sym, Value, Vec, atom_t, raw, text_of
+from kshell.values.base.core import NIL, Atom, List, Value, Vec, atom_t, raw, text_of
+from kshell.values.engine.apply import ONE_SHOT
 from kshell.values.session.context import running
 from kshell.values.session.restrict import refuse
 
@@ -34,7 +36,10 @@ def opened() -> dict[int, OpenFile]:
 
 @verb("hopen", effect="own")
 def hopen(x: Value) -> Value:
-    """Open a file for appending and return its handle. Missing files and folders are created.
+    """Connect to another process, or open a file to append to; gives the handle.
+
+    A process is a port of this machine, `hopen 5000`, or an address, ``hopen`:host:port:user:password`` (``:unix://5000``
+    by its unix socket), both also as (address;milliseconds). A file and its folders are made if they are not there.
 
     If the last writer of a message log was killed, an incomplete message at its end is cut off, with a warning, because
     nothing after it could be read. If another process has the log open, nothing is cut off.
@@ -46,32 +51,53 @@ def hopen(x: Value) -> Value:
     "ab"
     q)hdel`:/tmp/kshell_doc.txt;
     """
-    if x.__class__ is List and len(x) == 2:
-        x = x.item(0)  # (handle;timeout)
-    if atom_t(x) in (T.I, T.J, T.H) or not (
-        x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C)
-    ):
-        return _connect(x)
-    name = text_of(x)
-    if not name.startswith(":"):
-        raise QError("type")
+    x, timeout = timed(x)
+    name = f"::{raw(x)}" if atom_t(x) in (T.I, T.J, T.H) else text_of(x)
     path = os.path.expanduser(name[1:])
     if path.startswith("fifo://"):
         return _open(path[7:], os.O_RDONLY, True)
-    if path.count(":") and not os.path.exists(path):
-        return _connect(x)
+    if not os.path.exists(path):
+        handle = connect(name, timeout)
+        if handle is not None:
+            return handle
+    if not name.startswith(":"):
+        raise QError("type")
     return _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, False)
 
 
-def _connect(x: Value) -> Value:
-    """Connect to a process, if a connection type for it is registered."""
-    refuse("hopen", "access")
-    entry = registry.find("handler", "hopen")
-    if entry is not None:
-        return entry.fns[1](x)
-    if atom_t(x) not in (T.I, T.J, T.H, T.S) and not (x.__class__ is Vec and x.t == T.C):
+def timed(x: Value) -> tuple[Value, float | None]:
+    """What to open, and the seconds that it may take: (address;milliseconds), or an address alone."""
+    if x.__class__ is not List or len(x) != 2:
+        return x, None
+    limit = x.item(1)
+    if atom_t(limit) not in (T.I, T.J, T.H):
         raise QError("type")
-    raise QError("connections to other processes are not supported")
+    return x.item(0), int(raw(limit)) / 1000 or None
+
+
+def connect(name: str, timeout: float | None) -> Value | None:
+    """A handle of the process that a name is the address of; None if it is none."""
+    to = peer(name)
+    if to is None:
+        return None
+    refuse("hopen", "access")
+    return Atom(T.I, running().use_ipc().open(to, timeout))
+
+
+@ONE_SHOT.set
+def ask_once(name: str, x: Value) -> Value | None:
+    """The answer of the process that a name is the address of, by a connection for this one request; None if it is the
+    name of a file. `` `::[(address;milliseconds);x] `` gives a time for connecting."""
+    timeout = None
+    if name == "::" and x.__class__ is List and len(x) == 2:
+        place, x = x.item(0), x.item(1)
+        address, timeout = timed(place)
+        name = text_of(address)
+    to = peer(name)
+    if to is None:
+        return None
+    refuse("hopen", "access")
+    return running().use_ipc().ask_once(to, timeout, x)
 
 
 def _open(path: str, flags: int, pipe: bool) -> Value:
@@ -95,7 +121,7 @@ def _open(path: str, flags: int, pipe: bool) -> Value:
 
 @verb("hclose", effect="opens")
 def hclose(x: Value) -> Value:
-    """Close an open file.
+    """Close an open file or a connection.
 
     q)h:hopen`:/tmp/kshell_doc.txt
     q)hclose h
@@ -106,28 +132,24 @@ def hclose(x: Value) -> Value:
     n = int(raw(x))
     found = opened().pop(abs(n), None)
     if found is None:
-        entry = registry.find("handler", "hclose")
-        if entry is not None:
-            return entry.fns[1](x)
+        port = running().ipc
+        if port is not None and port.close(abs(n)):
+            return NIL
         raise QError(f"{n}: Bad file descriptor")
     os.close(found.fd)
     return NIL
 
 
 def send(handle: int, args: Sequence[Value]) -> Value | None:
-    """Apply a handle to a value: append the value to a file, with a negative handle as text plus a line break. None
-    means that the result is the handle itself."""
+    """Apply a handle to a value: send it to a process, where a positive handle waits for the answer and a negative one
+    does not; or append it to a file, with a negative handle as text, a line's end after it. None: the handle itself is
+    the result."""
     if len(args) != 1:
         raise QError("rank")
     refuse(f"handle {handle}")
     found = opened().get(abs(handle))
-    if found is None and not _is_message(args[0]):
-        raise QError("type")
     if found is None:
-        entry = registry.find("handler", "send")
-        if entry is not None:
-            return entry.fns[2](handle, args[0])
-        raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
+        return _send(handle, args[0])
     if found.pipe:
         raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
     x = args[0]
@@ -136,6 +158,23 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
     elif not (_is_counted(x, found.path) and kdb.append([(found.path, x)])):
         _put(found, data_of(x))
     return None
+
+
+def _send(handle: int, x: Value) -> Value:
+    """Apply the handle of a connection: `h x` asks, `h[]` waits for a message, `neg[h]x` sends, `neg[h][]` flushes."""
+    port = running().ipc
+    known = port is not None and port.has(abs(handle))
+    if not known and not _is_message(x):
+        raise QError("type")
+    if not known:
+        raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
+    if handle > 0:
+        return port.receive(handle) if x is NIL else port.ask(handle, x)
+    if x is NIL:
+        port.flush(-handle)
+    else:
+        port.send(-handle, x)
+    return NIL
 
 
 def _is_message(x: Value) -> bool:
@@ -157,7 +196,7 @@ def data_of(x: Value) -> bytes:
     if not qtype:
         return codec.encode(x, file=True)
     array = x.a if x.__class__ is Vec else np.array([raw(x)], T.DTYPE[qtype])
-    return codec.symbols(array) if qtype == T.S else bytes(array.tobytes())
+    return symbol_bytes(array) if qtype == T.S else bytes(array.tobytes())
 
 
 def _is_counted(x: Value, path: str) -> bool:

@@ -19,7 +19,7 @@ from kshell.parse.lex import scan
 from kshell.registry import Entry, add, refusing
 from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, string
+from kshell.values.base.build import collapse, empty, string, symdict, table
 from kshell.values.base.core import (
     NIL,
     Atom,
@@ -377,9 +377,12 @@ def broadcast(x: Value) -> Value:
     items = seq_items(x)
     if len(items) != 2:
         raise QError("length")
-    handles = items[0].items if items[0].__class__ is Vec else [items[0]]
-    for handle in handles:
-        raise QError(f"{int_of(handle)} is not an ipc handle")
+    handles = [
+        int_of(handle) for handle in (items[0].items if items[0].__class__ is Vec else [items[0]])
+    ]
+    if not handles:
+        return NIL
+    running().use_ipc().broadcast(handles, items[1])
     return NIL
 
 
@@ -405,17 +408,28 @@ def encryption(x: Value) -> Value:
 
 @internal(-30, "-30!(handle;isError;message)", effect="opens")
 def respond(x: Value) -> Value:
-    """Send a deferred response; always an error, because there are no connections.
+    """Answer a request whose answer was put off; `-30!(::)` in a handler puts the answer of its request off.
 
     q)-30!(0i;0b;1)
     'Handle 0 was not expecting a response msg
       [0]  -30!(0i;0b;1)
               ^
     """
+    port = running().ipc
     if x is NIL or (x.__class__ is List and len(x) == 0):
+        if port is not None:
+            port.defer()
         return NIL
     items = seq_items(x)
-    raise QError(f"Handle {int_of(items[0])} was not expecting a response msg")
+    handle = int_of(items[0])
+    if not handle:
+        raise QError("Handle 0 was not expecting a response msg")
+    if port is None:
+        raise QError("domain")
+    if len(items) != 3:
+        raise QError("length")
+    port.respond(handle, items[1] is True, items[2])
+    return NIL
 
 
 @internal(-36)
@@ -432,16 +446,25 @@ def master_key(x: Value) -> Value:
 
 @internal(-38)
 def socket_table(x: Value) -> Value:
-    """The type of connection behind a handle.
+    """The kind of connection behind a handle, and what waits to be sent on it; of several handles a table.
 
     q)-38!0i
     '0 is not an ipc handle
       [0]  -38!0i
               ^
     """
-    for item in x.items if x.__class__ is Vec else [x]:
-        raise QError(f"{int_of(item)} is not an ipc handle")
-    return List([])
+    port = running().use_ipc()
+    if x.__class__ is not Vec and x.__class__ is not List:
+        return symdict(_SOCKET, port.described(int_of(x)))
+    rows = [port.described(int_of(item)) for item in x.items]
+    kinds = (T.C, T.C, T.B, T.J, T.J)
+    return table(
+        _SOCKET,
+        [collapse([row[i] for row in rows]) if rows else empty(t) for i, t in enumerate(kinds)],
+    )
+
+
+_SOCKET = ("p", "f", "z", "n", "m")
 
 
 # ------------------------------------------------------------------ those that have a name

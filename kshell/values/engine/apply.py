@@ -38,6 +38,11 @@ def apply1(f: Value, x: Value) -> Value:
     return apply(f, (x,))
 
 
+ONE_SHOT = (
+    registry.Hook()
+)  # a request to the process that a name is the address of: lang/verbs/connect.py
+
+
 @APPLY.set
 def apply(f: Value, args: Sequence[Value]) -> Value:
     """`f[args]` for any value f. Without arguments, :: is passed as the only one."""
@@ -73,6 +78,8 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
             and (found := registry.find("verb", "get")) is not None
         ):
             return found.fns[1](List([f, *args]))
+        if f.s[:1] == ":" and len(args) == 1 and (once := ONE_SHOT.fn(f.s, args[0])) is not None:
+            return once
         return apply(named(f), args)
     if f is NIL:
         if len(args) == 1:

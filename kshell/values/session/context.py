@@ -24,6 +24,7 @@ class Running(Protocol):
     input: Any  # standard input: lang/console/standard_input.py
     timer: Any  # when `.z.ts` is to be called: lang/session/timer.py
     pool: Any  # the threads of peach, or None: lang/each/peach.py
+    ipc: Any  # connections to other processes, or None: ipc/port.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
     progress: Any  # the line that tells how far long work is: values/session/progress.py
     log: Any  # where metrics go, or None: kapi/train/logs.py
@@ -51,6 +52,9 @@ class Running(Protocol):
 
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
+
+    def use_ipc(self) -> Any:
+        """The connections to other processes, for which the network is ready from then on."""
 
     def hold(self) -> Any:
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""

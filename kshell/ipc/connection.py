@@ -1,0 +1,116 @@
+"""One connection: its socket, the bytes that came in, the messages that wait to go out."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections import deque
+
+from kshell.ipc import wire
+
+CHUNK = 1 << 20  # bytes of one read
+MOST = 1 << 23  # bytes read in one turn
+
+
+class Closed(Exception):
+    """The other side closed the connection, or the system did."""
+
+
+class Connection:
+    """A connection that was accepted, or that `hopen` made. Its handle is the number of its socket.
+
+    Messages go out in the order in which they were queued; a queue is written when the socket takes it.
+    """
+
+    def __init__(self, sock: socket.socket, limit: int, accepted: bool) -> None:
+        sock.setblocking(False)
+        self.sock, self.handle, self.accepted = sock, sock.fileno(), accepted
+        self.unix = sock.family == socket.AF_UNIX
+        if not self.unix:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.incoming = wire.Stream(limit)
+        self.outgoing: deque[memoryview] = deque()
+        self.queued = 0  # bytes in `outgoing`
+        self.capability = 0  # agreed in the handshake
+        self.open = False  # is the handshake complete?
+        self.closed = False
+        self.ended = False  # will nothing more come in?
+        self.user = ""
+        self.address = 0  # IPv4, as `.z.a` shows it
+        self.local = self.unix  # is the other side this machine?
+        self.packed = False  # are messages compressed?
+        self.deferred = 0  # responses that are due, after -30!
+        self.since = time.monotonic()  # when it was made, then when bytes last came in
+        self.greeted = False  # was `.z.po` called?
+
+    def fileno(self) -> int:
+        return self.handle
+
+    # ------------------------------------------------------------ in
+
+    def read(self) -> bool:
+        """Read what came in: did anything? `ended` is set when the other side will send no more."""
+        total = 0
+        while total < MOST and not self.closed:
+            try:
+                data = self.sock.recv(CHUNK)
+            except BlockingIOError:
+                break
+            except OSError:
+                data = b""
+            if not data:
+                self.ended = True
+                break
+            self.incoming.feed(data)
+            total += len(data)
+            if len(data) < CHUNK:
+                break
+        if total:
+            self.since = time.monotonic()
+        return bool(total)
+
+    # ------------------------------------------------------------ out
+
+    def queue(self, data: bytes) -> None:
+        """Let bytes go out when the socket takes them."""
+        self.outgoing.append(memoryview(data))
+        self.queued += len(data)
+
+    def write(self) -> None:
+        """Write as much of the queue as the socket takes; Closed if the connection is gone."""
+        while self.outgoing:
+            part = self.outgoing[0]
+            try:
+                sent = self.sock.send(part)
+            except BlockingIOError:
+                return
+            except OSError:
+                self.ended = True
+                raise Closed from None
+            self.queued -= sent
+            if sent == len(part):
+                self.outgoing.popleft()
+            else:
+                self.outgoing[0] = part[sent:]
+
+    def wait(self, timeout: float | None, reading: bool = True) -> bool:
+        """Wait until bytes came in, or the socket takes bytes that are queued; False if neither came in time."""
+        poll = select.poll()
+        events = (select.POLLIN if reading else 0) | (select.POLLOUT if self.outgoing else 0)
+        poll.register(self.handle, events)
+        return bool(poll.poll(None if timeout is None else max(0, int(timeout * 1000))))
+
+    def flush(self) -> None:
+        """Write the whole queue, and wait for it; Closed if the connection is gone."""
+        self.write()
+        while self.outgoing:
+            self.wait(None, reading=False)
+            self.write()
+
+    def close(self) -> None:
+        """Close the socket; bytes that are queued are thrown away."""
+        self.closed = True
+        self.outgoing.clear()
+        self.queued = 0
+        self.sock.close()

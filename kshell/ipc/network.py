@@ -1,0 +1,311 @@
+"""The connections of a session and the loop that serves them.
+
+One thread runs q. A turn of the loop accepts, reads what came in on any connection, handles whole messages of each in
+turn, and writes what waits to go out; it never waits for a single connection. A turn is taken while the session waits
+for input, and where long work of q can be interrupted for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import resource
+import selectors
+import socket
+import time
+from contextlib import suppress
+from typing import Protocol as Protocol_
+
+from kshell.ipc import peer, wire
+from kshell.ipc.connection import Closed, Connection
+from kshell.ipc.listener import Listeners
+from kshell.ipc.log import Log
+
+LOGIN = 1 << 16  # bytes of a login at most
+LOGIN_TIME = 10.0  # seconds until a login must be complete
+STALLED = 60.0  # seconds without progress after which a begun message is given up
+GREETING = 0.05  # seconds after which .z.po is called though nothing came in yet
+TURN_MESSAGES, TURN_TIME = 64, 0.02  # of one connection in one turn: messages, seconds
+ACCEPTS = 64  # connections accepted in one turn
+BAD = 1 << 20  # bytes of a bad message that .z.bm is given
+
+
+class Protocol(Protocol_):
+    """What is done about connections; `Handlers` in kshell/ipc/handlers.py."""
+
+    def admit(self, connection: Connection, user: str, password: str) -> bool:
+        """May this user connect?"""
+
+    def opened(self, connection: Connection) -> None:
+        """A connection was accepted, and has logged in."""
+
+    def gone(self, connection: Connection) -> None:
+        """The other side ended a connection."""
+
+    def message(self, connection: Connection, data: bytes | bytearray) -> None:
+        """A whole message came in. BadMessage if its bytes are no value."""
+
+    def bad(self, connection: Connection, data: bytes) -> None:
+        """Bytes came in that are no message."""
+
+
+class Network:
+    """All connections of a session, by handle."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.connections: dict[int, Connection] = {}
+        self.listening: Listeners | None = None
+        self.log = Log()
+        self.selector = selectors.DefaultSelector()
+        self.message_limit, self.queue_limit = 1 << 30, 1 << 30  # bytes; 0 is no limit
+        self._ready: dict[int, Connection] = {}  # those with messages that are not handled
+        self._new: dict[int, Connection] = {}  # those that have not logged in, or were not greeted
+        self._accept_after = 0.0  # when to accept again, after the system refused
+        self._turning = False
+
+    # ------------------------------------------------------------ listening
+
+    def listen(self, listeners: Listeners | None) -> None:
+        """Listen on these sockets in the place of those before."""
+        if self.listening is not None:
+            for sock in self.listening.sockets:
+                self.selector.unregister(sock)
+            self.listening.close()
+        self.listening = listeners
+        if listeners is not None:
+            _raise_limit_of_files()
+            for sock in listeners.sockets:
+                self.selector.register(sock, selectors.EVENT_READ, None)
+            self.log.add(f"listen {listeners.host or 'localhost'}:{listeners.port}")
+
+    def _accept(self, listener: socket.socket) -> None:
+        if time.monotonic() < self._accept_after:
+            return
+        for _ in range(ACCEPTS):
+            try:
+                sock, _name = listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as e:
+                if e.errno in (errno.EMFILE, errno.ENFILE):
+                    self.log.add("conn")
+                    self._accept_after = time.monotonic() + 0.1
+                return
+            self._accepted(sock)
+
+    def _accepted(self, sock: socket.socket) -> None:
+        try:
+            connection = Connection(sock, LOGIN, accepted=True)
+            host, _ = peer.address_of(sock)
+        except OSError:  # it went away at once
+            sock.close()
+            return
+        connection.address, connection.local = peer.as_number(host), peer.is_local(host)
+        self._new[connection.handle] = connection
+        self._watch(connection)
+
+    # ------------------------------------------------------------ connections
+
+    def add(self, connection: Connection) -> None:
+        """Take a connection that is open into the loop."""
+        connection.incoming.limit = self.message_limit or 1 << 62
+        self.connections[connection.handle] = connection
+        if connection.handle not in self.selector.get_map():
+            self._watch(connection)
+
+    def _watch(self, connection: Connection) -> None:
+        self.selector.register(connection.handle, selectors.EVENT_READ, connection)
+
+    def drop(self, connection: Connection, why: str = "close") -> None:
+        """Close a connection; nothing is called."""
+        if connection.closed:
+            return
+        with suppress(KeyError, ValueError):
+            self.selector.unregister(connection.handle)
+        for table in (self.connections, self._ready, self._new):
+            if table.get(connection.handle) is connection:
+                del table[connection.handle]
+        self.log.add(why, connection.handle, user=connection.user)
+        connection.close()
+
+    def lost(self, connection: Connection, why: str = "close") -> None:
+        """Close a connection that the other side, or a fault of it, ended; if it was open, say so to the session."""
+        known = connection.open and not connection.closed
+        self.drop(connection, why)
+        if known:
+            self.protocol.gone(connection)
+
+    def send(self, connection: Connection, data: bytes) -> None:
+        """Queue bytes, and write what the socket takes now. Past the limit of a queue the connection is given up."""
+        connection.queue(data)
+        self.write(connection)
+        if self.queue_limit and connection.queued > self.queue_limit:
+            self.lost(connection, f"queue of {connection.queued} bytes")
+
+    def write(self, connection: Connection) -> None:
+        """Write what the socket takes; the loop goes on with the rest."""
+        waited = bool(self.selector.get_map()) and self._waits(connection)
+        try:
+            connection.write()
+        except Closed:
+            self._ready[connection.handle] = connection  # the next turn finds the end
+            return
+        if bool(connection.outgoing) != waited:
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.outgoing else 0)
+            self.selector.modify(connection.handle, events, connection)
+
+    def _waits(self, connection: Connection) -> bool:
+        return bool(self.selector.get_key(connection.handle).events & selectors.EVENT_WRITE)
+
+    # ------------------------------------------------------------ the loop
+
+    def turn(self, timeout: float | None, beside: int | None = None) -> bool:
+        """Take one turn, waiting for at most `timeout` seconds for something to do. `beside` is a file whose input
+        ends the wait: is there any?"""
+        if self._turning:
+            return False
+        self._turning = True
+        input_ready = False
+        if beside is not None:
+            try:
+                self.selector.register(beside, selectors.EVENT_READ, beside)
+            except PermissionError:  # a file that is always ready
+                beside, timeout, input_ready = None, 0.0, True
+        try:
+            for key, events in self.selector.select(self.patience(timeout)):
+                if key.data is None:
+                    self._accept(key.fileobj)  # type: ignore[arg-type]
+                elif key.data is beside:
+                    input_ready = True
+                elif events & selectors.EVENT_READ:
+                    self._read(key.data)
+                else:
+                    self.write(key.data)
+            self._look_after_new()
+            self._handle_messages()
+        finally:
+            self._turning = False
+            if beside is not None:
+                self.selector.unregister(beside)
+        return input_ready
+
+    def patience(self, timeout: float | None) -> float | None:
+        """How long a turn may wait: not past a limit of time, nor while messages wait."""
+        if self._ready:
+            return 0.0
+        if not self._new:
+            return timeout
+        return min(GREETING, GREETING if timeout is None else timeout)
+
+    def _read(self, connection: Connection) -> None:
+        if connection.closed:
+            return
+        connection.read()
+        if connection.open:
+            self._ready[connection.handle] = connection
+        elif connection.accepted:
+            self._log_in(connection)
+
+    def _log_in(self, connection: Connection) -> None:
+        """Read a login, if all of it came in, and let the peer in or close the connection."""
+        try:
+            login = connection.incoming.until(0, LOGIN)
+        except wire.BadMessage as e:
+            self.drop(connection, f"bad login: {e}")
+            return
+        if login is None:
+            if connection.ended:
+                self.drop(connection)
+            return
+        user, password, asked = read_login(login)
+        connection.user = user
+        if not self.protocol.admit(connection, user, password):
+            self.drop(connection, "access")
+            return
+        if connection.closed:  # by .z.pw
+            return
+        connection.capability = agreed(asked)
+        connection.open = True
+        connection.since = time.monotonic()
+        self.add(connection)
+        self.send(connection, bytes((connection.capability,)))
+        self.log.add("open", connection.handle, user=user)
+
+    def _look_after_new(self) -> None:
+        """Greet those that have just logged in, and give up logins that take too long."""
+        now = time.monotonic()
+        for connection in list(self._new.values()):
+            waited = now - connection.since
+            if connection.open:
+                if connection.handle in self._ready or waited >= GREETING:
+                    self._greet(connection)
+            elif waited > LOGIN_TIME:
+                self.drop(connection, "login not complete in time")
+
+    def _greet(self, connection: Connection) -> None:
+        self._new.pop(connection.handle, None)
+        if not connection.greeted:
+            connection.greeted = True
+            self.protocol.opened(connection)
+
+    def _handle_messages(self) -> None:
+        for connection in list(self._ready.values()):
+            if connection.closed:
+                continue
+            if not connection.greeted:
+                self._greet(connection)
+            if not self.handle(connection):
+                self._ready.pop(connection.handle, None)
+
+    def handle(self, connection: Connection) -> bool:
+        """Handle the messages of a connection that came in, up to a turn's share; are there more?"""
+        end = time.monotonic() + TURN_TIME
+        for _ in range(TURN_MESSAGES):
+            try:
+                data = connection.incoming.message()
+                if data is None:
+                    if connection.ended:
+                        self.lost(connection)
+                    return False
+                self.protocol.message(connection, data)
+            except wire.BadMessage as e:
+                self.bad(connection, str(e))
+                return False
+            if connection.closed:
+                return False
+            if time.monotonic() > end:
+                break
+        return True
+
+    def bad(self, connection: Connection, why: str) -> None:
+        """End a connection whose bytes are no messages."""
+        self.protocol.bad(connection, connection.incoming.starts(BAD))
+        self.lost(connection, f"badmsg: {why}")
+
+    def close(self) -> None:
+        """Close everything."""
+        self.listen(None)
+        for connection in [*self.connections.values(), *self._new.values()]:
+            self.drop(connection)
+
+
+def read_login(data: bytes) -> tuple[str, str, int]:
+    """User, password and capability of a login, whose last byte is zero. Clients before kdb+ 2.6 send no capability."""
+    text, asked = data[:-1], 0
+    if text and text[-1] < 0x20:
+        text, asked = text[:-1], text[-1]
+    user, _, password = text.decode("utf-8", "surrogateescape").partition(":")
+    return user, password, asked
+
+
+def agreed(asked: int) -> int:
+    """The capability of a connection: what the other side asked for, as far as it is there; 4 is reserved."""
+    return 3 if asked == 4 else min(asked, wire.CAPABILITY)
+
+
+def _raise_limit_of_files() -> None:
+    """Let the process have as many connections as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,184 @@
+"""The port of a session: what the language asks of its connections."""
+
+from __future__ import annotations
+
+import time
+from threading import get_ident
+
+from kshell.errors import QError
+from kshell.ipc import client, wire
+from kshell.ipc.address import LOOPBACK, Peer, is_loopback, place
+from kshell.ipc.connection import Connection
+from kshell.ipc.handlers import Handlers, Host, evaluate
+from kshell.ipc.listener import Listeners
+from kshell.values.base.core import Value, char
+
+LOOK = 0.005  # seconds between two looks for messages in long work
+
+
+class Port(Handlers):
+    """The connections of a session, in and out."""
+
+    def __init__(self, session: Host) -> None:
+        super().__init__(session)
+        self.without_input = False  # has standard input ended?
+        self._thread = get_ident()
+        self._look = 0.0  # when to look for messages in long work again
+
+    # ------------------------------------------------------------ listening
+
+    @property
+    def number(self) -> int:
+        """The port that is listened on, negative if its clients may change nothing; 0 if there is none."""
+        listening = self.network.listening
+        if listening is None:
+            return 0
+        return -listening.port if listening.place.reads else listening.port
+
+    def listen(self, words: str) -> None:
+        """Do what `\\p words` asks for."""
+        where = place(words)
+        if not where.first and not where.last:
+            self.network.listen(None)
+            return
+        if where.host and not is_loopback(where.host) and not self._guarded_by_users():
+            raise QError(
+                f"\\p: {words} lets other machines in: expected -u or -U with a file of users, or .z.pw"
+            )
+        self.network.listen(Listeners(where))
+
+    def _guarded_by_users(self) -> bool:
+        return self.users is not None or self._find(".z.pw") is not None
+
+    @property
+    def stays(self) -> bool:
+        """Is the process to go on when it has nothing else to do?"""
+        return self.network.listening is not None
+
+    def input_ended(self) -> None:
+        """Standard input has ended; `.z.pc` is called with 0, as kdb+ does."""
+        if not self.without_input:
+            self.without_input = True
+            self._notify(None, ".z.pc", 0)
+
+    def between(self) -> None:
+        """Long work is at a point where messages can be handled: do so, if it is time to look for them."""
+        now = time.monotonic()
+        if now >= self._look and get_ident() == self._thread:
+            self._look = now + LOOK
+            self.network.turn(0.0)
+
+    # ------------------------------------------------------------ as a client
+
+    def open(self, to: Peer, timeout: float | None) -> int:
+        """Connect to a process; the handle. The port of this process itself is handle 0."""
+        if to.host in LOOPBACK and to.port == abs(self.number) != 0:
+            return 0
+        connection = client.connect(to, timeout)
+        self.network.add(connection)
+        return connection.handle
+
+    def has(self, handle: int) -> bool:
+        """Is it the handle of a connection?"""
+        return handle in self.network.connections
+
+    def close(self, handle: int) -> bool:
+        """Close a connection; false if the handle is none."""
+        connection = self.network.connections.get(handle)
+        if connection is not None:
+            self.network.drop(connection)
+        return connection is not None
+
+    def send(self, handle: int, x: Value) -> None:
+        """Queue an asynchronous message."""
+        connection = self._connection(handle)
+        packed = connection.packed
+        self.network.send(connection, wire.message(wire.ASYNC, x, connection.capability, packed))
+
+    def flush(self, handle: int) -> None:
+        """Wait until everything queued is written."""
+        client.flush(self._connection(handle))
+
+    def ask(self, handle: int, x: Value) -> Value:
+        """Send a request and wait for its answer. What comes on the same connection meanwhile is handled."""
+        connection = self._connection(handle)
+        data = wire.message(wire.SYNC, x, connection.capability, connection.packed)
+        connection.queue(data)
+        return self._awaited(connection, response=True)
+
+    def ask_once(self, to: Peer, timeout: float | None, x: Value) -> Value:
+        """The answer to a request by a connection that is made for it."""
+        handle = self.open(to, timeout)
+        try:
+            return self.ask(handle, x) if handle else evaluate(x)
+        finally:
+            self.close(handle)
+
+    def receive(self, handle: int) -> Value:
+        """Wait for a message, and give the value in it as it is."""
+        return self._awaited(self._connection(handle), response=False)
+
+    def broadcast(self, handles: list[int], x: Value) -> None:
+        """Send one message to several connections, or to none of them if it cannot be sent to one."""
+        connections = [self._connection(handle, kind=True) for handle in handles]
+        if not connections:
+            return
+        capability = min(connection.capability for connection in connections)
+        try:
+            data = wire.message(wire.ASYNC, x, capability)
+            problem = ""
+        except QError as e:
+            problem = f"{e.text} error serializing for handle {connections[0].handle}"
+        if problem:
+            raise QError(problem)
+        for connection in connections:
+            self.network.send(connection, data)
+
+    def described(self, handle: int) -> list[Value]:
+        """What `-38!` tells of a handle: protocol, family, compression, and messages and bytes that wait."""
+        connection = self._connection(handle, kind=True)
+        family = char("u" if connection.unix else "t")
+        waiting = len(connection.outgoing)
+        return [char("q"), family, connection.packed, waiting, connection.queued]
+
+    def _connection(self, handle: int, kind: bool = False) -> Connection:
+        connection = self.network.connections.get(handle)
+        if connection is None:
+            raise QError(
+                f"{handle} is not an ipc handle"
+                if kind
+                else f"Cannot write to handle {handle}. OS reports: Bad file descriptor"
+            )
+        return connection
+
+    def _awaited(self, connection: Connection, response: bool) -> Value:
+        """The value of the next response, or of the next message of any kind, on a connection."""
+        problem = ""
+        try:
+            return self._next(connection, response)
+        except KeyboardInterrupt:
+            self.network.drop(connection, "interrupted")
+            raise
+        except wire.Remote as e:
+            problem = str(e)
+        except wire.BadMessage as e:
+            self.network.lost(connection, f"badmsg: {e}")
+            problem = "badmsg"
+        raise QError(problem)
+
+    def _next(self, connection: Connection, response: bool) -> Value:
+        client.flush(connection)
+        while not connection.closed:
+            data = connection.incoming.message()
+            if data is None:
+                if connection.ended:
+                    break
+                connection.wait(None)
+                connection.read()
+                continue
+            kind = wire.header(data).kind
+            if kind == wire.RESPONSE or not response:
+                return wire.value(data)
+            self.carry_out(connection, kind, data)
+        self.network.lost(connection)
+        raise QError(f"close handle: {connection.handle}")

@@ -1,0 +1,153 @@
+"""Messages between q processes: the header, whole messages out of a stream of bytes, and values to messages and back.
+
+Layout as Kx documents it: eight bytes of header, then one object. Byte 0 is 1 for little-endian numbers, byte 1 the
+kind of message, byte 2 says whether it is compressed, byte 3 is the fifth byte of the length, which the last four hold.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kshell.errors import QError
+from kshell.store import codec, compress
+from kshell.values.base.core import Value
+
+HEADER = 8  # bytes
+ASYNC, SYNC, RESPONSE = range(3)
+CAPABILITY = 6  # the highest that this side has
+ERROR = 0x80  # the type byte of an error, -128
+SHORT = 2000  # bytes of a message that is not worth compressing
+LARGE = 1 << 31  # bytes that a message has only from capability 5 on
+
+
+class BadMessage(Exception):
+    """Bytes that are no message: the text says what is wrong."""
+
+
+class Remote(Exception):
+    """The error that a response holds."""
+
+
+class Header(NamedTuple):
+    """The first eight bytes of a message; `size` counts them too."""
+
+    little: bool
+    kind: int
+    packed: int
+    size: int
+
+
+def header(data: bytes | bytearray | memoryview) -> Header:
+    """The header at the start of some bytes; BadMessage if they cannot be one."""
+    order, kind, packed, high = data[:4]
+    if order > 1 or kind > RESPONSE or packed > 2:
+        raise BadMessage(f"header {bytes(data[:HEADER]).hex()}")
+    (low,) = struct.unpack_from("<I" if order else ">I", data, 4)
+    size = high << 32 | low
+    if size <= HEADER:
+        raise BadMessage(f"length {size}")
+    return Header(bool(order), kind, packed, size)
+
+
+class Stream:
+    """The bytes that came in and are not read yet. Memory is taken as they come, whatever a header promises."""
+
+    __slots__ = ("_buffer", "_header", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit  # bytes of one message
+        self._buffer = bytearray()
+        self._header: Header | None = None
+
+    def __len__(self) -> int:
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes that came in."""
+        self._buffer += data
+
+    def take(self, end: int) -> bytes:
+        """Remove the first bytes and return them."""
+        taken = bytes(self._buffer[:end])
+        del self._buffer[:end]
+        return taken
+
+    def until(self, byte: int, most: int) -> bytes | None:
+        """Remove and return what stands up to a byte, with it; None if it is not there yet. BadMessage if it is not
+        among the first `most` bytes."""
+        end = self._buffer.find(byte, 0, most) + 1
+        if not end and len(self._buffer) >= most:
+            raise BadMessage(f"nothing ends within {most} bytes")
+        return self.take(end) if end else None
+
+    def starts(self, most: int) -> bytes:
+        """The first bytes, which stay."""
+        return bytes(self._buffer[:most])
+
+    def message(self) -> bytes | bytearray | None:
+        """Remove and return the first message if all of it is there."""
+        if self._header is None:
+            if len(self._buffer) < HEADER:
+                return None
+            self._header = header(self._buffer)
+            if self._header.size > self.limit:
+                raise BadMessage(f"{self._header.size} bytes, the limit is {self.limit}")
+        size = self._header.size
+        if len(self._buffer) < size:
+            return None
+        self._header = None
+        if len(self._buffer) == size:
+            whole, self._buffer = self._buffer, bytearray()
+            return whole
+        return self.take(size)
+
+    @property
+    def partial(self) -> bool:
+        """Has a message begun whose end is not there?"""
+        return bool(self._buffer)
+
+
+def message(kind: int, x: Value, capability: int = CAPABILITY, packed: bool = False) -> bytes:
+    """The message of a value; what its receiver cannot read is 'type, what is too long for it 'limit."""
+    body = codec.encode(x, capability=capability)
+    return _framed(kind, body, capability, packed)
+
+
+def error(text: str) -> bytes:
+    """The response that says that a request failed."""
+    clean = text.encode("utf-8", "surrogateescape").split(b"\0", 1)[0][: 1 << 16]
+    return _framed(RESPONSE, bytes((ERROR,)) + clean + b"\0", CAPABILITY, False)
+
+
+def _framed(kind: int, body: bytes, capability: int, packed: bool) -> bytes:
+    size = HEADER + len(body)
+    if size >= LARGE and capability < 5:
+        raise QError("limit")
+    whole = struct.pack("<BBBBI", 1, kind, 0, size >> 32, size & 0xFFFFFFFF) + body
+    if packed and capability and SHORT < size < LARGE:
+        return compress.compress(whole)
+    return whole
+
+
+def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) -> Value:
+    """The value that a whole message holds. BadMessage if its bytes are none; Remote, with its text, if it is an error.
+    `need` is told how much memory values will take, and may refuse."""
+    head = header(data)
+    body: bytes | bytearray | memoryview = data
+    at = HEADER
+    try:
+        if head.packed:
+            body = compress.decompress(bytes(data))
+        if body[at] == ERROR:
+            text = bytes(body[at + 1 :])
+            if head.kind != RESPONSE or text.find(b"\0") != len(text) - 1:
+                raise BadMessage("error that has no end")
+            raise Remote(text[:-1].decode("utf-8", "surrogateescape"))
+        return codec.decode(body, at, need, little=head.little)
+    except QError as e:
+        if e.text not in ("corrupt", "badmsg"):
+            raise
+        problem = e.text
+    raise BadMessage(problem)

@@ -1,0 +1,91 @@
+"""Messages are handled while the session works: between statements, after steps, inside run, by the timer, at a prompt."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from kshell.session import Session
+from kshell.values.base.build import string
+from tests.ipc.processes import Client, Server, eventually
+from tests.shell.test_cli import Terminal
+
+TRAIN = """
+m:module seq(`sequential;(`linear;`a;8;64);`relu;(`linear;`b;64;1))
+o:opt(`adam;m;.001)
+k:model(m;loss`mse;o)
+data(k;tensor 4000 8#32000?1e)
+target(k;tensor 4000 1#4000?1e)
+train(k;`batchsize`shuffle!(10;1b))
+"""
+
+
+def test_between_statements_of_a_script(tmp_path: Path) -> None:
+    lines = "\n".join(["n+:1;system\"sleep .05\""] * 400)
+    with Server(tmp_path, "n:0\n" + lines) as server:
+        client = Client(server.port)
+        first = client.ask(string("n"))
+        time.sleep(0.5)
+        second = client.ask(string("n"))
+        assert 0 <= first < second < 400  # type: ignore[operator]
+
+
+def test_within_a_training_run(tmp_path: Path) -> None:
+    with Server(tmp_path, TRAIN + "do[200;run k]\n") as server:
+        client = Client(server.port)
+        seen = []
+        for _ in range(5):
+            start = time.monotonic()
+            assert client.ask(string("first lr o")) == pytest.approx(0.001)
+            seen.append(time.monotonic() - start)
+            time.sleep(0.1)
+        assert min(seen) < 0.5
+        assert client.ask(string("lr(o;.01)")) is not None
+        assert client.ask(string("first lr o")) == pytest.approx(0.01)
+
+
+def test_with_the_timer_and_lines(tmp_path: Path) -> None:
+    with Server(tmp_path, "n:0\n.z.ts:{n+:1}\n\\t 20\n") as server:
+        client = Client(server.port)
+        assert eventually(lambda: client.ask(string("n>5")) is True)
+        server.say("n:-1000000")
+        assert eventually(lambda: client.ask(string("n<0")) is True)
+
+
+def test_at_a_prompt() -> None:
+    """A client is answered while a line is being typed; what its message prints stands above the line."""
+    terminal = Terminal("-q")
+    terminal.until("q)")
+    terminal.send('\\p 0W\r')
+    terminal.until("q)")
+    terminal.send('system"p"\r')
+    while not (shown := re.search(r"\n(\d{5})i", terminal.seen)):
+        terminal.read()
+    client = Client(int(shown[1]))
+    terminal.send("x:40")
+    assert client.ask(string("1+1")) == 2
+    client.send(0, string('-1"printed";'))
+    terminal.until("printed")
+    terminal.send("+2\r")
+    assert eventually(lambda: client.ask(string("`x in key`.")) is True and client.ask(string("x")) == 42)
+    client.close()
+    assert terminal.leave() == 0
+
+
+def test_a_python_program_listens_and_serves() -> None:
+    session = Session()
+    port = session.listen()
+    client = Client(port, b"")
+    client.socket.sendall(b"me\x06\0")
+    session.serve(0.1)
+    assert client.bytes(1) == b"\x06"
+    client.send(1, string("x:6*7"))
+    client.send(1, string("x"))
+    session.serve(0.2)
+    assert client.message()[0] == 2
+    assert client.message()[1][1:] == (42).to_bytes(8, "little")
+    assert session.listen(0) == 0
+    assert session.run("x") == 42

@@ -1,0 +1,127 @@
+"""Messages: headers, streams that come in pieces, capabilities, the other order of bytes, errors."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kshell.errors import QError
+from kshell.ipc import wire
+from kshell.session import Session
+from kshell.store import codec
+from kshell.values.session import context
+from tests.ipc.processes import framed
+
+Q = Session()
+
+
+
+@pytest.fixture(autouse=True, scope="module")
+def inside() -> Iterator[None]:
+    """Functions are compiled in the session that runs."""
+    token = context.enter(Q)
+    yield
+    context.leave(token)
+
+
+# values in every form, as q text
+VALUES = [
+    "1b", "101b", "0x00ff", "1h", "0N 1 0Wh", "3i", "0N -2 0Wi", "7", "0N 5 0W -0W", "1.5e", "0n 2.5 0w", "\"c\"", "\"text\"",
+    "`sym", "`a`b`", "2024.01.02D03:04:05.678901234", "0Np 0Wp", "2024.03m", "2024.01.02", "0Nd", "12:34", "12:34:56",
+    "12:34:56.789", "1D02:03:04", "()", "(1;`a;\"x\";1 2 3)", "`a`b!1 2", "([]a:1 2;b:`x`y)", "([k:1 2]v:3 4.)", "{x+y}", "+", "sum",
+    "{x+y}[1]", "(+/)", "::", "0Ng", "\"G\"$\"01234567-89ab-cdef-0123-456789abcdef\"", "((1 2;3 4);(5 6;7 8))", "`s#1 2 3", "`u#`a`b",
+]
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_messages_hold_values(text: str) -> None:
+    x = Q.run(text)
+    data = wire.message(wire.SYNC, x)
+    assert wire.header(data) == wire.Header(True, wire.SYNC, 0, len(data))
+    assert Q.show(wire.value(data)) == Q.show(x)
+
+
+@given(st.lists(st.sampled_from(VALUES), min_size=1, max_size=5), st.integers(1, 40))
+def test_a_stream_may_come_in_pieces(texts: list[str], step: int) -> None:
+    messages = [wire.message(wire.ASYNC, Q.run(text)) for text in texts]
+    stream, data, seen = wire.Stream(1 << 20), b"".join(messages), []
+    for at in range(0, len(data), step):
+        stream.feed(data[at : at + step])
+        while (whole := stream.message()) is not None:
+            seen.append(bytes(whole))
+    assert seen == messages and not stream.partial
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\2\0\0\0\x0a\0\0\0", "header"), (b"\1\3\0\0\x0a\0\0\0", "header"), (b"\1\1\3\0\x0a\0\0\0", "header"),
+        (b"\1\1\0\0\x08\0\0\0", "length"), (b"\1\1\0\0\0\0\0\0", "length"), (b"\1\1\0\1\0\0\0\0", "limit"),
+    ],
+)
+def test_headers_that_are_none(data: bytes, why: str) -> None:
+    stream = wire.Stream(1 << 20)
+    stream.feed(data)
+    with pytest.raises(wire.BadMessage, match=why):
+        stream.message()
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [("0Np", 1), ("0D", 1), ("1 2#0Np", 1), ("0Ng", 3), ("2#0Ng", 3), ("(1;0Ng)", 3), ("1 2", 0), ("12:00", 0)],
+)
+def test_what_a_receiver_does_not_know_is_a_type_error(text: str, least: int) -> None:
+    x = Q.run(text)
+    for capability in range(7):
+        if capability < least:
+            with pytest.raises(QError, match="type"):
+                wire.message(wire.SYNC, x, capability)
+        else:
+            wire.message(wire.SYNC, x, capability)
+
+
+def test_the_other_order_of_bytes() -> None:
+    """The bytes that Kx's own library reads as 1 2i, and a table and a guid."""
+    data = bytes.fromhex("00000000" "00000016" "0600" "00000002" "00000001" "00000002")
+    assert Q.show(wire.value(data)) == "1 2i"
+    body = b"\x62\0\x63\x0b\0" + struct.pack(">i", 2) + b"a\0b\0" + b"\0\0" + struct.pack(">i", 2)
+    body += b"\7\0" + struct.pack(">iqq", 2, 1, -(1 << 63)) + b"\x09\0" + struct.pack(">idd", 2, 0.5, 2.0)
+    assert Q.show(wire.value(framed(1, body, order=0))) == Q.show(Q.run("([]a:1 0N;b:.5 2)"))
+    guid = bytes(range(16))
+    assert wire.value(framed(1, b"\xfe" + guid, order=0)).v == guid  # type: ignore[union-attr]
+    assert Q.show(wire.value(framed(1, b"\0\0" + struct.pack(">i", 2) + b"\xf9" + struct.pack(">q", 5) + b"\xf5x\0", order=0))) == "5\n`x"
+
+
+def test_errors() -> None:
+    data = wire.error("type")
+    assert data[8:] == b"\x80type\0" and data[1] == wire.RESPONSE
+    with pytest.raises(wire.Remote, match="type"):
+        wire.value(data)
+    assert wire.error("a\0b")[8:] == b"\x80a\0"
+    for bad in (framed(1, b"\x80type\0"), framed(2, b"\x80type"), framed(2, b"\x80ty\0pe\0")):
+        with pytest.raises(wire.BadMessage):
+            wire.value(bad)
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_cut_and_changed_bodies_are_bad_messages(text: str) -> None:
+    """A body that is cut, or has a byte more, is none; one whose bytes were changed gives a value or an error of q."""
+    body = codec.encode(Q.run(text))
+    for end in range(1, len(body)):
+        with pytest.raises((wire.BadMessage, QError)):
+            wire.value(framed(0, body[:end]))
+    with pytest.raises((wire.BadMessage, QError)):
+        wire.value(framed(0, body + b"\0"))
+
+
+def test_long_messages_are_compressed_if_asked() -> None:
+    x = Q.run("1000#til 10")
+    packed = wire.message(wire.SYNC, x, 3, packed=True)
+    assert packed[2] == 1 and len(packed) < len(wire.message(wire.SYNC, x, 3)) // 2
+    assert Q.show(wire.value(packed)) == Q.show(x)
+    assert wire.message(wire.SYNC, x, 0, packed=True)[2] == 0
+    assert wire.message(wire.SYNC, Q.run("til 10"), 3, packed=True)[2] == 0
