@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kshell.python.objects import Table as Table
     from kshell.python.session import Session as Session
 
-# names loaded at their first use, so that `import kshell` costs nothing: name -> module
+# names loaded on first use, so that `import kshell` costs nothing: name -> module
 _LATER = {
     "Session": "kshell.python.session",
     "Table": "kshell.python.session",

@@ -70,9 +70,7 @@ def _of_frame(s: Session, frame: FrameType) -> str:
 
 
 def _tell(s: Session, text: str) -> None:
-    with suppress(
-        OSError, ValueError, AttributeError
-    ):  # streams that are closed, or were never there
+    with suppress(OSError, ValueError, AttributeError):  # streams that are closed or missing
         if text:
             s.warn(text)
 
@@ -92,7 +90,7 @@ def _no_prompt() -> str:
         fd = sys.stdin.fileno()
         if (
             os.isatty(fd) and os.tcgetpgrp(fd) != os.getpgrp()
-        ):  # to read there would stop the program
+        ):  # reading there would stop the program
             return "the program is in the background of its terminal (fg brings it back)"
     return ""
 
@@ -124,7 +122,7 @@ def _prompt(s: Session) -> None:
         return
     from kshell.shell.run_line import enter, tick
 
-    while line := sys.stdin.readline():  # not further: what comes after `\\` is the program's
+    while line := sys.stdin.readline():  # not further: input after `\\` belongs to the program
         tick(s)
         enter(s, line.rstrip("\n"))
         (s.out or sys.stdout).flush()

@@ -1,7 +1,7 @@
-"""The kinds of entries of the registry: what help, completion, notebooks and the reference pages ask about each.
+"""The kinds of registry entries: one class per kind, queried by help, completion, notebooks and the reference pages.
 
-A kind is a class. A file of a user may have another: the class enters itself, and its entries are found wherever those
-of other kinds are. This module imports nothing of kshell.
+User files can define kinds too: a class registers itself, and its entries then appear wherever those of other kinds do.
+This module imports nothing from kshell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Page(NamedTuple):
-    """A page of the reference: its file, its title, and what stands under that."""
+    """A reference page: file, title and introduction."""
 
     file: str
     title: str
@@ -24,28 +24,28 @@ class Page(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {}  # by name, in the order in which they are searched and listed
-ENTRIES: dict[str, dict[str, Entry]] = {}  # of each kind, by name; registry.py adds and finds them
-# tables that `help` gives by name: (what help() says of it, the table); those without a text are known, but not listed
+ENTRIES: dict[str, dict[str, Entry]] = {}  # by kind and name; maintained by registry.py
+# tables for `help`: name -> (text in help(), function for the table); topics without text are not listed
 TOPICS: dict[str, tuple[str, Callable[[], Any]]] = {}
 
 
 class Kind:
-    """A kind of entry. Methods may be given by another file, with `answers`: one that imports more."""
+    """A kind of entry. Files with more imports can add methods with `answers`."""
 
-    name = ""  # the kind of its entries
-    word = ""  # what it is called above an entry, where a name has several; if not its name
-    is_word = False  # are names of its entries words of q code, as those of functions?
-    # how an entry is used, up to its options: "opt(`{};parameters". Entries of a kind that has one are types, of which
-    # q code speaks by symbols
+    name = ""  # `kind` of its entries
+    word = ""  # heading of an entry if a name has several; default: the name
+    is_word = False  # are entry names words of q code, like function names?
+    # usage of an entry, up to its options: "opt(`{};parameters". Entries of kinds with a form are types, which q code
+    # refers to by symbol
     form = ""
-    calls: tuple[str, ...] = ()  # the functions that take the symbols of names
-    helped = 3  # the place of the names among those that completion offers after help`; 0: none
-    leads = False  # does it come first where a name has several entries?
-    hidden = False  # are its entries nobody's to ask for?
-    record: Any = None  # the class of what else its entries have
-    about = ""  # what help() says of `table`
+    calls: tuple[str, ...] = ()  # functions that take entry names as symbols
+    helped = 3  # rank of the names among the completions after help`; 0: none
+    leads = False  # is it shown first if a name has several entries?
+    hidden = False  # are its entries internal?
+    record: Any = None  # class of additional fields of its entries
+    about = ""  # text in help() for `table`
     page: Page | None = None
-    # the table that help gives for the name of the kind
+    # function for the table shown by help for the kind's name
     table: Callable[[], Any] | None = None
 
     def __init_subclass__(cls) -> None:
@@ -61,11 +61,11 @@ class Kind:
             TOPICS[name] = cls.about, kind.table
 
     def entries(self) -> list[Entry]:
-        """Its entries, in the order of registration."""
+        """The entries, in order of registration."""
         return list(ENTRIES[self.name].values())
 
     def find(self, name: str) -> Entry | None:
-        """Its entry of a name."""
+        """The entry with a name."""
         return ENTRIES[self.name].get(name)
 
     def options(self, entry: Entry) -> tuple[Option, ...]:
@@ -73,15 +73,15 @@ class Kind:
         return entry.options
 
     def values(self, name: str) -> Any | None:
-        """The options of an entry with their defaults, a q dictionary, for help`name and options`name; None of a name
-        that is another kind's."""
+        """An entry's options and defaults as a q dictionary, for help`name and options`name; None if the name is
+        not of this kind."""
         return None
 
 
 def answers(method: str, *kinds: str) -> Callable[[F], F]:
-    """Give kinds a method from another file."""
+    """Add a method to kinds from another file."""
     if not hasattr(Kind, method):
-        raise ValueError(f"kinds are not asked for {method}")
+        raise ValueError(f"kinds have no method {method}")
 
     def register(fn: F) -> F:
         for kind in kinds:
@@ -94,7 +94,7 @@ def answers(method: str, *kinds: str) -> Callable[[F], F]:
 
 
 def types() -> Iterator[Kind]:
-    """The kinds whose entries are types: of modules, optimizers and so on."""
+    """The kinds whose entries are types, such as modules and optimizers."""
     return (kind for kind in KINDS.values() if kind.form)
 
 
@@ -104,20 +104,20 @@ def words() -> Iterator[Kind]:
 
 
 def by_lead() -> list[Kind]:
-    """The kinds in the order in which the entries of one name are shown."""
+    """The kinds in display order for the entries of one name."""
     return sorted(
         (kind for kind in KINDS.values() if not kind.hidden), key=lambda kind: not kind.leads
     )
 
 
 def taken_by(call: str) -> list[Kind]:
-    """The kinds whose entries a function takes by symbol."""
+    """The kinds whose entry names a function takes as symbols."""
     return [kind for kind in KINDS.values() if call in kind.calls]
 
 
-# ------------------------------------------------------------------ the kinds of kshell
+# ------------------------------------------------------------------ kshell's own kinds
 
-_BY_POSITION = "Options are given in the order of the table, from any place on as name-value pairs or a dictionary"
+_BY_POSITION = "Give options in the order of the table or, from any position on, as name-value pairs or a dictionary"
 
 
 class Verb(Kind):
@@ -125,18 +125,18 @@ class Verb(Kind):
     page = Page(
         "verbs.md",
         "Operators and keywords",
-        '``help`name`` prints an entry in a session, as in ``help`xbar``; operators go in quotes: `help"+"`.',
+        'In a session, ``help`name`` prints an entry, for example ``help`xbar``; put operators in quotes: `help"+"`.',
     )
 
 
 class Api(Kind):
-    name, word, is_word, helped = "api", "function of the k-api", True, 1
+    name, word, is_word, helped = "api", "k-api function", True, 1
     page = Page(
         "kapi.md",
         "The k-api",
-        "Functions over PyTorch. Arguments stand in one list: `f(a;b)`, or `f a` if there is one; `f()` passes none. "
-        "Where a tensor is taken, an array of q's mostly is too; the result is then an array. A form that ends in "
-        "`output` writes its result into that tensor; `[]` in its place writes it into the first argument.",
+        "Functions built on PyTorch. Pass arguments as one list: `f(a;b)`, `f a` for one argument, `f()` for none. "
+        "Most functions that take a tensor also take a q array, and then return an array. A form that ends in `output` "
+        "writes its result to that tensor; with `[]` in its place it writes to the first argument.",
     )
 
 
@@ -146,8 +146,8 @@ class Module(Kind):
     page = Page(
         "modules.md",
         "Module types",
-        "A type is used as `` (`type;option;..) `` or `` (`type;`name;option;..) ``. Options are given in the order of "
-        "the table; from any place on as name-value pairs or a dictionary. ``help`type`` shows them in a session.",
+        f"Write a module as `` (`type;option;..) `` or `` (`type;`name;option;..) ``. {_BY_POSITION}. In a session, "
+        "``help`type`` shows them.",
     )
 
 
@@ -156,7 +156,7 @@ class Loss(Kind):
     page = Page(
         "losses.md",
         "Losses",
-        f"`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` calculates it. {_BY_POSITION}.",
+        f"`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` computes it. {_BY_POSITION}.",
     )
 
 
@@ -165,8 +165,8 @@ class Optimizer(Kind):
     page = Page(
         "optimizers.md",
         "Optimizers",
-        f"`` opt(`type;parms;option;..) ``. {_BY_POSITION}; the entry `opt` of the k-api has all forms. Those of "
-        "several processes, and STREAMER's, have [pages of their own](../distributed.md#which-one).",
+        f"`` opt(`type;parms;option;..) ``. {_BY_POSITION}. All forms are listed under `opt` in the k-api. The "
+        "distributed optimizers, and STREAMER's, have [their own pages](../distributed.md#which-one).",
     )
 
 
@@ -175,8 +175,8 @@ class Scheduler(Kind):
     page = Page(
         "schedulers.md",
         "Schedulers",
-        f"`` sched(optimizer;`type;option;..) ``. {_BY_POSITION}; the entry `sched` of the k-api has all forms. Papers "
-        "and formulas: [Megatron's](../families/parameter-scheduler.md), "
+        f"`` sched(optimizer;`type;option;..) ``. {_BY_POSITION}. All forms are listed under `sched` in the k-api. "
+        "Papers and formulas: [Megatron's](../families/parameter-scheduler.md), "
         "[torch's](../families/torch-schedulers.md).",
     )
 
@@ -187,7 +187,7 @@ class Rule(Kind):
     page = Page(
         "rules.md",
         "Scaling rules",
-        "`` scale(optimizer;`type;option;..) ``; the entry `scale` of the k-api has all forms. Papers and formulas: "
+        "`` scale(optimizer;`type;option;..) ``. All forms are listed under `scale` in the k-api. Papers and formulas: "
         "[scaling rules](../families/scaling-rules.md).",
     )
 
@@ -197,7 +197,7 @@ class Command(Kind):
     page = Page(
         "commands.md",
         "System commands",
-        'At the start of a line; in an expression as `system"name .."`.',
+        'Type a command at the start of a line; in an expression, use `system"name .."`.',
     )
 
 
@@ -206,23 +206,23 @@ class Setting(Kind):
     page = Page(
         "settings.md",
         "Settings",
-        "`` setting(`name;value) `` sets one, `` setting`name `` reads it.",
+        "`` setting(`name;value) `` changes a setting, `` setting`name `` reads it.",
     )
 
 
 class TrainingOption(Kind):
-    name, word, helped, calls = "option", "option of training", 5, ("train", "test")
+    name, word, helped, calls = "option", "training option", 5, ("train", "test")
     page = Page(
         "options.md",
-        "Options of training and testing",
-        "`` train(m;`name;value) `` sets one for a model, `` train(m;`name) `` reads it, `train m` shows them; `test` "
-        "does the same for testing.",
+        "Training and testing options",
+        "`` train(m;`name;value) `` sets an option of a model, `` train(m;`name) `` reads it, `train m` shows all; "
+        "`test` does the same for testing.",
     )
 
 
 class Topic(Kind):
     name, word, is_word, helped, leads = "topic", "syntax", True, 4, True
-    page = Page("syntax.md", "Queries, control and iterators", "What is part of q's syntax.")
+    page = Page("syntax.md", "Queries, control and iterators", "These are part of q's syntax.")
 
 
 class Name(Kind):
@@ -232,7 +232,9 @@ class Name(Kind):
 
 class Internal(Kind):
     name, word, helped = "internal", "internal function", 0
-    page = Page("internal.md", "Internal functions", "A negative number on the left of `!`.")
+    page = Page(
+        "internal.md", "Internal functions", "Call one with a negative number on the left of `!`."
+    )
 
 
 class Handler(Kind):

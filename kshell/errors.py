@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 E = TypeVar("E", bound=Exception)
-# the file name of compiled q code, by which its frames are told from Python's
+# file name of compiled q code, which distinguishes its frames from Python's
 Q_FILE = "<q>"
-# q's error names, what each means, and a q line that raises it
+# q's error names, their meaning, and a q line that raises each
 ERRORS: dict[str, tuple[str, str]] = {
     "type": ("wrong type of argument", "1+`a"),
     "length": ("arguments do not have the same length", "1 2+1 2 3"),
@@ -96,9 +96,9 @@ class Agreed(QError):
     alike = True
 
 
-# what a part of a CallError is where the reason says it, and where whoever raised the error left it to the door
+# markers for a part of a CallError: the reason already says it, or the gateway must add it
 SAID, UNSAID = None, ""
-# how much of a reason is kept where more is said
+# maximum length of a reason if other parts are added
 _REASON = 180
 
 
@@ -209,15 +209,15 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
     (ZeroDivisionError, "domain"),
     (IndexError, "index"),
     (FloatingPointError, "domain"),
-    (SyntaxError, "limit"),  # emitted Python nests deeper than Python's own compiler takes
+    (SyntaxError, "limit"),  # emitted Python is nested too deeply for Python's compiler
 )
 
 
-# memory that is given up first when a request for some has failed: to tell of it takes a little
+# memory freed first when a request has failed: reporting it takes some
 BALLAST: list[Any] = []
-# called when a request for memory has failed: it frees the reserve, and tells how much memory there is
+# called when a request for memory has failed: frees the reserve and describes the available memory
 SHORTAGE: list[Callable[[], str]] = []
-# the size of such a request in messages of numpy and torch
+# the requested size in numpy's and torch's messages
 _ASKED = re.compile(r"allocate ([\d.]+) ?(KiB|MiB|GiB|TiB|bytes)")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
@@ -243,7 +243,7 @@ def _asked(message: str) -> float:
     return float(found[1]) * _UNITS[found[2]] if found else 0
 
 
-# parts of torch's messages about a request for memory that failed
+# phrases in torch's messages about failed memory requests
 _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed", "bad_alloc")
 
 
@@ -286,7 +286,7 @@ def _translated(exc: BaseException) -> QError:
     if isinstance(exc, RuntimeError) and of_memory(low):
         return QError("cuda: out of memory") if "cuda" in low else wsfull(_asked(message))
     if isinstance(exc, (TypeError, AttributeError, KeyError)):
-        return QError("type")  # a value of a kind that the verb has no rule for
+        return QError("type")  # a value of a type for which the verb has no rule
     if isinstance(exc, ValueError):
         if "broadcast" in low or "shapes" in low or "same length" in low:
             return QError("length")

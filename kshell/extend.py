@@ -212,7 +212,7 @@ __all__ = [
     "zero_gradient",
 ]
 
-# names of the family that scales rates, which is itself built on this file
+# names from the scaling rule family, which is itself built on this file
 _LATER = {
     "rule": "kshell.families.adaptdl.rule_rows",
     "ScalingRule": "kshell.families.adaptdl.rules",

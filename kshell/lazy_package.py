@@ -19,7 +19,7 @@ def lazy_package(package: str) -> Callable[[str], ModuleType]:
             try:
                 return importlib.import_module(path)
             except ModuleNotFoundError as error:
-                if error.name != path:  # it is there, and something that it needs is not
+                if error.name != path:  # it exists, but something it needs does not
                     raise
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

@@ -111,7 +111,7 @@ class Shown:
 def load_ipython_extension(shell: Any) -> None:
     """Add `%q` and `%%q` to IPython; the session is its variable `q`, unless that is taken."""
     session = Session()
-    if hasattr(shell, "kernel"):  # standard input is the front end's
+    if hasattr(shell, "kernel"):  # standard input belongs to the front end
         session.input.ask = _asked
     shell.register_magics(_magics(session, shell))
     _LOADED[id(shell)] = _matcher(session)

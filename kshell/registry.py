@@ -1,7 +1,7 @@
-"""One entry per thing that has a name: verb, api function, module, loss, optimizer, scheduler, command, setting, topic.
+"""An entry for everything with a name: verb, api function, module, loss, optimizer, scheduler, command, setting, topic.
 
-From an entry come argument checks and their texts, `help`, completion, the toolbar's signature, the reference pages
-and the list of what is implemented. What differs by the kind of an entry is in kshell/entry_kinds.py.
+Argument checks and their texts, `help`, completion, the toolbar's signature, the reference pages and the list of
+implemented names are generated from entries. Differences between kinds of entries are in kshell/entry_kinds.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from kshell.entry_kinds import ENTRIES, KINDS, TOPICS
 
 F = TypeVar("F", bound=Callable[..., Any])
-FOLDER = os.path.dirname(__file__) + os.sep  # entries from files elsewhere are a user's
+FOLDER = os.path.dirname(__file__) + os.sep  # entries from files elsewhere belong to users
 
 
 class Option(NamedTuple):
@@ -154,7 +154,7 @@ def remove(kind: str, name: str) -> None:
 
 
 def forget(kind: str) -> None:
-    """Forget a kind and its entries (tests that plant one take it away again)."""
+    """Unregister a kind and its entries (for tests)."""
     _ENTRIES.pop(kind, None)
     KINDS.pop(kind, None)
     TOPICS.pop(kind, None)
@@ -194,7 +194,7 @@ def _place(fn: Callable[..., Any]) -> tuple[str, int, str]:
     return code.co_filename, code.co_firstlineno, topic
 
 
-_VARARGS = 4  # the flag of a code object that takes *args: inspect.CO_VARARGS, without the cost of importing it
+_VARARGS = 4  # the code flag for *args: inspect.CO_VARARGS, without the cost of importing inspect
 
 
 def arity_of(fn: Callable[..., Any]) -> int:
@@ -218,7 +218,7 @@ def _register(
     if found is not None and found.file == file and not set(arities) & set(found.fns):
         found.fns.update(
             dict.fromkeys(arities, fn)
-        )  # a further arity of the same name, in the same file
+        )  # another arity of the same name, in the same file
         if fn.__doc__ and not found.doc:
             found.doc = fn.__doc__
         found.forms += fields.get("forms", ())
@@ -291,10 +291,12 @@ class Hook:
         self.fn = self.default
 
 
-HANDLE = Hook(())  # the class of objects that answer verbs themselves: values/base/functions.py
+HANDLE = Hook(
+    ()
+)  # the base class of objects that implement verbs themselves: values/base/functions.py
 GUARD = Hook(
     lambda name, effect, fn: fn
-)  # fn that asks first whether it may run: values/session/restrict.py
+)  # wraps fn to check first whether it may run: values/session/restrict.py
 
 
 def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:

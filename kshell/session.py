@@ -78,34 +78,34 @@ class Session(JobMixin, PortMixin, PromptMixin):
         self.input = Input()
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
-        self.log: Any = None  # where metrics go, if asked: kapi/train/logs.py
-        # shows a picture (its bytes, and text in its place), in a notebook
+        self.log: Any = None  # the metrics log, if requested: kapi/train/logs.py
+        # shows an image in a notebook (its bytes, and text to use instead)
         self.picture: Any = None
-        # saves the session now and then, if asked: kapi/checkpoint/autosave.py
+        # autosave, if requested: kapi/checkpoint/autosave.py
         self.autosave: Any = None
         self.pool: Any = None
         self.files: dict[int, Any] = {}
         self.ipc: Any = None  # connections to other processes, once there were any
         self.database: Any = None
         self._handles: Any = None
-        # adds the prompt's notes to the text of a value
+        # adds the prompt's notes to a value's text
         self.annotate: Callable[[str, Value], str] | None = None
-        self.together: Any = None  # the console of several processes, when lines are those of all
+        self.together: Any = None  # the console for several processes, if they share lines
         self._no_lines_yet()
 
     def _no_lines_yet(self) -> None:
         """Initialize the state of running lines."""
         self.last_error: QError | None = None
-        self.scripts: list[str] = []  # those that are being loaded
-        self.keeps_code = False  # is the code of scripts kept in the user's cache folder?
-        self._kept: code_cache.Kept | None = None  # that of the script that is being loaded
-        self._runs = 0  # calls of `run` that have not returned
-        self._stopped = -9.0  # when the last interrupt came
-        self.read_only = False  # are lines evaluated as reval does?
+        self.scripts: list[str] = []  # scripts being loaded
+        self.keeps_code = False  # is the code cache used?
+        self._kept: code_cache.Kept | None = None  # the code cache of the script being loaded
+        self._runs = 0  # active calls of `run`
+        self._stopped = -9.0  # time of the last interrupt
+        self.read_only = False  # are lines evaluated under reval?
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # subjects of warnings already given
-        self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the last one on top
-        self._going_on: debugger.Suspension | None = None  # that which is gone on with
+        self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the latest on top
+        self._going_on: debugger.Suspension | None = None  # the suspension being resumed
 
     def limit_memory(self, megabytes: int = 0) -> None:
         """Make memory requests beyond this amount, or beyond what the machine has, fail with 'wsfull."""
@@ -335,7 +335,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
         before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self._debugs()
         value: Any = None
         token: Any = None
-        self._runs += 1  # from here on an interrupt waits
+        self._runs += 1  # from here on, interrupts wait
         try:
             token = context.enter(self)
             if outer:
@@ -424,7 +424,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
                 interrupts.wake(_carried_out(node, source))
             try:
                 value = self._shown(node, value, show, scripted)
-            except KeyboardInterrupt as stop:  # while it was printed
+            except KeyboardInterrupt as stop:  # interrupted while printing
                 stop.__dict__["note"] = _carried_out(node, source)
                 raise
             done = node
@@ -548,7 +548,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
 
 def _error_of(e: BaseException) -> tuple[QError, str]:
     """An exception as a q error, and for a NameError the name without a value."""
-    if isinstance(e, KeyboardInterrupt):  # one that came again when the last statement was over
+    if isinstance(e, KeyboardInterrupt):  # one sent again after the last statement ended
         interrupts.said(e, interrupts.EDITED[0])
     error = as_qerror(e)
     return error, error.text if isinstance(e, NameError) else ""
@@ -561,7 +561,7 @@ def _carried_out(node: N.Node, source: Source) -> str:
 
 interrupts.whole(Session._guarded.__code__, Session._run_nodes.__code__)
 interrupts.opens(Session._statement.__code__)
-# how what stands here between q functions goes on when the debugger gives it the result of one
+# how the Python functions here that run between q functions continue when the debugger supplies a result
 resume.CONTINUED.update(
     {
         Session._guarded.__code__: None,

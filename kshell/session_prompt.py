@@ -16,7 +16,7 @@ from kshell.values.session import memory
 if TYPE_CHECKING:
     from kshell.values.change.names import Names
 
-SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
+SWITCHED = 0.0005  # seconds after which a thread loading the k-api yields Python's lock
 
 
 class PromptMixin:
@@ -40,7 +40,7 @@ class PromptMixin:
                 first()
                 map_libraries()
                 load()
-            except Exception:  # the first use tells what is wrong
+            except Exception:  # the first use will report errors
                 return
             finally:
                 sys.setswitchinterval(interval)
@@ -54,7 +54,7 @@ class PromptMixin:
         device, used = "cpu", 0
         if (
             "kshell.kapi.console.completion" in sys.modules
-        ):  # else nothing has asked for another device
+        ):  # otherwise nothing has requested another device
             from kshell.kapi.console import completion
 
             device, used = completion.device()

@@ -14,7 +14,7 @@ _PORT = re.compile(r"-?(0W|\d+(/\d+)?|[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)?)$")
 
 
 def is_loopback(host: str) -> bool:
-    """Is it a name or an address of this machine alone?"""
+    """Is it a local name or a loopback address?"""
     return host in LOOPBACK or host.startswith("127.")
 
 

@@ -9,8 +9,8 @@ from collections import deque
 
 from kshell.ipc import wire
 
-CHUNK = 1 << 20  # bytes of one read
-MOST = 1 << 23  # bytes read in one turn
+CHUNK = 1 << 20  # maximum bytes per read
+MOST = 1 << 23  # maximum bytes read per turn
 
 
 class Closed(Exception):
@@ -35,13 +35,13 @@ class Connection:
         self.capability = 0  # agreed in the handshake
         self.open = False  # is the handshake complete?
         self.closed = False
-        self.ended = False  # will nothing more come in?
+        self.ended = False  # has the other side finished sending?
         self.user = ""
         self.address = 0  # IPv4, as `.z.a` shows it
-        self.local = self.unix  # is the other side this machine?
+        self.local = self.unix  # is the peer on this machine?
         self.packed = False  # are messages compressed?
-        self.deferred = 0  # responses that are due, after -30!
-        self.since = time.monotonic()  # when it was made, then when bytes last came in
+        self.deferred = 0  # pending responses after -30!
+        self.since = time.monotonic()  # time of creation, later of the last received bytes
         self.greeted = False  # was `.z.po` called?
 
     def fileno(self) -> int:
@@ -50,7 +50,7 @@ class Connection:
     # ------------------------------------------------------------ in
 
     def read(self) -> bool:
-        """Read what came in: did anything? `ended` is set when the other side will send no more."""
+        """Read received bytes; true if there were any. `ended` is set when the other side will send no more."""
         total = 0
         while total < MOST and not self.closed:
             try:
@@ -73,7 +73,7 @@ class Connection:
     # ------------------------------------------------------------ out
 
     def queue(self, data: bytes) -> None:
-        """Let bytes go out when the socket takes them."""
+        """Queue bytes to be written when the socket is ready."""
         self.outgoing.append(memoryview(data))
         self.queued += len(data)
 
@@ -109,7 +109,7 @@ class Connection:
             self.write()
 
     def close(self) -> None:
-        """Close the socket; bytes that are queued are thrown away."""
+        """Close the socket, discarding queued bytes."""
         self.closed = True
         self.outgoing.clear()
         self.queued = 0

@@ -1,4 +1,4 @@
-"""What q code does about connections: the handlers of `.z`, and the answers to messages."""
+"""Handling of connections by q code: the `.z` handlers, and answers to messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, sym, text_of
 from kshell.values.engine.apply import apply, apply1
 
-NESTED = 32  # calls of handlers inside one another
+NESTED = 32  # maximum depth of nested handlers
 
 
 class Host(Protocol):
@@ -27,7 +27,7 @@ class Host(Protocol):
     names: Any  # its variables: values/change/names.py
 
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
-        """Do what a message asks for, in the session, restricted if so asked; errors are QErrors."""
+        """Execute a message in the session, restricted if requested; errors are QErrors."""
 
     def warn(self, text: str) -> None:
         """Text to standard error."""
@@ -48,7 +48,7 @@ class Handlers:
         self.users: Users | None = None
         self.read_only = False  # may connections change nothing?
         self._asked = False  # is it a request that is being handled?
-        self._deferring = False  # did its handler put the answer off?
+        self._deferring = False  # did its handler defer the answer?
         self._fault = ""  # what is wrong with the bytes of the message
 
     @property
@@ -81,7 +81,7 @@ class Handlers:
         self._notify(connection, ".z.po", connection.handle)
 
     def gone(self, connection: Connection) -> None:
-        """Call `.z.pc`; the handle is no connection any more."""
+        """Call `.z.pc`; the handle is no longer a connection."""
         self._notify(None, ".z.pc", connection.handle)
 
     def bad(self, connection: Connection, data: bytes) -> None:
@@ -92,7 +92,7 @@ class Handlers:
         self.session.warn(f"'badmsg from handle {connection.handle}\n")
 
     def message(self, connection: Connection, data: bytes | bytearray) -> None:
-        """Carry out one message."""
+        """Execute one message."""
         kind = wire.header(data).kind
         if kind == wire.RESPONSE:
             self.network.log.add("response that nobody waits for", connection.handle)
@@ -155,7 +155,7 @@ class Handlers:
             self.client.deferred += 1
 
     def respond(self, handle: int, failed: bool, x: Value) -> None:
-        """Send an answer that was put off."""
+        """Send a deferred answer."""
         connection = self.network.connections.get(handle)
         if connection is None:
             raise QError("domain")

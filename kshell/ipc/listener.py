@@ -1,4 +1,4 @@
-"""Sockets that listen: TCP, and beside it a unix socket under the name that kdb+ gives it."""
+"""Listening sockets: TCP, and a unix socket named as in kdb+."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-MOST = 10_000  # events that are kept
+MOST = 10_000  # number of events kept
 
 
 class Event(NamedTuple):

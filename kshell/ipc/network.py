@@ -20,12 +20,12 @@ from kshell.ipc.connection import Closed, Connection
 from kshell.ipc.listener import Listeners
 from kshell.ipc.log import Log
 
-LOGIN = 1 << 16  # bytes of a login at most
+LOGIN = 1 << 16  # maximum bytes of a login
 LOGIN_TIME = 10.0  # seconds until a login must be complete
-STALLED = 60.0  # seconds without progress after which a begun message is given up
+STALLED = 60.0  # seconds without progress after which an incomplete message is dropped
 GREETING = 0.05  # seconds after which .z.po is called though nothing came in yet
 TURN_MESSAGES, TURN_TIME = 64, 0.02  # of one connection in one turn: messages, seconds
-ACCEPTS = 64  # connections accepted in one turn
+ACCEPTS = 64  # maximum connections accepted per turn
 BAD = 1 << 20  # bytes of a bad message that .z.bm is given
 
 
@@ -97,7 +97,7 @@ class Network:
         try:
             connection = Connection(sock, LOGIN, accepted=True)
             host, _ = peer.address_of(sock)
-        except OSError:  # it went away at once
+        except OSError:  # it closed immediately
             sock.close()
             return
         connection.address, connection.local = peer.as_number(host), peer.is_local(host)
@@ -136,7 +136,7 @@ class Network:
             self.protocol.gone(connection)
 
     def send(self, connection: Connection, data: bytes) -> None:
-        """Queue bytes, and write what the socket takes now. Past the limit of a queue the connection is given up."""
+        """Queue bytes, and write what the socket takes now. If the queue exceeds its limit, drop the connection."""
         connection.queue(data)
         self.write(connection)
         if self.queue_limit and connection.queued > self.queue_limit:
@@ -232,7 +232,7 @@ class Network:
         self.log.add("open", connection.handle, user=user)
 
     def _look_after_new(self) -> None:
-        """Greet those that have just logged in, and give up logins that take too long."""
+        """Greet connections that have just logged in, and drop logins that take too long."""
         now = time.monotonic()
         for connection in list(self._new.values()):
             waited = now - connection.since

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection from this machine: the user, as the system knows it."""
+"""The user at the other end of a local connection, according to the operating system."""
 
 from __future__ import annotations
 

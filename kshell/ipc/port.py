@@ -13,7 +13,7 @@ from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
 from kshell.values.base.core import Value, char
 
-LOOK = 0.005  # seconds between two looks for messages in long work
+LOOK = 0.005  # seconds between checks for messages during long work
 
 
 class Port(Handlers):
@@ -23,7 +23,7 @@ class Port(Handlers):
         super().__init__(session)
         self.without_input = False  # has standard input ended?
         self._thread = get_ident()
-        self._look = 0.0  # when to look for messages in long work again
+        self._look = 0.0  # time of the next check for messages during long work
 
     # ------------------------------------------------------------ listening
 
@@ -52,7 +52,7 @@ class Port(Handlers):
 
     @property
     def stays(self) -> bool:
-        """Is the process to go on when it has nothing else to do?"""
+        """Should the process keep running when it has nothing else to do?"""
         return self.network.listening is not None
 
     def input_ended(self) -> None:

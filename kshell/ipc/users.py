@@ -47,7 +47,7 @@ class Users:
         self._passwords = passwords
 
     def admits(self, user: str, password: str) -> bool:
-        """Is it the password of a user in the file? It takes as long for one who is not there."""
+        """Is it the password of a user in the file? Takes equally long for unknown users."""
         wanted = self._passwords.get(user)
         given = password.encode("utf-8", "surrogateescape")
         same = hmac.compare_digest(*_both(wanted if wanted is not None else "", given))
@@ -55,7 +55,7 @@ class Users:
 
 
 def _both(wanted: str, given: bytes) -> tuple[bytes, bytes]:
-    """What is in the file and what was given, in the same form."""
+    """The stored and the given password, in the same form."""
     if wanted.startswith(SCRYPT):
         salt, _, key = wanted.removeprefix(SCRYPT).partition("$")
         return base64.b64decode(key), scrypt(given, base64.b64decode(salt))

@@ -23,7 +23,7 @@ LARGE = 1 << 31  # bytes that a message has only from capability 5 on
 
 
 class BadMessage(Exception):
-    """Bytes that are no message: the text says what is wrong."""
+    """Bytes that are not a message; the text says what is wrong."""
 
 
 class Remote(Exception):
@@ -52,7 +52,7 @@ def header(data: bytes | bytearray | memoryview) -> Header:
 
 
 class Stream:
-    """The bytes that came in and are not read yet. Memory is taken as they come, whatever a header promises."""
+    """Received bytes that are not read yet. Memory is allocated as they arrive, whatever size a header announces."""
 
     __slots__ = ("_buffer", "_header", "limit")
 
@@ -65,7 +65,7 @@ class Stream:
         return len(self._buffer)
 
     def feed(self, data: bytes) -> None:
-        """Add bytes that came in."""
+        """Add received bytes."""
         self._buffer += data
 
     def take(self, end: int) -> bytes:
@@ -83,7 +83,7 @@ class Stream:
         return self.take(end) if end else None
 
     def starts(self, most: int) -> bytes:
-        """The first bytes, which stay."""
+        """The first bytes, without removing them."""
         return bytes(self._buffer[:most])
 
     def message(self) -> bytes | bytearray | None:
@@ -105,7 +105,7 @@ class Stream:
 
     @property
     def partial(self) -> bool:
-        """Has a message begun whose end is not there?"""
+        """Is there an incomplete message?"""
         return bool(self._buffer)
 
 
@@ -116,7 +116,7 @@ def message(kind: int, x: Value, capability: int = CAPABILITY, packed: bool = Fa
 
 
 def error(text: str) -> bytes:
-    """The response that says that a request failed."""
+    """The response for a failed request."""
     clean = text.encode("utf-8", "surrogateescape").split(b"\0", 1)[0][: 1 << 16]
     return _framed(RESPONSE, bytes((ERROR,)) + clean + b"\0", CAPABILITY, False)
 
@@ -132,8 +132,8 @@ def _framed(kind: int, body: bytes, capability: int, packed: bool) -> bytes:
 
 
 def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) -> Value:
-    """The value that a whole message holds. BadMessage if its bytes are none; Remote, with its text, if it is an error.
-    `need` is told how much memory values will take, and may refuse."""
+    """The value in a complete message. BadMessage if its bytes are not a value; Remote, with its text, if it is
+    an error. `need` is called with the memory that values will take, and may raise an error."""
     head = header(data)
     body: bytes | bytearray | memoryview = data
     at = HEADER

@@ -39,7 +39,7 @@ class QKernel(Kernel):
         super().__init__(**options)
         self.session_q = Session()
         self.session_q.input.ask = self._ask
-        self.cells: list[str] = []  # the cells that were run, as consoles list them
+        self.cells: list[str] = []  # the cells that were run, as listed by consoles
 
     # ------------------------------------------------------------ running
     async def do_execute(

@@ -14,11 +14,11 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from kshell.errors import said
 
-_SPANS = WeakTensorKeyDictionary()  # by tensor: its version, its least and its greatest element
+_SPANS = WeakTensorKeyDictionary()  # by tensor: its version, minimum and maximum
 _COPIES = (
     WeakTensorKeyDictionary()
-)  # by tensor on a device: its version, what it is a copy of and the version of that
-_PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and what is known of it
+)  # by tensor on a device: its version, its source and the source's version
+_PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and the checks it has passed
 
 
 def span(t: Tensor) -> tuple[float, float]:
@@ -82,7 +82,7 @@ def within(name: str, t: Tensor, n: int | None, what: str) -> None:
     low, high = span(t)
     if low >= 0 and (n is None or high < n):
         return
-    if t._base is not None:  # not these ones, perhaps
+    if t._base is not None:  # perhaps the ones out of range are in another part
         low, high = torch.stack(torch.aminmax(t.detach())).tolist()
     if n is not None and high >= n:
         raise said(IndexError(f"{name}: index {high} is out of bounds for {n} {what}"), high, n)

@@ -22,11 +22,11 @@ class Callback(nn.Module):
     ) -> None:
         super().__init__()
         self.fn, self.inputs = fn, inputs
-        self.call = fn  # the function as it is called: what compiles a module puts one here that is left as it is
+        self.call = fn  # the function to call: compilation replaces it by one that is not traced
         for name, t in (parameters or {}).items():
             if not isinstance(
                 t, nn.Parameter
-            ):  # one of another module stays the same: weights that are shared
+            ):  # a parameter of another module is shared, not copied
                 t = nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex())
             self.register_parameter(name, t)
         for name, t in (buffers or {}).items():

@@ -185,7 +185,7 @@ class SelfAttention(nn.Module):
         q, k, v = h.reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(
             -2, -1
-        )  # n x d numbers to scale, not n x n
+        )  # scale n x d numbers instead of n x n
         if mask is not None:
             scores = scores + (mask if mask.size(-1) == n else mask[..., :n, :n])
         if padmask is not None:

@@ -45,7 +45,7 @@ def set_recompute(m: nn.Module, flag: bool) -> None:
     if flag is recomputes(m):
         return
     if not flag:
-        if m.__class__ not in _CLASSES.values():  # torch has made another class of it
+        if m.__class__ not in _CLASSES.values():  # torch has changed its class
             raise ValueError("parameters are sharded")
         m.__class__ = m.__class__.__mro__[2]
         return

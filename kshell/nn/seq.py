@@ -35,7 +35,7 @@ def chain(children: Iterable[nn.Module], *inputs: Any) -> Any:
 
 
 def _refused(text: str) -> ValueError:
-    """The error of a container that does not take a child."""
+    """The error for a container that does not accept a child."""
     return said(ValueError(text), "module")
 
 
@@ -84,7 +84,7 @@ class _Grown(nn.Module):
     """Base of containers that get their children one by one, with rules for their names and types."""
 
     kind = ""
-    replaces = False  # does a child take the place of one of its name?
+    replaces = False  # does a child replace one with the same name?
 
     def kshell_add(self, name: str, child: nn.Module) -> str:
         """Add a child; returns its name, or its role as the name. ValueError says what cannot be added."""
@@ -128,7 +128,7 @@ class SeqList(SeqDict):
     replaces = False
 
     def role(self, child: nn.Module, name: str) -> str:
-        return super().role(child, "")  # a list's children have numbers
+        return super().role(child, "")  # children of a list are numbered
 
 
 class SeqJoin(_Grown):
@@ -280,7 +280,7 @@ class NBeats(_Grown):
     def role(self, child: nn.Module, name: str) -> str:
         if not isinstance(child, nn.Sequential | nn.ModuleList):
             raise _refused("nbeats: not a sequential or list module")
-        return super().role(child, "")  # its children are a list's, with numbers
+        return super().role(child, "")  # its children are numbered, like a list's
 
     def forward(self, x: Tensor) -> Any:
         y = None

@@ -11,7 +11,7 @@ from kshell.nn.bounds import within
 class Embedding(nn.Embedding):
     """torch's embedding, with checked indices."""
 
-    from_weights = False  # was it made of given ones?
+    from_weights = False  # was it made from given weights?
 
     def forward(self, x: Tensor) -> Tensor:
         if not x.is_cpu:

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
 class Abilities:
     """An optimizer without abilities beyond torch's. Subclasses list it before torch's class among their bases."""
 
-    meets = False  # are a step and new parameters collective calls, made by all processes at once?
-    keeps_extra = False  # is there state beside that of the parameters?
-    by_process = False  # and is it each process's own?
-    gathers = (
-        False  # does a step take losses by layer, and update now and then? By the last five methods
-    )
+    meets = False  # are stepping and adding parameters collective calls?
+    keeps_extra = False  # is there state besides per-parameter buffers?
+    by_process = False  # and does it differ between processes?
+    gathers = False  # does a step take losses per layer, with occasional updates? See the last five methods
 
     def attached(self) -> None:
         """Parameters or groups were added, or options changed. An error here undoes the change."""

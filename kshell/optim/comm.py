@@ -121,7 +121,7 @@ def spread(vector: Tensor, tensors: Sequence[Tensor]) -> None:
         at += tensor.numel()
 
 
-_HOW = ("foreach", "fused", "capturable", "differentiable")  # how to compute, not what
+_HOW = ("foreach", "fused", "capturable", "differentiable")  # implementation flags
 
 
 def _told_of(group: dict[str, Any], free: Iterable[str]) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class Together(Abilities):
             self.meet("opt", dense=False)
 
 
-_HEAD = torch.zeros(4, dtype=torch.int64)  # the header that a meeting sends
+_HEAD = torch.zeros(4, dtype=torch.int64)  # the header sent by a barrier
 
 
 def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) -> meeting.Told:

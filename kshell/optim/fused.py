@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 from torch.optim import optimizer as _base
 
-_OFF = ("foreach", "capturable", "differentiable")  # ways to compute that a group may ask for
+_OFF = ("foreach", "capturable", "differentiable")  # implementation flags of a group
 _DEVICES = ("cpu", "cuda")
 _TYPES = (
     torch.float32,
     torch.float64,
-)  # torch's kernel for bfloat16 reads momenta that were never written
+)  # torch's kernel for bfloat16 reads uninitialized momenta
 
 
 def step(o: Optimizer) -> bool:
@@ -79,7 +79,9 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
         or _watched(o)
     ):
         return None
-    if "step" in vars(o) and not hasattr(o.step, "_wrapped_by_lr_sched"):  # somebody else's
+    if "step" in vars(o) and not hasattr(
+        o.step, "_wrapped_by_lr_sched"
+    ):  # decorated by someone else
         return None
     around: Any = getattr(o.__class__.step, "__wrapped__", None)
     if getattr(getattr(around, "__code__", None), "co_name", "") != "_use_grad":

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
     from torch.optim.lr_scheduler import LRScheduler
 
-# per group: the rates among these are scaled with the rate of a group, the others are only copied
+# per-group attributes: rates are scaled with a group's rate, the others are only copied
 _RATES = ("base_lrs", "max_lrs", "base_values")
 _OTHERS = ("lr_lambdas", "min_lrs", "base_momentums", "max_momentums")
 _LAST = "_last_lr"
 _OWN = re.compile(
     r"(lrs?|rates?|lambdas|momentums?|decays?|factors?|gammas?)$"
-)  # of classes of other libraries
-GROUP_RATES = ("initial_lr", "max_lr", "min_lr", "swa_lr")  # entries of a group that are rates
+)  # in classes of other libraries
+GROUP_RATES = ("initial_lr", "max_lr", "min_lr", "swa_lr")  # group entries that are rates
 _HERE = ("torch.", "kshell.")
 
 COMPUTED = (
@@ -36,7 +36,7 @@ COMPUTED = (
     lrs.CyclicLR,
     lrs.OneCycleLR,
     lrs.CosineAnnealingWarmRestarts,
-)  # from the base rates
+)  # computed from the base rates
 FOLLOWING = (
     lrs.MultiplicativeLR,
     lrs.StepLR,
@@ -110,7 +110,7 @@ def inherit(groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None
     """Copy to the last group every entry of the group `source` that it lacks; rates times `ratio`."""
     new = groups[-1]
     for key, value in groups[source].items():
-        if key not in new and key != "param_names":  # torch has names in all groups or in none
+        if key not in new and key != "param_names":  # torch requires names in all groups or in none
             new[key] = scaled(copy.copy(value), ratio) if key in GROUP_RATES else copy.copy(value)
 
 

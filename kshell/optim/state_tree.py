@@ -191,7 +191,7 @@ def _converted(
 
 # ------------------------------------------------------------------ moves
 
-# a parameter as it was: itself, and its type then
+# a parameter before moving: the object, and its type then
 Was = tuple[Tensor, torch.dtype]
 
 

@@ -45,7 +45,7 @@ class Route:
         self._m = weakref.ref(m)
 
     @property
-    def __wrapped__(self) -> Callable[..., Any]:  # whose signature is that of the module
+    def __wrapped__(self) -> Callable[..., Any]:  # for the module's signature
         return partial(type(self.module).forward, self.module)
 
     @property
@@ -80,10 +80,10 @@ class Averaged(Route, Shared):
         self.options = options
         self._key: tuple[Any, ...] = ()
         self._ddp: Any = None
-        self._armed = False  # does it wait for gradients?
+        self._armed = False  # is it waiting for gradients?
         self._reached: list[
             tuple[str, Any]
-        ] = []  # names of what is trained, and the nodes where gradients end
+        ] = []  # names of trained parameters, and the graph nodes where their gradients end
 
     def together(self, grad: bool) -> bool:
         return grad and group.joined()
@@ -130,14 +130,14 @@ class Averaged(Route, Shared):
                 ),
                 "",
             )
-        except RuntimeError:  # torch.autograd.grad goes to no parameter
+        except RuntimeError:  # torch.autograd.grad reaches no parameter
             return ""
         return (
             found and f"backward: no gradient comes to {found}; ddp has the option unused for that"
         )
 
     def begin(self, again: bool) -> None:
-        if not self._armed:  # DistributedDataParallel would leave a second backward to each process
+        if not self._armed:  # DistributedDataParallel would not synchronize a second backward
             if self.options["find_unused_parameters"]:
                 raise ValueError(
                     "one backward for each forward, of the last one, by ddp with unused"
@@ -304,12 +304,10 @@ class Sharded(Shared):
     def __init__(self, m: nn.Module, text_of: Callable[[BaseException], str]) -> None:
         super().__init__(m, text_of)
         self._m = weakref.ref(m)
-        self.names: dict[nn.Module, str] = {}  # the parts that are sharded each by itself
-        self.order: list[nn.Module] = []  # in which these were calculated last
-        self.running: list[
-            list[nn.Module]
-        ] = []  # if a calculation runs, the parts that it has come to
-        self.now: Calculation | None = None  # the one that begins or runs, if it has gradients
+        self.names: dict[nn.Module, str] = {}  # the parts that are sharded separately
+        self.order: list[nn.Module] = []  # the order in which they last ran
+        self.running: list[list[nn.Module]] = []  # during a forward pass, the parts reached so far
+        self.now: Calculation | None = None  # the current forward pass, if it has gradients
         self.generation = group.generation()
 
     def take(self, part: nn.Module, name: str) -> None:

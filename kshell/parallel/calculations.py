@@ -16,12 +16,14 @@ from torch import Tensor, nn
 
 from kshell.parallel import meet
 
-_MADE = [0]  # modules that were shared
-_MARK = "kshell"  # in the metadata of the node whose output is that of a calculation
-_ALIVE: weakref.WeakSet[Calculation] = weakref.WeakSet()  # that no backward has come through
+_MADE = [0]  # shared modules
+_MARK = "kshell"  # key in the metadata of the graph node that outputs a computation
+_ALIVE: weakref.WeakSet[Calculation] = (
+    weakref.WeakSet()
+)  # forward passes not yet reached by a backward
 _THROUGH: list[
     list[Calculation]
-] = []  # the calculations that the running backward passes, where looked for
+] = []  # the computations on the path of the running backward, if determined
 
 
 class Shared:
@@ -31,8 +33,8 @@ class Shared:
         _MADE[0] += 1
         self.name = f"{type(m).__name__.lower()} {_MADE[0]}"
         self.text_of = text_of
-        self.count = 0  # calculations that could have gradients, since the last error
-        self.open = False  # did gradients come into the module, and backward not to its end?
+        self.count = 0  # computations with gradients since the last error
+        self.open = False  # did gradients reach the module without backward finishing?
         self.refusals = meet.REFUSALS[0]
 
     def told(

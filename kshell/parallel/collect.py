@@ -24,7 +24,7 @@ OPS = {
     "max": "MAX",
     "prod": "PRODUCT",
 }  # by torch's names
-# the order is the number that travels
+# sent as the position in this order
 DTYPES = (
     torch.float32,
     torch.float64,
@@ -39,7 +39,7 @@ DTYPES = (
     torch.complex64,
     torch.complex128,
 )
-_BYTES = -1  # the number of bytes that are no tensor
+_BYTES = -1  # the type number of bytes that are not a tensor
 _DIMS = 16
 _HEAD = 3 + _DIMS
 
@@ -199,7 +199,7 @@ def _peer(r: int, what: str) -> None:
         raise said(ValueError(f"{what} {r} is this process itself"), r)
 
 
-POINTS = [0]  # how many messages this process has begun to send or receive
+POINTS = [0]  # the number of messages this process has started to send or receive
 
 
 def send(x: Tensor | bytes, target: int) -> None:

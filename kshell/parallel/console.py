@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 from kshell.parallel import collect, group
 
-GRACE = 1.0  # seconds that processes may go on after one has failed, or after Ctrl-C, before their connections are cut
+GRACE = 1.0  # seconds that processes may continue after a failure or Ctrl-C before their connections are closed
 _IDLE = timedelta(seconds=20)
 _SLICE = timedelta(milliseconds=100)
 _PART = timedelta(seconds=10)
 _TICK = 0.05
 
 
-# how a line ended on a process: the text of its error, or the code with which it left
+# how a line ended on a process: the text of its error, or its exit code
 End = tuple[str, int | None]
 
 
@@ -43,14 +43,14 @@ class Console:
     def __init__(self) -> None:
         self.rank, self.world = group.rank(), group.world()
         self.store = group.store()
-        self.n = 0  # of the line
+        self.n = 0  # the line's number
         self.watch = _Watch(self)
 
     # ------------------------------------------------------------ lines
 
     def give(self, kind: str, text: str = "") -> None:
         """Process 0: start a line."""
-        self._forget(self.n - 2)  # of the last line not every process may have read the outcome
+        self._forget(self.n - 2)  # not every process may have read the outcome of the last line yet
         self.store.set(self.key("line"), json.dumps([kind, text]))
 
     def take(self) -> tuple[str, str]:
@@ -155,7 +155,7 @@ class _Watch:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.cut = False  # were the connections cut in this line?
+        self.cut = False  # were the connections closed during this line?
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._running = threading.Event()
@@ -198,7 +198,7 @@ class _Watch:
                 own = True
                 store.set(stop, "1")
             stopped = store.check([stop])
-            if stopped and not own:  # at a terminal of which this process knows nothing
+            if stopped and not own:  # at another terminal
                 own = True
                 os.kill(os.getpid(), signal.SIGINT)
             if not since and (stopped or store.check([failed])):

@@ -17,7 +17,7 @@ from typing import Any
 
 from kshell.parallel.launch import LISTEN, PARENT
 
-TIMEOUT = 60.0  # seconds that a process waits for the others
+TIMEOUT = 60.0  # timeout in seconds
 
 
 def place() -> tuple[int, int]:
@@ -77,7 +77,7 @@ class _Job:
     def __init__(self) -> None:
         self.store: Any = None
         self.options: dict[str, Any] = {}
-        self.sockets: dict[int, str] = {}  # of the group's connections
+        self.sockets: dict[int, str] = {}  # sockets of the group's connections
         self.generation = 0
 
 
@@ -151,7 +151,7 @@ def _counted(r: int, n: int, wait: timedelta) -> None:
             problem = (
                 f"numbers of processes differ between processes ({first} on 0, {found} on {k})"
             )
-            time.sleep(0.5)  # process 0 holds the store, which others have yet to read
+            time.sleep(0.5)  # process 0 holds the store, which others still have to read
         raise ValueError(problem)
 
 
@@ -171,7 +171,7 @@ def renew() -> None:
     import torch.distributed as dist
 
     if dist.is_initialized():
-        cut()  # a message that nobody takes would be waited for
+        cut()  # otherwise it would wait for a message that nobody receives
         dist.destroy_process_group()
     _JOB.generation += 1
     _form()
@@ -200,7 +200,7 @@ def cut() -> None:
     for key, name in _JOB.sockets.items():
         if now.get(key) == name:
             with suppress(OSError), socket.socket(fileno=os.dup(key)) as s:
-                s.getpeername()  # gloo's listening socket has none, and must stay
+                s.getpeername()  # gloo's listening socket has no peer, and must stay open
                 s.shutdown(socket.SHUT_RDWR)
     if "nccl" in str(_JOB.options.get("backend")) and dist.is_initialized():
         with suppress(RuntimeError):
@@ -214,5 +214,5 @@ def calls() -> int:
         return 0
     try:
         return int(dist.group.WORLD._get_sequence_number_for_group())
-    except RuntimeError:  # of a group with several backends
+    except RuntimeError:  # for a group with several backends
         return 0

@@ -20,9 +20,9 @@ from typing import NoReturn
 
 import numpy as np
 
-GRACE = 5.0  # seconds between asking a rank to end and ending it
-LISTEN = "KSHELL_LISTEN_FD"  # rank 0: the socket at which the ranks meet, opened here so that nobody else can take it
-PARENT = "KSHELL_PARENT"  # the launcher's process id; ranks end with it
+GRACE = 5.0  # seconds between asking a rank to exit and killing it
+LISTEN = "KSHELL_LISTEN_FD"  # rank 0: the socket where the ranks meet, opened here so that nobody else can take it
+PARENT = "KSHELL_PARENT"  # the launcher's process id; ranks exit with it
 
 
 def threads_for(n: int) -> int:
@@ -44,7 +44,7 @@ def shared(n: int, given: Mapping[str, str]) -> dict[str, str]:
         ("OMP_NUM_THREADS", str(threads_for(n))),
         ("GLOO_SOCKET_IFNAME", name),
         ("TORCH_CPP_LOG_LEVEL", "ERROR"),
-    ):  # failures are errors of q
+    ):  # failures become q errors
         if value and key not in given:
             made[key] = value
     return made
@@ -94,7 +94,7 @@ def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
     """Call `run`, which ends its process, in n processes of this machine. The exit code is 0, or that of the first that
     fails (128 plus the signal number if it was killed): that process is named on standard error, and the others are
     ended. With a shared `console`, all leave with the same code, which is not a failure."""
-    gc.freeze()  # the collector would write to every page of what is shared
+    gc.freeze()  # the collector would write to every shared page
     with socket.create_server(("127.0.0.1", 0), backlog=max(128, n)) as meeting:
         ranks = []
         try:
@@ -121,7 +121,7 @@ def _fork(r: int, meeting: socket.socket, run: Callable[[], NoReturn]) -> int:
     if pid:
         return pid
     try:
-        np.random.seed()  # q's own generator starts equal in every process
+        np.random.seed()  # q's own generator starts out the same in every process
         if "torch" in sys.modules:
             sys.modules["torch"].default_generator.seed()
         os.environ.update(
@@ -157,7 +157,7 @@ def _terminal() -> Iterator[None]:
     try:
         yield
     finally:
-        # of a process that is no longer in front the terminal would ask who it is
+        # a background process would be stopped by the terminal
         if os.tcgetpgrp(0) == os.getpgrp():
             termios.tcsetattr(0, termios.TCSADRAIN, before)
 
@@ -172,7 +172,7 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
     before = {s: signal.signal(s, ask) for s in (signal.SIGTERM, signal.SIGHUP)}
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # the terminal sends it to the ranks too, and they decide
+    )  # the terminal also sends it to the ranks, and they decide
     try:
         for _ in ranks:
             r = ended.get()

@@ -21,11 +21,11 @@ import torch.distributed as dist
 from kshell.parallel import group
 
 R = TypeVar("R")
-_GRACE = 2.0  # seconds in which processes that waited for the same one tell each other so
-_NEWS = 1.0  # seconds in which one whose connections were closed looks whether another had waited in vain
-# messages of a communication that waited in vain, or whose connection was closed
+_GRACE = 2.0  # seconds in which processes that waited for the same one report it to each other
+_NEWS = 1.0  # seconds in which a process whose connections were closed checks whether another had waited in vain
+# messages of a communication that timed out, or whose connection was closed
 _LOST = ("timed out", "by peer", "pair closure", "did not come", "processes came", "lost touch")
-_LONGEST = 1 << 18  # bytes of what a process tells when something is wrong
+_LONGEST = 1 << 18  # bytes that a process sends when something is wrong
 
 
 class Refused(ValueError):
@@ -51,8 +51,8 @@ def told(*parts: tuple[str, str]) -> Told:
 
 NOTHING = told()
 _CALLS: dict[str, int] = {}
-MEETINGS = [0]  # how often this process has come
-REFUSALS = [0]  # how many meetings ended in Refused: the same on all
+MEETINGS = [0]  # the number of barriers this process has reached
+REFUSALS = [0]  # the number of barriers that ended in Refused: the same on all
 
 
 def _code(call: str) -> int:
@@ -91,7 +91,7 @@ def _device() -> str:
     return "cuda" if dist.get_backend() == "nccl" else "cpu"
 
 
-# the same by the name that it has since torch 2.13
+# its name since torch 2.13
 _gather_flat: Callable[[Any, Any], Any] = getattr(
     dist, "all_gather_single", dist.all_gather_into_tensor
 )
@@ -106,7 +106,7 @@ def _gather(mine: torch.Tensor) -> list[Any]:
 def _texts(text: str) -> list[dict[str, Any]]:
     """Gather the facts of every process, each sent as JSON."""
     data = text.encode()
-    if len(data) > _LONGEST:  # of many parameters, as many as there is room for
+    if len(data) > _LONGEST:  # of many parameters, as many as fit
         told_ = json.loads(text)
         told_["parts"] = told_["parts"][: _LONGEST // 256]
         data = json.dumps(told_).encode()[:_LONGEST]
@@ -155,7 +155,7 @@ def together(call: str, text_of: Callable[[BaseException], str] = str) -> Iterat
         yield
         return
     except Exception as exc:
-        if MEETINGS[0] != before:  # the others know
+        if MEETINGS[0] != before:  # the others already know
             raise
         raise tell(call, exc, text_of(exc)) from None
 
@@ -221,7 +221,7 @@ def _missing(text: str) -> list[int] | None:
 
     late = [r for r in range(n) if r != me]
     until = time.monotonic() + (_GRACE if timed_out else _NEWS)
-    with suppress(RuntimeError):  # process 0 has left, and the store with it
+    with suppress(RuntimeError):  # process 0 has left, and with it the store
         store.set(key(me), "in vain" if timed_out else "closed")
         while late and time.monotonic() < until:
             here = [r for r in late if store.check([key(r)])]
@@ -230,8 +230,8 @@ def _missing(text: str) -> list[int] | None:
             late = [r for r in late if r not in here]
             time.sleep(0.02)
         if not late and me == 0:
-            time.sleep(0.5)  # process 0 holds the store, which others have yet to read
-    return late if timed_out else None  # else a process is gone, which others than this one tell
+            time.sleep(0.5)  # process 0 holds the store, which others still have to read
+    return late if timed_out else None  # otherwise a process is gone, which others report
 
 
 def leave(well: bool, error: str = "") -> None:
@@ -244,7 +244,7 @@ def leave(well: bool, error: str = "") -> None:
         return
     with suppress(
         RuntimeError, ValueError
-    ):  # another has ended before, or is in another call: nothing is left to do
+    ):  # another has already ended, or is in another call: nothing left to do
         if group.joined():
             meet("exit")
         dist.destroy_process_group()

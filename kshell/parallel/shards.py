@@ -35,7 +35,7 @@ from kshell.parallel import group
 
 SUFFIX = ".data"
 _CHUNK = 1 << 22
-# the tensors of a folder, by name: data type, sizes, and chunks (offsets, sizes, number of the file, where in it)
+# tensors in a folder, by name: data type, sizes, and chunks (offsets, sizes, file number, position)
 Stored = dict[str, list[Any]]
 
 
@@ -51,7 +51,7 @@ def _bytes_of(t: Tensor) -> Tensor:
 class _Writer(StorageWriter):
     def __init__(self, folder: str, tag: str) -> None:
         self.folder, self.tag = folder, tag
-        self.written: list[Any] = []  # of this process's file: name, bytes, digest
+        self.written: list[Any] = []  # this process's file: name, bytes, digest
         self.metadata: Any = None
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:

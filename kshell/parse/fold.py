@@ -155,7 +155,7 @@ def fold(nodes: list[N.Node], sorts: list[int]) -> N.Node:
             i >= 0
             and sort not in (NOUN, BLOCK, SIGNAL)
             and (sorts[i] in (NOUN, BLOCK) or (sort != VERB and nodes[i].__class__ is N.Name))
-        )  # `cor:1`, which is 'assign
+        )  # `cor:1` is 'assign
         if infix and sort == VERB:
             left, i = nodes[i], i - 1
             if train:
@@ -190,7 +190,7 @@ def tail(nodes: list[N.Node], sorts: list[int]) -> tuple[N.Node | None, list[N.N
     left = nodes[i - 1]
     if (
         sort == GLOBAL
-    ):  # `f g::` composes f and g: the last term only says that g wants its arguments
+    ):  # `f g::` composes f and g: the last term only says that g takes the arguments
         return None, [left], i - 2
     return (
         None,

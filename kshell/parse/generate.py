@@ -23,9 +23,9 @@ OWN = (
     "list",
     "lambda",
     "query",
-)  # rules that are functions of their own
+)  # rules that become separate functions
 START = "row"
-SOLE = ("term",)  # rules whose value is their first item if they have no more
+SOLE = ("term",)  # rules whose value is their only item, if there is just one
 HEAD = '''"""The parser proper, generated from grammar/q.ebnf by parse/generate.py: do not edit."""
 # ruff: noqa
 
@@ -111,7 +111,7 @@ class Generator:
             self.emit(depth, self.store(out, f"_{name}(p, i)"), "i = p.i")
             return
         body = self.rules[name].expr
-        if isinstance(body, pp.MatchFirst):  # a choice adds nothing of its own
+        if isinstance(body, pp.MatchFirst):  # a choice adds no node of its own
             self.element(body, out, depth, known)
             return
         self.temps += 1

@@ -93,7 +93,7 @@ def oracle(
         if isinstance(element, pp.Literal):
             element.set_parse_action(lambda s, at, t: at)
     for name, rule in grammar.rules.items():
-        if not isinstance(rule.expr, pp.MatchFirst):  # a choice adds nothing of its own
+        if not isinstance(rule.expr, pp.MatchFirst):  # a choice adds no node of its own
             rule <<= rule.expr + pp.Empty().leave_whitespace().set_parse_action(lambda s, at, t: at)
             rule.set_parse_action(lambda s, at, t, name=name: build(name, at, t[-1], list(t)[:-1]))
     complete = grammar.rules["row"] + pp.Suppress(pp.Literal("."))

@@ -17,7 +17,7 @@ _BRACKETS = re.compile(r"[()\[\]{}]")
 _NESTING = re.compile(r"[()\[\]{};q]")
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _FAULTS = re.compile(r"[!?]")
-_BRACKET = len(KINDS) - 3  # the group of brackets: their kind is their text
+_BRACKET = len(KINDS) - 3  # the group of brackets, whose kind is their text
 assert NAMES[_BRACKET] == "bracket"
 
 
@@ -34,7 +34,7 @@ class Tokens:
     """The tokens of a text: a string of kinds, ended by '.', and the offsets of each. `i` is the parser's position."""
 
     __slots__ = ("ends", "i", "is_infix", "kinds", "source", "starts", "text")
-    is_infix: Callable[[str], bool]  # does a name stand between its arguments?
+    is_infix: Callable[[str], bool]  # is a name infix?
 
     def __init__(
         self, text: str, kinds: str, starts: list[int], ends: list[int], source: Source | None
@@ -134,7 +134,7 @@ def _error(text: str, tokens: Tokens, i: int) -> QError:
 _STRING = r'"[^"\\]*+(?:\\(?s:.)[^"\\]*+)*+"'
 _BLOCK = r"[ \t\r]*+\n(?s:.)*?\n\\[ \t\r]*+(?=\n|\Z)"
 _COMMENT = rf"/(?:(?<=\n/)(?:{_BLOCK}|(?![ \t\r]*+(?:\n|\Z))[^\n]*+)|(?<=[^\S\n]/)[^\n]*+)|\\(?<=\n\\)[^\n]*+"
-# a text up to a string or a block comment that is left open; a line that begins with \ is a command and opens neither
+# text up to an unclosed string or block comment; a line that begins with \ is a command and opens neither
 _CLOSED = re.compile(rf'(?:\s++(?:{_COMMENT})?+|{_STRING}|(?!(?<=\s)/)[^"\s]++)*+')
 _NO_CODE = re.compile(f"{_STRING}|{_COMMENT}")
 _NO_BRACKETS = re.compile(r"[^()\[\]{}]++")
@@ -189,7 +189,7 @@ def complete(text: str) -> bool:
     return any(character in brackets for character in ")]}") or not (brackets or kind)
 
 
-# colours of the prompt: token kinds to classes
+# prompt colours: token kind -> class
 CLASSES = {
     '"': "string", "?": "error", "`": "symbol", "0": "number", "q": "word", "b": "word", "f": "word", "w": "word",
     "i": "word", "a": "name", "g": "verb", ",": "verb", "=": "verb", "+": "verb", ":": "verb", "'": "iterator",
@@ -206,7 +206,7 @@ def coloured(text: str, inside: str = "") -> list[tuple[str, int, int]]:
     spans: list[tuple[str, int, int]] = []
     if inside == "/":
         return [("comment", 0, len(text))] if text else spans
-    text = (inside or "\n") + text  # after a newline a slash begins a comment
+    text = (inside or "\n") + text  # after a line break, a slash begins a comment
     tokens = scan(text)
     offset = 1
     for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):

@@ -21,9 +21,9 @@ NULL = (
 )
 LIMIT = {
     key: -value - 1 for key, value in NULL.items()
-}  # the raw infinity; minus it is the negative one
+}  # the raw infinity; its negative is negative infinity
 DAY = 86_400_000_000_000  # nanoseconds
-EPOCH_DAYS = 730_119  # of 2000.01.01 in the proleptic Gregorian calendar, 0001.01.01 being 0
+EPOCH_DAYS = 730_119  # 2000.01.01 in the proleptic Gregorian calendar, where 0001.01.01 is 0
 
 _DATE = r"(\d{4})\.(\d\d)\.(\d\d)"
 _CLOCK = r"(\d+):(\d\d)(?::(\d\d)(?:[.:](\d*))?)?"
@@ -36,8 +36,8 @@ _SPECIAL = re.compile(r"(-?)0([NnWw])([a-z]?)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|(?s:.))")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"\\": b"\\"}
 _SUFFIXES = "hijefpmdznuvt"
-_WHOLE = "hijpmdnuvt"  # the types whose raw data are integers
-_RANK = "gcbxhijefmdpznuvt"  # of mixed items, the type furthest to the right is the vector's
+_WHOLE = "hijpmdnuvt"  # types whose raw data are integers
+_RANK = "gcbxhijefmdpznuvt"  # for mixed items, the rightmost of these types is the vector's
 _NANOS = {"u": 60_000_000_000, "v": 1_000_000_000, "t": 1_000_000, "n": 1, "p": 1, "d": DAY}
 
 
@@ -79,7 +79,7 @@ def _read(text: str) -> tuple[str, Any]:
         return "j", int(text)
     items = (
         re.sub(r"/[^\n]*", "", text) if "/" in text else text
-    ).split()  # a list over lines, with notes
+    ).split()  # a list over several lines, with comments
     if len(items) == 1:
         return _scalar(text)
     return _vector(items)
@@ -138,7 +138,7 @@ def _vector(items: list[str]) -> tuple[str, Any]:
 def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
     """A vector of ordinary longs or floats, whose items need no individual checks."""
     numbers: list[Any] = []
-    if max(map(len, items)) > 100:  # Python refuses integers of thousands of digits
+    if max(map(len, items)) > 100:  # Python rejects integers with thousands of digits
         return None
     with suppress(ValueError):
         numbers = list(map(int, items))

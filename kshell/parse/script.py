@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kshell.parse.lex import left_open, string_end
 
-Span = tuple[int, int]  # the offsets where a text begins and ends
+Span = tuple[int, int]  # start and end offsets of a text
 
 
 def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Iterator[Span]:
@@ -58,9 +58,9 @@ def split_script(text: str, comments: bool = False, typed: bool = False) -> list
     """(line number from 1, text) of each statement in a script, or a `typed` text, for running them one after another;
     with `comments`, also of comment lines."""
     if text.startswith("\ufeff"):
-        text = text[1:]  # a mark that some editors write before UTF-8
+        text = text[1:]  # byte order mark written by some editors
     if text.startswith("#!"):
-        text = "/" + text[1:]  # the line that names the interpreter is a comment
+        text = "/" + text[1:]  # the interpreter line is a comment
     statements = []
     line = 1
     counted = 0

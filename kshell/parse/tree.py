@@ -22,9 +22,7 @@ class Node:
         return f"{type(self).__name__}({', '.join(repr(getattr(self, field)) for field in self.fields)})"
 
 
-Column: TypeAlias = (
-    "tuple[str | None, Node]"  # of a table, dictionary or phrase; None: without a name
-)
+Column: TypeAlias = "tuple[str | None, Node]"  # of a table, dictionary or phrase; None if unnamed
 
 
 @final
@@ -44,7 +42,7 @@ class Lit(Node):
 
 @final
 class Name(Node):
-    """A variable or keyword, perhaps dotted: `x`, `til`, `.a.b`, `d.col`."""
+    """A variable or keyword, possibly dotted: `x`, `til`, `.a.b`, `d.col`."""
 
     fields = ("name",)
     __slots__ = fields
@@ -68,7 +66,7 @@ class Verb(Node):
 
 @final
 class Iterator(Node):
-    r"""f with an iterator: `f'`, `f/`, `f\:`; f None is the iterator by itself."""
+    r"""f with an iterator: `f'`, `f/`, `f\:`; with f None, the iterator by itself."""
 
     fields = ("glyph", "f")
     __slots__ = fields
@@ -83,7 +81,7 @@ class Iterator(Node):
 
 @final
 class Elided(Node):
-    """An argument left out: `f[;1]`, `(;1)`."""
+    """An omitted argument: `f[;1]`, `(;1)`."""
 
     __slots__ = ()
 
@@ -93,7 +91,7 @@ class Elided(Node):
 
 @final
 class ListOf(Node):
-    """`(a;b;c)`, `()`, with Elided for items left out. A single `(a)` is just a."""
+    """`(a;b;c)`, `()`, with Elided for omitted items. A single `(a)` is just a."""
 
     fields = ("items",)
     __slots__ = fields

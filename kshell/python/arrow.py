@@ -84,7 +84,7 @@ _NUMBERS = {
     "f": "f4",
     "g": "f8",
 }
-# temporal formats without a zone: how they are stored, numpy's type, and that of the result
+# temporal formats without a time zone: storage type, numpy's type, and the result type
 _TIMES = {
     "tdD": ("i4", "M8[D]", "M8[D]"),
     "tdm": ("i8", "M8[ms]", "M8[D]"),

@@ -150,7 +150,7 @@ def _lists(items: list[Any], name: str) -> Made:
 
 # ------------------------------------------------------------------ the C structures
 
-# memory that a producer's structures point to, until they are released, by the address of their private data
+# memory referenced by exported structures until they are released, by the address of their private data
 _HELD: dict[int, Any] = {}
 _COUNT = [0]
 

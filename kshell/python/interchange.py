@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CPU = 1
 _INT, _UINT, _FLOAT, _BOOL, _STRING, _DATETIME, _CATEGORY = 0, 1, 2, 20, 21, 22, 23
 _LETTERS = {_INT: "i", _UINT: "u", _FLOAT: "f", _BOOL: "u", _STRING: "u", _DATETIME: "i"}
-_NAN, _VALUE, _BITS, _BYTES = 1, 2, 3, 4  # how nulls are told
+_NAN, _VALUE, _BITS, _BYTES = 1, 2, 3, 4  # how nulls are marked
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 

@@ -45,7 +45,7 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Foreign, Handle, Prim
 from kshell.values.base.functions import Function as QFunction
 
-# numpy's data types and q's: what holds every value of the other
+# numpy types -> q types that can represent every value
 _TYPES = {
     "b1": T.B,
     "u1": T.X,
@@ -65,7 +65,7 @@ _SPANS = {
     "m": T.U,
     "s": T.V,
     "ms": T.T,
-}  # units of timedelta64 that q has types for; others are timespans
+}  # timedelta64 units for which q has types; others become timespans
 _NANOS = {
     "W": 604_800 * 10**9,
     "D": 86_400 * 10**9,
@@ -75,7 +75,7 @@ _NANOS = {
     "ms": 10**6,
     "us": 1000,
     "ns": 1,
-}  # nanoseconds of a unit
+}  # nanoseconds per unit
 _Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
 
 
@@ -86,7 +86,7 @@ class NoType(QError):
 def to_q(x: object) -> Value:
     """The q value of a Python object; an object without one is stored as it is. An error if part of it cannot be
     converted."""
-    found = _PLAIN.get(type(x))  # `__class__` may name another class
+    found = _PLAIN.get(type(x))  # `__class__` may lie
     return _other(x) if found is None else found(x)
 
 
@@ -234,7 +234,7 @@ def _filled(items: list[Value]) -> list[Value]:
     t = next(iter(types)) if len(types) == 1 else 0
     vectors = [x for x in known if x.__class__ is Vec]
     if vectors and len(vectors) == len(known) and len({x.t for x in vectors}) == 1:
-        return [empty(vectors[0].t) if x is NIL else x for x in items]  # of lists the empty one
+        return [empty(vectors[0].t) if x is NIL else x for x in items]  # for lists, the empty one
     if t == 0 or t in (T.B, T.X, T.ENUM):
         return items
     null = sym("") if t == T.S else atom(t, T.NULL[t])
@@ -256,7 +256,7 @@ def _items(items: list[Any]) -> ListValue:
 
     if adopt.all_tensors(items):
         return List([to_q(x) for x in items])
-    return cast("ListValue", listing(items))  # which is a handle of tensors alone
+    return cast("ListValue", listing(items))  # only for handles of tensors
 
 
 def _table(x: Table) -> Value:
@@ -430,7 +430,9 @@ def _column(x: Any) -> ListValue:
     under = getattr(kind, "numpy_dtype", None)
     if isinstance(under, np.dtype) and under.kind in "biufmM":
         null = under.type("NaT") if under.kind in "mM" else under.type(0)
-        with suppress(ValueError, TypeError):  # a library that cannot give that type gives objects
+        with suppress(
+            ValueError, TypeError
+        ):  # fall back to objects if the library cannot provide that type
             plain = np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent)
             return cast("ListValue", array(plain))
     items = x.to_numpy(dtype=object)
@@ -471,7 +473,7 @@ def _arrow(x: Any) -> Value:
 class Made:
     """The column constructors for arrow.py."""
 
-    # of arrays that have a dimension, and of items that are no tensors
+    # for arrays with a dimension, and for items that are not tensors
     array = staticmethod(cast("Callable[[np.ndarray], ListValue]", array))
     coded = staticmethod(_coded)
     listing = staticmethod(cast("Callable[[list[Any]], ListValue]", listing))

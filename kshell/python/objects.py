@@ -8,7 +8,7 @@ from typing import Any
 from kshell.registry import Hook
 from kshell.values.base.core import Value
 
-ARROW, TEXT, HTML = Hook(), Hook(), Hook()  # of a table: python/arrowout.py, python/display.py
+ARROW, TEXT, HTML = Hook(), Hook(), Hook()  # for tables: python/arrowout.py, python/display.py
 
 
 class Table(dict[str, Any]):

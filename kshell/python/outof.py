@@ -17,7 +17,7 @@ from kshell.values.base.functions import Function as QFunction
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
 
-# q's temporal types as numpy's: data type, and the count of q's epoch since 1970
+# q's temporal types in numpy: data type, and q's epoch counted from 1970
 _TIMES = {
     T.P: ("M8[ns]", 946_684_800_000_000_000),
     T.M: ("M8[M]", 360),
@@ -90,7 +90,7 @@ def vector(x: Vec | Nd) -> Any:
         return array.tobytes() if x.__class__ is Vec else [from_q(i) for i in x.items]
     if qtype == T.S:
         if not array.size:
-            return np.empty(array.shape, "U1")  # no objects could tell the type
+            return np.empty(array.shape, "U1")  # an empty object array would lose the type
         used, at = np.unique(array, return_inverse=True)
         names = np.array([sym_at(code).s for code in used.tolist()], object)
         return names[at.reshape(array.shape)]
@@ -115,7 +115,7 @@ def _times(t: int, a: np.ndarray) -> np.ndarray:
     dtype, epoch = _TIMES[t]
     out = (a.astype(np.int64) + epoch).view(dtype)
     out[a == T.NULL[t]] = "NaT"
-    if epoch and t == T.P:  # numpy's years end with 2262, q's with 2292
+    if epoch and t == T.P:  # numpy's range ends in 2262, q's in 2292
         out[(a > T.LONG_MAX - epoch)] = np.datetime64(T.LONG_MAX, "ns")
     return out
 
@@ -134,7 +134,7 @@ def _dict(x: Dict) -> Any:
         return Table(_table(keys) | _table(values), keys.names)
     out: dict[Any, Any] = {}
     for item, v in zip(x.k.items, x.v.items, strict=True):
-        out.setdefault(_hashable(from_q(item)), from_q(v))  # of equal keys q finds the first
+        out.setdefault(_hashable(from_q(item)), from_q(v))  # of equal keys, q finds the first
     return out
 
 

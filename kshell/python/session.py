@@ -77,7 +77,7 @@ class Session(session.Session):
             e.add_note(line)
         kept = self.last_error = QError(
             e.text
-        )  # not the error that goes on: it will hold the callers' frames
+        )  # not the error passed on, which will hold the callers' frames
         kept.frames = e.frames
         return e
 

@@ -22,9 +22,9 @@ from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, atom_t
 from kshell.values.base.functions import Foreign, Handle, Prim
 
-MOST_ITEMS = 1_000_000  # of a list, dictionary or frame that is copied without being asked for
+MOST_ITEMS = 1_000_000  # maximum items of a list, dictionary or data frame copied without request
 MOST_BYTES = 256 << 20  # and of an array
-_WIDTH = 100  # columns of the note
+_WIDTH = 100  # width of the note
 _AT_HAND = (
     "builtins",
     "datetime",
@@ -33,13 +33,13 @@ _AT_HAND = (
     "uuid",
     "collections",
 )  # modules of classes
-_NAMES = 60  # names that a line of the note has, at most
+_NAMES = 60  # maximum number of names per line of the note
 _LIBRARY = tuple(
     os.path.abspath(p) + os.sep
     for p in {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
 
-Reasons = dict[str, list[str]]  # why variables are not as they were: the names by reason
+Reasons = dict[str, list[str]]  # reasons why variables were changed or left out, with the names
 
 
 # ------------------------------------------------------------------ what a frame has
@@ -136,7 +136,7 @@ def _room(x: Any, room: int, depth: int) -> int:
                 break
         return room
     try:
-        shape = x.shape if hasattr(cls, "columns") else ()  # of a frame
+        shape = x.shape if hasattr(cls, "columns") else ()  # a data frame
         return room - int(np.prod([int(n) for n in shape])) if shape else room
     except Exception:
         return room

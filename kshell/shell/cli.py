@@ -47,14 +47,14 @@ def main() -> NoReturn:
     try:
         opts = parse_args(sys.argv[1:])
     except UsageError as e:
-        print(f"kshell: {e}\nkshell --help tells of the options", file=sys.stderr)
+        print(f"kshell: {e}\nkshell --help lists the options", file=sys.stderr)
         leave(2)
     except SystemExit:
         leave(0)
     tune_allocator()
     tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    for n in (signal.SIGINT, signal.SIGTERM):  # until there is a session they end the program
+    for n in (signal.SIGINT, signal.SIGTERM):  # until there is a session, they end the program
         signal.signal(n, lambda number, _: os._exit(128 + number))
     from kshell.shell import script
 

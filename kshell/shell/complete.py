@@ -20,8 +20,8 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
 from kshell.shell.context import GROUP, WORDS, Call, Place, place, statement_start
 
-MOST = 300  # candidates that are offered
-SETTLED = 2_000_000_000  # nanoseconds after which a change of a folder has another time
+MOST = 300  # maximum number of candidates
+SETTLED = 2_000_000_000  # nanoseconds after which a folder's modification time is sure to differ
 _COMMAND = re.compile(r"\\(\S*)\Z")
 _TIMED = re.compile(r"\\ts?(:\d*)? (?!\d*\Z)")
 _PATH = re.compile(r"\\(?:l|cd|1|2|_) +(.*)\Z", re.DOTALL)
@@ -203,7 +203,7 @@ def _listed(
 
 
 def _taken(call: Call) -> list[str]:
-    """The kinds of types that a call takes the symbols of; other calls take any."""
+    """The kinds whose type symbols a call takes; other calls take any."""
     return [kind.name for kind in taken_by(call.head) if kind.form]
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from kshell.parse.lex import Token, open_at, scan
 
-WORDS = "aigqfbw"  # kinds of tokens that are names or keywords
+WORDS = "aigqfbw"  # token kinds that are names or keywords
 _WORD = re.compile(r"[.A-Za-z][\w.]*\Z", re.ASCII)
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-LONGEST = 10_000  # characters of a statement that are looked at
-GROUP = "G"  # the kind of a token that stands for a whole bracket
+LONGEST = 10_000  # maximum characters of a statement examined
+GROUP = "G"  # token kind for a whole bracket
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Place:
     kind: str
     prefix: str
     calls: list[Call]
-    names: list[str]  # names inside the lambda that is open
+    names: list[str]  # names inside the open lambda
 
     @property
     def arg(self) -> list[Token]:
@@ -72,10 +72,10 @@ def place(text: str) -> Place | None:
     if open_at(text):
         return None
     whole = start = statement_start(text, LONGEST)
-    if len(text) - start > LONGEST:  # brackets around the last lines are not seen then
+    if len(text) - start > LONGEST:  # brackets around the last lines are then not seen
         start = text.find("\n", len(text) - LONGEST) + 1 or start
     cut = start > whole
-    line = "\n" + text[start:]  # after a newline a slash begins a comment
+    line = "\n" + text[start:]  # after a line break, a slash begins a comment
     tokens = list(scan(line))
     last = tokens[-1] if tokens else Token("", "", 0, 0)
     if last.kind in '"0?' and last.end == len(line):

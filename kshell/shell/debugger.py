@@ -7,9 +7,9 @@ from typing import Any
 from kshell.session import Session
 from kshell.shell.run_line import attempt, print_error
 
-# commands: how far each goes up, towards the caller
+# commands: how far each moves up, towards the caller
 _MOVES = {"`": 1, ".": -1}
-STUCK = "level [{}]: a query, a verb or a thread was at work and cannot go on; 'text signals an error, \\ leaves"
+STUCK = "level [{}] cannot continue: it was in a query, a verb or a thread; 'text signals an error, \\ leaves"
 
 
 def enter(session: Session, text: str) -> bool:

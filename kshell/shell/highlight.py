@@ -13,9 +13,9 @@ from prompt_toolkit.lexers import Lexer
 
 from kshell.parse.lex import coloured, open_after, open_before, string_end
 
-LONGEST = 20_000  # characters of one line that are coloured
-BLOCK = 128  # lines of which it is found at once what is open before them
-# a class of the lexer: its style
+LONGEST = 20_000  # maximum characters coloured per line
+BLOCK = 128  # lines for which the construct open before them is determined at a time
+# lexer class -> style
 STYLE = {
     "string": "ansigreen", "symbol": "ansiyellow", "number": "ansicyan", "word": "bold ansiblue", "name": "",
     "verb": "", "iterator": "ansimagenta", "bracket": "", "comment": "ansibrightblack", "command": "ansimagenta",
@@ -34,7 +34,7 @@ class QLexer(Lexer):
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = document.lines
         inside: dict[int, str] = {}  # the construct open before a line
-        ends = [0, -1]  # a string is open at the first offset; where it ends
+        ends = [0, -1]  # offset where a string is open -> its end
 
         def closed(i: int) -> bool:
             """Is a string that is open at the end of a line closed later?"""

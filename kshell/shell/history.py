@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from prompt_toolkit.history import History, InMemoryHistory
 
-LONGEST = 100_000  # characters of an entry that is written; longer ones are kept for the session
+LONGEST = 100_000  # maximum characters of an entry written to the file; longer ones are kept for the session only
 
 
 def path() -> str:

@@ -13,7 +13,7 @@ from kshell.parse.lex import complete, open_at
 from kshell.shell.context import statement_start
 
 INDENT = "  "
-DRAWN = 1000  # lines that are drawn as any others when they run
+DRAWN = 1000  # maximum lines that are redrawn normally when they run
 
 
 def wants_more(text: str) -> bool:
@@ -57,7 +57,7 @@ def bindings() -> KeyBindings:
         state = buffer.complete_state
         if state is not None and state.current_completion is not None:
             buffer.complete_state = (
-                None  # the chosen completion stands; the next Enter runs the line
+                None  # accept the chosen completion; the next Enter runs the line
             )
         elif wants_more(buffer.text):
             new_line(buffer)

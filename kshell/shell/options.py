@@ -11,37 +11,37 @@ USAGE = """\
 usage: kshell [options] [file.q [args]]
 
   -e EXPR    evaluate EXPR and print its value; may be repeated
-  -i         go on at the prompt after a script or -e
-  -q         quiet: no banner, no progress of long work
-  -resume F  bring back the session that a snapshot saved, first of all
+  -i         continue at the prompt after a script or -e
+  -q         quiet: no banner, no progress reports
+  -resume F  first restore the session saved in snapshot F
   -n N       run on N processes of this machine; process 0 reads lines for all, and prints
-  -v         with several processes: all print, each line after its number
-  --read-only  what is typed, and lines of standard input, can change, run and open nothing; the script can
+  -v         with several processes: all print, each line prefixed with the process number
+  --read-only  typed lines and standard input cannot change, run or open anything; the script can
   --timeout S  seconds that a process waits for the others (60)
-  --no-cache  neither read nor write the code of scripts that is kept in the user's cache folder
+  --no-cache  do not use the code cache in the user's cache folder
   --version  print the version
   --help     print this
 
-q's options, each as the system command of its letter:
+q's options, equivalent to the system command with the same letter:
   -c R C     console rows and columns
   -C R C     rows and columns of web pages
-  -g 0|1     freed memory goes back to the system at once
+  -g 0|1     return freed memory to the system immediately
   -o N       hours from UTC; minutes, if more than 23
   -p PORT    listen on a port: a number, 0W for a free one, 5000/5010, HOST:PORT
-  -P N       digits shown of a float
-  -s N       threads of peach
-  -S N       seed of random numbers
+  -P N       digits shown for floats
+  -s N       threads for peach
+  -S N       random seed
   -t MS      interval of the timer, .z.ts
-  -T S       the longest that a client's call may take
-  -w MB      the most memory to use; without it, what the machine has
-  -W N       the day that starts a week, 0 is Saturday
-  -z 0|1     form of dates read by "D"$
-After a script they work as before it; .z.x has them, too, with every other word that stands there.
-  -U FILE    users who may connect, a line user:password each
-  -b         who connects can change, run and open nothing
-Refused, since what they ask for is not there: -E -l -L -m -r -u. Other words are the program's, in .z.x.
+  -T S       time limit for a client's call, in seconds
+  -w MB      memory limit; by default, the machine's memory
+  -W N       first day of the week, 0 is Saturday
+  -z 0|1     date order for "D"$: 0 month/day, 1 day/month
+They also work after a script; .z.x then includes them, with all other words there.
+  -U FILE    users allowed to connect, one user:password per line
+  -b         clients cannot change, run or open anything
+Not supported: -E -l -L -m -r -u. All other words belong to the program, in .z.x.
 
-Without a file or -e: a prompt on a terminal; else lines from standard input, one at a time.
+Without a file or -e, kshell opens a prompt on a terminal, or else runs lines from standard input.
 
   kshell                                     the prompt
   kshell train.q -lr .01                     a script; .Q.opt .z.x has lr
@@ -56,18 +56,18 @@ class Options:
 
     exprs: list[str] = field(default_factory=list)
     script: str = ""
-    resume: str = ""  # a snapshot to begin with
+    resume: str = ""  # a snapshot to start from
     args: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     memory: int = 0  # megabytes
-    processes: int = 0  # how many to start; 0: this one
+    processes: int = 0  # number to start; 0 means run in this one
     timeout: float | None = None  # seconds
     verbose: bool = False
     quiet: bool = False
-    read_only: bool = False  # after the script
-    users: str = ""  # the file of those who may connect
-    blocked: bool = False  # may those who connect change nothing?
-    cache: bool = True  # is the code of scripts kept?
+    read_only: bool = False  # takes effect after the script
+    users: str = ""  # the file of users allowed to connect
+    blocked: bool = False  # are clients read-only?
+    cache: bool = True  # use the code cache?
     stay: bool = False
 
 
@@ -75,7 +75,7 @@ class UsageError(Exception):
     """The command line is invalid."""
 
 
-# q's options that are system commands too, and how many words each takes
+# q's options that are also system commands, and the number of words each takes
 _COMMANDS = {
     "-p": 1,
     "-P": 1,
@@ -91,7 +91,7 @@ _COMMANDS = {
     "-t": 1,
 }
 
-# q's options that ask for what is not there, and what that is
+# unsupported q options, and what they would need
 _REFUSED = {
     "-E": "encryption of connections is not supported",
     "-u": "restricting clients to reads of files is not supported; -U has users, -b lets them change nothing",
@@ -102,10 +102,10 @@ _REFUSED = {
 }
 
 
-MOST = 1024  # processes of one job
+MOST = 1024  # maximum processes of a job
 
 
-# What an option does: it gets the options so far, its word, and the words behind it, of which it takes some.
+# handler of an option: called with the options so far, its word, and the following words, some of which it takes
 Taker = Callable[[Options, str, list[str]], None]
 
 
@@ -248,7 +248,7 @@ def _other(opts: Options, word: str, words: list[str]) -> None:
     if word.startswith("--") and first and not opts.args:
         raise UsageError(f"unknown option {word}")
     if word.startswith("-") and word != "-" and first:
-        opts.args.append(word)  # an option of the user's: what follows belongs to it
+        opts.args.append(word)  # the user's option: what follows belongs to it
     elif first and not opts.args:
         opts.script = word
     else:

@@ -37,12 +37,12 @@ from kshell.shell.run_line import enter, tick
 from kshell.shell.toolbar import signature, toolbar
 
 _SHOWN = str.maketrans({key: shown for key, shown in Char.display_mappings.items() if key != "\n"})
-# words that other shells know, and what to type here
+# words from other shells, and what to type here
 HINTS = {
     word: "\\\\ leaves, Ctrl-D too"
     for word in ("quit", "exit", "quit()", "exit()", "q", ":q", "bye")
 } | {
-    word: "help[] lists topics, help`til tells of a name, \\?text searches"
+    word: "help[] lists topics, help`til describes a name, \\?text searches"
     for word in ("help", "help()", "?", "man")
 }
 
@@ -56,7 +56,7 @@ def loop(session: Session, quiet: bool, sized: bool = False, own: bool = True) -
         )
     session.interactive = (
         session.together is None
-    )  # a debugger's variables are those of one process
+    )  # a debugger's variables exist in one process only
     if session.together is None and session.output.isatty():
         session.annotate = annotator(session, colours() and not is_dumb_terminal())
     try:

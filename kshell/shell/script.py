@@ -12,7 +12,7 @@ from kshell.session import Session
 from kshell.shell.options import USAGE, Options
 from kshell.shell.run_line import attempt, enter, report, tick
 
-PROGRESS = 10  # seconds between two lines of progress in a pipe
+PROGRESS = 10  # seconds between progress lines in a pipe
 
 
 def start(opts: Options) -> int:
@@ -28,7 +28,7 @@ def start(opts: Options) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     job = in_job()
-    if job:  # who waits for other processes sees no signal but by its default action
+    if job:  # while waiting for other processes, signals only have their default action
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if not attempt(session, session.join, opts.timeout, opts.verbose):
             return 1
@@ -39,7 +39,7 @@ def start(opts: Options) -> int:
         code = code if attempt(session, session.at_exit, code) else code or 1
     except QExit as e:
         code = e.code
-    if session.autosave is not None:  # a file that is being written is to be whole
+    if session.autosave is not None:  # complete a file that is being written
         session.autosave.close()
     if job:
         session.leave(code == 0)

@@ -15,8 +15,8 @@ from kshell.session import Session
 from kshell.shell.complete import named, q_text
 from kshell.shell.context import WORDS, place, statement_start
 
-DEBUGGER = "debugger: \\ leaves, ` up, . down, & where, :r goes on with r, 'e signals e"
-LONGEST = 4000  # characters of a statement in which the function at the cursor is looked for
+DEBUGGER = "debugger: \\ leaves, ` up, . down, & where, :r continues with r, 'e signals e"
+LONGEST = 4000  # maximum characters of a statement searched for the function at the cursor
 
 
 def toolbar(session: Session) -> StyleAndTextTuples:

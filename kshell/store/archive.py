@@ -26,23 +26,21 @@ from kshell.values.session.progress import Task
 FORMAT = "kshell snapshot"
 VERSION = 1
 MANIFEST = "manifest.json"
-_CHUNK = 1 << 22  # read and checked at a time
-_LOCAL = struct.Struct(
-    "<4s22xHH"
-)  # a member's own head: signature, lengths of name and extra field
+_CHUNK = 1 << 22  # bytes read and checked at a time
+_LOCAL = struct.Struct("<4s22xHH")  # local file header: signature, lengths of name and extra field
 _ENTRY = struct.Struct(
     "<4s4xHH4xIIIHHH8xI"
-)  # a member in the directory: more of it, and where its head is
+)  # central directory entry, including the offset of the local header
 _END = struct.Struct(
     "<4sHHHHIIH"
-)  # the end: disks, members, length and place of the directory, length of a comment
-_LOCATOR = struct.Struct("<4sIQI")  # where the end of a large zip is
-_END64 = struct.Struct("<4s28xQQQ")  # that end
-_M32 = 0xFFFFFFFF  # "see the 64-bit number"
-_MEMBERS = 250_000  # a zip may have so many, and more if it is large
+)  # end record: disks, members, size and offset of the directory, length of a comment
+_LOCATOR = struct.Struct("<4sIQI")  # zip64 end locator
+_END64 = struct.Struct("<4s28xQQQ")  # zip64 end record
+_M32 = 0xFFFFFFFF  # means "see the 64-bit number"
+_MEMBERS = 250_000  # members allowed in any zip; larger files may have more
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
-_SLACK = 48 << 20  # bytes of memory that any file may need
-_MEMBER = 400  # bytes that a member needs beside its content, about
+_SLACK = 48 << 20  # bytes of memory allowed for any file
+_MEMBER = 400  # approximate bytes of memory per member, besides its content
 WRONG = (
     ValueError,
     KeyError,
@@ -122,7 +120,7 @@ def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) 
             atomic.pour(out, part, work)
 
 
-# bytes in memory by what stands in a JSON text, about
+# approximate bytes in memory by JSON token
 _COSTS = ((b"[", 80), (b"{", 150), (b",", 32), (b'"', 8), (b":", 130))
 
 
@@ -169,7 +167,7 @@ def wrong(call: str, path: str, e: Exception) -> QError:
 def described_cost(text: bytes | bytearray) -> int:
     """The approximate memory that a JSON text and its values need."""
     top = int(np.frombuffer(text, np.uint8).max()) if text else 0
-    width = 4 if top >= 0xF0 else 2 if top >= 0xC4 else 1  # bytes of a character in Python
+    width = 4 if top >= 0xF0 else 2 if top >= 0xC4 else 1  # bytes per character in Python
     made = 4 if width > 1 or b"\\u" in text else 1
     return len(text) * (1 + width + made) + sum(text.count(mark) * cost for mark, cost in _COSTS)
 
@@ -211,7 +209,7 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
     end = size - _END.size
     if (
         end >= _LOCATOR.size + _END64.size
-    ):  # a large zip has a larger end before it, and one of torch too
+    ):  # large zips, and torch's, have a zip64 end record before it
         f.seek(end - _LOCATOR.size)
         signature, disk, large, disks_ = _LOCATOR.unpack(f.read(_LOCATOR.size))
         if signature == b"PK\6\7":
@@ -297,7 +295,7 @@ def pour(
     f.seek(place.start)
     buffer = into or memoryview(bytearray(min(place.length, _CHUNK)))
     for at in range(0, place.length, _CHUNK):
-        if PENDING:  # nothing is changed before all is read
+        if PENDING:  # nothing changes before everything is read
             give_up()
         n = min(_CHUNK, place.length - at)
         part = buffer[at : at + n] if into is not None else buffer[:n]

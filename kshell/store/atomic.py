@@ -20,10 +20,10 @@ from kshell.values.session.restrict import refuse
 
 Fill = Callable[[BinaryIO], None]
 _PIECE = 1 << 23  # bytes written at a time
-_AT_CWD, _EXCHANGE = -100, 2  # of renameat2
+_AT_CWD, _EXCHANGE = -100, 2  # flag of renameat2
 _OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
 _TRIES = 100
-# a test's probe: called with the name of each step, may raise or kill
+# a test probe: called with the name of each step, may raise or kill
 PROBE: list[Callable[[str], None] | None] = [None]
 
 
@@ -186,7 +186,7 @@ class _Files:
             top = self._missing()
             below = self.folder[len(top) :] if top else ""
             if not self.inner.endswith(below):
-                break  # folders above have gone meanwhile
+                break  # parent folders have disappeared meanwhile
             source = (
                 self.staged + self.inner[: len(self.inner) - len(below)]
                 if top

@@ -49,7 +49,7 @@ ATTRS = ("", "s", "u", "p", "g")
 _FIXED = {t: T.TYPE[t].size for t in T.DTYPE if t not in (T.S, T.ENUM)}
 _ITER = ("'", "/", "\\", "':", "/:", "\\:")
 MAX_DEPTH = 200
-LOCKED = "locked"  # the text of a function whose source is not to be seen
+LOCKED = "locked"  # the text of a function whose source is hidden
 
 
 class Out(list[bytes]):
@@ -137,7 +137,7 @@ def _put_nd(x: Nd, out: Out) -> None:
     rows = np.ascontiguousarray(x.a).reshape(-1, n).view(np.uint8).reshape(-1, n * x.a.itemsize)
     head = np.frombuffer(struct.pack("<bBi", x.t, 0, n), np.uint8)
     block = np.concatenate([np.broadcast_to(head, (len(rows), 6)), rows], axis=1)
-    for k in reversed(outer):  # lists of k: a head before every k rows
+    for k in reversed(outer):  # lists of k: a header before every k rows
         head = np.frombuffer(struct.pack("<bBi", 0, 0, k), np.uint8)
         wide = (
             block.reshape(-1, k * block.shape[1])
@@ -184,7 +184,7 @@ def _put_prim(x: Prim, out: Out) -> None:
         out.append(bytes((x.t, n)))
     elif x.name in DERIVED:
         out.append(bytes((x.t, 102, OPERATORS.index(DERIVED[x.name][0]))))
-    else:  # a function that kdb+ defines in q itself goes as one that calls it
+    else:  # a function that kdb+ defines in q is sent as one that calls it
         args = ";".join("xyz"[: max(x.rank, 1)])
         out.append(b"\x64\0")
         _put(Vec(T.C, np.frombuffer(f"{{{x.name}[{args}]}}".encode(), np.uint8)), out)
@@ -216,7 +216,7 @@ _PUT: dict[type, Any] = {
 }  # fmt: skip
 
 
-# bytes of memory that values need, about
+# approximate bytes of memory per value
 _ATOM, _VEC, _LIST, _SYM = 72, 220, 150, 180
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -242,7 +242,7 @@ def cost(x: Value) -> int:
         return 2 * _LIST + _VEC + _SYM * len(x.names) + sum(map(cost, x.cols))
     if isinstance(x, Lambda):
         return function_cost(x.text) + _VEC + len(x.text)
-    if isinstance(x, Prim):  # perhaps a function that calls it
+    if isinstance(x, Prim):  # possibly a function that calls it
         return function_cost(x.name + "[x;y;z]") + _VEC
     if isinstance(x, Proj):
         return _LIST + cost(x.f) + sum(_ATOM if arg is HOLE else cost(arg) for arg in x.args)
@@ -261,8 +261,8 @@ def _known(t: int, a: np.ndarray) -> np.ndarray:
 
 
 class Reader:
-    """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt. `need`, if there is one, is
-    told the bytes of memory that values need, and may refuse. `order` is struct's letter for the order of bytes."""
+    """Decodes one value from bytes, with bounds checks; invalid data is 'corrupt. `need`, if given, is called with the
+    bytes of memory that values need, and may raise an error. `order` is struct's letter for the byte order."""
 
     order = "<"
 
@@ -273,7 +273,7 @@ class Reader:
         need: Callable[[int], None] | None = None,
     ) -> None:
         self.need = need
-        self.short = False  # was the error that there are too few bytes?
+        self.short = False  # was the error a lack of bytes?
         self.data, self.at, self.depth = memoryview(data), at, 0
         self.raw = data if isinstance(data, bytes | bytearray) else bytes(data)
 
@@ -358,7 +358,7 @@ class Reader:
         size = T.TYPE[t].size
         self._needs(n * size)
         items = self.array(t, n)
-        # single bytes that are most of the data are kept in place, others copied
+        # single bytes that make up most of the data are referenced, others copied
         items = items if size == 1 and 2 * n >= len(self.raw) else items.copy()
         return Vec(t, items, ATTRS[attr], dom)
 
@@ -505,7 +505,7 @@ _GET: dict[int, Any] = {
     103: Reader._iter, 104: Reader._many, 105: Reader._many, **dict.fromkeys(_GLYPH, Reader._derived),
 }  # fmt: skip
 
-LAMBDA = registry.Hook()  # the lambda of a text: lang/verbs/internal.py
+LAMBDA = registry.Hook()  # compiles a lambda from its text: lang/verbs/internal.py
 
 
 def collapse_list(items: list[Value]) -> Value:

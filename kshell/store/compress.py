@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from kshell.errors import QError
 
-_HEAD = struct.Struct("<BBBBi")  # byte order, message type, compressed, unused, length of all
+_HEAD = struct.Struct("<BBBBi")  # byte order, message type, compressed, unused, total length
 MAGIC = b"kxzipped"
 _TAIL = struct.Struct(
     "<iBBHqqq"
-)  # version, algorithm, level, unused, whole size, compressed size, block size
+)  # version, algorithm, level, unused, uncompressed size, compressed size, block size
 NONE, GZIP = 0, 2
 METHODS = {1: "q IPC", 3: "snappy", 4: "lz4hc", 5: "zstd", 16: "AES encryption"}
 
@@ -38,7 +38,7 @@ def compress(message: bytes) -> bytes:
 def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
     """Append the compressed body of a message; false as soon as it exceeds the limit."""
     s, end = 8, len(message)
-    last = [0] * 256  # where a pair with this hash was seen
+    last = [0] * 256  # where a pair with this hash was last seen
     later: tuple[int, int] | None = None
     while s < end:
         flags, count = 0, len(out)
@@ -119,7 +119,7 @@ class Tail(NamedTuple):
 
     algorithm: int
     level: int
-    size: int  # of the whole data
+    size: int  # of all data
     packed: int
     block: int
     blocks: list[tuple[int, int]]  # length and algorithm of each block

@@ -19,7 +19,7 @@ from kshell.errors import QError, os_text
 from kshell.store import tails
 
 Values = Mapping[str, float | list[float]]
-_TAIL = 1 << 16  # bytes at the end of a file that are looked at for the last steps
+_TAIL = 1 << 16  # bytes at the end of a file that are searched for the last steps
 
 
 def _table() -> list[int]:
@@ -135,7 +135,7 @@ class Events:
         }
         data = _scalars(seconds, step, one) if one else b""
         for key, value in values.items():
-            if isinstance(value, list):  # a step has several: they are numbered one after the other
+            if isinstance(value, list):  # a step can have several: they are numbered consecutively
                 first = (step - 1) * len(value) + 1
                 data += b"".join(
                     _scalars(seconds, first + i, {prefix + key: n}) for i, n in enumerate(value)
@@ -169,6 +169,10 @@ def _last_steps(path: str) -> dict[str, int]:
         try:
             found = json.loads(line)
             out[str(found["call"])] = int(found["step"])
-        except (ValueError, KeyError, TypeError):  # no record, or the first one, which was cut
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+        ):  # not a record, or the first one, which may be truncated
             continue
     return out

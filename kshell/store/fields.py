@@ -13,8 +13,8 @@ from kshell.store.text import split_fields
 from kshell.values.items.rows import Rows
 
 Array = np.ndarray
-_FEW = 16  # rows; less are split as text is
-_PART = 1 << 18  # bytes that are searched at once, so that they stay in the processor's cache
+_FEW = 16  # minimum number of rows; shorter text is split as text
+_PART = 1 << 18  # bytes searched at a time, so that they stay in the cache
 _END, _QUOTE = 10, 34
 
 
@@ -56,7 +56,7 @@ class Fields:
         self.block, self.ends = (
             slice(0),
             marks,
-        )  # the rows that were asked for last, and where their fields end
+        )  # the rows requested last, and where their fields end
         self.width = width = max(len(marks) // rows, 1)
         self.last: Array | None = None
         if len(marks) != rows * width or (self.data[marks[width - 1 :: width]] != _END).any():
@@ -114,9 +114,7 @@ class Fields:
 
     def _ragged(self, i: int, rows: slice, last: Array) -> tuple[Array, Array]:
         stop = last[rows]
-        at = (
-            np.concatenate([[0], last + 1])[rows] + i
-        )  # where the mark behind the field is, if it is there
+        at = np.concatenate([[0], last + 1])[rows] + i  # the mark after the field, if there is one
         ends = self.marks[np.minimum(at, stop)].astype(np.int64)
         starts = np.where(at > 0, self.marks[np.minimum(at, stop + 1) - 1].astype(np.int64) + 1, 0)
         starts = np.where(at <= stop, starts, ends)
@@ -183,15 +181,15 @@ class _Quotes:
             breaks,
         )
         self.found: list[Array] = []
-        self.opened: list[Array] = []  # the number of the field of each quote that opens one
+        self.opened: list[Array] = []  # the field number of each opening quote
         self.doubled: list[
             tuple[Array, Array]
-        ] = []  # the number of the field of each second quote, and its place
+        ] = []  # the field number of each second quote, and its offset
         self.rows = self.count = 0
         self.inside = self.closed = (
-            False  # does the last character stand in quotes; is it the one that ends them?
+            False  # is the last character in quotes; is it the closing quote?
         )
-        self.starts = True  # does a field start behind it?
+        self.starts = True  # does a field start after it?
 
     def read(self) -> bool:
         """Process it; False if a quote, or a line break in quotes, is at a wrong place."""
@@ -214,7 +212,7 @@ class _Quotes:
         wrong = (opening & ~(_next(real, self.starts) | behind)) | (behind & ~(real | opening))
         wrong[-1] &= np.uint64(
             (2 << (size - 1) % 64) - 1
-        )  # the text behind the part is not known yet
+        )  # the text after the block is not known yet
         if wrong.any():
             return False
         within = _places_of(mark & inside)
@@ -337,7 +335,7 @@ def _irregular(raw: bytes, sep: bytes) -> tuple[Array, Array]:
     inside = np.logical_xor.accumulate(quote)
     before = np.concatenate([[False], inside[ends[:-1]]])
     odd = np.flatnonzero(before != inside[ends])
-    inside ^= np.repeat(before, np.diff(ends, prepend=-1))  # a line begins outside of quotes
+    inside ^= np.repeat(before, np.diff(ends, prepend=-1))  # a line begins outside quotes
     near = np.diff(marks, prepend=-1) == 1
     behind = np.flatnonzero(quote & ~inside) + 1
     wrong = np.concatenate([np.flatnonzero(quote & inside & ~near), behind[~near[behind]] - 1])

@@ -33,10 +33,10 @@ VECTOR = b"\xfe\x20"
 PAGED = b"\xfd\x20"
 OLD = b"\xff\x20"
 PAGE = 4096
-ANYMAP = 77  # the type of a list whose items stand in a second file
+ANYMAP = 77  # the type of a list whose items are in a second file
 _HEAD = struct.Struct("<2sbB4xq")
-_MAPPED = 1 << 16  # files of this size are mapped, not read
-_SHORT = 127  # an item with a head of one byte, 127 + type, and one for its length
+_MAPPED = 1 << 16  # files of at least this size are mapped instead of read
+_SHORT = 127  # an item with a one-byte header, 127 + type, and one byte for its length
 
 
 class Packing(NamedTuple):
@@ -74,7 +74,7 @@ def write_all(values: Sequence[tuple[str, Value, Packing | None]], over_file: bo
     files = [f for value in values for f in files_of(*value)]
     atomic.write_all([(name, atomic.filling(parts)) for name, parts in files], over_file)
     written = {name for name, _ in files}
-    for path, _, _ in values:  # left by a list that was saved there before
+    for path, _, _ in values:  # left by a list previously saved there
         if path + "#" not in written and os.path.exists(path + "#"):
             os.unlink(path + "#")
 
@@ -231,9 +231,7 @@ def _read(path: str) -> Value:
 
 def _general(data: Bytes) -> Value:
     if data[2:4] == b"\0\0" and len(data) >= 8:
-        return List(
-            list(records(data))
-        )  # a log: what was appended to it is not counted in its head
+        return List(list(records(data)))  # a log: appended items are not counted in its header
     reader = Reader(bytes(data), 2)
     x = reader.value()
     if reader.at != len(reader.data):
@@ -299,7 +297,7 @@ def _vector(data: Bytes, at: int, dom: str = "") -> Value:
     if n == 0:
         n = (
             len(data) - at - 16
-        ) // size  # files made by appending may not have their count written back
+        ) // size  # in files made by appending, the count may not be updated
     if n < 0 or at + 16 + n * size > len(data):
         raise QError("corrupt")
     return Vec(t, np.frombuffer(data, T.DTYPE[t], n, at + 16), attr, dom)
@@ -417,7 +415,7 @@ class _Target(NamedTuple):
     f: BinaryIO
     first: bytes
     second: BinaryIO | None
-    x: Any  # a list where there is a second file, else a vector
+    x: Any  # a list if there is a second file, else a vector
 
     def before(self) -> list[unfinished.Before]:
         """The records from which its files are restored if an append fails."""

@@ -10,7 +10,7 @@ _NUMPY = _MAKE + 'torch.save({{"x": torch.from_numpy(numpy.load("{0}"))}}, "{1}.
 _ARCHIVE = (
     _MAKE + 'torch.save({k: torch.from_numpy(v) for k, v in numpy.load("{0}").items()}, "{1}.pt")'
 )
-# how a file begins: what it is, and what to do with it; {0} is its path, {1} that without its ending
+# first bytes: what it is, and what to do with it; {0} is its path, {1} the path without extension
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x93NUMPY", "an array of NumPy", _NUMPY),
     (b"GGUF", "a GGUF file", ""),

@@ -15,7 +15,7 @@ from kshell.values.base import types as T
 from kshell.values.base.core import List, ListValue, Table, Value, Vec
 from kshell.values.change.join import concat
 
-# the kinds of partition: the virtual column's name, its type, what the folders are named
+# kinds of partition: name and type of the virtual column, pattern of the folder names
 KINDS = (
     ("date", T.D, re.compile(r"\d{4}\.\d\d\.\d\d$")),
     ("month", T.M, re.compile(r"\d{4}\.\d\d$")),

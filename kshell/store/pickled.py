@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-_LONG = 4096  # bytes of a text that is counted before it is made
+_LONG = 4096  # texts of at least this many bytes are counted before they are created
 _KEYS = (str, int, float, bool, bytes, type(None), complex)
 _I4, _U2, _U4, _U8, _F8 = (struct.Struct(f) for f in ("<i", "<H", "<I", "<Q", ">d"))
 
@@ -45,7 +45,7 @@ class Reader:
         need: Callable[[int], None],
     ) -> None:
         self.data, self.named, self.persistent, self.need = data, named, persistent, need
-        self.at = self.made = 0  # made: values so far
+        self.at = self.made = 0  # made: number of values so far
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
@@ -139,7 +139,7 @@ class Reader:
         state, target = self.pop(), self.stack[-1]
         if (
             target.__class__ is not dict or state.__class__ is not dict
-        ):  # attributes of a state_dict: not kept
+        ):  # attributes of a state_dict: dropped
             raise Refused(f"attributes of a {type(target).__name__}")
 
     def _persistent(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from kshell.store.archive import Room, bounded
 
 # fmt: off  # a table
-# names of the types and the bytes of an item
+# type names and bytes per item
 SIZES = {
     "BOOL": 1,
     "U8": 1,
@@ -39,9 +39,9 @@ SIZES = {
 }
 # fmt: on
 DIGEST = "kshell_sha256"
-OWN = "kshell"  # in the metadata of what was written here: there must be a digest
-MOST = 100_000_000  # bytes of a header
-_TENSOR = 1000  # bytes of memory that a tensor needs beside its content, about
+OWN = "kshell"  # in the metadata of files written by kshell: a digest is required
+MOST = 100_000_000  # maximum bytes of a header
+_TENSOR = 1000  # approximate bytes of memory per tensor, besides its content
 _META = "__metadata__"
 
 

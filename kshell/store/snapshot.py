@@ -44,8 +44,8 @@ from kshell.values.base.functions import (
 )
 
 Form = list[Any]
-_SHORT = 1 << 10  # bytes; what is longer is a member
-_FORM = 220  # bytes of memory that a value needs beside what stands in its form, about
+_SHORT = 1 << 10  # bytes; longer arrays become members
+_FORM = 220  # approximate bytes of memory per value, besides the content of its form
 _PIECE = 1 << 20  # items
 MAX_DEPTH = 200
 
@@ -68,7 +68,7 @@ def _plain(x: Value) -> bool:
 
 
 def _are_lists(made: list[Value]) -> TypeGuard[list[ListValue]]:
-    """Have they all a length? A dictionary may stand among the columns of a table."""
+    """Do they all have a length? A table column may be a dictionary."""
     return all(isinstance(c, Vec | List | Table | Dict) for c in made)
 
 

@@ -79,7 +79,7 @@ class SplayedCols(LazyCols):
         self.path = path
 
     def make(self, i: int) -> Value:
-        with lifted():  # whoever holds the table may see what is in it
+        with lifted():  # code that holds the table may read its content
             return kdb.read(f"{self.path}/{self.names[i]}")
 
     def there(self) -> bool:

@@ -11,14 +11,10 @@ from collections.abc import Iterator
 
 from kshell.store import kdb
 
-MOST = (
-    1 << 26
-)  # bytes of a record that may be cut off; more is no record that was begun, but damage
+MOST = 1 << 26  # maximum bytes to cut off; more than that is damage rather than a partial record
 _PIECE = 1 << 16
-_RECORD = b'{"step": '  # the beginning of each line of JSON
-_WHOLE: dict[
-    tuple[int, int], tuple[int, int]
-] = {}  # logs found whole: their size, and when they were changed
+_RECORD = b'{"step": '  # the start of each JSON line
+_WHOLE: dict[tuple[int, int], tuple[int, int]] = {}  # logs found intact: size and modification time
 
 
 @contextlib.contextmanager
@@ -97,7 +93,7 @@ def mend_lines(fd: int, path: str) -> None:
         last = last[last.rfind(b"\n") + 1 :]
         if not last:
             return
-        text = last.rstrip(b"\0")  # which a power cut may leave in the place of what was written
+        text = last.rstrip(b"\0")  # which a power cut may leave instead of the data
         if text[: len(_RECORD)] == _RECORD[: len(text)] and not _is_json(text):
             text = b""
         if len(text) < len(last):

@@ -29,7 +29,7 @@ from kshell.values.session.interrupts import HOLD, PENDING, give_up
 MARK = ".kshell-"
 SAVE = MARK + "save"
 _EARLIER = re.compile(r".+\.\d+\.tmp", re.DOTALL)
-_PAUSE = 0.001  # seconds between two looks whether a turn has ended
+_PAUSE = 0.001  # seconds between checks whether a turn has ended
 _NUMBER = itertools.count(1)
 
 
@@ -93,7 +93,7 @@ def made(folder: str, is_folder: bool = False) -> tuple[str, int]:
         path = os.path.join(folder, f"{MARK}{os.getpid()}-{next(_NUMBER)}.tmp")
         try:
             fd = _new(path, is_folder)
-        except FileExistsError:  # of a process that had this number
+        except FileExistsError:  # of a process that had the same id
             continue
         if fd >= 0:
             if lock(fd) and _stands(fd, path):
@@ -123,7 +123,7 @@ def clean(folder: str) -> None:
 
 def sweep(folder: str) -> None:
     """Remove the remains of saves in a folder that ended before they were completely written."""
-    with contextlib.suppress(OSError):  # another process sweeps it, or it may not be removed here
+    with contextlib.suppress(OSError):  # another process is sweeping it, or it cannot be removed
         for name in os.listdir(folder):
             if name.startswith(MARK) and name.endswith(".tmp"):
                 _remove_left(os.path.join(folder, name))
@@ -184,7 +184,7 @@ def finish(folder: str, names: Sequence[str] | None = None) -> None:
     held = os.path.join(folder, SAVE)
     for name in sorted(os.listdir(held)) if names is None else names:
         _take_place(os.path.join(held, name), os.path.join(folder, name))
-    with contextlib.suppress(OSError):  # it is gone, or already that of another save
+    with contextlib.suppress(OSError):  # it is gone, or already belongs to another save
         os.rmdir(held)
 
 
@@ -195,7 +195,7 @@ def _take_place(source: str, target: str) -> None:
     try:
         os.replace(source, target)
         return
-    except FileNotFoundError:  # somebody else has done it
+    except FileNotFoundError:  # another process has done it
         if not os.path.exists(source):
             return
         raise

@@ -321,7 +321,7 @@ def test_a_network_without_its_head(session: Session) -> None:
     assert losses(session, "go each til 4") == want
     for text, message in (("module seq(`sequential;m)", "sequential: unable to create type-erased module"),
                           ("module(`sequential;(child(m;`a);enlist`tanh))",
-                           "linear: a module that is there already takes no layers in a specification"),
+                           "linear: an existing module cannot be given layers in a specification"),
                           ("module seq(`sequential;child(m;`a);child(m;`a))", "sequential: a module named `a is already"),
                           ("module seq(`sequential;o)", "seq: scalar expected to be a symbol, given")):
         with pytest.raises(QError) as e:

@@ -374,7 +374,7 @@ def test_no_gradient_and_gradients_dropped() -> None:
 def test_taking_it_away_and_another_one() -> None:
     s = session_of(*MAKE, "s:scale(o;`linear;`accum,4.)", "scale(o;::)", "backward Sum t", "step o")
     assert console(s, "tensor t") == "-1 -1e\n"
-    assert console(s, "step s").startswith("'step: the rule is no longer that of its optimizer")
+    assert console(s, "step s").startswith("'step: the optimizer no longer uses this rule")
     assert console(s, "scale o").startswith("'scale: the optimizer has no rule")
     s = session_of(*MAKE, "s:scale(o;`linear;`accum,4.)", "r:scale(o;`sqrt;`accum,4.)", "backward Sum t", "step o")
     assert console(s, "tensor t") == "-2 -2e\n"
@@ -396,8 +396,8 @@ def test_options_of_batches() -> None:
     ("scale(o;`legw)", "legw: epochs not defined"), ("scale(o;`legw;1;10)", "legw: batch not defined"),
     ("scale(o;`linear;-1.)", "linear: accum is -1.0, expecting a positive number"),
     ("scale(o;`linear;`lossscale,0.)", "linear: lossscale is 0.0, expecting a positive number"),
-    ("scale(o;`linear;`accum`base`local!(1.;2;3))", "linear: accum and local are two ways to say the same"),
-    ("scale(o;`linear;`local,3)", "linear: local goes with base"),
+    ("scale(o;`linear;`accum`base`local!(1.;2;3))", "linear: give either accum or local, not both"),
+    ("scale(o;`linear;`local,3)", "linear: local requires base"),
     ("scale(o;`linear;`base,0)", "linear base: 0 is below 1"), ("scale o", "scale: the optimizer has no rule"),
     ("scale 1", "scale: expecting optimizer or model, and the name of a rule"),
     ("gns o", "gns: expecting a rule, and optional scales"),

@@ -40,8 +40,8 @@ def report(s: Session, line: str) -> tuple[str, str]:
 
 # a line, the error's text, its hint
 HINTS = [
-    ("forward[m;t]", "rank", "forward is a function of the k-api, which takes one list in parentheses: forward(m;x;..)"),
-    ("lr[o;.1]", "rank", "lr is a function of the k-api, which takes one list in parentheses: lr(o;rates)"),
+    ("forward[m;t]", "rank", "forward is a k-api function, which takes one list in parentheses: forward(m;x;..)"),
+    ("lr[o;.1]", "rank", "lr is a k-api function, which takes one list in parentheses: lr(o;rates)"),
     ("m t", "index: not implemented for modules", "a module is not a function: forward(m;x) is its output"),
     ("m[t]", "index: not implemented for modules", "a module is not a function: forward(m;x) is its output"),
     ("l t", "index: not implemented for losses", "a loss is not a function: loss(l;x;y) is its value"),
@@ -76,11 +76,11 @@ HINTS = [
     ("# a comment", "comment", "a comment begins with /"),
     ("mse(t;t)`loss", "type", "the result of a call is f[(a;b)], not f(a;b): an item of it is (mse(..))`name"),
     ("(til 3)`loss", "type", ""),
-    ("cat(t;t;1)", None, "the tensors are one list and the dimension stands after it: cat((a;b);1)"),
-    ("inv:3", "assign", "inv is a function of q, which cannot be assigned: choose another name"),
-    ("til::3", "assign", "til is a function of q, which cannot be assigned: choose another name"),
-    ("ema[0]:3", "assign", "ema is a function of q, which cannot be assigned: choose another name"),
-    ("{[a] sum+:a}1", "assign", "sum is a function of q, which cannot be assigned: choose another name"),
+    ("cat(t;t;1)", None, "pass the tensors as one list, followed by the dimension: cat((a;b);1)"),
+    ("inv:3", "assign", "inv is a q function and cannot be assigned: choose another name"),
+    ("til::3", "assign", "til is a q function and cannot be assigned: choose another name"),
+    ("ema[0]:3", "assign", "ema is a q function and cannot be assigned: choose another name"),
+    ("{[a] sum+:a}1", "assign", "sum is a q function and cannot be assigned: choose another name"),
     ("{x+y}[1;2;3]", "rank", "{x+y} takes 2 arguments (x and y), given 3"),
     ("{[a]a}[1;2]", "rank", "{[a]a} takes 1 argument (a), given 2"),
     ("1+{x+y}1", "type", "given a projection of {x+y} that lacks 1 of 2 arguments, where a value is expected"),
@@ -109,20 +109,20 @@ HINTS = [
      "names and values of options are one argument: (`hiddendim;..)"),
     ("backward Sum tensor 1 2e",
      "backward: element 0 of tensors does not require grad and does not have a grad_fn (given float tensor of no "
-     "dimensions)", "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set "
+     "dimensions)", "make tensors that need a gradient with `grad, as in tensor(1 2e;`grad), or set "
      "gradflag(t;1b)"),
     ("u:Sum forward(m;2 3#1e);backward u;backward u", None,
-     "calculate the output again before each backward, or keep its graph: backward(t;`retain)"),
+     "recompute the output before each backward, or keep its graph: backward(t;`retain)"),
     ("backward forward(m;2 3#1e)", None,
-     "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)"),
+     "call backward on a sum or mean, backward Sum t, or pass an output gradient, backward(t;g)"),
     ("w:tensor(1 2e;`grad);mul(w;2;[])", None,
-     "change the values outside the graph of gradients: nograd({[t]..};t)"),
+     "change the values outside the autograd graph: nograd({[t]..};t)"),
     ("forward(m;2 3#1f)", None, "convert one of them: to(x;`float), or `float$x of q values"),
-    ("w:tensor(1 2;`grad)", None, "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
+    ("w:tensor(1 2;`grad)", None, "make the values floats: 1 2e or 1 2f; 1 2 are longs"),
     ("grad enlist 2*tensor(1 2e;`grad)", "no gradient defined",
-     "this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin a new "
-     "leaf, tensor(tensor t;`grad)"),
-    ("stack(t;t;1)", None, "the tensors are one list and the dimension stands after it: stack((a;b);1)"),
+     "this tensor is not a leaf and keeps no gradient: call retaingrad t before backward, or make a new leaf with "
+     "tensor(tensor t;`grad)"),
+    ("stack(t;t;1)", None, "pass the tensors as one list, followed by the dimension: stack((a;b);1)"),
     ("stack(t;tensor 1 2)", None, ""),
     ("`bfloat16$1 2", "bfloat16", "`bfloat16 is a type of tensors: `bfloat16$tensor x"),
     ("`double$1", "double", "`double is a type of tensors: `double$tensor x, or `float$x of q values"),
@@ -162,8 +162,8 @@ def test_hints(line: str, text: str | None, hint: str) -> None:
 @pytest.mark.parametrize("line", ["f:{[x]", "1+(2", "x[1;2"])
 def test_hint_of_a_bracket_that_is_not_closed(line: str) -> None:
     bracket = re.sub(r"[^\[({]", "", line)[0]
-    assert report(session(), line) == (bracket, f"{bracket} is not closed in this line; in a file the lines after it "
-                                       "belong to it if they begin with a blank, a line of a pipe stands alone")
+    assert report(session(), line) == (bracket, f"{bracket} is not closed on this line; in a file, following lines "
+                                       "that begin with a blank continue it, but a line from a pipe stands alone")
 
 
 # lines that run, a line that uses what is gone, the hint
@@ -172,7 +172,7 @@ GONE = [
     (("a:1;free(t;m);b:2",), "forward(m;t)", "the module was freed by: a:1;free(t;m);b:2"),
     (("free()",), "step o", "the optimizer was freed by: free()"),
     (("f:{[h]\n free h;\n 1}", "f t"), "t+1", "the tensor was freed by: free h;"),
-    (("return t",), "t+1", "the tensor was freed by `return`, which gives its value"),
+    (("return t",), "t+1", "the tensor was freed by `return`, which returns its value"),
     (("v:vector(t;1 2)",), "tensor t", "the tensor went into another object by: v:vector(t;1 2)"),
     (("d:dict(`a`b!(t;1 2))",), "neg t", "the tensor went into another object by: d:dict(`a`b!(t;1 2))"),
     (("u:tensor 1 2", "use[u]t"), "tensor t", "the tensor went into another object by: use[u]t"),
@@ -227,7 +227,7 @@ NAMES = ["dist 3", "state 3", "solve(1;2)", "world 2", "names til 3", "input 3",
 def test_a_name_of_the_k_api_that_a_program_forgot_to_define(line: str) -> None:
     """In a session without objects of torch; a function that defines the name hides it."""
     name = line.split()[0].split("(")[0]
-    hint = f'{name} is a function of the k-api here (help"{name}"): no variable of this name is defined'
+    hint = f'{name} is a k-api function (help"{name}"); there is no variable with this name'
     assert report(session(), line)[1] == hint
     assert report(session(f"f:{{{line}}}"), "f[]")[1] == hint
     assert hint not in report(session(*OBJECTS), line)
@@ -359,7 +359,7 @@ def test_a_gradient_that_is_not_kept_is_warned_of_once_a_line() -> None:
     s = session("w:tensor(1 2e;`grad)", "u:w+1", "backward Sum u")
     assert s.run("{grad u}each til 3").items[0] is s.run("::")
     told = s.errors.getvalue()  # type: ignore[attr-defined]
-    assert told.startswith("warning: grad: this tensor was calculated from others") and told.count("warning") == 1
+    assert told.startswith("warning: grad: this tensor is not a leaf") and told.count("warning") == 1
     for lines in (["w:tensor(1 2e;`grad)", "grad w"], ["w:tensor 1 2e", "grad w+1"],
                   ["w:tensor(1 2e;`grad)", "u:w+1", "retaingrad u", "grad u"]):
         assert not session(*lines).errors.getvalue()  # type: ignore[attr-defined]

@@ -209,7 +209,7 @@ def test_the_caller_s_variables(tmp_path: Path) -> None:
             "foreign DataLoader loader; foreign PosixPath path\nnot taken: seed, train (would hide the function of that name)\n"
             "not taken: til (no name in q)\nnot taken: big (large; embed(big=big) copies it)\n")
     first, second = done.stderr.split("from run.py:")[1:]
-    assert first == (f"{at[0]}: {note}lr: steplr sets the rates too: its next step goes on from these\n")
+    assert first == (f"{at[0]}: {note}lr: steplr also sets the rates: its next step continues from yours\n")
     assert second.startswith(f"{at[1]}: dictionary w;") and "session" not in second
     assert done.returncode == 0
 

@@ -295,7 +295,7 @@ def test_options_of_q(words: str, line: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    ("-P x -e 1", "-P x: 'type; expected -P N, digits shown of a float"), ("-z 7", "-z 7: 'domain; expected -z 0|1"), ("-P", "-P needs 1 number"), ("-c 3", "-c needs 2 numbers"), ("-w few", "-w"),
+    ("-P x -e 1", "-P x: 'type; expected -P N, digits shown for floats"), ("-z 7", "-z 7: 'domain; expected -z 0|1"), ("-P", "-P needs 1 number"), ("-c 3", "-c needs 2 numbers"), ("-w few", "-w"),
     ("-e", "-e needs an expression"), ("-resume", "-resume needs a file"), ("--nosuch", "unknown option --nosuch"),
     ("s.q -p", "-p needs 1 number")])
 def test_a_command_line_that_is_wrong(words: str, said: str) -> None:

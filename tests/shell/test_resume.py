@@ -66,7 +66,7 @@ def test_going_on_is_as_if_nothing_had_failed(text: str) -> None:
         assert not shown or "'bad" in shown or not ill.suspended, shown
         if not ill.suspended:
             break
-        assert "cannot go on" not in shown
+        assert "cannot continue" not in shown
         shown = _printed(shown) + play(ill, ":x")
     assert not ill.suspended and _printed(shown) == expected
     assert ill.run("glob").__repr__() == well.run("glob").__repr__()
@@ -124,7 +124,7 @@ def test_what_cannot_go_on(text: str) -> None:
     s = session()
     play(s, text)
     levels = len(s.suspended[-1].levels)
-    assert "a query, a verb or a thread was at work and cannot go on" in play(s, ":5")
+    assert "cannot continue: it was in a query, a verb or a thread" in play(s, ":5")
     assert len(s.suspended) == 1 and len(s.suspended[0].levels) == levels
 
 

@@ -94,7 +94,7 @@ def test_a_log_that_ends_in_a_part_of_a_message(tmp_path: Path, monkeypatch: pyt
         assert s.run("-11!(-2;`:log)") == whole + 1, n
         assert (tmp_path / "log").read_bytes().startswith(data[: ends[whole]])
     assert len(ends) == 4 and ends[-1] == len(data)
-    assert s.err.getvalue().count("the last message was not all there") == len(data) - 8 - 3  # type: ignore[union-attr]
+    assert s.err.getvalue().count("the last message was incomplete") == len(data) - 8 - 3  # type: ignore[union-attr]
 
 
 def test_a_log_that_is_damaged_or_in_use_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

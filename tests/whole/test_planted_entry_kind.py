@@ -182,5 +182,5 @@ def test_what_is_refused() -> None:
         registry.add(registry.Entry("mismatch", "mesure"))
     with pytest.raises(ValueError, match="a kind of entry verb is registered twice"):
         type("Again", (entry_kinds.Kind,), {"name": "verb"})
-    with pytest.raises(ValueError, match="kinds are not asked for colour"):
+    with pytest.raises(ValueError, match="kinds have no method colour"):
         entry_kinds.answers("colour", "verb")

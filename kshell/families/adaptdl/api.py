@@ -103,7 +103,7 @@ class RuleWrap(wraps.Wrap):
         accum = None if math.isnan(tree["accum"]) else tree["accum"]
         self.rule.load_state_dict(
             {**tree, "accum_scale": accum}
-        )  # puts gradients where the parameters are
+        )  # moves gradients to the parameters' devices
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
@@ -282,7 +282,7 @@ def scale(x: Value) -> Value:
 
 
 def _rule_of(o: Opt) -> Value:
-    """The rule around an optimizer."""
+    """The rule that wraps an optimizer."""
     if "scale" not in o.wraps:
         raise CallError("scale", "the optimizer has no rule", says=("optimizer",))
     return rule_handle(o.wraps["scale"])
@@ -406,7 +406,7 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
 def _step(h: RuleHandle, *rest: Value) -> Value:
     if h.obj.opt.wraps.get("scale") is not h.obj:
         raise CallError(
-            "step", "the rule is no longer that of its optimizer", says=("rule", "optimizer")
+            "step", "the optimizer no longer uses this rule", says=("rule", "optimizer")
         )
     return step_with(h.obj.opt, rest)
 

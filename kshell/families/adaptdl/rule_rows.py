@@ -29,17 +29,17 @@ COMMON = (
         "double",
         None,
         "accum_scale",
-        "batch of a micro-step over all processes, in base batches; "
-        "if not given, by local and base, or the number of processes",
+        "micro-batch size over all processes, in base batches; by default from local and base, or else the "
+        "number of processes",
     ),
-    Option("base", "long", None, "", "base batch", low=1),
-    Option("local", "long", None, "", "batch of a micro-step on this process", low=1),
+    Option("base", "long", None, "", "base batch size", low=1),
+    Option("local", "long", None, "", "micro-batch size on this process", low=1),
     Option(
         "lossscale",
         "double",
         1.0,
         "loss_scale",
-        "what losses are multiplied by; gradients are divided by it",
+        "loss scale; gradients are divided by it",
     ),
 )
 
@@ -83,9 +83,9 @@ def rule(name: str, *options: Option) -> Callable[[type], type]:
 row(
     "adascale",
     "AdaScale",
-    """The gain of the step, for each parameter group: between 1 and the scale.
+    """Scale the rate by the gain of the step, per parameter group: between 1 and the scale.
 
-Johnson et al. 2020, arXiv 2007.05105. As rates are scaled by what a step is worth, one schedule does for any batch.
+Johnson et al. 2020, arXiv 2007.05105. The rate follows the progress per step, so one schedule fits all batch sizes.
 
 q)t:tensor(2#0e;`grad)
 q)s:scale(opt(`sgd;t;1.);`adascale)
@@ -100,7 +100,7 @@ q)gns[s]`scale`factor
 row(
     "adamscale",
     "AdamScale",
-    """The root of adascale's factor, for optimizers of Adam's kind.
+    """Scale the rate by the square root of adascale's factor, for Adam-like optimizers.
 
 q)t:tensor(2#0e;`grad)
 q)s:scale(opt(`adam;t);`adamscale)
@@ -114,7 +114,7 @@ q)gns[s]`factor
 row(
     "linear",
     "LinearScale",
-    """The scale itself.
+    """Scale the rate linearly with the batch size.
 
 Goyal et al. 2017, arXiv 1706.02677.
 
@@ -126,7 +126,7 @@ q)exec factor from gns(s;1 4.)
 row(
     "sqrt",
     "SqrtScale",
-    """The root of the scale.
+    """Scale the rate by the square root of the scale.
 
 Krizhevsky 2014, arXiv 1404.5997.
 
@@ -138,7 +138,7 @@ q)exec factor from gns(s;1 4.)
 row(
     "legw",
     "LEGWScale",
-    """The root of the scale, after a linear warm-up that lasts epochs times the scale.
+    """Scale the rate by the square root of the scale, after a linear warm-up whose epochs grow with the scale.
 
 You et al. 2019, arXiv 1901.08256. An epoch is size / batch steps, counted by progress; the first step has rate 0.
 
@@ -151,16 +151,16 @@ q)exec factor from gns(s;1 4.)
         "double",
         REQUIRED,
         "base_warmup_epochs",
-        "epochs of the warm-up at the base batch",
+        "warm-up epochs at the base batch size",
         low=0,
     ),
-    Option("size", "long", REQUIRED, "data_size", "examples of an epoch", low=1),
+    Option("size", "long", REQUIRED, "data_size", "examples per epoch", low=1),
     Option(
         "batch",
         "long",
         None,
         "batch_size",
-        "base batch; that of the option base, if not given",
+        "base batch size, by default the option base",
         low=1,
     ),
 )
@@ -183,9 +183,9 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
             raise QError(f"{entry.name}: {option.name} not defined")
         out[option.name] = option.default if missing else value
     if out["accum"] is not None and out["local"] is not None:
-        raise CallError(entry.name, "accum and local are two ways to say the same")
+        raise CallError(entry.name, "give either accum or local, not both")
     if out["local"] is not None and out["base"] is None:
-        raise CallError(entry.name, "local goes with base")
+        raise CallError(entry.name, "local requires base")
     if "batch" in out and out["batch"] is None:
         if out["base"] is None:
             raise CallError(entry.name, "batch not defined")

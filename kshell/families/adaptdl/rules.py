@@ -25,8 +25,8 @@ from kshell.optim import comm
 from kshell.optim.aggregate import mean_gradients
 from kshell.optim.gradients import drop_gradient
 
-SMOOTHING = 0.999  # to the power of the scale: what an estimate keeps at a step
-_LEAST = 1e-6  # the least variance
+SMOOTHING = 0.999  # decay of the estimates per step, to the power of the scale
+_LEAST = 1e-6  # minimum variance
 
 
 def _square(t: Tensor) -> Tensor:
@@ -58,16 +58,14 @@ class GradientNoiseScale:
         self.optimizer = optimizer
         self.loss_scale = _positive("loss_scale", loss_scale)
         self._accum_scale = accum_scale
-        self.about = ""  # what else has to be the same on every process
+        self.about = ""  # further values that must be the same on every process
         count = len(optimizer.param_groups)
         self.sqr, self.var = [1.0] * count, [0.0] * count
         self._sums = [
             [0.0, 0.0, 0.0, 0.0] for _ in range(count)
-        ]  # weighed sqr and its weight, weighed var and its weight
+        ]  # weighted sqr and its weight, weighted var and its weight
         self.biased = False
-        self._last: dict[int, Tensor] | None = (
-            None  # the gradients of the step before, by parameter
-        )
+        self._last: dict[int, Tensor] | None = None  # the previous step's gradients, by parameter
         self._hooks: dict[int, tuple[Tensor, Any]] = {}
         self._places: dict[int, int] = {}  # the group of each parameter
         self._counts: dict[int, int] = {}
@@ -215,8 +213,8 @@ class GradientNoiseScale:
         return True
 
     def _estimate_by_pair(self, params: Sequence[Any], totals: Sequence[float]) -> None:
-        """Estimate by the gradients of this step and of the one before, where a step has a single gradient, whose
-        squares are `totals`; the first one is only kept."""
+        """Estimate from the gradients of this step and the previous one, for steps with a single gradient, whose
+        squares are `totals`; the first one is only stored."""
         now = {
             id(param): (
                 torch.zeros_like(param) if param.grad is None else param.grad.detach().clone()
@@ -289,7 +287,7 @@ class GradientNoiseScale:
         last = state["last"]
         if last is not None:
             params = [p for _, p in self._every()]
-            if len(last) != len(params):  # before frozen parameters had a place
+            if len(last) != len(params):  # older states have no entries for frozen parameters
                 params = [param for param in params if param.requires_grad]
             if len(last) != len(params) or any(
                 t is not None and t.shape != param.shape

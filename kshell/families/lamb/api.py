@@ -16,10 +16,10 @@ def _flag(name: str) -> Option:
 optimizer_row(
     "lamb",
     "kshell.families.lamb.optimizer.Lamb",
-    """Layer-wise adaptive moments, for large batches: Adam's update by a trust ratio.
+    """Layer-wise adaptive moments for large batches: Adam's update scaled by a trust ratio.
 
-With globalnorm, gradients are divided by the norm of all of them. The ratio of the norms of parameter and update is
-clipped to trustmin and trustmax where trustclip is set.
+With globalnorm, gradients are divided by their global norm. The ratio of the norms of parameter and update is
+clipped to trustmin and trustmax if trustclip is set.
 
 q)first exec trustmax from opt[opt`lamb]`options
 1f

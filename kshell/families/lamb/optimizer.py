@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 
 from kshell.errors import said
 
-# options that are not below zero, by the words of the error for those that are
+# options that must not be negative, by their name in the error text
 _FROM_ZERO = {
     "lr": "learning rate",
     "eps": "epsilon value",
@@ -107,7 +107,7 @@ class Lamb(Optimizer):
             return None
         home = grads[0].device
         total = torch.stack([grad.abs().square().sum().to(home) for grad in grads]).sum().sqrt()
-        return torch.where(total == 0, 1, total)  # asked on the device: nobody waits for it
+        return torch.where(total == 0, 1, total)  # tested on the device, without synchronizing
 
     def _update(self, p: Tensor, grad: Tensor, group: dict[str, Any], norm: Tensor | None) -> None:
         if grad.is_sparse:

@@ -81,7 +81,7 @@ def override(x: Value) -> Value:
 
 
 def _changed(group: dict[str, Any], x: Value) -> dict[str, float]:
-    """The overrides that a group has after the options x, by their names in the group."""
+    """A group's overrides after applying the options x, by their names in the group."""
     new = {value: group.get(value) for value in OVERRIDES.values()}
     for key, value in pairs(x):
         if key not in OVERRIDES:

@@ -21,10 +21,10 @@ Group = Mapping[str, Any]
 LR_STYLES = ("constant", "linear", "cosine", "inverse-square-root", "WSD")
 WSD_STYLES = ("linear", "cosine", "exponential", "minus_sqrt")
 WD_STYLES = ("constant", "linear", "cosine")
-# what a parameter group may have of its own
+# settings that a parameter group may override
 OVERRIDES = ("max_lr", "min_lr", "start_wd", "end_wd", "wd_mult")
 
-# settings in a saved state, and the names that older states have for them
+# settings in a saved state, and their names in older states
 _SAVED = (
     "init_lr",
     "max_lr",
@@ -48,7 +48,7 @@ _OLDER = {
 _TWO_SOURCES = "settings come from the scheduler or from the checkpoint, not from both"
 _COUNT = ("num_steps", "num_iters")
 _WHOLE = ("lr_decay_steps", "wd_incr_steps", "wsd_decay_steps")
-# a state need not have these
+# optional in a state
 _LATER = (
     "init_lr",
     "start_wd",
@@ -190,7 +190,7 @@ class OptimizerParamScheduler:
             if hasattr(held, "fill_"):
                 held.fill_(
                     rate
-                )  # a rate in a tensor stays where it is: something may have captured it
+                )  # a rate in a tensor is updated in place: something may have captured it
             else:
                 group["lr"] = rate
             if decay is not None:
@@ -247,7 +247,7 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def _check_rates(s: dict[str, Any]) -> None:
-    """Are the rates and counts of steps numbers, and in order?"""
+    """Are the rates and step counts numbers, and in order?"""
     for key in (
         "init_lr",
         "max_lr",
@@ -279,7 +279,7 @@ def _check_rates(s: dict[str, Any]) -> None:
 
 
 def _check_styles(s: dict[str, Any]) -> None:
-    """Are the styles known, and is there what they need?"""
+    """Are the styles known, with the settings they need?"""
     if s["lr_decay_style"] not in LR_STYLES:
         raise ValueError(f"unknown lr_decay_style {s['lr_decay_style']}")
     if s["lr_decay_style"] == "WSD":
@@ -296,7 +296,7 @@ def _check_styles(s: dict[str, Any]) -> None:
 
 
 def _check_weight_decay(s: dict[str, Any]) -> None:
-    """Does the weight decay go from 0 or above upwards, or stay?"""
+    """Is the weight decay nonnegative, and constant or increasing?"""
     if s["wd_incr_steps"] < 0:
         raise said(ValueError(f"wd_incr_steps is {s['wd_incr_steps']:g}, expecting 0 or above"))
     if (s["start_wd"] is None) != (s["end_wd"] is None):

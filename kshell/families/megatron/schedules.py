@@ -32,11 +32,11 @@ from kshell.families.megatron import scheduler
 from kshell.families.megatron.scheduler import WD_STYLES, WSD_STYLES
 
 _CLASS = "kshell.families.megatron.scheduler.OptimizerParamScheduler"
-# what a parameter group may have of its own, by its name here
+# settings that a parameter group may override, by name here
 OVERRIDES = dict(
     zip(("max", "min", "startwd", "endwd", "wdmult"), scheduler.OVERRIDES, strict=True)
 )
-# the names of the decays of wsd: here, and in the class
+# decay styles for wsd: name here -> name in the class
 WSD_FALLS = {name.replace("_", ""): name for name in WSD_STYLES}
 LOADS = ("checkpoint", "override", "strict")
 
@@ -50,22 +50,29 @@ def _j(name: str, default: Any, torch_name: str, doc: str) -> Option:
 
 
 _RATES = (
-    _d("init", 0.0, "init_lr", "rate at the start of the warm-up"),
+    _d("init", 0.0, "init_lr", "learning rate at the start of warm-up"),
     _d("max", REQUIRED, "max_lr", "highest rate"),
     _d("min", 0.0, "min_lr", "lowest rate"),
-    _d("warmup", 0.0, "lr_warmup_steps", "steps of the warm-up"),
+    _d("warmup", 0.0, "lr_warmup_steps", "warm-up steps"),
 )
-_STEPS = _j("steps", REQUIRED, "lr_decay_steps", "steps until the lowest rate, warm-up included")
+_STEPS = _j("steps", REQUIRED, "lr_decay_steps", "steps until the minimum rate, including warm-up")
 _DECAY = (
-    _d("startwd", None, "start_wd", "weight decay at first; without, it is left alone"),
-    _d("endwd", None, "end_wd", "weight decay at last"),
-    _j("wdsteps", None, "wd_incr_steps", "steps between these, as many as the rate's if not given"),
+    _d(
+        "startwd",
+        None,
+        "start_wd",
+        "initial weight decay; if not given, weight decay is left alone",
+    ),
+    _d("endwd", None, "end_wd", "final weight decay"),
+    _j(
+        "wdsteps", None, "wd_incr_steps", "steps between these, by default the same as for the rate"
+    ),
     Option(
         "wdstyle",
         "symbol",
         "linear",
         "wd_incr_style",
-        "how the weight decay rises",
+        "how the weight decay increases",
         choices=WD_STYLES,
     ),
     Option(
@@ -73,19 +80,19 @@ _DECAY = (
         "symbol",
         "checkpoint",
         "",
-        "whose settings count when a state is loaded: the checkpoint's, "
-        "override (one's own), strict (they must be the same)",
+        "whose settings to use when loading a state: checkpoint, override (the "
+        "scheduler's own), strict (they must agree)",
         choices=LOADS,
     ),
 )
 _OF_WSD = (
-    _j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the decay at the end"),
+    _j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the final decay"),
     Option(
         "wsdstyle",
         "symbol",
         "exponential",
         "lr_wsd_decay_style",
-        "how it decays",
+        "shape of the decay",
         choices=tuple(WSD_FALLS),
     ),
 )
@@ -122,7 +129,7 @@ class MegatronSched(Sched):
         for group in o.groups:
             if (
                 "initial_lr" in group
-            ):  # a scheduler of torch's left its own highest and lowest rate there
+            ):  # a torch scheduler left its own maximum and minimum rate there
                 for k in ("max_lr", "min_lr"):
                     if k not in group.get("overrides", ()):
                         group.pop(k, None)
@@ -151,7 +158,7 @@ class MegatronSched(Sched):
 
     def rebase(self, ratios: Sequence[float]) -> None:
         for group, ratio in zip(self.opt.groups, ratios, strict=True):
-            if "max_lr" not in group:  # otherwise those of the group were multiplied
+            if "max_lr" not in group:  # otherwise the group's were multiplied
                 self._give_rates(group, {}, ratio)
 
     def _give_rates(self, group: dict[str, Any], of: dict[str, Any], ratio: float) -> None:
@@ -202,7 +209,7 @@ class MegatronSched(Sched):
             )
         self._load(
             {key: value for key, value in state.items() if value is not None and value == value}
-        )  # a null of JSON is nan
+        )  # a JSON null is nan
         self._adopt()
         return True
 
@@ -266,7 +273,7 @@ def _settings(entry: Entry, values: Values) -> Values:
 scheduler_row(
     "constant",
     _CLASS,
-    """Warm-up, then the highest rate for ever.
+    """Warm-up, then a constant rate at the maximum.
 
 q)s:sched(opt`sgd;`constant;`max`warmup!(.1;2))
 q)exec lr from lrs(s;til 5)
@@ -282,7 +289,7 @@ q)exec lr from lrs(s;til 5)
 scheduler_row(
     "linear",
     _CLASS,
-    """Warm-up, then down to the lowest rate in a straight line.
+    """Warm-up, then linear decay to the minimum rate.
 
 q)s:sched(opt`sgd;`linear;0;.1;0;2;6)
 q)exec lr from lrs(s;til 8)
@@ -298,7 +305,7 @@ q)exec lr from lrs(s;til 8)
 scheduler_row(
     "cosine",
     _CLASS,
-    """Warm-up, then down to the lowest rate along half a cosine.
+    """Warm-up, then cosine decay to the minimum rate.
 
 Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
 
@@ -316,7 +323,7 @@ q)exec lr from lrs(s;0 1 2 4 6 7)
 scheduler_row(
     "invsqrt",
     _CLASS,
-    """Warm-up, then with one over the root of the steps; the lowest rate after the last.
+    """Warm-up, then decay with the inverse square root of the step count; the minimum rate after the last step.
 
 Vaswani et al. 2017, arXiv 1706.03762.
 
@@ -334,7 +341,7 @@ q)exec lr from lrs(s;0 2 4 16 100 101)
 scheduler_row(
     "wsd",
     _CLASS,
-    """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
+    """Warm-up, stable rate at the maximum, and decay in the last steps (WSD).
 
 Hu et al. 2024, arXiv 2404.06395.
 

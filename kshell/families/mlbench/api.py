@@ -223,7 +223,7 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
 
 
 def _check_halvable(o: Opt) -> None:
-    """A q error for an optimizer that an FP16 cannot be around."""
+    """A q error for an optimizer that FP16 cannot wrap."""
     _not_sharded(o, "fp16")
     if o.record.closure:
         raise CallError("fp16", f"{o.entry.name} calls back for the loss", says=(o.entry.name,))
@@ -245,7 +245,7 @@ def _check_halvable(o: Opt) -> None:
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
     if len(o.state):
-        raise CallError("fp16", "the optimizer has made steps already", says=("optimizer",))
+        raise CallError("fp16", "the optimizer has already made steps", says=("optimizer",))
 
 
 @api(

@@ -58,7 +58,7 @@ class LossScale:
 
 
 def _check(clip: float, least: float, most: float | None) -> None:
-    """ValueError for a limit of the norm, or bounds of the loss scale, that are out of range."""
+    """ValueError if the norm limit or the loss-scale bounds are out of range."""
     if not clip > 0:
         raise said(ValueError(f"Invalid clip value: {clip:g}"))
     if not least >= 0:
@@ -83,7 +83,7 @@ class FP16(Extra, Optimizer):
     RuntimeError if the scale falls to `least` or below. ValueError for options out of range.
     """
 
-    meets = True  # a step of several processes is one of all at once
+    meets = True  # a step with several processes is collective
 
     def __init__(
         self,

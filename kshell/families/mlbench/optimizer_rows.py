@@ -24,7 +24,7 @@ AGGREGATION = (boolean("bylayer"), boolean("agggrad", True), boolean("before"))
 _SPARSE = (
     _LR,
     _DECAY,
-    Option("k", "long", 10, low=1, doc="coordinates of each parameter in a step"),
+    Option("k", "long", 10, low=1, doc="coordinates per parameter and step"),
     boolean("random"),
     Option("seed", "long", 1, low=0),
 )
@@ -35,9 +35,9 @@ _MEMORY = {"memory": "memory", "estimated": "estimated"}
 optimizer_row(
     "signsgd",
     "kshell.families.mlbench.optimizers.SignSGD",
-    """Steps of one size, by the sign of SGD's direction.
+    """Steps of constant size by the sign of SGD's direction.
 
-Bernstein et al. 2018, arXiv 1802.04434. The decay of weights is inside the sign.
+Bernstein et al. 2018, arXiv 1802.04434. Weight decay is applied inside the sign.
 
 q)t:tensor(1 2 3e;`grad)
 q)o:opt(`signsgd;t;.5)
@@ -54,10 +54,10 @@ q)tensor t
 optimizer_row(
     "sparsifiedsgd",
     "kshell.families.mlbench.optimizers.SparsifiedSGD",
-    """SGD of k coordinates a step; the rest is remembered.
+    """SGD that applies k coordinates per step and accumulates the rest.
 
-Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. The coordinates are a block of k in a row or, with random, any. The
-decay of weights is not multiplied by the rate. `estimated` has running means of the parameters.
+Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. The coordinates are k consecutive ones or, with random, any k.
+Weight decay is not multiplied by the rate. `estimated` returns running means of the parameters.
 
 q)t:tensor(6#1e;`grad)
 q)o:opt(`sparsifiedsgd;t;.5;`k,2)
@@ -75,9 +75,9 @@ q)sum 1=tensor t
 optimizer_row(
     "centralizedsparsifiedsgd",
     "kshell.families.mlbench.optimizers.CentralizedSparsifiedSGD",
-    """sparsifiedsgd of several processes.
+    """Distributed sparsifiedsgd.
 
-Each chooses coordinates for itself; the update is what all chose, with average divided by their number.
+Each process selects its own coordinates; the update is the sum over processes or, with average, the mean.
 
 q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
 `centralizedsparsifiedsgd
@@ -93,10 +93,10 @@ q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
 optimizer_row(
     "centralizedsgd",
     "kshell.optim.aggregate.CentralizedSGD",
-    """SGD of the mean gradient over all processes.
+    """SGD with the mean gradient over all processes.
 
-With agggrad off each steps by its own gradient, and the weights are averaged. bylayer sends each parameter by itself,
-before divides before the sum.
+With agggrad off, each process steps by its own gradient and the weights are averaged. bylayer sends each parameter
+separately; before divides before summing.
 
 q)opt[(opt(`centralizedsgd;();.1;`agggrad,0b);0b)]`options
 lr  agggrad
@@ -114,9 +114,9 @@ lr  agggrad
 optimizer_row(
     "centralizedadam",
     "kshell.optim.aggregate.CentralizedAdam",
-    """Adam of the mean gradient over all processes.
+    """Adam with the mean gradient over all processes.
 
-The last three options are those of centralizedsgd.
+The last three options are as for centralizedsgd.
 
 q)lr opt(`centralizedadam;();.002)
 ,0.002
@@ -137,10 +137,11 @@ q)lr opt(`centralizedadam;();.002)
 optimizer_row(
     "powersgd",
     "kshell.families.mlbench.powersgd.PowerSGD",
-    """SGD of a mean gradient that travels as two thin matrices.
+    """SGD with a mean gradient that is sent as two low-rank matrices.
 
-Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727. The matrices have rank columns; what they lose is added to the
-next gradient. With reuse they start from those of the last step. One process does plain SGD, unless always.
+Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727. The matrices have rank columns; the compression error is added to
+the next gradient. With reuse, each step starts from the previous step's matrices. A single process does plain SGD
+unless always is set.
 
 q)m:module enlist(`linear;3;2)
 q)o:opt(`powersgd;m;.1;`rank`always!(2;1b))
@@ -164,10 +165,10 @@ q)1e-5>max abs raze first[exec buffers from state[o]`parms where name=`weight]`m
 optimizer_row(
     "decentralizedsgd",
     "kshell.families.mlbench.optimizers.DecentralizedSGD",
-    """SGD by itself, then the mean of neighbours' weights.
+    """Local SGD, followed by averaging weights with neighbours.
 
-Lian et al. 2017, arXiv 1705.09056. `topo` gives the neighbours of common graphs. With weights metropolis the mean over
-all processes stays where it is on any graph.
+Lian et al. 2017, arXiv 1705.09056. `topo` returns the neighbours in common graphs. With metropolis weights, averaging
+preserves the mean over all processes on any graph.
 
 q)opt[(opt(`decentralizedsgd;();.1;`neighbors,enlist topo`ring);0b)]`options
 lr

@@ -239,7 +239,7 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
     def _fit(self, work: Sequence[tuple[Tensor, Any]]) -> list[bool]:
         if comm.world() == 1:
             return super()._fit(work)
-        # gradients are looked at before the processes meet: a sparse one is refused there
+        # check gradients before the collective call: a sparse one is rejected there
         found = (
             super()._fit(work)
             if not any(p.grad is not None and p.grad.is_sparse for p, _ in work)
@@ -257,7 +257,7 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
         if not sent:
             return []
         longest = [min(group["k"], p.numel()) for p, group, _, _ in sent]
-        # a short block is padded: coordinate 0 gets a zero more
+        # a short block is padded: coordinate 0 gets an extra zero
         at = torch.cat([_padded(a, n) for (_, _, a, _), n in zip(sent, longest, strict=True)])
         coordinates = [a.split(longest) for a in comm.all_gather(at)]
         out: list[Any] = [None] * len(sent)

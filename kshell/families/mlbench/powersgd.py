@@ -33,11 +33,11 @@ class _Part:
     __slots__ = ("a", "held", "out", "p", "product", "query")
 
     def __init__(self, p: Tensor, a: Tensor) -> None:
-        self.p, self.a = p, a  # gradient and error, as a matrix if it is one
+        self.p, self.a = p, a  # gradient plus error, as a matrix if compressed
         self.product: Any = None
         self.query: Any = None
         self.out: Any = None
-        self.held = True  # has any process a gradient?
+        self.held = True  # does any process have a gradient?
 
     @property
     def sent(self) -> Tensor:

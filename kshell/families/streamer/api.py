@@ -48,7 +48,7 @@ def _fill(values: Values) -> None:
             values[o.name] = found[int(item)] if item and found is not None else found
 
 
-# options of inner optimizers; null is the default that the inner optimizer has itself
+# options of inner optimizers; null is the inner optimizer's own default
 _OWN = tuple(
     Option(name, "double", None, torch_name)
     for name, torch_name in (
@@ -100,12 +100,12 @@ def _is_part(x: Value) -> bool:
 optimizer_row(
     "streamer",
     "kshell.families.streamer.optimizer.Streamer",
-    """Layers that learn at their own pace, and may be added on the way.
+    """Layers that learn at different paces, and can be added during training.
 
 Mounir, Vijayaraghavan and Sarkar 2023, NeurIPS. The parameters are layers, each (encoder;predictor): groups 0 and 1 are
-those of layer 0, 2 and 3 those of layer 1. `loss(o;layer;z;timescale)` gives the loss of each layer that ran, then
-`step o` is 1b where it updated parameters: when the top layer has had `optimize` losses. A loss counts for each encoder
-by its distance from the layer, as alpha to minus that power; `groups` shows the weights. With several processes
+those of layer 0, 2 and 3 those of layer 1. Call `loss(o;layer;z;timescale)` for each layer that ran, then
+`step o`, which returns 1b if it updated parameters: when the top layer has had `optimize` losses. Each encoder's weight
+for a loss is alpha to the power minus its distance from the layer; `groups` shows the weights. With several processes,
 parameters are averaged every `average` steps.
 
 q)f:tensor(1 2e;`grad)
@@ -121,19 +121,19 @@ q)tensor f
 0.5 1.5e
 """,
     Option(
-        "inner", "symbol", "adam", "", "optimizer of each encoder and predictor", choices=_INNER
+        "inner", "symbol", "adam", "", "optimizer for each encoder and predictor", choices=_INNER
     ),
     Option("lr", "double", 1e-4),
-    Option("alpha", "double", 3.0, "", "by what a loss counts less a layer further away"),
+    Option("alpha", "double", 3.0, "", "factor by which a loss counts less per layer of distance"),
     Option(
         "optimize", "long", 100, "optimize_every", "losses of the top layer before an update", low=1
     ),
     Option(
-        "average", "long", 1000, "average_every", "steps between averages over processes", low=1
+        "average", "long", 1000, "average_every", "steps between averaging over processes", low=1
     ),
-    Option("timescale", "boolean", True, "", "losses count by their time scales"),
-    Option("reach", "boolean", True, "", "losses count by their distance"),
-    Option("maxlayers", "long", 3, "max_layers", "the most layers there can be", low=1),
+    Option("timescale", "boolean", True, "", "weight losses by their time scales"),
+    Option("reach", "boolean", True, "", "weight losses by distance"),
+    Option("maxlayers", "long", 3, "max_layers", "maximum number of layers", low=1),
     *_OWN,
     fill=_fill,
     parts=_parts,

@@ -44,9 +44,9 @@ INNER: dict[str, type[Optimizer]] = {
     "radam": RAdam,
     "sgd": SGD,
 }
-# what holds for all layers, and is the same in every group
+# settings that are the same for all layers and groups
 SETTINGS = ("alpha", "optimize_every", "average_every", "timescale", "reach", "max_layers")
-# options of inner optimizers; None for one is the inner optimizer's own default
+# options of inner optimizers; None is the inner optimizer's own default
 OPTIONS = ("momentum", "weight_decay", "betas", "eps")
 
 
@@ -120,7 +120,7 @@ class Streamer(Extra, Optimizer):
         self._ready: dict[int, tuple[Tensor, float]] = {}
         self._unscaled: list[tuple[Tensor, Tensor]] = []
         self._begin()
-        self.waited = 0  # steps since the parameters were averaged
+        self.waited = 0  # steps since the parameters were last averaged
         self._met: Any = None
         parts = [part for layer in layers for part in _pair(layer)] or [[], []]
         name = inner if isinstance(inner, str) else ""
@@ -271,7 +271,7 @@ class Streamer(Extra, Optimizer):
         self._begin()
 
     def _agree_on(self, due: bool) -> None:
-        """A ValueError on all processes if an update is due on some only."""
+        """ValueError on all processes if an update is due on only some of them."""
         more = comm.meet(self, "step: streamer", self.param_groups, more=int(due), dense=False)
         found = [bool(v) for v in more]
         if len(set(found)) > 1:
@@ -309,7 +309,7 @@ class Streamer(Extra, Optimizer):
             for j in range(n):
                 self.f_counter[j] += scale
         self._ready.clear()
-        self._opt_called = True  # what torch's schedulers look at
+        self._opt_called = True  # read by torch's schedulers
         if due:
             self._divide()
         return due

@@ -131,7 +131,7 @@ def names_of(x: Value) -> list[str] | None:
 
 
 def named_values(d: Dict) -> dict[str, Value]:
-    """The values of a dictionary whose keys are symbols, by name; 'type of other keys."""
+    """The values of a dictionary with symbol keys, by name; 'type for other keys."""
     out: dict[str, Value] = {}
     for key, value in zip(seq_items(d.k), seq_items(d.v), strict=True):
         if key.__class__ is not Sym:
@@ -141,7 +141,7 @@ def named_values(d: Dict) -> dict[str, Value]:
 
 
 def length_of(x: Value) -> int:
-    """How many items a list, table, dictionary or handle has; 'type of an atom."""
+    """The number of items in a list, table, dictionary or handle; 'type for an atom."""
     if not isinstance(x, Sized):
         raise QError("type")
     return len(x)
@@ -155,12 +155,12 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
     return found
 
 
-_FEW = 12  # names that a hint lists where none is near
+_FEW = 12  # names listed in a hint if none is similar
 
 
 def _near(name: str, names: Mapping[str, str]) -> list[str]:
-    """Those of some names, in small letters, that others call so, that look like a name, or else have it within."""
-    from difflib import get_close_matches  # 4 ms, which only an error needs
+    """Names (in lower case) that are synonyms of a name, look like it, or else contain it."""
+    from difflib import get_close_matches  # takes 4 ms, and only errors need it
 
     same = synonyms.plain(name)
     near = synonyms.near(name, names) + [same] * (same in names)
@@ -189,7 +189,7 @@ def unknown(
     near = _near(name, names)
     shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
     there = list(dict.fromkeys(value for value in names.values() if value))
-    # with other words after it the text says more
+    # the text is more specific if other words follow
     listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")
     hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
     said = "`" + name if what.endswith("`") else name
@@ -399,7 +399,7 @@ def _doubles(x: Value, named: bool) -> Any:
     return doubles_of(x) if n is None else n
 
 
-# how each type word of an Option reads a value, and how messages call it: (reader, positional words, named words)
+# for each option type: (reader, description if positional, description if named)
 _READ: dict[str, tuple[Callable[[Value, bool], Any], str, str]] = {
     "long": (_long, "long scalar", "long scalar"),
     "double": (_double, "long/double scalar", "long/double scalar"),
@@ -508,7 +508,7 @@ def parse_options(
 def _no_option(
     name: str, key: str, options: Iterable[Option], kind: str, known: Iterable[str] | None
 ) -> QError:
-    """The error of a key that is the name of no option, see `parse_options`."""
+    """The error for a key that is not an option name, see `parse_options`."""
     if known is not None and key not in set(known):
         words = spellings(options)
         return unknown(f"unrecognized {kind} setting: ", key, words, stand=words)

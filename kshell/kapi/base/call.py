@@ -44,56 +44,56 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # ------------------------------------------------------------------ errors
 
-# parts of torch's messages that mean something q has a name for
+# parts of torch's messages that have a q error of their own
 _LIMIT = (
     "overflow when unpacking",
     "multiplication overflow",
     "max_size()",
     "heap-allocated concrete symint",
 )
-# what Python says where a value of another class stands than the code there thinks: nothing that helps who gave it
+# Python's messages about values of an unexpected class, which do not help the user
 _CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
-# what torch says behind a reason: advice
+# advice that torch appends to a reason
 _ADVICE = re.compile(
     r"(?:\. This is typically |  \(Could this error |, but there was no fake impl ).*$"
 )
-# where in a library's source a message comes from, or which of its products of matrices says so
+# the place in a library's source, or the matrix product, that a message comes from
 _PLACE = re.compile(
     r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: |(?:add|b|badd)?m[mv]: (?=mat1 ))"
 )
-# what torch says before the message of a check of its own that failed
+# prefix of torch's failed internal assertions
 _INTERNAL = re.compile(
     r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*'
 )
-# what torch says where it has no way with sparse tensors
+# torch's messages for operations without sparse support
 _SPARSE = re.compile(
     r"^(?:Could not run '[\w:.]+' with arguments from the 'Sparse|Cannot access storage of Sparse)"
 )
-# what the call's own name adds nothing to
+# errors that are not prefixed with the call's name
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
 
-# a part of what torch says, and what to do
+# part of a torch message, and what to do about it
 _WAYS_OUT = (
     (
         "does not require grad and does not have a grad_fn",
-        "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)",
+        "make tensors that need a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)",
     ),
     (
         "backward through the graph a second time",
-        "calculate the output again before each backward, or keep its graph: backward(t;`retain)",
+        "recompute the output before each backward, or keep its graph: backward(t;`retain)",
     ),
     (
         "can be implicitly created only for scalar outputs",
-        "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)",
+        "call backward on a sum or mean, backward Sum t, or pass an output gradient, backward(t;g)",
     ),
     (
         "leaf Variable that requires grad is being used in an in-place operation",
-        "change the values outside the graph of gradients: nograd({[t]..};t)",
+        "change the values outside the autograd graph: nograd({[t]..};t)",
     ),
     (
         "modified by an inplace operation",
-        "a tensor that backward needs was changed since: calculate the output again",
+        "a tensor needed for backward has been changed since: recompute the output",
     ),
     ("must have the same dtype", "convert one of them: to(x;`float), or `float$x of q values"),
     (
@@ -102,13 +102,13 @@ _WAYS_OUT = (
     ),
     (
         "zero-dimensional tensor (at position",
-        "the tensors are one list and the dimension stands after it: cat((a;b);1)",
+        "pass the tensors as one list, followed by the dimension: cat((a;b);1)",
     ),
     (
         "and [] at entry",
-        "the tensors are one list and the dimension stands after it: stack((a;b);1)",
+        "pass the tensors as one list, followed by the dimension: stack((a;b);1)",
     ),
-    ("only tensors of floating point", "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
+    ("only tensors of floating point", "make the values floats: 1 2e or 1 2f; 1 2 are longs"),
 )
 
 
@@ -122,7 +122,7 @@ VALUELESS = "a tensor has no values while its function is compiled"
 
 
 def _of_class(exc: BaseException, message: str) -> str:
-    """The words for an exception whose message is empty, or just the name of its class, as torch's may be."""
+    """Text for an exception whose message is empty or just its class name, as torch's may be."""
     zero = isinstance(exc, ZeroDivisionError) or message
     return "division by zero" if zero else type(exc).__name__
 
@@ -164,7 +164,7 @@ def mapped(name: str, exc: BaseException) -> QError:
 def _plain(message: str) -> str:
     """A torch message without parts meant for torch's developers."""
     if _INTERNAL.match(message):
-        message = _INTERNAL.sub("", message) or "a check inside of torch failed"
+        message = _INTERNAL.sub("", message) or "an internal check in torch failed"
     if _SPARSE.match(message):
         message = "not implemented for sparse tensors"
     if ".numpy() is not supported for tensor subclasses" in message:
@@ -178,7 +178,7 @@ def _frames(exc: BaseException) -> str:
     first; else empty."""
     if not table().state.get("stackframe"):
         return ""
-    import traceback  # only an error needs it
+    import traceback  # needed only for errors
 
     places = [
         f
@@ -256,7 +256,7 @@ def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> N
     parallel.calculations.backward(tensors, run, told_by(call))
 
 
-# a test's probe: called with the name of every call through the door, may raise
+# a test probe: called with the name of every call through the gateway, may raise
 PROBE: list[Callable[[str], None] | None] = [None]
 
 
@@ -288,7 +288,7 @@ whole(invoke.__code__)
 
 
 def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Value) -> Value:  # `invoke`, once more: it is the path of every small call
+    def run(x: Value) -> Value:  # inlined copy of `invoke`, because every small call runs it
         try:
             if PROBE[0] is not None:
                 PROBE[0](name)
@@ -302,7 +302,7 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
             if _of_q(exc):
                 raise
             exc.__traceback__ = (
-                None  # a frame that has it as a variable would keep the handles of the call
+                None  # a frame with this variable would keep the call's handles alive
             )
             error = _told(name, exc, x)
         except Exception as exc:
@@ -341,7 +341,7 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
                 wake()
             if _of_q(exc):
                 raise
-            exc.__traceback__ = None  # as above
+            exc.__traceback__ = None  # see above
             error = _told(name, exc, *args)
         if PENDING:
             wake()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch import dtype as DType
 
 # fmt: off  # a table
-# torch's names of the data types: the symbol, torch's attribute, the q type that shows it
+# data types: the symbol, torch's attribute, the q type that represents it
 _DTYPES = (
     ("bool", "bool", T.B),
     ("byte", "uint8", T.X),
@@ -62,7 +62,7 @@ _FROM_Q = {
     T.X: "byte",
     T.C: "char",
 }
-# numpy's view of a q vector where the two differ: q chars are bytes, torch's char is signed
+# numpy's view of a q vector where they differ: q chars are bytes, torch's char is signed
 _VIEW = {T.C: np.dtype("i1")}
 
 
@@ -70,9 +70,9 @@ class _Tables(NamedTuple):
     named: dict[str, Any]  # symbol -> torch.dtype
     name: dict[Any, str]  # torch.dtype -> symbol
     ktype: dict[Any, int]  # torch.dtype -> q type
-    via: dict[Any, Any]  # torch.dtype -> the dtype that numpy can hold
+    via: dict[Any, Any]  # torch.dtype -> a dtype that numpy supports
     complex: frozenset[Any]
-    direct: dict[Any, int]  # torch.dtype -> q type, where numpy's array is the q vector's
+    direct: dict[Any, int]  # torch.dtype -> q type, where numpy's array can be used as the q vector
 
 
 _TABLES: list[_Tables] = []
@@ -150,7 +150,7 @@ _COMPOUND = {
     "Comp": "composition",
     "Iter": "adverb",
 }
-# type names of messages; the others are q's own
+# type names in messages; the others are q's own
 _WORD = {T.F: "double", T.ENUM: "enumeration"}
 
 
@@ -290,7 +290,7 @@ def to_tensor(x: Value, own: bool = True) -> Any:
         if not a.flags.c_contiguous:
             a = np.ascontiguousarray(a)
         t = torch.from_numpy(a)
-        # numpy's memory cannot be resized, as an output tensor must be, so its own means torch's own
+        # numpy's memory cannot be resized, as output tensors must be, so `own` means memory from torch
         return t.clone() if own else t
     if x.__class__ is float or x.__class__ is int or x.__class__ is bool:
         return torch.scalar_tensor(
@@ -382,7 +382,7 @@ def to_q(t: Tensor | None, copy: bool = True, complexfirst: bool | None = None) 
     if copy or t.is_neg() or not t.is_contiguous():
         t = t.resolve_neg().clone(
             memory_format=torch.contiguous_format
-        )  # a tensor that numpy has seen cannot grow
+        )  # a tensor that numpy has seen cannot be resized
     a = t.numpy()
     want = T.DTYPE[kt]
     if a.dtype != want:
@@ -398,7 +398,7 @@ def put(t: Tensor, x: Tensor) -> None:
         t.copy_(x)
 
 
-_TENSOR: list[Any] = [None]  # torch's class of ordinary tensors
+_TENSOR: list[Any] = [None]  # torch's class for ordinary tensors
 
 
 def _ordinary(t: Tensor) -> Any:

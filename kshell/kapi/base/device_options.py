@@ -33,7 +33,7 @@ _MEMORY = {
     "channel2d": "channels_last",
     "channel3d": "channels_last_3d",
 }
-# the symbols of a tensor's options, beside those of devices, by what they set
+# symbols for tensor options other than devices, by attribute
 SYMBOLS: dict[str, tuple[str, ...]] = {
     "dtype": DTYPE_NAMES,
     "layout": ("strided", "sparse"),
@@ -71,7 +71,9 @@ def is_device(name: str) -> bool:
 
 def device_named(name: str, call: str) -> Any:
     """The torch device for a symbol; an error if this machine does not have it."""
-    if name != "meta" and name not in device_names():  # meta is no machine's: tensors without data
+    if (
+        name != "meta" and name not in device_names()
+    ):  # meta exists everywhere: tensors without data
         raise CallError(
             call,
             f"device {name} is not available, this machine has " + " ".join(device_names()),
@@ -161,7 +163,7 @@ def convert_to(t: Tensor, o: TensorOptions, copy: bool = False, wait: bool = Tru
     if o.pinned and not is_pinned(out):
         if torch.accelerator.is_available():
             out = out.pin_memory()
-        else:  # as torch's own loaders of data do: a program written for a GPU runs without one
+        else:  # as in torch's data loaders: a program written for a GPU runs without one
             warnings.warn("pinned: there is no accelerator, the memory is not pinned", stacklevel=1)
     if out is source and flag == t.requires_grad:
         return t
@@ -294,7 +296,7 @@ def generator_of(name: str) -> Any:
     if kind == "mps":
         return torch.mps._get_default_mps_generator()
     if kind == "cuda":
-        torch.cuda.init()  # before it there are none
+        torch.cuda.init()  # not defined before
     module = torch.get_device_module(kind)
     return module.default_generators[int(number) if number else module.current_device()]
 
@@ -350,7 +352,7 @@ def _seed_all(x: Value, n: int) -> None:
         torch.seed()
     elif accelerators():
         torch.manual_seed(n)
-    else:  # torch's own function takes a millisecond to note where it was called, for devices that come later
+    else:  # torch's own function spends a millisecond recording the call site, for devices initialized later
         torch.default_generator.manual_seed(n)
 
 

@@ -35,28 +35,28 @@ from kshell.values.base.core import (
 from kshell.values.base.describe import function_words
 from kshell.values.base.functions import Function, Prim
 
-# q's names for a wrong argument, which do not say of which call; and who says no more than that says what is expected
+# q's errors for wrong arguments, which do not name the call; code that raises one declares what it expects
 _BARE = {"type": UNSAID, "domain": UNSAID, "length": UNSAID, "nyi": SAID}
-# how messages of torch, numpy and Python say things
+# phrases in messages of torch, numpy and Python
 FOREIGN = {
-    # what was there: a kind, a count, a size, a name
+    # what was given: a type, count, size or name
     "given": re.compile(
         r"\b(?:(?<!when )given|got(?! false)|but(?! got false)|found|supplied|encountered|unexpected|instead"
         r"|not implemented for)\b|(?<!range )[([]\d|: -?\d|\bis (?:-?\d|inf|nan|null)",
         re.IGNORECASE,
     ),
-    # what was wanted
+    # what was expected
     "wanted": re.compile(r"expect|requir|must|should|need|only|at least", re.IGNORECASE),
-    # reasons from which nobody learns that
+    # reasons that say neither
     "vague": re.compile(
         r"Unknown Complex|operator with Meta|: empty |len\(\) of |invalid index|memory format"
     ),
-    # torch's refusal of the value of an option, which says all but the call
+    # torch's rejection of an option value, complete except for the call
     "option": re.compile(r"Invalid [\w ]+: |Nesterov momentum "),
-    # the words and numbers of a message, among which the arguments may be
+    # words and numbers of a message, which may include the arguments
     "word": re.compile(r"[\w.-]+"),
 }
-_SHOWN = 5  # of many arguments
+_SHOWN = 5  # the most arguments described
 
 
 def described(x: Value) -> str:
@@ -66,7 +66,7 @@ def described(x: Value) -> str:
     if x.__class__ is Sym:
         return "`" + first_line(
             x.s, 255 if x.s[:1] == ":" else 24
-        )  # a path cut short is another path
+        )  # a truncated path would be another path
     if x.__class__ is int or x.__class__ is float or x.__class__ is Special:
         return f"{kname(x).removesuffix(' scalar')} {_number(x)}"
     if isinstance(x, KHandle):
@@ -155,7 +155,7 @@ def _says_given(message: str, given: Sequence[Value]) -> bool:
         f"`{name}" in message or ("/" in name and name in message) for name in names
     ):
         return True
-    if FOREIGN["wanted"].search(message):  # a kind or number may be the one that is wanted
+    if FOREIGN["wanted"].search(message):  # a type or number may be the expected one
         return False
     return _described_by(words, given)
 

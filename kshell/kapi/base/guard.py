@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WINDOW_MAX = (
     1 << 31
-) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
+) - 1  # torch treats most windows as 32-bit integers; elsewhere it iterates over them
 WINDOWS = ("size", "stride", "pad", "dilate")
 
 
@@ -49,7 +49,7 @@ def ctc(x: Tensor, y: Tensor, nx: Tensor, ny: Tensor) -> None:
         )
 
 
-SIZE_MAX = (1 << 31) - 1  # the libraries behind transforms and powers count in 32 bits
+SIZE_MAX = (1 << 31) - 1  # the libraries for transforms and powers use 32-bit counts
 
 
 def transform(name: str, x: Tensor, size: int | Sequence[int] | None, dim: Any) -> None:
@@ -114,7 +114,7 @@ def multiples(name: str, *given: Any) -> None:
 
 # ------------------------------------------------------------------ outputs of calls that fail
 
-# the elements of a tensor up to which its values are kept while a call that can fail half way writes into it
+# tensors up to this many elements are backed up during calls that can fail midway
 KEPT = 1 << 20
 
 
@@ -216,7 +216,7 @@ def indices(low: int = 0) -> Callable[..., None]:
         least, most = (int(i) for i in (torch.aminmax(at) if at.is_cpu else span(at)))
         if (
             least < low * n or most >= n
-        ) and at._base is not None:  # of the tensor that it is a part of
+        ) and at._base is not None:  # of the tensor that it is part of
             least, most = (int(i) for i in torch.aminmax(at))
         if least < low * n or most >= n:
             raise CallError(

@@ -1,4 +1,4 @@
-"""What the program asks of a kind of handle. A new kind is one class that answers; no list has to be edited."""
+"""The interface of handle classes. A new kind of handle is one class; no list has to be edited."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from kshell.values.base.functions import Handle
 if TYPE_CHECKING:
     from kshell.kapi.optim.optimizer import Opt
 
-# Methods without a default: a call that needs one which the class lacks is "size: not implemented for rules". Where
-# nothing else is said they take nothing and give a q value.
+# Methods without a default: if a class lacks one, calls that need it fail with "size: not implemented for rules".
+# Unless stated otherwise they take no arguments and return a q value.
 ANSWERS = {
-    "size": "how many items it has",
-    "elements": "how many elements its tensors have",
-    "numel": "how many elements its tensors show",
-    "bytes": "how much memory its tensors have",
-    "tensorcount": "how many tensors it has",
-    "objtype": "its own type, as that of a module: `linear",
-    "device": "where it is",
+    "size": "number of items",
+    "elements": "number of elements stored by its tensors",
+    "numel": "number of elements in its tensors",
+    "bytes": "memory of its tensors",
+    "tensorcount": "number of tensors",
+    "objtype": "its type, for example `linear for a module",
+    "device": "its device",
     "dtype": "the data types of its tensors",
     "ktype": "the q types of its tensors",
-    "gradient": "whether gradients are calculated",
-    "gradflag": "the same, and how to set it; takes names and a flag",
-    "options": "what it was made with",
-    "help": "what `help` shows of it",
-    "info": "what is known of it",
-    "detail": "all that is known of it",
+    "gradient": "whether gradients are computed",
+    "gradflag": "get or set whether gradients are computed; takes names and a flag",
+    "options": "options it was created with",
+    "help": "text for `help`",
+    "info": "properties",
+    "detail": "all properties",
     "str": "its text",
-    "state": "what it was made with and what it keeps; takes whether options with defaults are wanted",
-    "parameters": "pairs of the names and tensors of its parameters",
-    "zerograd": "makes gradients 0",
-    "nograd": "puts gradients away",
-    "backward": "calculates gradients; takes the arguments after the handle, as all down to `shuffle` do",
-    "step": "makes a step",
-    "lr": "its learning rates, and how to set them",
-    "loss": "calculates a loss",
-    "batch": "shows the next batch",
-    "restore": "shows all data again",
-    "shuffle": "changes the order of data",
-    "to": "moves or converts its tensors in place; takes TensorOptions and whether to wait for the copy",
-    "copyto": "a handle of a moved or converted copy; takes the same",
-    "to_q": "the q value that `return` gives for it",
-    "checkpoint": "what `ckpt` writes: a tensor, or dictionaries and lists of tensors and plain values",
+    "state": "options and state; takes a flag that includes options at their defaults",
+    "parameters": "pairs of parameter names and tensors",
+    "zerograd": "set gradients to 0",
+    "nograd": "remove gradients",
+    "backward": "compute gradients; like the methods down to `shuffle`, takes the arguments after the handle",
+    "step": "take a step",
+    "lr": "get or set learning rates",
+    "loss": "compute a loss",
+    "batch": "show the next batch",
+    "restore": "show all data again",
+    "shuffle": "shuffle the data",
+    "to": "move or convert its tensors in place; takes TensorOptions and whether to wait for the copy",
+    "copyto": "a handle of a moved or converted copy; same arguments",
+    "to_q": "the q value for `return`",
+    "checkpoint": "contents for `ckpt`: a tensor, or dictionaries and lists of tensors and plain values",
 }
-TAKEN = ("storage", "generator", "handle")  # records of a snapshot that are no object's of a handle
-KINDS: dict[str, type[Any]] = {}  # the kinds of handle by their word; each class enters itself
+TAKEN = ("storage", "generator", "handle")  # snapshot records that are not objects of handles
+KINDS: dict[str, type[Any]] = {}  # handle classes by `kind`; each registers itself
 
 
 class HandleKind(Handle):
-    """Base of all kinds. What differs by kind is asked here: by the attributes and methods of this class, and by those
-    of ANSWERS. They stand in the class of the kind, or another file adds them by `behaviour`."""
+    """Base class of all kinds. The attributes and methods here, and those in ANSWERS, define how kinds differ. A kind's
+    class defines them, or another file adds them with `behaviour`."""
 
     __slots__ = ()
-    kind = ""  # what `class` gives
-    plural = ""  # in messages; if a class has none, its kind with an s
-    usage = ""  # how an object is used that is no function
-    values = "state"  # the function that gives what is in it as a q value
-    shares = True  # may several handles have one object, as `addref` makes them?
-    # bytes of memory that reading an object from a snapshot needs beside its arrays, about; 0 if objects have no record
-    # of their own, but stand in that of the handle (`form`)
+    kind = ""  # result of `class`
+    plural = ""  # in messages; default: the kind plus s
+    usage = ""  # how to use an object that is not a function
+    values = "state"  # function that returns its content as a q value
+    shares = True  # may several handles share an object, as with `addref`?
+    # approximate bytes of memory needed to read an object from a snapshot, besides its arrays; 0 if objects have no
+    # record of their own and are stored in that of the handle (`form`)
     cost = 6000
     obj: Any
 
@@ -82,25 +82,25 @@ class HandleKind(Handle):
         return f"type: expected a value, given a {self.kind} ({self.values} x is one; a snapshot keeps it as it is)"
 
     def refusal(self, call: str, more: str = "", hint: str = "") -> QError:
-        """The error that a call is not for handles of this kind."""
+        """The error for a call that handles of this kind do not support."""
         return QError(f"{call}: not implemented for {self.plural}{more}", hint=hint)
 
-    # ------------------------------------------------------------ what it is, in words and parts
+    # ------------------------------------------------------------ description and parts
 
     def described(self) -> str:
-        """What a message about wrong arguments calls it: `vector of 2`."""
+        """Its description in messages about wrong arguments: `vector of 2`."""
         return self.kind
 
     def note(self) -> str:
-        """What the prompt shows beside it; kapi/console/notes.py makes it of the methods below."""
+        """The note next to it at the prompt, built by kapi/console/notes.py from the methods below."""
         raise NotImplementedError
 
     def counts(self) -> list[str]:
-        """How many tensors, layers, parameters it has, for the note beside it at the prompt: `2 layers`."""
+        """Numbers of tensors, layers or parameters, for the note at the prompt: `2 layers`."""
         return []
 
     def inside(self) -> list[tuple[str, str]]:
-        """The names that complete a symbol after it, and what each is: `weight`, `parameter`."""
+        """Completions for a symbol after it, with descriptions: `weight`, `parameter`."""
         named = getattr(self, "parameters", list)
         return [(name, "parameter") for name, _ in named()]
 
@@ -109,7 +109,7 @@ class HandleKind(Handle):
         return ()
 
     def placed(self) -> Iterable[Any]:
-        """Tensors of which the first one says on which device it is."""
+        """Tensors, the first of which determines its device."""
         return self.tensors()
 
     def holds(self) -> list[Any]:
@@ -121,42 +121,42 @@ class HandleKind(Handle):
         raise QError(f"{call}: not implemented for {self.kind}")
 
     def stepped(self) -> Opt | None:
-        """The optimizer whose steps it makes."""
+        """The optimizer that it steps."""
         return None
 
     def to_python(self) -> Any:
-        """What a Python program is given for it."""
+        """Its value in a Python program."""
         return self
 
-    # ------------------------------------------------------------ in a snapshot
+    # ------------------------------------------------------------ snapshots
 
     @classmethod
     def record(cls, saver: Any, obj: Any) -> dict[str, Any]:
-        """What a snapshot keeps of an object, a dictionary for JSON: saver.tensor(t) and saver.ref(kind, obj) make a
-        number of a tensor and of an object of another kind, saver.python(x) keeps plain values and tensors in lists and
+        """An object's snapshot record, a JSON dictionary: saver.tensor(t) and saver.ref(kind, obj) return numbers for a
+        tensor and for an object of another kind, saver.python(x) saves plain values and tensors in lists and
         dictionaries, saver.value(x) a q value."""
         raise QError(f"{article(cls.kind)} cannot be saved")
 
     @classmethod
     def from_record(cls, loader: Any, number: int, record: dict[str, Any]) -> Any:
-        """The object of a record, which is the one of this number among those of its kind: loader.tensor,
-        loader.get(kind, number), loader.python and loader.value read what the functions of the saver made."""
-        raise ValueError(f"{cls.kind} {number} cannot be made")
+        """Restore the object with this number among those of its kind from its record; loader.tensor,
+        loader.get(kind, number), loader.python and loader.value are the inverses of the saver's functions."""
+        raise ValueError(f"{cls.kind} {number} cannot be restored")
 
     @classmethod
     def form(cls, saver: Any, obj: Any) -> Any:
-        """What the record of a handle has for its object."""
+        """The object's entry in the handle's record."""
         return saver.ref(cls.kind, obj)
 
     @classmethod
     def from_form(cls, loader: Any, form: Any) -> Any:
-        """The object again."""
+        """Restore the object from that entry."""
         return loader.get(cls.kind, form)
 
-    # ------------------------------------------------------------ q's operators, of an object that is alive
+    # ------------------------------------------------------------ q's operators, on a live object
 
     def do_monad(self, name: str) -> Value:
-        """The q verb `name` of it, as in `neg h`; `item`, the condition of an `if`."""
+        """The unary q verb `name`, as in `neg h`; `item` is the condition of an `if`."""
         raise self.refusal("condition" if name == "item" else name)
 
     def do_dyad(self, name: str, x: Value, y: Value) -> Value:
@@ -168,40 +168,40 @@ class HandleKind(Handle):
         raise self.refusal("index", hint=_index_hint(self, args))
 
     def do_reached(self, name: str) -> str:
-        """How what is called so in it is reached, for an error; empty if nothing is."""
+        """How to reach the part with this name, for error messages; empty if there is none."""
         return ""
 
     def do_amend(self, args: Sequence[Value], f: Value | None, y: Value) -> Value:
-        """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`: changes it and gives it."""
+        """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`: change it and return it."""
         raise self.refusal("amend")
 
     def do_undo(self, args: Sequence[Value]) -> Callable[[], None]:
-        """A function that undoes a change of its items at an index, which has not happened yet."""
+        """A function that undoes a change to its items at an index, called before the change."""
         raise self.refusal("undo")
 
     def do_same(self, other: Value) -> bool:
-        """Has another handle of the kind the same content?"""
+        """Does another handle of this kind have the same content?"""
         return False
 
     def do_length(self) -> int:
-        """How many rows it has, of kinds that are `folded`."""
+        """The number of rows, for `folded` kinds."""
         raise self.refusal("length")
 
     def do_choose(self, x: Value, y: Value, z: Value) -> Value:
-        """`?[x;y;z]` where one of them is this handle."""
+        """`?[x;y;z]` if one of them is this handle."""
         raise self.refusal("choose")
 
     def do_rows(self) -> list[Value]:
-        """Its rows, of kinds that are `folded`."""
+        """The rows, for `folded` kinds."""
         raise self.refusal("rows")
 
 
 def forget(kind: str) -> None:
-    """Forget a kind of handle (tests that plant one take it away again)."""
+    """Unregister a kind of handle (for tests)."""
     KINDS.pop(kind, None)
 
 
-# what stands right of a call's list joins it: told where an operator meets what is meant as the call's argument
+# text to the right of a call's list becomes part of it: the hint where an operator meets a call's arguments
 JOINED = "the result of a call is f[(a;b)], not f(a;b)"
 
 
@@ -216,7 +216,7 @@ def many(n: int, word: str) -> str:
 
 
 def _index_hint(h: HandleKind, given: Sequence[Value]) -> str:
-    """A hint for `h i` or h[i;..] of a handle that has no index: the call to write instead."""
+    """A hint for `h i` or h[i;..] on a handle without indexing: the call to write instead."""
     own = h.reached(given[0].s) if len(given) == 1 and given[0].__class__ is Sym else ""
     if own:
         return f"{article(h.kind)} has no index: {own}"

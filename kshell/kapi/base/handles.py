@@ -1,10 +1,10 @@
-"""Handles: the q values that own torch objects; the session's table of them; what a kind of handle answers.
+"""Handles: q values that own torch objects; the session's handle table; the classes of handles.
 
-A handle keeps its torch object alive by Python's reference count, so an object goes when no q value refers to it.
-`free` ends it earlier: the handle then answers 'stale pointer.
+A handle keeps its torch object alive through Python's reference count, so an object is freed when no q value refers to
+it. `free` ends it earlier: the handle then raises 'stale pointer.
 
-A function that takes over what it is given (`model`, `vector`, `dict`, a module put into another) has it lent: it is
-the handle's again when the whole is freed or nothing refers to it any more, so a line that fails loses nothing.
+A function that takes over its arguments (`model`, `vector`, `dict`, a module put into another) borrows them: they
+return to their handles when the whole is freed or nothing refers to it any more, so a failing line loses nothing.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ class _Gone:
 GONE = _Gone()
 STALE = "stale pointer"
 
-# one sequence for the process, as addresses are; 16 apart and eight digits, so that they look like addresses
+# one sequence per process; 16 apart and eight digits, so that they look like addresses
 _NUMBERS = itertools.count(50_000_016, 16)
 
 
-LENT = "was lent to a function for the time of one call"  # why a temporary handle is gone
+LENT = "was lent to a function for the time of one call"  # why a temporary handle is stale
 
 
 class KHandle(HandleKind):
-    """Base of the k-api's handles. `obj` is what it owns (GONE once freed), `kind` its class name in q, `usage` how an
-    object is used that is no function. `lent` is set where the object is a part of another handle's. `why` is set when
-    it is freed: the reason in words, and the q code that ran.
+    """Base class of the k-api's handles. `obj` is the owned object (GONE once freed), `kind` its class name in q,
+    `usage` a hint on how to use an object that is not a function. `lent` is set if the object is part of another
+    handle's. `why` is set when it is freed: the reason, and the q code that ran.
 
-    A subclass that names a `kind` is a kind of handle; what the program asks of it is in kapi/base/handle_kind.py.
+    A subclass with a `kind` is a kind of handle; kapi/base/handle_kind.py defines its interface.
     """
 
     __slots__ = ("lent", "obj", "why")
@@ -298,7 +298,7 @@ class HandleTable:
         self._sweep_at = 256
         self.state: dict[
             str, Any
-        ] = {}  # default dtype, settings, ... of the session, by the file that owns the key
+        ] = {}  # the session's default dtype, settings, ..., by the file that owns the key
 
     def add(self, h: KHandle) -> None:
         live = self.live
@@ -320,14 +320,14 @@ class HandleTable:
     def free_all(self) -> None:
         """Free every live handle."""
         why = "was freed", CODE[0]()
-        for ref in self.live.values():  # those whose objects are lent too
+        for ref in self.live.values():  # including those whose objects are lent
             h = ref()
             if h is not None:
                 h.obj, h.lent, h.why = GONE, None, why
         self.live.clear()
 
 
-_ALONE = HandleTable()  # for handles made by Python code while no session runs
+_ALONE = HandleTable()  # for handles made by Python code without a running session
 
 
 def table() -> HandleTable:
@@ -412,10 +412,10 @@ def kind_of(x: Value, cls: type[H]) -> H | None:
 
 
 def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
-    """Give classes a method from another file: fn(handle, ...). Its name is one of ANSWERS, or HandleKind has it."""
+    """Add a method to classes from another file: fn(handle, ...). Its name must be in ANSWERS or HandleKind."""
     if name not in ANSWERS and not hasattr(HandleKind, name):
-        raise ValueError(f"handles are not asked for {name}")
-    own = isinstance(HandleKind.__dict__.get(name), classmethod)  # of the class: without a handle
+        raise ValueError(f"handles have no method {name}")
+    own = isinstance(HandleKind.__dict__.get(name), classmethod)  # a class method: without a handle
 
     def register(fn: F) -> F:
         for cls in classes:

@@ -24,7 +24,7 @@ class _Torch:
 
 torch: Any = _Torch()
 _MODULE: list[Any] = []
-# warnings of torch that say nothing to a user of the shell
+# torch warnings that mean nothing to users of the shell
 _QUIET = (
     "The given NumPy array is not writable",
     "An output with one or more elements was resized",
@@ -40,7 +40,7 @@ _QUIET = (
 def load() -> Any:
     """The torch module; its first import applies one-time settings."""
     if not _MODULE:
-        with HOLD, lifted():  # half of torch cannot be imported again
+        with HOLD, lifted():  # a half-imported torch cannot be imported again
             _import()
     return _MODULE[0]
 
@@ -49,7 +49,7 @@ def _import() -> None:
     for text in _QUIET:
         warnings.filterwarnings("ignore", message=text)
     module = importlib.import_module("torch")
-    module.sparse.check_sparse_tensor_invariants.enable()  # a bad index would kill the process later
+    module.sparse.check_sparse_tensor_invariants.enable()  # otherwise a bad index would crash the process later
     if not _MODULE:
         _MODULE.append(module)
 

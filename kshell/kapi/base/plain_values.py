@@ -111,7 +111,7 @@ class SchedulerToQ(ToQ):
         )
 
     def dictionary(self, v: dict[Any, Any]) -> Value:
-        if isinstance(v, Counter):  # the milestones of multistep
+        if isinstance(v, Counter):  # milestones of multistep
             return Dict(longs(list(v)), longs(list(v.values())))
         return super().dictionary(v)
 
@@ -239,7 +239,7 @@ def from_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None
 # ------------------------------------------------------------------ records of several processes
 
 _PLAIN = (bool, int, float, str)
-_TENSOR = "/tensor"  # the key under which the name of a tensor stands
+_TENSOR = "/tensor"  # the key for the name of a tensor
 
 
 def to_json(v: object, name: str, tensor: Callable[[str, Any], None], call: str) -> Any:
@@ -278,7 +278,7 @@ def from_json(v: object, tensor: Callable[[str], Any]) -> Any:
 
 # ------------------------------------------------------------------ options
 
-# the q value of an option that is absent; of a module another one, for types that have no null
+# the q value of an absent option; modules use another one for types without null
 _NULLS: dict[str, Callable[[], Value]] = {
     "long": lambda: NULL_J,
     "double": lambda: math.nan,

@@ -22,5 +22,5 @@ def applied(f: Value, args: Sequence[Value]) -> Value:
     except QError:
         raise
     except Exception as exc:
-        error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
+        error = as_qerror(exc).with_traceback(exc.__traceback__)  # the traceback has the q frames
     raise error

@@ -68,7 +68,7 @@ def checked(d: Value) -> Callable[[], None]:
                     torch.frombuffer(bytearray(data), dtype=torch.uint8),
                 )
                 before = generator.get_state()
-                generator.set_state(state)  # torch says here what is wrong with it
+                generator.set_state(state)  # torch reports here what is wrong with it
                 generator.set_state(before)
                 todo.append((generator.set_state, (state,)))
         else:

@@ -42,14 +42,14 @@ class Autosave:
         self.path = os.path.abspath(path)
         self.saves = self.count = 0
         self.due = self._next()
-        self.changed = True  # has a line run since the last one?
+        self.changed = True  # has a line run since the last save?
         self.lock = threading.Lock()
         self._told, self._problem = "", ""
         self._job: Captured | None = None
         self._closed = False
         self._wake = threading.Event()
-        self._gate = threading.Lock()  # for the next two
-        self._rest = threading.Event()  # is no file being written, or waiting for that?
+        self._gate = threading.Lock()  # guards the next two
+        self._rest = threading.Event()  # is no file being written or queued?
         self._rest.set()
         self._thread = threading.Thread(target=self._work, daemon=True, name="autosave")
 
@@ -116,7 +116,7 @@ class Autosave:
             self._problem = e.text
         except MemoryError:
             self._problem = "wsfull"
-        except Exception as e:  # the thread goes on, and the next one is tried
+        except Exception as e:  # the thread continues and tries the next save
             self._problem = first_line(str(e)) or type(e).__name__
         return None
 
@@ -139,9 +139,7 @@ class Autosave:
     def _work(self) -> None:
         """The thread: wait, then write what a line has copied, or copy what is due between lines."""
         while not self._closed:
-            remaining = (
-                self.due - clock()
-            )  # past its time: a line runs, which copies what is due when it ends
+            remaining = self.due - clock()  # overdue: a line is running, and copies when it ends
             self._wake.wait(None if self.steps else remaining if remaining > 0 else LEAST)
             self._wake.clear()
             with self._gate:
@@ -153,7 +151,7 @@ class Autosave:
             if job is not None:
                 self._write(job)
             with self._gate:
-                if self._job is None:  # a line has not copied anything since
+                if self._job is None:  # no line has copied anything meanwhile
                     self._rest.set()
 
     def _write(self, job: Captured) -> None:
@@ -235,7 +233,7 @@ def autosave(x: Value) -> Value:
         session.autosave.rest()
     write(path, captured.manifest, captured.members, captured.needs)
     for note in captured.notes:
-        session.warn(f"autosave: not kept: {note}\n")
+        session.warn(f"autosave: not saved: {note}\n")
     _stop(session)
     session.autosave = Autosave(session, path, every, unit == "steps")
     session.autosave.start()

@@ -83,7 +83,7 @@ def _values_in(value: object) -> int:
     return 1 + sum(map(_values_in, value)) if isinstance(value, list | tuple) else 1
 
 
-_VALUE = 5000  # the most memory that reading a value may take beside its content
+_VALUE = 5000  # maximum memory for reading a value, beyond its content
 
 
 def _pad(path: str, f: BinaryIO, n: int) -> None:
@@ -283,7 +283,7 @@ def _dictionary(value: object, x: Value) -> dict[Any, Any]:
     return value
 
 
-_MODULE = ("module", "model")  # keys of a model's module in a file, and in many files of scripts
+_MODULE = ("module", "model")  # keys for a model's module, and those that many training scripts use
 
 
 def _parts_of(x: Value) -> dict[str, Value] | None:
@@ -322,7 +322,7 @@ def _put_tensors(m: Module, x: Value, strict: bool) -> Callable[[], Value]:
     module."""
     of_state = is_state(x) and _parts_of(x) is None
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
-    if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
+    if x.__class__ is Dict and not of_state:  # arrays of any type count as tensors here
         value |= {
             name: to_tensor(item)
             for name, item in zip(value, seq_items(x.v), strict=True)
@@ -387,7 +387,7 @@ def _put_state_of(o: Opt, state: Dict) -> None:
     load_state(o, restored.torch.state_dict())
 
 
-# q's names for the Python values that its own become
+# q's names for the Python types that q values become
 _KINDS: dict[type, str] = {
     str: "a symbol or string",
     bool: "a boolean",
@@ -417,7 +417,7 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
                 raise QError(
                     f"putstate: expecting a tensor of size {list(tensor.shape)} for {name}, given "
                     + (
-                        "null, as a dictionary gives for a key that it lacks"
+                        "null, which is what a dictionary returns for a missing key"
                         if given[name] is None
                         else _KINDS.get(type(given[name]), f"a {type(given[name]).__name__}")
                     )
@@ -453,8 +453,8 @@ def _put_optimizer(o: Opt, value: dict[str, Any]) -> None:
     regroup(o, params)
     backup = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
     try:
-        load_state(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
+        load_state(o, copy.deepcopy(value))  # steps write to the state, so it must not be shared
     except BaseException:
-        if backup is not None:  # the extra state is checked after the state of parameters was set
+        if backup is not None:  # the extra state is checked after the parameters' state was set
             o.torch.load_state_dict(backup)
         raise

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module, Parameter
 
-_ROOM = 16 << 20  # bytes that a module may have beyond those of the file
+_ROOM = 16 << 20  # bytes that a module may have beyond those in the file
 
 _FILLS = ("uniform_", "normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_")
 
@@ -87,10 +87,10 @@ def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
 
 
 def _unknown(what: str, name: str, cls: object) -> QError:
-    """The error that a file needs a class which is in a file of the user's."""
+    """The error for a snapshot that needs a class from a user's file."""
     return QError(
-        f"resume: there is no {what} `{name} here, of class {str(cls).rpartition('.')[2]}; \\l of the file "
-        "that registers it comes first"
+        f"resume: there is no {what} `{name} here, of class {str(cls).rpartition('.')[2]}; first load "
+        "the file that registers it, with \\l"
     )
 
 
@@ -109,7 +109,7 @@ class Loader:
         self._optimizers: list[tuple[Any, Record]] = []
         self._parts: list[tuple[Any, Any, int, int]] = []
         self._lent: list[tuple[KHandle, Record]] = []
-        self.moved: set[str] = set()  # devices that are not there
+        self.moved: set[str] = set()  # missing devices
 
     def record(self, kind: str, i: object) -> Record:
         if i.__class__ is not int or not 0 <= i < len(self.tables[kind]):
@@ -145,7 +145,7 @@ class Loader:
             for kind, form in record["wraps"]:
                 if kind not in optimizer.wraps:
                     wraps.KINDS[kind].restore(optimizer, pairs(self.decoder.value(form)))
-            if "extra" in record:  # of what is around it, if that is an optimizer itself
+            if "extra" in record:  # of its wrapper, if that is itself an optimizer
                 optimizer.abilities.set_extra(self.python(record["extra"]))
             for kind, form in record.get("pending", ()):
                 optimizer.wraps[kind].set_pending(self.python(form))
@@ -160,7 +160,7 @@ class Loader:
                 group.update({"params": params, **self.python(settings)})
         for tensor, whole, dimension, start in self._parts:
             _parts()[tensor] = _Part(whole, dimension, start)
-        for handle, record in self._lent:  # which grows, if a whole is a part itself
+        for handle, record in self._lent:  # the list grows if a whole is itself a part
             shared = handle.obj is not GONE
             if not shared:
                 handle.obj = handle.from_form(self, record["obj"])
@@ -310,7 +310,7 @@ class Loader:
         ):
             self._opening.discard(
                 ("module", i)
-            )  # the owner asks for it, if it does not make it itself
+            )  # requested by the owner, unless the owner creates it itself
             self.get("module", owner)
             return self._made["module", i]
         entry = _known("module", rec, entry_of)
@@ -335,7 +335,7 @@ class Loader:
             for name, tensor in tensors.items():
                 self._put(m, present, name, tensor)
         relist: Any = getattr(m, "_init_flat_weights", None)
-        if relist is not None:  # a recurrent layer lists its weights once more
+        if relist is not None:  # a recurrent layer lists its weights a second time
             relist()
         if set(m._modules) - {name for name, _ in record["children"]}:
             raise ValueError(f"module {i} lacks children")
@@ -353,7 +353,7 @@ class Loader:
         previous = own.get(k)
         if isinstance(m, torch.nn.ParameterDict) and own is m._parameters and t is not None:
             m._keys[k] = (
-                None  # the tensor itself, which may be no parameter, as an optimizer of tensors has them
+                None  # the tensor itself, which need not be a parameter if the optimizer is of tensors
             )
             own[k] = t
             return
@@ -378,7 +378,7 @@ class Loader:
             m._modules[key] = self._made["module", n]
         elif (known := m._modules.get(key)) is not None and self._alike(n, known):
             self._fill(n, known)
-        elif key in m._modules:  # another child has been put there
+        elif key in m._modules:  # the child was replaced
             m._modules[key] = self.get("module", n)
         elif is_container(m):
             adder = getattr(m, "kshell_add", None)
@@ -479,7 +479,7 @@ class Loader:
         data.generator = (
             None if rec["generator"] is None else self.get("generator", rec["generator"])
         )
-        if "hidden" in rec:  # files of before have none
+        if "hidden" in rec:  # older files have none
             data.hidden = self.python(rec["hidden"])
         return data
 

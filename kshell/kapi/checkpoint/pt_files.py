@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from torch import Tensor, UntypedStorage
     from torch import dtype as DType
 
-_TENSOR = 400  # bytes that a tensor needs beside its memory, about
-_STORAGE = 450  # and that memory beside its content
-_GRANTED = 2500  # bytes that each memory in a file may cost beside its content: a small tensor is larger than its bytes
-_ZEROS = 1 << 20  # that are written at once
+_TENSOR = 400  # approximate bytes per tensor, besides its memory
+_STORAGE = 450  # and per storage, besides its content
+# bytes allowed per storage besides its content: a small tensor is larger than its bytes
+_GRANTED = 2500
+_ZEROS = 1 << 20  # written at once
 _STORAGES = {
     "Float": "float32",
     "Double": "float64",
@@ -42,7 +43,7 @@ _STORAGES = {
     "ComplexDouble": "complex128",
 }
 _SCRIPTED = "a TorchScript program, which torch.jit.load runs"
-# how the files of torch.save before version 1.6 begin, and what to do with them
+# how files from torch.save before version 1.6 begin, and what to do with them
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _REWRITE = "a file in the form before 1.6 is rewritten in Python: torch.save(torch.load(old),new)"
 _PLAIN = (
@@ -288,7 +289,7 @@ class _File:
         self.room.need(2 * self.left[pickles[0]].length)
         reader = Reader(self.member(pickles[0]), _named, self.storage, self.room.need)
         value = reader.read()
-        for name in list(self.left):  # unreferenced members are verified too
+        for name in list(self.left):  # verify unreferenced members too
             self.pour(name, None)
         return value, reader.made, self.room.need
 
@@ -333,7 +334,7 @@ def read(
     problem = hint = ""
     try:
         return _File(f, size, room or Room(size)).read()
-    except Compressed:  # those of torch.save are not, the code of a TorchScript program is
+    except Compressed:  # torch.save does not compress members; TorchScript code is compressed
         f.seek(0)
         members = zipfile.ZipFile(f).namelist()
         scripted = any(name.endswith("/constants.pkl") for name in members)

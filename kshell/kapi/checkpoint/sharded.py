@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1
-_EXTRA = ".extra"  # the state that belongs to no parameter; names of parameters begin with no point
+_EXTRA = ".extra"  # state that belongs to no parameter; parameter names never begin with a point
 
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
@@ -67,7 +67,7 @@ def _together(call: str, work: Callable[[], Any]) -> Any:
     except (MemoryError, RecursionError, *WRONG) as e:
         error = mapped(call, e)
     packed = parallel.collect.gather_bytes(b"" if error is None else as_bytes(error), call)
-    error = None  # it keeps a traceback
+    error = None  # it holds a traceback
     failed = next(filter(None, packed), None)
     if failed is not None:
         raise of_bytes(failed)
@@ -364,7 +364,7 @@ def ckptsave(x: Value) -> Value:
         if os.path.exists(file_path):
             os.unlink(file_path)
         raise
-    if parallel.group.rank() == 0:  # files of earlier saves, whole or not
+    if parallel.group.rank() == 0:  # files from earlier saves, complete or not
         for name in os.listdir(folder):
             if name.endswith(parallel.shards.SUFFIX) and not name.startswith(tag):
                 os.unlink(os.path.join(folder, name))

@@ -28,7 +28,7 @@ from kshell.values.base.core import Dict, Value, Vec, sym_vec
 from kshell.values.base.functions import Handle
 from kshell.values.session.context import running
 
-# settings of a session that a snapshot brings back; threads, memory and ports belong to the process
+# session settings that a snapshot restores; threads, memory and ports belong to the process
 _SETTINGS = {
     "P": (0, 17),
     "c": (0, 1 << 16),
@@ -40,9 +40,9 @@ _SETTINGS = {
     "e": (0, 2),
     "T": (0, 1 << 31),
     "g": (0, 1),
-}  # the least and the most
+}  # minimum and maximum
 _STATE = (bool, int, float, str)  # types of the k-api's settings
-_MOST_SPACES = 100  # namespaces within one another
+_MOST_SPACES = 100  # nested namespaces
 _BUILTINS = "__builtins__"
 
 
@@ -146,11 +146,11 @@ def snapshot(x: Value) -> Value:
     """
     path, names = _asked(x, "snapshot")
     session: Any = running()
-    if session.autosave is not None:  # an older state may not take the place of this one
+    if session.autosave is not None:  # an older state must not replace this one
         session.autosave.rest()
     captured = capture(names)
     for note in captured.notes:
-        session.warn(f"snapshot: not kept: {note}\n")
+        session.warn(f"snapshot: not saved: {note}\n")
     write(path, captured.manifest, captured.members, captured.needs)
     target = items(x)[0]
     return target
@@ -199,7 +199,7 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
     if saver:
         manifest["torch"] = str(torch.__version__)
         manifest["objects"] = _finished(saver[0], call)
-    encoder.handle = None  # it knows the saver, which knows every handle: they would stay until Python looks for cycles
+    encoder.handle = None  # breaks a cycle: it refers to the saver, which refers to all handles
     needs = encoder.needs + sum(map(function_cost, views.values()))
     return Captured(
         manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else []
@@ -224,7 +224,7 @@ def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
     """The encoded value of a variable; an error names the variable."""
     try:
         return encoder.value(x)
-    except Exception as e:  # of a class of the user's, whose attributes are read, anything may come
+    except Exception as e:  # reading attributes of a user's class may raise anything
         error = mapped(call, e)
     if error.text.startswith(("wsfull", "limit", "stop", "stack")):
         raise error
@@ -255,7 +255,7 @@ class _Plan:
     def __init__(self, archive: Archive, names: list[str] | None) -> None:
         self.manifest = archive.manifest
         session = running()
-        session.names.load_builtins()  # functions of the k-api may be among the values
+        session.names.load_builtins()  # the values may include k-api functions
         self.archive, self.names, self.wanted = archive, session.names, names
         self.loader: Any = None
 
@@ -400,7 +400,7 @@ class _Plan:
             define()
         if self.session is not None:
             self._set_session(self.session)
-        if self.random is not None:  # last: what is put back after an error are names
+        if self.random is not None:  # last, because after an error names are restored
             self.random()
         return sorted(
             [
@@ -429,12 +429,12 @@ class _Plan:
 
 
 def _resume(path: str, names: list[str] | None) -> Sequence[str]:
-    sweep(os.path.realpath(path))  # a session that was killed while it saved may be resumed here
+    sweep(os.path.realpath(path))  # the session may have been killed while it saved
     with Archive(path, "resume") as archive:
         plan = _Plan(archive, names)
         fork = (
             loaded() and "objects" in archive.manifest
-        )  # the random numbers that new modules draw are not used
+        )  # discard the random numbers drawn by new modules
         try:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()

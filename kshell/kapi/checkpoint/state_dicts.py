@@ -54,10 +54,10 @@ from kshell.values.base.core import (
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST = 5_000_000  # values of one checkpoint
+MOST = 5_000_000  # maximum number of values in a checkpoint
 MAX_DEPTH = 100
-_AGAIN = 100_000  # values that may be there a second time
-# bytes of memory that the q value of a Python one needs beside its items, about; of others 300
+_AGAIN = 100_000  # values that may occur a second time
+# approximate bytes of a q value besides its items, by Python type; 300 for others
 _COSTS = {int: 16, float: 16, bool: 8, type(None): 8, str: 130, dict: 800}
 
 

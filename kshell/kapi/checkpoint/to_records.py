@@ -53,13 +53,13 @@ if TYPE_CHECKING:
     from kshell.kapi.train.model import Data, Model
 
 Record = dict[str, Any]
-# what has records beside the objects of handles, and the bytes of memory that each needs beside arrays, about
+# records other than those of handles' objects, and the approximate bytes of memory each needs besides arrays
 BESIDE = {"storage": 450, "generator": 8000, "handle": 300}
-_ITEM = 40  # and an item of a list or dictionary
+_ITEM = 40  # also an item of a list or dictionary
 
 
 def costs() -> dict[str, int]:
-    """The kinds that have records, and the bytes of memory that an object of each needs beside arrays, about."""
+    """The kinds with records, and the approximate bytes of memory that an object of each needs besides arrays."""
     return BESIDE | {kind: cls.cost for kind, cls in KINDS.items() if cls.cost}
 
 
@@ -81,14 +81,14 @@ class Saver:
         self.encoder = encoder
         self.tables: dict[str, list[Record | None]] = {kind: [] for kind in costs()}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._kept: list[Any] = []  # so that no id is used twice
+        self._kept: list[Any] = []  # keeps objects alive, so that no id is reused
         self._modules: list[tuple[Any, int, str]] = []
         self._places: dict[
             int, tuple[Any, int, str]
-        ] = {}  # of a module: its first parent, and its name there
-        self.variable = ""  # whose value is written
+        ] = {}  # module -> its first parent, and its name there
+        self.variable = ""  # whose value is being written
         self._handles: list[tuple[KHandle, Record]] = []
-        self.notes: list[str] = []  # on everything that the file does not keep
+        self.notes: list[str] = []  # notes on everything that is not saved
 
     def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
         """The number of an object's record, created if new."""
@@ -111,7 +111,7 @@ class Saver:
 
     def finish(self) -> dict[str, Any]:
         """All records; checks that every module can be recreated."""
-        roots: set[int] = set()  # modules that no other one makes when it is made
+        roots: set[int] = set()  # modules not created by another one's constructor
         for module, number, variable in self._modules:
             parent, parent_number, key = self._places.get(number, (None, -1, ""))
             if (
@@ -130,7 +130,7 @@ class Saver:
 
     def _handle(self, h: KHandle) -> Record:
         record: Record = {"kind": h.kind}
-        if not h.__class__.__module__.startswith("kshell."):  # it is in a file of the user's
+        if not h.__class__.__module__.startswith("kshell."):  # defined in a user's file
             record["class"] = h.__class__.__name__
         record |= {"freed": True} if h.obj is GONE else {"obj": h.form(self, h.obj)}
         self._handles.append((h, record))
@@ -163,7 +163,7 @@ class Saver:
         if isinstance(t, torch.nn.Parameter):
             record["parameter"] = True
         if t.grad_fn is not None:
-            self.notes.append("the graph of a tensor that was calculated from others")
+            self.notes.append("the autograd graph of a tensor that is not a leaf")
         elif t.requires_grad:
             record["grad"] = True
         if t.is_leaf and t.grad is not None:
@@ -283,7 +283,7 @@ class Saver:
         entry = find("optimizer", o.entry.name)
         inner = (
             o.torch.inner if "fp16" in o.wraps else o.torch
-        )  # fp16 is around it, and put there again
+        )  # it is wrapped in fp16, which is restored
         if entry is None or entry is not o.entry or type(inner) is not optimizer_class(entry):
             raise QError(f"an optimizer of class {type(inner).__name__} cannot be saved")
         if o.outer is not None:
@@ -383,8 +383,8 @@ def _check_makeable(m: Module, variable: str) -> None:
     prefix = f"{variable}: " if variable else ""
     if not _makeable(m):
         raise QError(
-            f"{prefix}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
-            "of kshell.kapi.module.types registers its class, and ckpt saves its tensors"
+            f"{prefix}a module of class {type(m).__name__} cannot be saved: its class is not a module "
+            "type; register it with @module from kshell.extend, or save its tensors with ckpt"
         )
     entry = type_of(m)
     if entry is None or module_record(entry).cls is None:
@@ -396,8 +396,8 @@ def _check_makeable(m: Module, variable: str) -> None:
     ]
     if missing:
         raise QError(
-            f"{prefix}a module of class {type(m).__name__} cannot be saved: its option {missing[0]} is no "
-            "attribute of it"
+            f"{prefix}a module of class {type(m).__name__} cannot be saved: its option {missing[0]} is "
+            "not one of its attributes"
         )
 
 

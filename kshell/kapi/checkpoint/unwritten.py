@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _MODE: list[type] = []
-_OPEN: list[Any] = []  # restrictions that have begun in the main thread and not ended
+_OPEN: list[Any] = []  # active restrictions in the main thread
 
 
 def _mode() -> Any:
@@ -39,11 +39,11 @@ def _make() -> type:
     class Unwritten(TorchDispatchMode):
         def __init__(self) -> None:
             super().__init__()
-            self.made: set[int] = set()  # the storages made inside
+            self.made: set[int] = set()  # storages created inside
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            return False  # else torch imports its compiler at the first operation: five seconds
+            return False  # otherwise torch imports its compiler at the first operation, which takes five seconds
 
         def __torch_dispatch__(
             self,
@@ -62,7 +62,7 @@ def _make() -> type:
                             "there before"
                         )
             result = func(*args, **kwargs)
-            if func is torch.ops.aten.lift_fresh.default:  # of values given in Python
+            if func is torch.ops.aten.lift_fresh.default:  # from Python values
                 self.made.add(_storage(args[0]))
             elif not schema.is_mutable:
                 inputs = {
@@ -116,7 +116,7 @@ def _apart() -> Iterator[None]:
         try:
             yield
         finally:
-            if loaded():  # it was imported inside: nothing was drawn before
+            if loaded():  # imported inside: nothing was drawn before
                 torch.default_generator.manual_seed(torch.default_generator.initial_seed())
         return
     states = table().state.setdefault("readers", {})

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
     from torch.optim import Optimizer
 
-_OPT = "_kshell_opt"  # attribute of a torch optimizer: what its handles own, so that all of them own the same
+_OPT = "_kshell_opt"  # attribute of a torch optimizer with the Opt that all its handles share
 
 
 def value_of(x: Any) -> Value | None:
@@ -47,7 +47,7 @@ def value_of(x: Any) -> Value | None:
     anything else. The actual class counts, not `__class__`, which a proxy can fake."""
     torch, cls = sys.modules.get("torch"), type(x)
     if torch is None or not hasattr(torch, "optim"):
-        return None  # without torch nothing can be one of its objects
+        return None  # if torch is not imported, nothing can be one of its objects
     if issubclass(cls, torch.Tensor):
         return tensor_handle(x)
     if issubclass(cls, torch.nn.Module):

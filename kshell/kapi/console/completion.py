@@ -29,7 +29,7 @@ Words = list[tuple[str, str]]
 
 
 def parts(h: Handle) -> Words:
-    """The names of what is in an object: parts of a module, parameters of an optimizer, tensors of a dictionary."""
+    """The names inside an object: a module's children, an optimizer's parameters, a dictionary's tensors."""
     return h.inside() if isinstance(h, KHandle) and h.obj is not GONE else []
 
 
@@ -63,7 +63,7 @@ def _helped() -> Iterable[Kind]:
     return sorted((kind for kind in KINDS.values() if kind.helped), key=lambda kind: kind.helped)
 
 
-# the symbols that calls take which are no names of entries of a kind of their own
+# symbols taken by calls that are not entry names of a kind
 CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "tensor": lambda: [*((name, "makes a tensor") for name in MODES), *_tensor_options()],
     "to": _tensor_options,
@@ -72,11 +72,11 @@ CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "seed": _devices,
     "sync": _devices,
     "autosave": lambda: [
-        ("seconds", "time between two files"),
-        ("steps", "steps of optimizers between two files"),
+        ("seconds", "seconds between saves"),
+        ("steps", "optimizer steps between saves"),
     ],
-    "profile": lambda: [("torch", "rows of torch's operations, too")],
-    "parmtable": lambda: [(name, "option of an optimizer") for name in sorted(known_options())],
+    "profile": lambda: [("torch", "include torch's operations")],
+    "parmtable": lambda: [(name, "optimizer option") for name in sorted(known_options())],
     "help": lambda: [
         *((name, text or "a table") for name, (text, _) in TOPICS.items()),
         *_entries(_helped()),

@@ -12,9 +12,9 @@ import numpy as np
 if TYPE_CHECKING:
     from typing import TextIO
 
-# the bits of a braille character's dots, by row and column
+# bits of a braille character's dots, by row and column
 _BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-_PER = 8  # places looked at in a column of dots, if there are fewer points
+_PER = 8  # samples per column of dots, if there are fewer points
 # terminals whose fonts have no braille
 _PLAIN = ("dumb", "linux", "vt100", "vt102", "vt220", "ansi", "")
 
@@ -150,7 +150,7 @@ def _dots(
     x, y = c.x[known], c.y[known]
     if len(x) > 1 and (
         len(x) < across * _PER or right - left != len(x) - 1
-    ):  # places between the points, too
+    ):  # sample between the points, too
         between = np.union1d(np.linspace(x[0], x[-1], across * _PER), x)
         x, y = between, np.interp(between, x, y)
     good = np.isfinite(y)
@@ -166,7 +166,7 @@ def _dots(
     np.maximum.at(bottom, column, row)
     used = np.flatnonzero(bottom >= 0)
     a, b = used[:-1], used[1:]
-    next_to = b == a + 1  # a steep line goes on from where the column before ends
+    next_to = b == a + 1  # a steep line continues from the end of the previous column
     a, b = a[next_to], b[next_to]
     reach_down, reach_up = bottom[a] + 1, top[a] - 1
     top[b] = np.where(top[b] > reach_down, reach_down, top[b])

@@ -62,7 +62,7 @@ from kshell.values.base.describe import listed
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 # ------------------------------------------------------------------ entries with options
 
@@ -271,7 +271,7 @@ def of_name(name: str, text: bool = False) -> Value:
             return described(entry)
         if entry is not None:
             options = module_options(entry)
-            if not len(options):  # the console shows nothing of it
+            if not len(options):  # the console does not display it
                 show_entries(entries)
             _tell_examples(entry)
             return options
@@ -289,7 +289,7 @@ def of_name(name: str, text: bool = False) -> Value:
     return NIL
 
 
-_ROWS = 12  # of the table of a topic, if it is shown under the help of a function
+_ROWS = 12  # rows of a topic's table that are shown below a function's help
 
 
 def _seen() -> bool:

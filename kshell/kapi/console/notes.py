@@ -30,7 +30,7 @@ from kshell.values.base.core import Dict, List, Table, Value, text_of
 if TYPE_CHECKING:
     pass
 
-MOST = 60  # rows of a list or dictionary that get notes
+MOST = 60  # rows of a list or dictionary that can have notes
 
 
 def note(x: Value) -> str:
@@ -45,7 +45,7 @@ def note(x: Value) -> str:
 
 @behaviour("note", KHandle)
 def _note(h: KHandle) -> str:
-    """The note of any kind: its own type (of a module, loss, optimizer, scheduler or rule), counts, device."""
+    """The note for any handle: type (of a module, loss, optimizer, scheduler or rule), counts, device."""
     own = text_of(ask("objtype", h)) if behaves("objtype", h) is not None else ""
     words = [h.kind, own if own != h.kind else "", *h.counts(), first_device(h)]
     return " ".join(word for word in words if word)
@@ -123,5 +123,5 @@ def shown(x: Value) -> list[str]:
         AttributeError,
         TypeError,
         RuntimeError,
-    ):  # of an object of a program that changes meanwhile
+    ):  # an object that the host program is changing
         return []

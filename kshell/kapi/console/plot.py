@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 Series = tuple[str, np.ndarray]
 _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
 _FORMATS = ("png", "svg", "pdf")
-_LOW, _HIGH = 7, 15  # lines of a curve
-_MOST = 32  # curves
+_LOW, _HIGH = 7, 15  # height of a plot in lines
+_MOST = 32  # maximum number of curves
 
 
 def _numbers(x: Value) -> np.ndarray | None:
@@ -246,7 +246,7 @@ def _times(given: Value, how: How) -> Times | None:
     return Times(x.t, _first(x)) if x.__class__ is Vec and x.t in T.TEMPORAL else None
 
 
-_NANOS = 10  # characters of a second's parts in a time of nanoseconds
+_NANOS = 10  # characters of the fraction of a second in a nanosecond time
 
 
 def _teller(
@@ -336,7 +336,7 @@ def plot(x: Value) -> Value:
 
 
 def _to_file(path: str, lines: list[Line], how: How, value: Value) -> None:
-    """Write a picture of the curves of a value to a file of the kind that its name ends in."""
+    """Plot a value's curves to an image file; the file name's ending selects the format."""
     kind = path.rsplit(".", 1)[-1].lower()
     if kind not in _FORMATS:
         raise QError(f"plot: a file ends in .{', .'.join(_FORMATS)}, given {path}")
@@ -353,7 +353,7 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     panels = [lines] if how.together else [[line] for line in lines]
     height = (
         min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1
-    )  # odd, so that one line is the middle
+    )  # odd, so that there is a middle line
     text = [how.title] * bool(how.title)
     for part in panels:
         text += [part[0].name] * bool(part[0].name and len(part) == 1)
@@ -361,7 +361,7 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     return "".join(row + "\n" for row in text)
 
 
-# of types that are points in time: numpy's word for the unit, and how many of it one of q is
+# for types that are points in time: numpy's unit, and the number of these units in one of q's
 _DATES: dict[int, tuple[Any, int]] = {
     T.P: ("ns", 1),
     T.D: ("ns", 86_400_000_000_000),

@@ -21,11 +21,11 @@ from kshell.values.base.core import Value, sym_vec, text_of
 from kshell.values.base.narrow import is_text
 from kshell.values.session.context import running
 
-_LONGEST = 60  # characters of a function's text that name it
+_LONGEST = 60  # characters of a function's text used as its name
 _APPLY = (
     "lang.each.keywords",
     "lang.verbs.apply_",
-)  # topics of verbs that apply what they are given
+)  # topics of verbs that apply their arguments
 _KINDS = ("verb", "api", "internal", "name")
 clock = time.perf_counter
 
@@ -196,7 +196,7 @@ def profile(x: Value) -> Value:
         q.run(lambda: session.evaluate(text_of(text)))
 
     if with_torch:
-        # the library below says on standard error when it begins
+        # the underlying library announces itself on standard error
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")
         load()
         return _shown(q, _ops(work))
@@ -205,7 +205,7 @@ def profile(x: Value) -> Value:
 
 
 def _asked(x: Value) -> tuple[Value, bool]:
-    """The text of a call, and are torch's operations asked for?"""
+    """The text of a call, and whether torch's operations are requested."""
     args = [x] if is_text(x) else items(x)
     text = args[0] if args else x
     asked = name_of(args[1]) if len(args) == 2 else None
@@ -215,7 +215,7 @@ def _asked(x: Value) -> tuple[Value, bool]:
 
 
 def _shown(q: Profiler, ops: Sequence[tuple[str, int, float, float]]) -> Value:
-    """The table of the functions of q, then of torch's operations, each with the longest first."""
+    """A table of q functions, followed by torch operations, each sorted by descending time."""
     rows = [
         (value.name, value.calls, value.total * 1000, value.own * 1000)
         for value in q.rows.values()

@@ -24,14 +24,14 @@ _DDP = (
         "boolean",
         False,
         "find_unused_parameters",
-        doc="may an output not depend on a parameter",
+        doc="outputs need not depend on all parameters",
     ),
     Option(
         "bucket",
         "double",
         25.0,
         "bucket_cap_mb",
-        doc="megabytes of gradients that travel together",
+        doc="megabytes of gradients sent together",
         low=0,
     ),
 )
@@ -115,7 +115,7 @@ def fsdp(x: Value) -> Value:
 
 
 def _check_shardable(o: Opt, held: set[int]) -> None:
-    """A q error for an optimizer that does not take sharded parameters: those with the ids in `held` are to be."""
+    """A q error for an optimizer that does not support sharded parameters; `held` has the ids of those to shard."""
     extra = optim.state_tree.leaves_of(o.state.extra())
     whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in extra)
     if o.wraps or not o.record.sharded or whole:

@@ -43,7 +43,7 @@ def is_function(x: Value) -> bool:
     return isinstance(x, Function | ModuleHandle) or x.__class__ is Sym or is_text(x)
 
 
-# the names of the tensors of an argument that is a dictionary of them, None for one tensor
+# the names of the tensors in a dictionary argument, None for a single tensor
 Names = Sequence[str] | None
 
 
@@ -168,7 +168,7 @@ class Call:
             tensor if i.__class__ is TensorHandle else tensor.clone()
             for i, tensor in zip(each, tensors, strict=True)
         ]
-        # derivatives by tensors that are part of a graph, or have a direction, can be differentiated again
+        # derivatives with respect to tensors that are part of a graph, or have a tangent, can be differentiated again
         self.directed = any(_direction(value) is not None for value in self.inputs)
         self.graph = self.directed or any(value.requires_grad for value in self.inputs)
 

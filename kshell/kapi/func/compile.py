@@ -102,7 +102,7 @@ def checkpoint(x: Value) -> Value:
 
 
 def _modules_of(m: Any, x: Value) -> list[Any]:
-    """The modules in a module that have the names given."""
+    """The modules with the given names inside a module."""
     names = names_of(x)
     if names is None:
         raise CallError("checkpoint", expected="name(s) or flag", given=kname(x))
@@ -149,7 +149,7 @@ def compile_(x: Value) -> Value:
     q)f 1 2 3e
     14e
     """
-    args = [x] if is_function(x) else items(x)  # a text is one
+    args = [x] if is_function(x) else items(x)  # a string is one
     if args and is_function(args[0]) and not isinstance(args[0], ModuleHandle):
         return compiled(args[0], _backend(args[1:], "backend", "cpu"))
     m, rest = of_module(x, "compile")
@@ -166,7 +166,7 @@ def compile_(x: Value) -> Value:
 
 def _compile_module(m: Any, backend: str) -> None:
     for part in m.modules():
-        if isinstance(part, nn.callback.Callback):  # q is no Python for torch to look into
+        if isinstance(part, nn.callback.Callback):  # torch cannot inspect q code as it does Python
             part.call = torch.compiler.disable(part.fn)
     m.compile(backend=backend)
 

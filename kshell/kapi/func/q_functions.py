@@ -19,7 +19,7 @@ from kshell.kapi.func.calls import QFunction, wrapped
 from kshell.values.base.core import NIL, Value
 from kshell.values.base.functions import Prim
 
-_DYNAMIC = 112  # the q type of a function that is no q code
+_DYNAMIC = 112  # the q type of a function that is not q code
 
 
 class Traced:
@@ -37,7 +37,7 @@ class Traced:
             if x.__class__ is not TensorHandle and not is_array(x):
                 raise CallError("compile", expecting="tensor or array for input", given=kname(x))
         given, handles = as_tensors(args)
-        # the function may write into its inputs, and q arrays are never written
+        # the function may write to its inputs, and q arrays are never written
         tensors = [
             t if x.__class__ is TensorHandle else t.clone()
             for x, t in zip(args, given, strict=True)
@@ -62,10 +62,10 @@ class Traced:
 
         log = logging.getLogger(
             "torch._subclasses.fake_tensor"
-        )  # it prints the traceback of any wrong argument
+        )  # it prints a traceback for any wrong argument
         silent, log.disabled = log.disabled, True
         try:
-            # recorded above autograd, so that gradients go through the program; it holds tensors that are no inputs
+            # recorded above autograd, so that gradients flow through it; it also holds tensors that are not inputs
             graph = make_fx(
                 self.f, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True
             )(*tensors)

@@ -30,7 +30,7 @@ from kshell.kapi.func.calls import DUALS, VMAPS, Call, Later, grouped, wrapped
 from kshell.kapi.tensor.gradients import MODES
 from kshell.values.base.core import NIL, List, Value
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 @api(

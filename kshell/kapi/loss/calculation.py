@@ -33,18 +33,16 @@ _BY_CLASS: dict[type, Entry] = {}
 class LossRecord(TypeRecord):
     """The fields of a loss entry besides name and options."""
 
-    n: tuple[int, int] = (2, 2)  # the least and most tensors it takes
+    n: tuple[int, int] = (2, 2)  # minimum and maximum number of tensors
     eg: tuple[str, str] = (
         "",
         "",
-    )  # arguments of a call of the function with the loss's name, and the result
-    functions: Sequence[
-        str
-    ] = ()  # the functions that there are instead of one with the loss's name
+    )  # arguments for an example of the function with the loss's name, and the result
+    functions: Sequence[str] = ()  # functions that replace the one with the loss's name
     shown: (
         Sequence[str] | None
-    ) = ()  # attributes that libtorch writes in the loss's text; None: not even brackets
-    text: str = ""  # that text, where ktorch has a class of its own
+    ) = ()  # attributes in libtorch's text for the loss; None: not even brackets
+    text: str = ""  # that text, where ktorch has its own class
 
 
 KINDS["loss"].record = LossRecord
@@ -92,7 +90,7 @@ def calculate(m: Module, tensors: Sequence[Any]) -> Any:
     return m(*tensors)
 
 
-# by class of the torch module: the least and most tensors, and a function that calculates in its place
+# torch class -> minimum and maximum number of tensors, and a function that computes instead of it
 _RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
 
 
@@ -111,7 +109,7 @@ def _on_device(m: Module, x: Tensor, y: Tensor) -> None:
         guard.probabilities(x)
 
 
-# losses whose targets may be numbers of classes, and a number besides that is none
+# losses whose targets may be class indices, and the attribute with an index to ignore
 _CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
 
 

@@ -19,7 +19,7 @@ from kshell.values.base.core import Dict, Table, Value, sym_vec
 if TYPE_CHECKING:
     from torch import Tensor
 
-_MOST = 1 << 12  # classes: their table has the square of that many counts
+_MOST = 1 << 12  # maximum number of classes; the table has its square of counts
 
 
 def _classes(x: Tensor, what: str, scores: bool) -> tuple[Any, int]:

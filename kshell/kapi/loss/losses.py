@@ -46,7 +46,7 @@ from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, sym
 if TYPE_CHECKING:
     from torch.nn import Module
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 _REDUCE = S("reduce", "reduction", "mean", choices=("none", "mean", "sum"))
 _REDUCE_KL = S("reduce", "reduction", "mean", choices=("none", "batchmean", "mean", "sum"))
@@ -108,7 +108,7 @@ row(
 row(
     "ce",
     "CrossEntropyLoss",
-    "Cross entropy of logits and class numbers or probabilities.",
+    "Cross entropy of logits and class indices or probabilities.",
     _WEIGHT,
     L("ignore", "ignore_index", -100),
     D("smoothing", "label_smoothing", 0.0),
@@ -119,7 +119,7 @@ row(
 row(
     "cosineloss",
     "CosineEmbeddingLoss",
-    "Cosine distance of pairs, near (1) or apart (-1).",
+    "Cosine distance of similar (1) or dissimilar (-1) pairs.",
     D("margin", "", 0.0),
     _REDUCE,
     least=3,
@@ -143,7 +143,7 @@ row(
 row(
     "hinge",
     "HingeEmbeddingLoss",
-    "Hinge loss of distances, near (1) or apart (-1).",
+    "Hinge embedding loss of distances, similar (1) or dissimilar (-1).",
     _MARGIN,
     _REDUCE,
     eg="(.5 .5;1 -1)",
@@ -153,7 +153,7 @@ row(
 row(
     "huber",
     "HuberLoss",
-    "Squared error when small, absolute when large.",
+    "Huber loss: squared for small errors, absolute for large ones.",
     D("delta", "", 1.0),
     _REDUCE,
     eg="(1 2f;1 5f)",
@@ -172,7 +172,7 @@ row("l1", "L1Loss", "Mean absolute error.", _REDUCE, eg="(1 2f;1 4f)", out="1f")
 row(
     "margin",
     "MarginRankingLoss",
-    "Whether first inputs rank above second ones.",
+    "Margin ranking loss: should the first input rank above the second?",
     D("margin", "", 0.0),
     _REDUCE,
     least=3,
@@ -184,7 +184,7 @@ row("mse", "MSELoss", "Mean squared error.", _REDUCE, eg="(1 3 6 9.0;1 2 4 8.0)"
 row(
     "multilabel",
     "MultiLabelMarginLoss",
-    "Margin loss of several classes an item.",
+    "Margin loss for multi-label classification.",
     _REDUCE,
     eg="(1 2 4f;2 -1 0)",
     out="0f",
@@ -192,7 +192,7 @@ row(
 row(
     "multimargin",
     "MultiMarginLoss",
-    "Margin loss of one class an item.",
+    "Margin loss for multi-class classification.",
     L("p", "", 1),
     _MARGIN,
     _WEIGHT,
@@ -204,7 +204,7 @@ row(
 row(
     "multisoft",
     "MultiLabelSoftMarginLoss",
-    "Cross entropy of several classes an item.",
+    "Cross entropy for multi-label classification.",
     _WEIGHT,
     _REDUCE,
     eg="(enlist 0 0f;enlist 1 0f)",
@@ -213,7 +213,7 @@ row(
 row(
     "nll",
     "NLLLoss",
-    "Negative log likelihood of log probabilities and class numbers.",
+    "Negative log likelihood of log probabilities and class indices.",
     _WEIGHT,
     L("ignore", "ignore_index", -100),
     _REDUCE,
@@ -223,7 +223,7 @@ row(
 row(
     "pairwise",
     "PairwiseDistance",
-    "p-norm distance of two inputs.",
+    "p-norm distance between two inputs.",
     D("p", "", 2.0),
     D("eps", "", 1e-6),
     B("keepdim", "", False),
@@ -244,7 +244,7 @@ row(
 row(
     "similar",
     "CosineSimilarity",
-    "Cosine similarity of two inputs.",
+    "Cosine similarity between two inputs.",
     L("dim", "", 1),
     D("eps", "", 1e-8),
     functions=("",),
@@ -252,7 +252,7 @@ row(
 row(
     "smoothl1",
     "SmoothL1Loss",
-    "Squared error when small, absolute when large, over beta.",
+    "Smooth L1 loss: squared for errors below beta, absolute above.",
     D("beta", "", 1.0),
     _REDUCE,
     eg="(1 2f;1 5f)",
@@ -262,7 +262,7 @@ row(
 row(
     "softmargin",
     "SoftMarginLoss",
-    "Logistic loss of two classes, 1 and -1.",
+    "Two-class logistic loss with targets 1 and -1.",
     _REDUCE,
     eg="(0 0f;1 -1)",
     out="0.6931472",
@@ -270,7 +270,7 @@ row(
 row(
     "triplet",
     "TripletMarginLoss",
-    "Anchor near positive and far from negative.",
+    "Triplet margin loss: anchor near positive and far from negative.",
     _MARGIN,
     D("p", "", 2.0),
     D("eps", "", 1e-6),
@@ -324,7 +324,7 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
     tensors = {option.name for option in entry.options if option.type == "tensor"}
     named = [
         (k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named
-    ]  # no weights
+    ]  # without weights
     return {**values, **reduce, **parse(entry, (), named, before)}
 
 
@@ -381,7 +381,7 @@ def loss(x: Value) -> Value:
     q)tensor loss(l;1 2 3e;0 2 4e)
     2e
     """
-    if x.__class__ is List and len(x.items) == 3:  # the call of a training loop
+    if x.__class__ is List and len(x.items) == 3:  # the call in a training loop
         h, a, b = x.items
         if h.__class__ is LossHandle and a.__class__ is b.__class__ is TensorHandle:
             return TensorHandle(calculate(h.get(), (a.get(), b.get())))
@@ -429,7 +429,7 @@ def _from_dict(d: Dict) -> Value:
 
 def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Value], Value]:
     """The function of a loss: n tensors (plus batch weights, if `weighted` and not an option), then options."""
-    plain: dict[int, Any] = {}  # the loss without options
+    plain: dict[int, Any] = {}  # a loss without options
 
     def run(x: Value) -> Value:
         args = items(x)
@@ -461,7 +461,7 @@ def _register(
 ) -> None:
     run = _function(name, entry, n, weighted)
     run.__doc__ = (
-        f"{entry.summary}\n\nOf arrays the result is an array, of tensors a tensor. Options follow the "
+        f"{entry.summary}\n\nArrays give an array, tensors a tensor. Options follow the "
         f"tensors: {' '.join(option.name for option in entry.options)}.\n\nq){name}{example[0]}\n{example[1]}\n"
     )
     api(name, form)(run)

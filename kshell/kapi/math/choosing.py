@@ -78,7 +78,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: Tensor | float) -> Any:
 def repeat_interleave(x: Tensor, times: Tensor, **options: Any) -> Any:
     """torch.repeat_interleave; the size of the result is checked."""
     if not times.dim() and times.is_floating_point() and bool(times == times.long()):
-        times = times.long()  # a number beside a tensor takes its type
+        times = times.long()  # a number next to a tensor takes its type
     if times.numel():
         reserve(
             (int(times.sum()) if times.dim() else int(times) * max(x.numel(), 1),), x.element_size()
@@ -140,7 +140,7 @@ CHOOSING = (
     row(
         "Where",
         "where",
-        "Elements of y where x is true, else of z.",
+        "Elements of y where x is true, of z elsewhere.",
         "Where(101b;1 2 3;4 5 6)|1 5 3",
         inputs=3,
     ),
@@ -156,7 +156,7 @@ CHOOSING = (
     row(
         "takealong",
         "take_along_dim",
-        "Elements of x at indices y along a dimension, with sizes that broadcast.",
+        "Elements of x at indices y along a dimension; sizes broadcast.",
         "takealong(2 2#1 2 3 4;2 1#1 0;1)|2\\n3",
         inputs=2,
         options="dim:dim",
@@ -165,7 +165,7 @@ CHOOSING = (
     row(
         "take",
         "take",
-        "Elements of x as one list, at indices y.",
+        "Elements of flattened x at indices y.",
         "take(2 2#1 2 3 4;3 0)|4 1",
         inputs=2,
         half=guard.indices(-1),
@@ -173,14 +173,14 @@ CHOOSING = (
     row(
         "maskedselect",
         "masked_select",
-        "The elements of x where y is true, as one list.",
+        "The elements of x where y is true, as a list.",
         "maskedselect(1 2 3;101b)|1 3",
         inputs=2,
     ),
     row(
         "maskedfill",
         masked_fill,
-        "x with a value where y is true.",
+        "x filled with a value where y is true.",
         "maskedfill(1 2 3;101b;9)|9 2 9",
         inputs=2,
         options="value:scalar*",
@@ -200,7 +200,7 @@ CHOOSING = (
     _put(
         "scatter",
         "scatter",
-        "x with elements of z put at indices y along a dimension.",
+        "x with elements of z written to indices y along a dimension.",
         "scatter(4#0;0;2 0;7 8)|8 0 7 0",
     ),
     _put(
@@ -212,20 +212,20 @@ CHOOSING = (
     _put(
         "indexadd",
         "index_add",
-        "x with the parts of z added at indices y of a dimension; times alpha (1).",
+        "x with slices of z, times alpha (1), added at indices y of a dimension.",
         "indexadd(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2",
         "alpha:number",
     ),
     _put(
         "indexcopy",
         "index_copy",
-        "x with the parts of z put at indices y of a dimension.",
+        "x with slices of z copied to indices y of a dimension.",
         "indexcopy(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2",
     ),
     _put(
         "indexfill",
         "index_fill",
-        "x with a value at indices y of a dimension.",
+        "x filled with a value at indices y of a dimension.",
         "indexfill(4#0;0;1 3;9)|0 9 0 9",
         "value:scalar*",
         inputs=2,
@@ -235,13 +235,13 @@ CHOOSING = (
     row(
         "nonzero",
         "nonzero",
-        "The indices of elements that are not 0, one to a row.",
+        "The indices of non-zero elements, one per row.",
         "nonzero 0 7 0 8|1\\n3",
     ),
     row(
         "countnonzero",
         countnonzero,
-        "The number of elements that are not 0, overall or over dimensions.",
+        "The number of non-zero elements, overall or over dimensions.",
         "countnonzero 0 7 0 8|2",
         options="dim:dims",
         out=False,
@@ -252,7 +252,7 @@ PARTS = (
     row(
         "split",
         split,
-        "The parts of one size, or of given sizes, of a dimension (the first).",
+        "Split a dimension (the first) into parts of one size, or of given sizes.",
         "split(til 5;2)|0 1\\n2 3\\n,4",
         options="size:dims* dim:dim",
         out=False,
@@ -260,7 +260,7 @@ PARTS = (
     row(
         "chunk",
         "chunk",
-        "A number of parts of a dimension (the first).",
+        "Split a dimension (the first) into a number of parts.",
         "chunk(til 4;2)|0 1\\n2 3",
         options="chunks:long* dim:dim",
         out=False,
@@ -268,7 +268,7 @@ PARTS = (
     row(
         "tensorsplit",
         tensorsplit,
-        "A number of parts, or those before and behind given places, of a dimension (the first).",
+        "Split a dimension (the first) into a number of parts, or at given positions.",
         "tensorsplit(til 4;enlist 2)|0 1\\n2 3",
         options="places:dims* dim:dim",
         out=False,
@@ -276,7 +276,7 @@ PARTS = (
     row(
         "unbind",
         "unbind",
-        "The parts along a dimension (the first), which they lack.",
+        "Slices along a dimension (the first), which is removed.",
         "unbind(2 2#1 2 3 4;1)|1 3\\n2 4",
         options="dim:dim",
         out=False,
@@ -284,7 +284,7 @@ PARTS = (
     row(
         "repeat",
         _method("repeat", "times"),
-        "The elements repeated along dimensions, new ones first.",
+        "Repeat a tensor along dimensions; extra dimensions are added in front.",
         "repeat(1 2;2 2)|1 2 1 2\\n1 2 1 2",
         options="times:dims*",
         out=False,
@@ -292,7 +292,7 @@ PARTS = (
     row(
         "tile",
         _method("tile", "times"),
-        "The elements repeated along dimensions.",
+        "Repeat a tensor along dimensions.",
         "tile(1 2;2)|1 2 1 2",
         options="times:dims*",
         out=False,
@@ -300,7 +300,7 @@ PARTS = (
     row(
         "repeatitems",
         repeat_interleave,
-        "Each item repeated a number of times, along a dimension or as one list.",
+        "Repeat each item a number of times, along a dimension or flattened.",
         "repeatitems(1 2;2 3)|1 1 2 2 2",
         inputs=2,
         options="dim:dim",
@@ -309,7 +309,7 @@ PARTS = (
     row(
         "rot90",
         "rot90",
-        "A matrix turned by a number (1) of quarters.",
+        "A matrix rotated by a number (1) of quarter turns.",
         "rot90 2 2#1 2 3 4|2 4\\n1 3",
         options="k:long dims:dims",
         out=False,
@@ -317,7 +317,7 @@ PARTS = (
     row(
         "movedim",
         "movedim",
-        "The dimensions with some moved to other places.",
+        "Move dimensions to other positions.",
         "movedim(2 3#til 6;0;1)|0 3\\n1 4\\n2 5",
         options="source:dims* destination:dims*",
         out=False,
@@ -325,42 +325,45 @@ PARTS = (
     row(
         "unflatten",
         "unflatten",
-        "One dimension made several.",
+        "Split one dimension into several.",
         "unflatten(til 4;0;2 2)|0 1\\n2 3",
         options="dim:dim* sizes:dims*",
         out=False,
     ),
     _many(
-        "hstack", _joined("hstack"), "Tensors or arrays side by side.", "hstack(1 2;3 4)|1 2 3 4"
+        "hstack",
+        _joined("hstack"),
+        "Stack tensors or arrays horizontally.",
+        "hstack(1 2;3 4)|1 2 3 4",
     ),
     _many(
         "vstack",
         _joined("vstack"),
-        "Tensors or arrays one under the other.",
+        "Stack tensors or arrays vertically.",
         "vstack(1 2;3 4)|1 2\\n3 4",
     ),
     _many(
         "dstack",
         _joined("dstack"),
-        "Tensors or arrays along a third dimension.",
+        "Stack tensors or arrays along a third dimension.",
         "first dstack(1 2;3 4)|1 3\\n2 4",
     ),
     _many(
         "blockdiag",
         "block_diag",
-        "A matrix with others along its diagonal.",
+        "A matrix with the given matrices along its diagonal.",
         "blockdiag(1 2;3 4)|1 2 0 0\\n0 0 3 4",
     ),
     _many(
         "meshgrid",
         meshgrid,
-        "The coordinates of a grid from its axes.",
+        "The coordinates of a grid, from its axes.",
         "meshgrid(1 2;3 4)|1 1 2 2\\n3 4 3 4",
     ),
     _many(
         "cartesian",
         "cartesian_prod",
-        "Each combination of the items of lists.",
+        "All combinations of the items of lists.",
         "cartesian(1 2;3 4)|1 3\\n1 4\\n2 3\\n2 4",
     ),
 )

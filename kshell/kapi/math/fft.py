@@ -13,21 +13,21 @@ from kshell.kapi.math.rows import Row, register
 if TYPE_CHECKING:
     from torch import Tensor
 
-# the input of each transform, in the words of its summary, for the names with and without the leading i
+# summary of each transform, for the names with and without a leading i
 _KINDS = {
     "fft": "Discrete Fourier transform",
     "ifft": "Inverse discrete Fourier transform",
-    "rfft": "Fourier transform of real values, the half that is not the mirror of the other",
-    "irfft": "Inverse of the transform of real values",
-    "hfft": "Fourier transform of half of a Hermitian signal",
-    "ihfft": "Inverse of the transform of a Hermitian signal",
+    "rfft": "Fourier transform of real input; returns the non-redundant half",
+    "irfft": "Inverse Fourier transform to real output",
+    "hfft": "Fourier transform of one half of a Hermitian signal",
+    "ihfft": "Inverse Fourier transform to one half of a Hermitian signal",
 }
 _OVER = {
     "": "along a dimension (the last)",
     "2": "over two dimensions (the last two)",
     "n": "over dimensions (all)",
 }
-# the example of each: (expression, output)
+# examples: (expression, output)
 _EXAMPLES = {
     "fft": "fft 0 1 2 3e|6 -2 -2 -2\\n0 2  0  -2",
     "ifft": "first ifft 4 0 0 0e|1 1 1 1e",
@@ -105,7 +105,7 @@ def _shift(name: str, doc: str, example: str) -> Row:
 
 
 def _window(name: str, shape: str, example: str, more: str = "") -> Row:
-    doc = f"{shape} window of a length; periodic unless the flag says 0b."
+    doc = f"{shape} window of a given length; periodic unless the flag is 0b."
     return Row(
         name,
         _made(name, f"{name}_window"),
@@ -122,17 +122,17 @@ ROWS = (
     *(_fourier(kind + over) for over in _OVER for kind in _KINDS),
     _frequencies(
         "fftfreq",
-        "The sample frequencies of a transform of a length, with a spacing (1).",
+        "The sample frequencies of a transform of a given length, with a spacing (1).",
         "tensor fftfreq 5|0 0.2 0.4 -0.4 -0.2e",
     ),
     _frequencies(
         "rfftfreq",
-        "The sample frequencies of a transform of real values, with a spacing (1).",
+        "The sample frequencies of a transform of real input, with a spacing (1).",
         "tensor rfftfreq 5|0 0.2 0.4e",
     ),
     _shift(
         "fftshift",
-        "Frequencies moved so that zero is in the middle, over dimensions (all).",
+        "Shift frequencies so that zero is in the middle, over dimensions (all).",
         "fftshift 0 1 2 -2 -1e|-2 -1 0 1 2e",
     ),
     _shift("ifftshift", "The inverse of fftshift.", "ifftshift -2 -1 0 1 2e|0 1 2 -2 -1e"),

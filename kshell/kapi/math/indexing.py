@@ -25,7 +25,7 @@ from kshell.values.base.core import NIL, Value, Vec, is_atom
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 def _quantiles(name: str) -> Callable[..., Any]:
@@ -88,7 +88,7 @@ _SEARCH = (
     row(
         "searchsorted",
         "searchsorted",
-        "Where in the sorted x each of y belongs: before equal ones, or behind.",
+        "The insertion point in sorted x for each of y, before (or, if right, after) equal values.",
         "searchsorted(1 3 5;3 4)|1 2",
         inputs=2,
         options="right:flag",
@@ -96,7 +96,7 @@ _SEARCH = (
     row(
         "bucketize",
         "bucketize",
-        "Between which of the boundaries y each of x lies.",
+        "The bucket of each of x, between boundaries y.",
         "bucketize(3 4;1 3 5)|1 2",
         inputs=2,
         options="right:flag",
@@ -104,7 +104,7 @@ _SEARCH = (
     row(
         "quantile",
         _quantiles("quantile"),
-        "The values below which fractions y lie, overall or along a dimension.",
+        "Quantiles of x at fractions y, overall or along a dimension.",
         "quantile(1 2 3 4f;.5)|2.5",
         inputs=2,
         options="dim:dim keepdim:flag interpolation:symbol",
@@ -112,7 +112,7 @@ _SEARCH = (
     row(
         "nanquantile",
         _quantiles("nanquantile"),
-        "The same of the values that are not null.",
+        "Quantiles of the non-null values of x at fractions y.",
         "nanquantile(1 2 3 0n;.5)|2f",
         inputs=2,
         options="dim:dim keepdim:flag interpolation:symbol",
@@ -120,7 +120,7 @@ _SEARCH = (
     row(
         "cummax",
         along_last("cummax"),
-        "The maximum so far and its index, along a dimension (the last).",
+        "Cumulative maximum and its index, along a dimension (the last).",
         "cummax 1 3 2|1 3 3\\n0 1 1",
         options="dim:dim",
         outputs=2,
@@ -128,7 +128,7 @@ _SEARCH = (
     row(
         "cummin",
         along_last("cummin"),
-        "The minimum so far and its index, along a dimension (the last).",
+        "Cumulative minimum and its index, along a dimension (the last).",
         "cummin 3 1 2|3 1 1\\n0 1 1",
         options="dim:dim",
         outputs=2,
@@ -136,14 +136,14 @@ _SEARCH = (
     row(
         "logcumsumexp",
         along_last("logcumsumexp"),
-        "The logarithm of the sum of exponentials so far, along a dimension (the last).",
+        "Cumulative log-sum-exp along a dimension (the last).",
         "logcumsumexp 0 0f|0 0.6931472",
         options="dim:dim",
     ),
     row(
         "cdist",
         "cdist",
-        "The p-norm (2) of each row of x less each row of y.",
+        "The p-norm (2) distance between each row of x and each row of y.",
         "cdist(1 2#0 0f;2 2#3 4 0 1f)|5 1",
         inputs=2,
         options="p:number",
@@ -152,7 +152,7 @@ _SEARCH = (
     row(
         "trapezoid",
         "trapezoid",
-        "The integral by the trapezoidal rule, along a dimension (the last).",
+        "Integral by the trapezoidal rule along a dimension (the last).",
         "trapezoid 1 2 3f|4f",
         more=1,
         options="dim:dim",
@@ -202,24 +202,25 @@ _SEARCH = (
 
 _POINTWISE = (
     _binary(
-        "sub", "sub", "x less a multiple (1) of y.", "sub(5 6;1 2)|4 4", options="alpha:number"
+        "sub", "sub", "x minus a multiple (1) of y.", "sub(5 6;1 2)|4 4", options="alpha:number"
     ),
-    _binary("bitwiseand", "bitwise_and", "Bits that are set in both.", "bitwiseand(6;3)|2"),
-    _binary("bitwiseor", "bitwise_or", "Bits that are set in either.", "bitwiseor(6;3)|7"),
+    _binary("bitwiseand", "bitwise_and", "Bitwise and.", "bitwiseand(6;3)|2"),
+    _binary("bitwiseor", "bitwise_or", "Bitwise or.", "bitwiseor(6;3)|7"),
+    _binary("bitwisexor", "bitwise_xor", "Bitwise exclusive or.", "bitwisexor(6;3)|5"),
     _binary(
-        "bitwisexor", "bitwise_xor", "Bits that are set in one of the two.", "bitwisexor(6;3)|5"
-    ),
-    _binary(
-        "leftshift", "bitwise_left_shift", "The bits of x moved up by y.", "leftshift(1 2;3)|8 16"
+        "leftshift",
+        "bitwise_left_shift",
+        "The bits of x shifted left by y.",
+        "leftshift(1 2;3)|8 16",
     ),
     _binary(
         "rightshift",
         "bitwise_right_shift",
-        "The bits of x moved down by y.",
+        "The bits of x shifted right by y.",
         "rightshift(8 16;3)|1 2",
     ),
-    _binary("logicaland", "logical_and", "Are both true?", "logicaland(0011b;0101b)|0001b"),
-    _binary("logicalor", "logical_or", "Is either true?", "logicalor(0011b;0101b)|0111b"),
+    _binary("logicaland", "logical_and", "Logical and.", "logicaland(0011b;0101b)|0001b"),
+    _binary("logicalor", "logical_or", "Logical or.", "logicalor(0011b;0101b)|0111b"),
     _binary(
         "floordiv",
         "floor_divide",
@@ -228,21 +229,30 @@ _POINTWISE = (
         half=guard.divisor,
     ),
     _binary(
-        "copysign", "copysign", "The size of x with the sign of y.", "copysign(1 2f;-1 1f)|-1 2f"
+        "copysign",
+        "copysign",
+        "The magnitude of x with the sign of y.",
+        "copysign(1 2f;-1 1f)|-1 2f",
     ),
     _binary(
-        "nextafter", "nextafter", "The next number after x towards y.", "0<nextafter(0f;1f)|1b"
+        "nextafter",
+        "nextafter",
+        "The next floating-point number after x towards y.",
+        "0<nextafter(0f;1f)|1b",
     ),
     _binary("hypot", "hypot", "The square root of the sum of squares.", "hypot(3f;4f)|5f"),
     _binary("gcd", "gcd", "The greatest common divisor.", "gcd(12 18;8)|4 2"),
     row("lcm", lcm, "The least common multiple.", "lcm(4 6;10)|20 30", inputs=2, inplace=_lcm_),
     _binary(
-        "heaviside", "heaviside", "0 below 0, 1 above, y at 0.", "heaviside(-1 0 1f;.5)|0 0.5 1"
+        "heaviside",
+        "heaviside",
+        "Step function: 0 for negative x, 1 for positive, y at 0.",
+        "heaviside(-1 0 1f;.5)|0 0.5 1",
     ),
     _binary(
         "logaddexp",
         "logaddexp",
-        "The logarithm of the sum of exponentials.",
+        "The logarithm of the sum of the exponentials of x and y.",
         "logaddexp(0f;0f)|0.6931472",
         False,
     ),
@@ -255,13 +265,13 @@ _POINTWISE = (
     _unary("acosh", "acosh", "Inverse hyperbolic cosine.", "acosh 1 2f|0 1.316958"),
     _unary("atanh", "atanh", "Inverse hyperbolic tangent.", "atanh 0 .5|0 0.5493061"),
     _unary("sinc", "sinc", "The sine of pi x divided by pi x.", "sinc 0 .5|1 0.6366198"),
-    _unary("deg2rad", "deg2rad", "Degrees as radians.", "deg2rad 0 180f|0 3.141593"),
-    _unary("rad2deg", "rad2deg", "Radians as degrees.", "rad2deg 0 1f|0 57.29578"),
+    _unary("deg2rad", "deg2rad", "Degrees to radians.", "deg2rad 0 180f|0 3.141593"),
+    _unary("rad2deg", "rad2deg", "Radians to degrees.", "rad2deg 0 1f|0 57.29578"),
     _unary("signbit", "signbit", "Is the sign negative?", "signbit -1 1f|10b", False),
     row(
         "logit",
         "logit",
-        "The logarithm of x divided by 1-x; eps keeps x from 0 and 1.",
+        "The logarithm of x divided by 1-x; eps clamps x away from 0 and 1.",
         "logit .5 .75|0 1.098612",
         options="eps:float",
         inplace="logit_",
@@ -269,7 +279,7 @@ _POINTWISE = (
     row(
         "nantonum",
         "nan_to_num",
-        "Nulls as 0 and infinities as the largest numbers, or as the values given.",
+        "Replace nulls by 0 and infinities by the largest numbers, or by given values.",
         "nantonum(0n 1 0w;0;9)|0 1 9f",
         options="nan:number posinf:number neginf:number",
         inplace="nan_to_num_",
@@ -287,32 +297,32 @@ _LIKE = (
     _like(
         "zeroslike",
         "zeros_like",
-        "Zeros of the size, type and device of x, or of a data type.",
+        "Zeros with the size, type and device of x, or of a given data type.",
         "zeroslike 2 2#1 2 3 4e|0 0\\n0 0",
     ),
     _like(
         "oneslike",
         "ones_like",
-        "Ones of the size, type and device of x, or of a data type.",
+        "Ones with the size, type and device of x, or of a given data type.",
         "oneslike 5 6 7|1 1 1",
     ),
     _like(
         "fulllike",
         full_like,
-        "A value in all elements of the size, type and device of x, or of a data type.",
+        "A fill value with the size, type and device of x, or of a given data type.",
         "fulllike(1 2e;.5)|0.5 0.5e",
         "value:scalar*",
     ),
     _like(
         "randlike",
         "rand_like",
-        "Numbers from 0 to below 1 drawn at random, of the size, type and device of x.",
+        "Uniform random numbers from 0 to below 1, with the size, type and device of x.",
         "randlike[2 3#0e]within 0 1e|111b\\n111b",
     ),
     _like(
         "randnlike",
         "randn_like",
-        "Numbers of the standard normal distribution, of the size, type and device of x.",
+        "Standard normal random numbers, with the size, type and device of x.",
         "count randnlike 1 2 3e|3",
     ),
 )

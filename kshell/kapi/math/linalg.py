@@ -133,7 +133,7 @@ _TOL = "atol:tolerance rtol:tolerance hermitian:flag"
 _LUN = Row(
     "lun",
     _unpacked("lun"),
-    "The permutation, lower and upper matrix of what lu gives.",
+    "The permutation, lower and upper matrices from the result of lu.",
     "first lun lu 2 2#1 2 3 4f|0 1\\n1 0",
     inputs=2,
     spread=0,
@@ -160,21 +160,21 @@ _ROWS = (
     Row(
         "mrank",
         _finite("mrank", "matrix_rank"),
-        "The rank, with an absolute and a relative tolerance.",
+        "The rank, with absolute and relative tolerance.",
         "mrank 2 2#1 2 2 4f|1",
         options=_TOL,
     ),
     _matrix(
         "chol",
         "cholesky",
-        "The Cholesky factor, lower unless the flag says upper.",
+        "The Cholesky factor, lower unless the flag selects upper.",
         f"chol {_A}|2 0       \\n1 1.414214",
         "upper:flag",
     ),
     _matrix(
         "cholx",
         "cholesky_ex",
-        "The Cholesky factor and an error code, which is 0 if the matrix has one.",
+        "The Cholesky factor and an error code, 0 on success.",
         "last cholx 2 2#1 2 2 1f|2i",
         "upper:flag check/check_errors:flag",
         2,
@@ -182,21 +182,21 @@ _ROWS = (
     Row(
         "eig",
         _finite("eig"),
-        "Eigenvalues and eigenvectors, which are complex.",
+        "Complex eigenvalues and eigenvectors.",
         "first first eig 2 2#2 0 0 3f|2 3f",
         outputs=2,
     ),
     Row(
         "eigvals",
         _finite("eigvals"),
-        "Eigenvalues, which are complex.",
+        "Complex eigenvalues.",
         "eigvals 2 2#0 1 -1 0f|0 0 \\n1 -1",
     ),
     Row(
         "eigh",
         _hermitian("eigh"),
-        "Eigenvalues and eigenvectors of a Hermitian matrix, of its upper triangle if "
-        "the flag says so.",
+        "Eigenvalues and eigenvectors of a Hermitian matrix, read from its upper "
+        "triangle if the flag is 1b.",
         "first eigh 2 2#2 1 1 2f|1 3f",
         options="upper:flag",
         outputs=2,
@@ -204,7 +204,7 @@ _ROWS = (
     Row(
         "eigvalsh",
         _hermitian("eigvalsh"),
-        "Eigenvalues of a Hermitian matrix, of its upper triangle if the flag says so.",
+        "Eigenvalues of a Hermitian matrix, read from its upper triangle if the flag is 1b.",
         "eigvalsh 2 2#2 1 1 2f|1 3f",
         options="upper:flag",
     ),
@@ -219,7 +219,7 @@ _ROWS = (
     _matrix(
         "lu",
         "lu_factor",
-        "The LU decomposition in one matrix, and its pivots.",
+        "The LU decomposition as one matrix, and its pivots.",
         "last lu 2 2#1 2 3 4f|2 2i",
         "pivot:flag",
         2,
@@ -227,7 +227,7 @@ _ROWS = (
     _matrix(
         "lux",
         "lu_factor_ex",
-        "The LU decomposition in one matrix, its pivots, and an error code.",
+        "The LU decomposition as one matrix, its pivots, and an error code.",
         "last lux 2 2#1 2 2 4f|2i",
         "pivot:flag check/check_errors:flag",
         3,
@@ -236,7 +236,7 @@ _ROWS = (
     _LUN._replace(
         name="luunpack",
         target=_unpacked("luunpack"),
-        doc="Another name of lun.",
+        doc="Another name for lun.",
         example="first luunpack lu 2 2#1 2 3 4f|0 1\\n1 0",
     ),
     Row(
@@ -257,7 +257,7 @@ _ROWS = (
     Row(
         "solve",
         "torch.linalg.solve",
-        "The x of ax=b; of xa=b if the flag is 0b.",
+        "Solve ax=b for x; if the flag is 0b, xa=b.",
         f"solve({_A};8 8f)|1 2f",
         inputs=2,
         options="left:flag",
@@ -265,7 +265,7 @@ _ROWS = (
     Row(
         "trisolve",
         trisolve,
-        "The x of ax=b with a triangular matrix; upper says which triangle.",
+        "Solve ax=b with a triangular matrix a; upper says which triangle.",
         "trisolve(2 2#2 1 0 4f;2 1#4 8f;1b)|1\\n2",
         inputs=2,
         options="upper:flag* left:flag unitriangular:flag",
@@ -273,7 +273,7 @@ _ROWS = (
     Row(
         "cholsolve",
         "torch.cholesky_solve",
-        "The x of ax=b from the Cholesky factor of a.",
+        "Solve ax=b given the Cholesky factor of a.",
         f"cholsolve(2 1#8 8f;chol {_A})|1\\n2",
         inputs=2,
         options="upper:flag",
@@ -281,7 +281,7 @@ _ROWS = (
     Row(
         "lstsq",
         lstsq,
-        "The least-squares x of ax=b, with residuals, rank and singular values; the method is gels, "
+        "Solve ax=b by least squares: x, residuals, rank and singular values; the method is gels, "
         "gelsy, gelsd or gelss.",
         "first lstsq(3 1#1 1 1f;3 1#1 2 3f)|2",
         inputs=2,
@@ -292,7 +292,7 @@ _ROWS = (
     Row(
         "lusolve",
         lusolve,
-        "The x of ax=b from what lu gives for a.",
+        "Solve ax=b given the result of lu for a.",
         f"lusolve(2 1#8 8f;lu {_A})|1\\n2",
         inputs=3,
         spread=1,
@@ -301,7 +301,7 @@ _ROWS = (
     Row(
         "pinverse",
         _finite("pinverse", "pinv"),
-        "The pseudo-inverse, with an absolute and a relative tolerance.",
+        "The pseudo-inverse, with absolute and relative tolerance.",
         "pinverse 2 2#2 0 0 4f|0.5 0   \\n0   0.25",
         options=_TOL,
     ),
@@ -315,20 +315,20 @@ _ROWS = (
     Row(
         "power",
         power,
-        "A matrix to a whole power.",
+        "Integer power of a matrix.",
         "power(2 2#1 1 1 0;5)|8 5\\n5 3",
         options="n:long*",
     ),
-    _product("bmm", "The products of two batches of matrices.", "bmm(1 1 2#1 2;1 2 1#3 4)|11"),
+    _product("bmm", "Batched matrix product.", "bmm(1 1 2#1 2;1 2 1#3 4)|11"),
     Row(
         "Cross",
         cross,
-        "The cross product, along a dimension (the last).",
+        "The cross product along a dimension (the last).",
         "Cross(1 0 0;0 1 0)|0 0 1",
         inputs=2,
         options="dim:dim",
     ),
-    _product("dot", "The sum of products of two lists.", "dot(2 3;1 10)|32"),
+    _product("dot", "The dot product of two lists.", "dot(2 3;1 10)|32"),
     _product(
         "householder",
         "The product of Householder matrices.",
@@ -340,23 +340,27 @@ _ROWS = (
     ),
     _product("mm", "The product of two matrices.", "mm(2 2#1 2 3 4;2 2#0 1 1 0)|2 1\\n4 3"),
     _product(
-        "mmt", "The product of a matrix and another one transposed.", "mmt(1 2#1 2;1 2#3 4)|11", mmt
+        "mmt",
+        "The product of a matrix and the transpose of another.",
+        "mmt(1 2#1 2;1 2#3 4)|11",
+        mmt,
     ),
     _product(
-        "mtm", "The product of a matrix transposed and another one.", "mtm(2 1#1 2;2 1#3 4)|11", mtm
+        "mtm",
+        "The product of the transpose of a matrix and another matrix.",
+        "mtm(2 1#1 2;2 1#3 4)|11",
+        mtm,
     ),
     Row(
         "multidot",
         multidot,
-        "The product of many matrices, in the order that costs least.",
+        "The product of several matrices, in the cheapest order.",
         "multidot(1 2#1 2f;2 2#0 1 1 0f;2 1#3 4f)|10",
         inputs=ANY,
         out=False,
     ),
     _product("mv", "The product of a matrix and a list.", "mv(2 2#1 2 3 4;1 10)|21 43"),
-    _product(
-        "outer", "Each item of a list times each of another.", "outer(1 2;3 4 5)|3 4 5 \\n6 8 10"
-    ),
+    _product("outer", "The outer product of two lists.", "outer(1 2;3 4 5)|3 4 5 \\n6 8 10"),
     _sum(
         "addbmm",
         "the sum of the products of batches y and z",
@@ -378,7 +382,7 @@ _ROWS = (
     ),
 )
 # fmt: off  # a table
-# functions that begin to write before they find that a matrix is of the wrong kind, or that they do not converge
+# functions that start writing before they find a matrix invalid, or fail to converge
 _FAILING = {
     "chol",
     "cholx",

@@ -56,7 +56,7 @@ ROWS = (
     Row(
         "bincount",
         bincount,
-        "How often each whole number from 0 occurs, or the sum of its weights.",
+        "The number of occurrences of each integer from 0, or the sum of their weights.",
         "bincount 4 3 6 3 4|0 0 0 2 2 0 1",
         more=1,
         options="bins/minlength:long",
@@ -81,14 +81,14 @@ ROWS = (
     Row(
         "diag",
         "torch.diag",
-        "The diagonal of a matrix, or a matrix with a list as its diagonal.",
+        "The diagonal of a matrix, or a matrix with a given diagonal.",
         "diag 1 2|1 0\\n0 2",
         options="offset/diagonal:long",
     ),
     Row(
         "diagflat",
         "torch.diagflat",
-        "A matrix with the elements of x as its diagonal.",
+        "A matrix with the elements of x on its diagonal.",
         "diagflat(1 2;1)|0 1 0\\n0 0 2\\n0 0 0",
         options="offset:long",
         out=False,
@@ -96,7 +96,7 @@ ROWS = (
     Row(
         "diagonal",
         "torch.diagonal",
-        "The diagonal of two dimensions (the first two).",
+        "The diagonal along two dimensions (the first two).",
         "diagonal 2 2#1 2 3 4|1 4",
         options="offset:long dim1:dim dim2:dim",
         out=False,
@@ -104,7 +104,7 @@ ROWS = (
     Row(
         "flatten",
         "torch.flatten",
-        "Dimensions from start (0) to end (-1) made one.",
+        "Flatten the dimensions from start (0) to end (-1).",
         "flatten 2 3#til 6|0 1 2 3 4 5",
         options="start/start_dim:dim end/end_dim:dim",
         out=False,
@@ -112,7 +112,7 @@ ROWS = (
     Row(
         "Flip",
         flip,
-        "The elements in reverse order along dimensions.",
+        "Reverse the order of elements along dimensions.",
         "Flip(2 2#1 2 3 4;0 1)|4 3\\n2 1",
         options="dims:axes*",
         out=False,
@@ -120,8 +120,8 @@ ROWS = (
     Row(
         "histc",
         "torch.histc",
-        "The counts of values in bins (100) of one width from low to high, the smallest and "
-        "largest value if both are 0.",
+        "Count values in equal-width bins (100) from low to high; if both are 0, from the smallest "
+        "to the largest value.",
         "histc(1 2 1 4f;4)|2 1 0 1f",
         options="bins:long low/min:number high/max:number",
         half=APART,
@@ -129,7 +129,7 @@ ROWS = (
     Row(
         "renorm",
         "torch.renorm",
-        "The parts along a dimension scaled down to a largest p-norm.",
+        "Scale slices along a dimension down to a maximum p-norm.",
         "renorm(2 2#3 4 .3 .4;2;0;1f)|0.6 0.8\\n0.3 0.4",
         options="p:number* dim:dim* maxnorm:number*",
         inplace="renorm_",
@@ -137,7 +137,7 @@ ROWS = (
     Row(
         "roll",
         "torch.roll",
-        "The elements moved on, along dimensions or as one list; what leaves one end comes in "
+        "Shift elements along dimensions, or as one flat list; elements pushed off one end return "
         "at the other.",
         "roll(1 2 3 4;1)|4 1 2 3",
         options="shifts:dims* dims:dims",
@@ -152,8 +152,10 @@ ROWS = (
         options="dim/dims:axes dim2/other:axes",
         out=False,
     ),
-    Row("trace", "torch.trace", "The sum of the diagonal.", "trace 3 3#til 9|12", out=False),
-    _triangle("tril", "The lower triangle, zeros above it.", "tril 3 3#1|1 0 0\\n1 1 0\\n1 1 1"),
-    _triangle("triu", "The upper triangle, zeros below it.", "triu 3 3#1|1 1 1\\n0 1 1\\n0 0 1"),
+    Row(
+        "trace", "torch.trace", "The sum of the diagonal elements.", "trace 3 3#til 9|12", out=False
+    ),
+    _triangle("tril", "The lower triangle, with zeros above.", "tril 3 3#1|1 0 0\\n1 1 0\\n1 1 1"),
+    _triangle("triu", "The upper triangle, with zeros below.", "triu 3 3#1|1 1 1\\n0 1 1\\n0 0 1"),
 )
 register(ROWS, "kapi.math.misc")

@@ -15,7 +15,7 @@ from kshell.kapi.math.row_options import null_bound
 from kshell.kapi.math.rows import Row, arguments, inputs, register, wrapped, write
 from kshell.values.base.core import NIL, Value, atom_t
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 def _unary(name: str, torch_name: str, doc: str, example: str, inplace: bool = True) -> Row:
@@ -45,14 +45,14 @@ ROWS = (
     _unary(
         "angle",
         "angle",
-        "The angle of complex numbers; of real ones 0 or pi.",
+        "The angle of complex numbers; for real numbers, 0 or pi.",
         "angle 1 2e|0 0e",
         False,
     ),
     _unary("Asin", "asin", "Arc sine.", "Asin 0 1f|0 1.570796"),
     _unary("Atan", "atan", "Arc tangent.", "Atan 0 1f|0 0.7853982"),
     _unary("bitwisenot", "bitwise_not", "Bitwise not.", "bitwisenot 0 1 5|-1 -2 -6"),
-    _unary("ceil", "ceil", "The smallest whole number not below.", "ceil 1.5 -1.5|2 -1f"),
+    _unary("ceil", "ceil", "The smallest integer not below x.", "ceil 1.5 -1.5|2 -1f"),
     _unary("cosh", "cosh", "Hyperbolic cosine.", "cosh 0 1f|1 1.543081"),
     _unary("Cos", "cos", "Cosine.", "Cos 0 1f|1 0.5403023"),
     _unary(
@@ -65,8 +65,8 @@ ROWS = (
     _unary("erfc", "erfc", "Complementary error function.", "erfc 0 1f|1 0.1572992"),
     _unary("erfinv", "erfinv", "Inverse error function.", "erfinv 0 .5|0 0.4769363"),
     _unary("Exp", "exp", "Exponential.", "Exp 0 1f|1 2.718282"),
-    _unary("expm1", "expm1", "Exponential less 1, exact near 0.", "expm1 0 1f|0 1.718282"),
-    _unary("Floor", "floor", "The largest whole number not above.", "Floor 1.5 -1.5|1 -2f"),
+    _unary("expm1", "expm1", "Exponential minus 1, accurate near 0.", "expm1 0 1f|0 1.718282"),
+    _unary("Floor", "floor", "The largest integer not above x.", "Floor 1.5 -1.5|1 -2f"),
     _unary("frac", "frac", "The fractional part.", "frac 1.5 -1.25|0.5 -0.25"),
     _unary(
         "lgamma",
@@ -76,17 +76,23 @@ ROWS = (
     ),
     _unary("Log", "log", "Natural logarithm.", "Log 1 2f|0 0.6931472"),
     _unary("log10", "log10", "Logarithm to base 10.", "log10 10 1000f|1 3f"),
-    _unary("log1p", "log1p", "Logarithm of 1+x, exact near 0.", "log1p 0 1f|0 0.6931472"),
+    _unary("log1p", "log1p", "Logarithm of 1+x, accurate near 0.", "log1p 0 1f|0 0.6931472"),
     _unary("log2", "log2", "Logarithm to base 2.", "log2 2 8f|1 3f"),
     _unary("Neg", "neg", "Negative.", "Neg 1 -2|-1 2"),
     _unary("Not", "logical_not", "Logical not.", "Not 0 1 5|100b"),
     _unary("Reciprocal", "reciprocal", "1 divided by x.", "Reciprocal 2 4f|0.5 0.25"),
     _unary(
-        "round", "round", "The nearest whole number, halves to even.", "round 1.5 2.5 2.7|2 2 3f"
+        "round",
+        "round",
+        "Round to the nearest integer, halves to even.",
+        "round 1.5 2.5 2.7|2 2 3f",
     ),
     _unary("rsqrt", "rsqrt", "The reciprocal of the square root.", "rsqrt 1 4f|1 0.5"),
     _unary(
-        "sgn", "sgn", "The sign of real, the direction of complex numbers.", "sgn -3 0 2|-1 0 1"
+        "sgn",
+        "sgn",
+        "The sign of real numbers, the direction of complex ones.",
+        "sgn -3 0 2|-1 0 1",
     ),
     _unary(
         "sigmoid",
@@ -100,8 +106,8 @@ ROWS = (
     _unary("Sqrt", "sqrt", "Square root.", "Sqrt 4 2f|2 1.414214"),
     _unary("Tan", "tan", "Tangent.", "Tan 0 1f|0 1.557408"),
     _unary("tanh", "tanh", "Hyperbolic tangent.", "tanh 0 1f|0 0.7615942"),
-    _unary("trunc", "trunc", "The whole part.", "trunc 1.5 -1.5|1 -1f"),
-    _binary("atan2", "atan2", "The angle of the points (y;x).", "atan2(0 1f;1 1f)|0 0.7853982"),
+    _unary("trunc", "trunc", "The integer part.", "trunc 1.5 -1.5|1 -1f"),
+    _binary("atan2", "atan2", "The angle of the point (y;x).", "atan2(0 1f;1 1f)|0 0.7853982"),
     _binary("Div", "div", "x divided by y.", "Div(1 4 9f;1 2 3f)|1 2 3f", numbers=(1,)),
     _binary(
         "fmod",
@@ -219,7 +225,7 @@ def clamp(x: Value) -> Value:
             bounds.append(more[0].to(tensors[0].device))
             if b.__class__ is not TensorHandle and atom_t(b):
                 raise CallError("clamp", expected=f"number for {word}", given=kname(b))
-    if bounds == [None, None]:  # which torch refuses
+    if bounds == [None, None]:  # rejected by torch
         kind = tensors[0].dtype
         bounds = [None, float("inf") if kind.is_floating_point else torch.iinfo(kind).max]
     if any(isinstance(bound, torch.Tensor) for bound in bounds):

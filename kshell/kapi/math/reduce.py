@@ -222,7 +222,7 @@ ROWS = (
     Row(
         "mean",
         _over("mean"),
-        "The mean, overall or over dimensions; in a data type if one is given.",
+        "The mean, overall or over dimensions, optionally in a given data type.",
         "mean 1 2 3.4|2.133333",
         options=_TYPED,
         half=guard.castable,
@@ -230,7 +230,7 @@ ROWS = (
     Row(
         "nanmean",
         _over("nanmean"),
-        "The mean of the values that are not null.",
+        "The mean of the non-null values.",
         "nanmean 1 2 0n 6|3f",
         options=_TYPED,
     ),
@@ -246,7 +246,7 @@ ROWS = (
     Row(
         "nanmedian",
         _along("nanmedian"),
-        "The median of the values that are not null.",
+        "The median of the non-null values.",
         "nanmedian 1 2 3 0n|2f",
         options=_DIM,
         outputs=2,
@@ -255,7 +255,7 @@ ROWS = (
     Row(
         "mode",
         "torch.mode",
-        "The most frequent values and an index of each, along a dimension (the last).",
+        "The most frequent value and one of its indices, along a dimension (the last).",
         "mode 1 2 2 3|2 2",
         options=_DIM,
         outputs=2,
@@ -263,14 +263,14 @@ ROWS = (
     Row(
         "std",
         _spread("std"),
-        "Standard deviation, unbiased unless the flag says 0b.",
+        "Standard deviation, unbiased unless the flag is 0b.",
         "std 1 2 3 4f|1.290994",
         options=_SPREAD,
     ),
     Row(
         "variance",
         _spread("var"),
-        "Variance, unbiased unless the flag says 0b.",
+        "Variance, unbiased unless the flag is 0b.",
         "variance(1 2 3 4f;0b)|1.25",
         options=_SPREAD,
     ),
@@ -300,21 +300,21 @@ ROWS = (
     Row(
         "Sum",
         _over("sum"),
-        "The sum, overall or over dimensions; in a data type if one is given.",
+        "The sum, overall or over dimensions, optionally in a given data type.",
         "Sum(2 3#til 6;1)|3 12",
         options=_TYPED,
     ),
     Row(
         "nansum",
         _over("nansum"),
-        "The sum of the values that are not null.",
+        "The sum of the non-null values.",
         "nansum 1 2 0n|3f",
         options=_TYPED,
     ),
     Row(
         "unique",
         unique,
-        "Distinct elements, with indices and counts if asked.",
+        "Distinct elements, with indices and counts on request.",
         "unique 1 1 2 0 1|0 1 2",
         options="dim:dim sort:flag indices:flag counts:flag",
         out=False,
@@ -322,7 +322,7 @@ ROWS = (
     Row(
         "uniquec",
         uniquec,
-        "The first of each run of equal elements, with run numbers and lengths if asked.",
+        "The first of each run of equal elements, with run numbers and lengths on request.",
         "uniquec 1 1 2 0 0 1|1 2 0 1",
         options="dim:dim indices:flag counts:flag",
         out=False,
@@ -330,7 +330,7 @@ ROWS = (
     Row(
         "dist",
         "torch.dist",
-        "The p-norm (2) of x less y.",
+        "The p-norm (2) of x minus y.",
         "dist(1 2 3e;0 3 9e)|6.164414e",
         inputs=2,
         options="p:number",

@@ -67,7 +67,7 @@ def _tensor_options(x: Value) -> Any:
     return tensor_options(x, "options") if names_of(x) and not isinstance(x, List) else None
 
 
-# the types of options: how each is read (None if x is not one) and what messages call it
+# option types: reader (None if x has another type) and description in messages
 TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
     "long": (long_of, "long scalar"),
     "dim": (long_of, "long scalar"),

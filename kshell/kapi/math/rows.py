@@ -32,9 +32,9 @@ from kshell.values.base.core import NIL, List, Value, Vec, is_atom, is_list
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
-ANY = -1  # as many inputs as are given
+ANY = -1  # any number of inputs
 
 
 class Row(NamedTuple):
@@ -125,7 +125,7 @@ def _base(tensors: Sequence[Any]) -> Any:
     return next((tensor for tensor in tensors if tensor.dtype == kind), tensors[0])
 
 
-# the classes of plain numbers, and the tensor types of their own
+# classes of plain numbers, and the matching tensor types
 _OWN: dict[type, Callable[[], Any]] = {
     int: lambda: torch.int64,
     float: lambda: torch.float64,
@@ -267,7 +267,7 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
         return args if len(args) >= row.inputs else arguments(row.name, row.inputs, x)
     if (
         required and row.inputs == 1 and isinstance(x, List)
-    ):  # a whole array alone would lack what must be given
+    ):  # a whole array would lack the required options
         return items(x) or arguments(row.name, 1, x)
     if (
         required
@@ -276,7 +276,7 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
         and x.t == T.J
         and len(x) == 1 + _needed(row)
     ):
-        return items(x)  # as long as the input and what must be given: `mvlgamma 5 2`
+        return items(x)  # as long as the input plus the required options: `mvlgamma 5 2`
     return arguments(row.name, row.inputs, x)
 
 
@@ -296,7 +296,7 @@ def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
 
 
 class _Words(NamedTuple):
-    """The options of a row, and must one of them be given?"""
+    """The options of a row, and whether one of them is required."""
 
     options: tuple[MathOption, ...]
     lead: tuple[MathOption, ...]
@@ -327,14 +327,14 @@ def function(row: Row) -> Callable[[Value], Value]:
         args = list(_given(row, x, required))
         if n == 1 and len(args) > 1 and not (options or lead):
             if all(is_list(arg) and len(arg) for arg in args):
-                to_tensor(x)  # lists that are no array: it says why
+                to_tensor(x)  # lists that are not an array: it says why
         return _called(row, words, fn, args)
 
     return run
 
 
 def _called(row: Row, words: _Words, fn: Callable[..., Any], args: list[Value]) -> Value:
-    """The result of the function of a row for inputs, options and an output."""
+    """The result of a row's function for inputs, options and an output."""
     before: dict[str, Any] = {}
     if words.lead:
         end = 1 + len(words.lead)
@@ -364,14 +364,14 @@ def _called(row: Row, words: _Words, fn: Callable[..., Any], args: list[Value]) 
 
 
 def _count_inputs(row: Row, args: list[Value]) -> int:
-    """How many of the arguments are inputs, of a row that may have more; empty ones in their places are taken out."""
+    """The number of arguments that are inputs, for a row with a variable number; removes empty ones."""
     n, most = row.inputs, row.inputs + row.more
     k = n
     while k < min(most, len(args)) and _is_data(args[k]):
         k += 1
     for _ in range(most - k):
         if k < len(args) and is_empty(args[k]) and not (row.inplace or row.out):
-            del args[k]  # the optional argument is left out
+            del args[k]  # the optional argument is omitted
     return k
 
 

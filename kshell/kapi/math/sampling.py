@@ -28,7 +28,7 @@ ROWS = (
     Row(
         "bernoulli",
         "torch.bernoulli",
-        "0 or 1, 1 with the probability that x gives.",
+        "0 or 1, where x is the probability of 1.",
         "bernoulli 0 1 1 0f|0 1 1 0f",
         inplace=_bernoulli,
         out="copy",
@@ -36,8 +36,8 @@ ROWS = (
     Row(
         "multinomial",
         multinomial,
-        "Indices of weights, n (1) of each row, drawn as often as the weights say; with "
-        "replacement if the flag is set.",
+        "Draw n (1) indices per row, with the row's numbers as weights; with replacement if the "
+        "flag is set.",
         "multinomial(0 1 0f;3;1b)|1 1 1",
         options="n:long replace/replacement:flag",
         out="copy",

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NAMES = ("norm", "mean", "std", "lo", "hi", "bad")
-_AT_ONCE = 1 << 22  # values of which the differences from the mean are held
-_LONG = 1 << 25  # values that take so long that an interrupt is looked for
+_AT_ONCE = 1 << 22  # values whose deviations from the mean are held at once
+_LONG = 1 << 25  # values between checks for interrupts
 
 
 def _values(t: Tensor) -> Any:

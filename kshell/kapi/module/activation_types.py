@@ -10,13 +10,13 @@ from kshell.kapi.module.types import LS, B, D, L, S, row
 _INPLACE = B("inplace", "", False)
 for _n, _c, _s in (
     ("relu", "ReLU", "Rectified linear unit."),
-    ("relu6", "ReLU6", "Rectified linear unit up to 6."),
+    ("relu6", "ReLU6", "Rectified linear unit capped at 6."),
     ("selu", "SELU", "Scaled exponential linear unit."),
 ):
     row(_n, _c, _s, _INPLACE)
 for _n, _c, _s in (
     ("elu", "ELU", "Exponential linear unit."),
-    ("celu", "CELU", "Smooth exponential linear unit."),
+    ("celu", "CELU", "Continuously differentiable exponential linear unit."),
 ):
     row(_n, _c, _s, D("alpha", "", 1.0), _INPLACE, shortflag=True)
 row(
@@ -31,15 +31,15 @@ row("glu", "GLU", "Gated linear unit.", L("dim", "", -1))
 for _n, _c in (("hardshrink", "Hardshrink"), ("softshrink", "Softshrink")):
     row(_n, _c, f"{_c[:4]} shrinkage.", D("lambda", "lambd", 0.5))
 for _n, _c, _s in (
-    ("softmax", "Softmax", "Softmax over one dimension."),
-    ("softmin", "Softmin", "Softmin over one dimension."),
+    ("softmax", "Softmax", "Softmax along a dimension."),
+    ("softmin", "Softmin", "Softmin along a dimension."),
     ("logsoftmax", "LogSoftmax", "Logarithm of softmax."),
 ):
     row(_n, _c, _s, L("dim"), eg=(1,), need={"dim": "no dimension given"})
 row(
     "softplus",
     "Softplus",
-    "Smooth rectified linear unit.",
+    "Softplus, a smooth approximation of the rectified linear unit.",
     D("beta", "", 1.0),
     D("threshold", "", 20.0),
 )
@@ -48,7 +48,7 @@ _LEVELS = "both threshold level & replacement value must be given"
 row(
     "threshold",
     "Threshold",
-    "Values up to a threshold become another value.",
+    "Replace values up to a threshold by another value.",
     D("threshold"),
     D("value"),
     _INPLACE,
@@ -59,7 +59,7 @@ row(
 row(
     "hardtanh",
     "Hardtanh",
-    "Values limited to a range.",
+    "Clamp values to a range.",
     D("min", "min_val", -1.0),
     D("max", "max_val", 1.0),
     _INPLACE,
@@ -68,7 +68,7 @@ row(
 row(
     "rrelu",
     "RReLU",
-    "Rectified linear unit with a random negative slope.",
+    "Rectified linear unit with a random slope for negative values.",
     D("lower", "", 0.125),
     D("upper", "", 1 / 3),
     _INPLACE,
@@ -77,7 +77,7 @@ row(
 row(
     "prelu",
     "PReLU",
-    "Rectified linear unit with a learnt negative slope.",
+    "Rectified linear unit with a learned slope for negative values.",
     L("in", "num_parameters", 1, 1),
     D("init", "", 0.25),
     place=make.prelu_place,
@@ -85,7 +85,7 @@ row(
 row(
     "gelu",
     "GELU",
-    "Gaussian error linear unit; its approximation by tanh, if told, is what GPT-2 has.",
+    "Gaussian error linear unit, optionally with the tanh approximation of GPT-2.",
     S("approximate", "", "none", choices=("none", "tanh")),
     hide=lambda o: {
         key: value for key, value in o.items() if value != "none"
@@ -95,7 +95,7 @@ row(
 # fmt: on
 for _n, _c, _s in (
     ("logsigmoid", "LogSigmoid", "Log of the sigmoid."),
-    ("identity", "Identity", "The input itself."),
+    ("identity", "Identity", "The input, unchanged."),
     ("mish", "Mish", "Mish activation."),
     ("sigmoid", "Sigmoid", "Logistic sigmoid."),
     ("silu", "SiLU", "Sigmoid linear unit."),
@@ -111,14 +111,14 @@ for _n, _c, _s in (
 row(
     "flatten",
     "Flatten",
-    "Dimensions start to end made one.",
+    "Flatten the dimensions from start to end.",
     L("start", "start_dim", 1),
     L("end", "end_dim", -1),
 )
 for _n, _c, _s, _eg in (
-    ("reshape", "Reshape", "The input in another shape.", (-1, 1, 28, 28)),
-    ("expand", "Expand", "The input broadcast to a size.", (-1, -1, 28, 28)),
-    ("permute", "Permute", "The input with dimensions reordered.", (0, 2, 3, 1)),
+    ("reshape", "Reshape", "Reshape the input.", (-1, 1, 28, 28)),
+    ("expand", "Expand", "Expand the input to a size.", (-1, -1, 28, 28)),
+    ("permute", "Permute", "Reorder the dimensions of the input.", (0, 2, 3, 1)),
 ):
     row(
         _n,
@@ -134,7 +134,7 @@ for _n, _c, _s, _eg in (
 row(
     "squeeze",
     "kshell.nn.shape.Squeeze",
-    "The input without dimensions of size 1.",
+    "Remove dimensions of size 1.",
     L("dim", "", None),
     _INPLACE,
     also={"dim": 1},
@@ -145,7 +145,7 @@ row(
 row(
     "unsqueeze",
     "kshell.nn.shape.Unsqueeze",
-    "The input with a new dimension of size 1.",
+    "Insert a dimension of size 1.",
     L("dim"),
     _INPLACE,
     eg=(0,),
@@ -155,7 +155,7 @@ row(
 row(
     "transpose",
     "kshell.nn.shape.Transpose",
-    "The input with two dimensions swapped.",
+    "Swap two dimensions.",
     L("dim0", "", -2),
     L("dim1", "", -1),
     always=("dim0", "dim1"),
@@ -164,7 +164,7 @@ row(
 row(
     "pairwise",
     "PairwiseDistance",
-    "p-norm distance of two inputs.",
+    "p-norm distance between two inputs.",
     D("p", "", 2.0),
     D("eps", "", 1e-6),
     B("keepdim", "", False),
@@ -175,7 +175,7 @@ row(
 row(
     "similar",
     "CosineSimilarity",
-    "Cosine similarity of two inputs.",
+    "Cosine similarity between two inputs.",
     L("dim", "", 1),
     D("eps", "", 1e-8),
     n=(2, 2),

@@ -121,7 +121,7 @@ def module(x: Value) -> Value:
 
 
 def _of_handle(h: KHandle, rest: Sequence[Value]) -> Value:
-    """`module` of a module: its definition, or modules are added to it; of a model or optimizer: its module."""
+    """`module` on a module: its definition, or add modules to it; on a model or optimizer: its module."""
     handle(h)
     if isinstance(h, ModuleHandle):
         return _with_module(h, rest)
@@ -290,7 +290,7 @@ def _tensors(h: KHandle) -> Iterable[Any]:
 
 @behaviour("holds", ModuleHandle)
 def _holds(h: ModuleHandle) -> list[Any]:
-    """Itself and its parts, all parameters and buffers."""
+    """The module and its submodules, all parameters and buffers."""
     return [*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers()]
 
 

@@ -66,7 +66,7 @@ def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]
         at = len(args) - 1
         if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(last):
             return list(args), []
-        if last.__class__ is List and not last.items:  # `()`: no pairs, or an option left out
+        if last.__class__ is List and not last.items:  # `()`: no pairs, or an omitted option
             return list(args[:-1]), []
     names = [arg.s for arg in args if arg.__class__ is Sym]
     if (

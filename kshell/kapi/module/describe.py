@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------ names and types of live modules
 
 _NAME = "kshell_name"
-REPLACED = "kshell_replaced"  # the names of the children that a module did not make itself
+REPLACED = "kshell_replaced"  # names of children that replaced those a module made itself
 _CLASSES: list[tuple[int, dict[type, Entry]]] = []
 
 
@@ -171,7 +171,7 @@ def _walk(
     rows: list[list[Value]],
 ) -> None:
     rows.append(_row(m, depth, name, every, state, path))
-    for key, child in m._modules.items():  # named_children would leave out a child that comes twice
+    for key, child in m._modules.items():  # named_children would omit a child that occurs twice
         if child is not None:
             _walk(child, depth + 1, key, every, state, f"{path}{key}.", rows)
 
@@ -188,14 +188,14 @@ def named_parameters(m: Module) -> Iterator[tuple[Any, str, str]]:
 
 # ------------------------------------------------------------------ text in libtorch's form
 
-# options that libtorch writes as a list, one number a dimension
+# options that libtorch writes as lists, one number per dimension
 _LISTED = re.compile(r"\b(kernel_size|stride|padding|dilation|output_size)=(\d+)")
 _FLOAT = re.compile(
     r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)"
 )  # C++ writes six digits, and 1 for 1.0
 _ENUM = re.compile(r"\b(mode|padding_mode)='?([a-z])([a-z-]*)'?")  # an enumerated value: kReflect
 _ALONE = re.compile(r"=\[(\d+)\]")
-_UNKNOWN = ModuleRecord()  # of a class that is no module type
+_UNKNOWN = ModuleRecord()  # the class is not a module type
 
 
 def cpp_text(m: Module, indent: str = "") -> str:
@@ -206,8 +206,8 @@ def cpp_text(m: Module, indent: str = "") -> str:
     own_class = entry is None or not entry.target.startswith("torch.")
     name = label(m) if own_class else "torch::nn::" + label(m) + record.suffix
     children = list(m.named_children())
-    bare = record.container and record.text is None  # written by its name alone
-    # libtorch's own modules do not show options before children
+    bare = record.container and record.text is None  # only its name is written
+    # libtorch's modules do not show options before children
     own = "" if bare or (children and not own_class) else _options_text(m, entry, record)
     if not bare and (own or not children):
         name += f"({own})"
@@ -236,7 +236,7 @@ def _options_text(m: Module, entry: Entry | None, record: ModuleRecord) -> str:
     text = _ENUM.sub(lambda found: f"{found[1]}=k{found[2].upper()}{found[3]}", text)
     text = re.sub(r"\bpadding=(same|valid)\b", r"padding='\1'", text)
     if entry is not None and not any(option.name == "bias" for option in entry.options):
-        text = re.sub(r", bias=(true|false)", "", text)  # norms: libtorch has no such option
+        text = re.sub(r", bias=(true|false)", "", text)  # norms: libtorch lacks this option
     dims = record.dims
     if dims == 1:
         text = _ALONE.sub(r"=\1", text)

@@ -42,7 +42,7 @@ from kshell.values.session.context import warn_once
 if TYPE_CHECKING:
     from torch.nn import Module
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 # ------------------------------------------------------------------ inputs
 
@@ -64,7 +64,7 @@ def inputs_of(x: Value, m: Module | None, call: str, gaps: bool = False) -> list
         device = torch.device("cpu") if m is None else device_of_module(m)
         return [
             to_tensor(x, own=device.type == "cpu").to(device)
-        ]  # a module may write into its input
+        ]  # a module may write to its input
     if x.__class__ is not List:
         raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 # isort: off
-# the module types in the order in which completion offers them; some are functions here
+# module types in completion order; some are functions here
 import kshell.kapi.module.types
 import kshell.kapi.module.window_types
 import kshell.kapi.module.sequence_types
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch import dtype as DType
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 # fmt: off  # a table
-# name of the module type: an example of the function, `expression|result`
+# module type: an example of the function, `expression|result`
 _EXAMPLES = {
     "celu": "celu(-1 0 1f)|-0.6321206 0 1",
     "elu": "elu(-1 0 1f;2)|-1.264241 0 1",
@@ -95,7 +95,7 @@ _EXAMPLES = {
 
 
 _ATOMS = frozenset((int, float, bool, Sym))
-_KEPT_MOST = 64  # modules a function keeps
+_KEPT_MOST = 64  # modules cached per function
 
 
 def _key(a: Value) -> Any:
@@ -124,7 +124,7 @@ def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -
 def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
     """Apply the module with the options after the inputs."""
     n = module_record(entry).n[0]
-    # where more than one argument must be there, a regular list is the arguments, not one array
+    # if several arguments are required, a rectangular list is the argument list, not one array
     several = n > 1 or any(option.default is REQUIRED for option in entry.options)
     args = items(x) if several else data_items(x)
     if len(args) < n:
@@ -138,9 +138,9 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
         m.to(tensors[0].device)
     if getattr(m, "inplace", False):
         if not handles:
-            m.inplace = False  # a q array is never written
+            m.inplace = False  # q arrays are never written
         else:
-            m(*tensors)  # gradients go through it, as through other calls in place
+            m(*tensors)  # gradients flow through it, as through other in-place calls
             return NIL
     return result(m(*tensors), handles)
 
@@ -194,7 +194,7 @@ ROWS = (
     Row(
         "softmax",
         _soft("softmax"),
-        "Exponentials over their sum, along a dimension.",
+        "Exponentials divided by their sum, along a dimension.",
         "softmax 0 0f|0.5 0.5",
         options="dim:dim dtype:dtype",
         out=False,
@@ -218,7 +218,7 @@ ROWS = (
     Row(
         "prelu",
         "torch.prelu",
-        "Negative inputs times a weight, one or one a channel.",
+        "Negative inputs multiplied by a weight, one in all or one per channel.",
         "prelu(-2 3f;enlist .5)|-1 3f",
         inputs=2,
         out=False,
@@ -226,7 +226,7 @@ ROWS = (
     Row(
         "linear",
         _linear,
-        "x times weight transposed, plus bias.",
+        "x times the transposed weight, plus bias.",
         "linear(1 2f;2 2#1 2 3 4f)|5 11f",
         inputs=2,
         more=1,
@@ -235,7 +235,7 @@ ROWS = (
     Row(
         "bilinear",
         _bilinear,
-        "The bilinear form of two inputs with a weight, plus bias.",
+        "Bilinear form of two inputs with a weight, plus bias.",
         "bilinear(1 2f;3 4f;1 2 2#1f)|,21f",
         inputs=3,
         more=1,
@@ -244,14 +244,14 @@ ROWS = (
     Row(
         "normalize",
         "torch.nn.functional.normalize",
-        "The input over its p-norm along a dimension.",
+        "The input divided by its p-norm along a dimension.",
         "normalize(3 4f;2;0)|0.6 0.8",
         options="p:number dim:dim eps:number",
     ),
     Row(
         "pdist",
         "torch.pdist",
-        "The p-norm distances of all pairs of rows.",
+        "The p-norm distances between all pairs of rows.",
         "pdist(0 0f;3 4f)|,5f",
         options="p:number",
         out=False,
@@ -279,7 +279,7 @@ _INTERPOLATE = Entry(
     ),
     record=ModuleRecord(example={"size": 4}),
 )
-# listed by help beside the module types: functions with options of the same kind
+# functions that help lists with the module types, because they have the same kind of options
 FUNCTIONS = (
     _INTERPOLATE,
     Entry(

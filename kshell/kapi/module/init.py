@@ -41,7 +41,7 @@ from kshell.values.base.core import NIL, Sym, Value, Vec
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 class Init(NamedTuple):
@@ -56,7 +56,7 @@ class Init(NamedTuple):
     indexed: bool = False
 
 
-# the names of nonlinearities and fan modes, where torch's are others
+# names of nonlinearities and fan modes that differ from torch's
 _NONLINEAR = {
     "leakyrelu": "leaky_relu",
     **{f"convtranspose{n}d": f"conv_transpose{n}d" for n in (1, 2, 3)},
@@ -124,7 +124,7 @@ ROWS = (
     Init(
         "filldiagonal",
         _method("fill_diagonal_"),
-        "Set the diagonal to a value; that of a tall matrix starts again if the flag is set.",
+        "Set the diagonal to a value; with the flag, it wraps around in a tall matrix.",
         "filldiagonal(2 2#0;7)|7 0\\n0 7",
         "value/fill_value:scalar* wrap:flag",
     ),
@@ -132,7 +132,7 @@ ROWS = (
     Init(
         "dirac",
         _init("dirac_"),
-        "Set the weights of a convolution so that it keeps its input.",
+        "Set the weights of a convolution so that it preserves its input.",
         "dirac 1 1 3#0f|0 1 0",
     ),
     Init(
@@ -146,7 +146,7 @@ ROWS = (
     Init(
         "knormal",
         _init("kaiming_normal_"),
-        "Kaiming's initialization with a normal distribution.",
+        "Kaiming initialization with a normal distribution.",
         "count knormal(3 4#0f;`relu;`fanout)|3",
         _FAN,
         True,
@@ -154,7 +154,7 @@ ROWS = (
     Init(
         "kuniform",
         _init("kaiming_uniform_"),
-        "Kaiming's initialization with a uniform distribution.",
+        "Kaiming initialization with a uniform distribution.",
         "count kuniform(3 4#0f;`relu;`fanin)|3",
         _FAN,
         True,
@@ -162,7 +162,7 @@ ROWS = (
     Init(
         "snormal",
         snormal,
-        "A fraction of each column 0, the others of a normal distribution with a deviation (0.01).",
+        "Set a fraction of each column to 0, draw the rest from a normal distribution with a deviation (0.01).",
         "sum 0=snormal(4 2#1f;.5)|2 2i",
         "fraction:number* std:number",
         True,
@@ -170,7 +170,7 @@ ROWS = (
     Init(
         "xnormal",
         _init("xavier_normal_"),
-        "Xavier's initialization with a normal distribution, times a gain (1).",
+        "Xavier initialization with a normal distribution, times a gain (1).",
         "count xnormal 3 4#0f|3",
         "gain:number",
         True,
@@ -178,7 +178,7 @@ ROWS = (
     Init(
         "xuniform",
         _init("xavier_uniform_"),
-        "Xavier's initialization with a uniform distribution, times a gain (1).",
+        "Xavier initialization with a uniform distribution, times a gain (1).",
         "all 1>=abs raze xuniform 3 3#0f|1b",
         "gain:number",
         True,
@@ -186,7 +186,7 @@ ROWS = (
     Init(
         "normal",
         _method("normal_"),
-        "Draw from a normal distribution with a mean (0) and a deviation (1).",
+        "Draw from a normal distribution with a mean (0) and standard deviation (1).",
         "count normal(5#0f;10;.5)|5",
         "mean:number std:number",
     ),
@@ -200,7 +200,7 @@ ROWS = (
     Init(
         "random",
         random,
-        "Draw whole numbers below a bound, or from one bound to below another.",
+        "Draw integers below a bound, or from a lower to below an upper bound.",
         "(random(5#0;3))within 0 2|11111b",
         "low:number high:number",
     ),
@@ -221,14 +221,14 @@ ROWS = (
     Init(
         "geometric",
         _method("geometric_"),
-        "Draw numbers of trials up to the first success, which has a probability.",
+        "Draw from a geometric distribution: trials up to the first success with a given probability.",
         "all 1<=geometric(3#0f;.5)|1b",
         "p:number*",
     ),
     Init(
         "lognormal",
         _method("log_normal_"),
-        "Draw what has a normal logarithm, with a mean (1) and a deviation (2).",
+        "Draw from a log-normal distribution, with a mean (1) and standard deviation (2) of the logarithm.",
         "all 0<lognormal(5#0f;0;1)|1b",
         "mean:number std:number",
     ),
@@ -337,7 +337,7 @@ def _register(row: Init) -> None:
 
 
 def _add(row: Init, options: Sequence[MathOption], run: Callable[[Value], Value]) -> None:
-    """Register the function of a row, with the ways to call it and its help."""
+    """Register a row's function, with its signatures and help."""
     expression, _, output = row.example.partition("|")
     shown = output.replace("\\n", "\n")
     run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"

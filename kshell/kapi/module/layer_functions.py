@@ -108,7 +108,7 @@ _NORMS = (
     Row(
         "layernorm",
         _layer_norm,
-        "The last dimensions, of a shape, with mean 0 and deviation 1; times weight, plus bias.",
+        "Normalize the last dimensions (of a given shape) to mean 0 and standard deviation 1; times weight, plus bias.",
         "layernorm(1 3f;2)|-0.999995 0.999995",
         more=2,
         lead="shape:dims*",
@@ -120,7 +120,7 @@ _NORMS = (
     Row(
         "rmsnorm",
         _rms_norm,
-        "The last dimensions, of a shape, over their root mean square; times weight.",
+        "Divide the last dimensions (of a given shape) by their root mean square; times weight.",
         "rmsnorm(3 4f;2;`eps,0f)|0.8485281 1.131371",
         more=1,
         lead="shape:dims*",
@@ -132,7 +132,7 @@ _NORMS = (
     Row(
         "groupnorm",
         _group_norm,
-        "Groups of channels with mean 0 and deviation 1; times weight, plus bias.",
+        "Normalize groups of channels to mean 0 and standard deviation 1; times weight, plus bias.",
         "groupnorm(1 2#1 3f;1)|-0.999995 0.999995",
         more=2,
         lead="groups:long*",
@@ -144,7 +144,7 @@ _NORMS = (
     Row(
         "instancenorm",
         _functional("instance_norm"),
-        "Each channel with mean 0 and deviation 1.",
+        "Normalize each channel to mean 0 and standard deviation 1.",
         "raze over instancenorm 1 1 2#1 3f|-0.999995 0.999995",
         options="eps:number",
         out=False,
@@ -153,8 +153,8 @@ _NORMS = (
     Row(
         "Batchnorm",
         _batch_norm,
-        "x less the means y of its channels, over the roots of their variances z; times "
-        "weight, plus bias. In training the batch's own are taken, and y and z move towards them by the momentum (.1).",
+        "Normalize x by channel with means y and variances z; times weight, plus bias.\n\nIn training, the "
+        "batch's own statistics are used, and y and z are updated with the momentum (.1).",
         "Batchnorm(2 1#1 3f;enlist 2f;enlist 4f;`eps,0f)|-0.5\\n0.5",
         inputs=3,
         more=2,
@@ -183,20 +183,23 @@ _DROPS = (
     _dropout(
         "dropout",
         "dropout",
-        "Elements at random as 0, with a probability (.5), the others larger by as much; "
-        "unless 0b says that this is no training.",
+        "Set random elements to 0 with a probability (.5) and scale up the others; "
+        "0b means evaluation, which changes nothing.",
         "2 2",
     ),
-    _dropout(
-        "dropout2d", "dropout2d", "Whole channels at random as 0, of 2 dimensions each.", "1 2 2 2"
-    ),
+    _dropout("dropout2d", "dropout2d", "Set random 2-d channels to 0.", "1 2 2 2"),
     _dropout(
         "dropout3d",
         "dropout3d",
-        "Whole channels at random as 0, of 3 dimensions each.",
+        "Set random 3-d channels to 0.",
         "1 2 2 2 2",
     ),
-    _dropout("alphadropout", "alpha_dropout", "Dropout that keeps mean 0 and deviation 1.", "2 2"),
+    _dropout(
+        "alphadropout",
+        "alpha_dropout",
+        "Dropout that preserves mean 0 and standard deviation 1.",
+        "2 2",
+    ),
 )
 
 
@@ -216,7 +219,7 @@ _LOOKING = (
     Row(
         "embedding",
         _embedding,
-        "The rows of weights y at indices x.",
+        "The rows of weight matrix y at indices x.",
         "embedding(1 0;2 2#1 2 3 4f)|3 4\\n1 2",
         inputs=2,
         out=False,
@@ -226,8 +229,8 @@ _LOOKING = (
     Row(
         "scaleddotproductattention",
         _attention,
-        "Attention: the values z weighted by the softmax of the products of "
-        "queries x and keys y; with a mask of booleans, or of numbers to add; causal: none that come later.",
+        "Scaled dot-product attention with queries x, keys y and values z.\n\nAn optional "
+        "mask is boolean, or added to the scores; causal: ignore later positions.",
         "raze over scaleddotproductattention(1 1 2#0f;1 2 2#1f;1 2 2#1 2 3 4f)|2 3f",
         inputs=3,
         more=1,
@@ -251,8 +254,8 @@ _SAMPLING = (
     Row(
         "gumbelsoftmax",
         _functional("gumbel_softmax"),
-        "Softmax of x plus noise, a sample of classes that gradients "
-        "go through; tau: its temperature (1); hard: one class as 1, the others 0.",
+        "Gumbel softmax: a differentiable sample of classes from logits x.\n\ntau: "
+        "temperature (1); hard: return one-hot vectors.",
         "1e-6>abs 1-sum gumbelsoftmax 1 2 3f|1b",
         out=False,
         since="torch",
@@ -261,8 +264,8 @@ _SAMPLING = (
     Row(
         "gridsample",
         _grid_sample,
-        "Pictures x at the places of grid y, from -1 to 1; mode: `bilinear, `nearest or "
-        "`bicubic; pad: `zeros, `border or `reflection; align: are -1 and 1 the middles of the outermost elements?",
+        "Sample images x at the positions of grid y, from -1 to 1.\n\nmode: `bilinear, `nearest or "
+        "`bicubic; pad: `zeros, `border or `reflection; align: -1 and 1 are the centres of the outermost pixels.",
         "raze over gridsample(1 1 2 2#1 2 3 4f;1 1 1 2#0f)|,2.5",
         inputs=2,
         out=False,
@@ -272,7 +275,7 @@ _SAMPLING = (
     Row(
         "affinegrid",
         _affine_grid,
-        "The grid that gridsample takes of affine maps x, for pictures of a size.",
+        "The sampling grid of affine maps x for gridsample, for images of a given size.",
         "raze over affinegrid(1 2 3#1 0 0 0 1 0f;1 1 1 2)|-0.5 0 0.5 0",
         lead="size:dims*",
         out=False,
@@ -283,8 +286,8 @@ _SAMPLING = (
     Row(
         "gaussiannll",
         _functional("gaussian_nll_loss"),
-        "Negative log likelihood of targets y, normal with means x, "
-        "variances z; full: with the constant; reduce: `mean, `sum or `none.",
+        "Gaussian negative log likelihood of targets y, with means x and variances z.\n\n"
+        "full: include the constant term; reduce: `mean, `sum or `none.",
         "gaussiannll(1 2f;1 4f;1 2f)|0.6732868",
         inputs=3,
         out=False,

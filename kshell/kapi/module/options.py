@@ -46,43 +46,39 @@ class TypeRecord:
     """The fields of a module type or loss entry besides name and options."""
 
     cls: type | None = (
-        None  # the class itself, of an entry made by a decorator; else the entry's target names it
+        None  # the class itself, if registered by decorator; else the entry's target names it
     )
     example: Given = field(
         default_factory=dict
-    )  # values of options that help shows and the help text's example has
-    n: tuple[int, int] = (1, 1)  # the least and most inputs of a calculation
-    result: str = (
-        "tensor"  # of several tensors `tuple`, `nested` or `vector`; empty: there is no calculation
-    )
-    pytorch: str = ""  # what help names as torch's, if not the target
+    )  # option values for help and for the example in the help text
+    n: tuple[int, int] = (1, 1)  # minimum and maximum number of forward inputs
+    result: str = "tensor"  # for several tensors `tuple`, `nested` or `vector`; empty: no forward
+    pytorch: str = ""  # torch's name in help, if not the target
     # how options are read
-    dims: int | None = (
-        None  # the dimensions that a size is given for: one number stands for all of them
-    )
+    dims: int | None = None  # number of dimensions of a size; one number stands for all
     widths: dict[str, int] = field(
         default_factory=dict
-    )  # the same of an option that has another count than dims
+    )  # the same for options whose count differs from dims
     place: Callable[[Sequence[Value]], list[str]] | None = (
-        None  # the options that positional values fill
+        None  # the options filled by positional values
     )
     shortflag: bool = (
-        False  # a boolean in the last place is the last option, whatever was left out before it
+        False  # a boolean in last position is the last option, whatever was omitted before it
     )
     need: dict[str, str] = field(
         default_factory=dict
-    )  # the message where a required option is missing
-    empty: bool = False  # a required list that is left out is empty
-    own: Given = field(default_factory=dict)  # arguments that the torch class is always given
+    )  # the message if a required option is missing
+    empty: bool = False  # an omitted required list is empty
+    own: Given = field(default_factory=dict)  # arguments always passed to the torch class
     # how options are shown
     like: dict[str, str] = field(
         default_factory=dict
-    )  # the option whose value is an option's default
+    )  # the option whose value is this option's default
     read: dict[str, Callable[[Any], Any]] = field(
         default_factory=dict
-    )  # options from a live module, not by attribute
-    always: tuple[str, ...] = ()  # options that are shown where they have their defaults, too
-    hide: Callable[[Given], Given] | None = None  # the option values to be shown of those there are
+    )  # options read from a live module other than by attribute
+    always: tuple[str, ...] = ()  # options shown even if they have their defaults
+    hide: Callable[[Given], Given] | None = None  # selects the option values to show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,28 +87,26 @@ class ModuleRecord(TypeRecord):
 
     # how a module is made and described
     parse: Callable[[Entry, Sequence[Value]], Given] | None = (
-        None  # reads all arguments, in the place of the options
+        None  # parses all arguments, instead of the options
     )
-    make: Callable[[Entry, Given], Any] | None = (
-        None  # builds the module, in the place of the class
-    )
+    make: Callable[[Entry, Given], Any] | None = None  # builds the module, instead of the class
     made: str = (
-        ""  # dotted name of a class of ours that modules of the type may have instead of torch's
+        ""  # dotted name of a kshell class that modules of the type may have instead of torch's
     )
     live: Callable[[Any, bool, bool], Dict] | None = (
         None  # options of a live module: (module, every, in its state)
     )
-    alone: str = ""  # the message where a definition has a name and no options; {} is the name
-    # what it is to its children
-    container: bool = False  # it is given its children
-    whole: bool = False  # a container with a calculation of its own
-    children: str = ""  # "any": modules without a calculation may be children, too
-    numbered: bool = False  # its children have numbers for names
-    replaces: bool = False  # a child takes the place of one of its name
+    alone: str = ""  # the message if a definition has a name but no options; {} is the name
+    # how it treats its children
+    container: bool = False  # its children are added to it
+    whole: bool = False  # a container with its own forward
+    children: str = ""  # "any": modules without forward may also be children
+    numbered: bool = False  # its children are named by number
+    replaces: bool = False  # a child replaces one with the same name
     # its text in `str` and in messages
-    label: str = ""  # the name, if not that of the class
-    suffix: str = ""  # what follows the name
-    open: str = ""  # what stands before the bracket of the children
+    label: str = ""  # the name, if not the class name
+    suffix: str = ""  # text after the name
+    open: str = ""  # text before the children's bracket
     text: Callable[[Any], str] | None = None  # the options of a live module
 
 
@@ -173,7 +167,7 @@ def _pad(x: Value) -> Any:
     return x.s if x.__class__ is Sym else _longs(x)
 
 
-# the type words of Option: how a q value is read (None: of the wrong type), and what messages call it
+# option types: reader for a q value (None: wrong type), and description in messages
 _READ: dict[str, tuple[Callable[[Value], Any], str]] = {
     "long": (_long, "long scalar"),
     "double": (_double, "double"),
@@ -203,7 +197,7 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
 
 
 def _with_nulls(name: str, value: Any, dims: int) -> Any:
-    """Output sizes, with None where a null asks for the input's size."""
+    """Output sizes, with None for a null, which means the input's size."""
     sizes = tuple(None if v == NULL_J.v else v for v in (value if dims > 1 else (value,)))
     if all(v is None for v in sizes):
         raise CallError(name, "no output size given")
@@ -211,7 +205,7 @@ def _with_nulls(name: str, value: Any, dims: int) -> Any:
 
 
 def _of_null(name: str, option: Option, value: float, words: str) -> float | None:
-    """The value of an option that is given a null number: None, but NaN where that is a value like others."""
+    """The value of an option given as a null number: None, or NaN if that is a valid value."""
     if option.type == "long" and option.default is not None:
         raise CallError(name, at=option.name, expected=words, given="null")
     absent = option.default is None or option.type == "long" or option.choices == ("null",)
@@ -453,8 +447,8 @@ def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
 
 
 _GIVEN = "kshell_options"
-_NONE: Any = object()  # an option that cannot be known
-# what the attribute of an option's name is, if it is the option: one that is called `type` may be a method of the class
+_NONE: Any = object()  # an option whose value is unknown
+# an attribute with an option's name, if it is the option: `type` may be a method of the class
 _FITS: dict[str, tuple[type, ...]] = {
     "long": (int,),
     "double": (int, float),
@@ -480,7 +474,7 @@ def _attribute(m: Module, o: Option) -> Any:
     """The attribute with an option's name, if it can be the option's value."""
     value = getattr(m, torch_name(o), _NONE)
     if o.type == "boolean" and (value is None or hasattr(value, "requires_grad")):
-        return value is not None  # bias: a parameter, or None where there is none
+        return value is not None  # bias: a parameter, or None
     if value is None:
         return None if o.default is None else _NONE
     fits = isinstance(value, _FITS[o.type]) if o.type in _FITS else not callable(value)
@@ -523,9 +517,7 @@ def live_values(entry: Entry, m: Module) -> dict[str, Any]:
             and value.__class__ is not bool
             and (value is not None or option.default is not None)
         ):
-            value = (
-                value is not None and value is not False
-            )  # bias: a parameter, or None where there is none
+            value = value is not None and value is not False  # bias: a parameter, or None
         out[option.name] = (
             out[like[option.name]] if value is None and option.name in like else value
         )

@@ -36,7 +36,7 @@ _OWN: dict[str, Any] = {"container": True, "whole": True}
 row(
     "seqdict",
     _SEQ + "SeqDict",
-    "Container: named sequences in order; further inputs go to each that takes them.",
+    "Container: named sequences in order; extra inputs are passed to each that accepts them.",
     n=(1, 8),
     pytorch="knn.SeqDict",
     **_OWN,
@@ -44,7 +44,7 @@ row(
 row(
     "seqlist",
     _SEQ + "SeqList",
-    "Container: a list of sequences in order; further inputs go to each that takes them.",
+    "Container: a list of sequences in order; extra inputs are passed to each that accepts them.",
     n=(1, 8),
     pytorch="knn.SeqList",
     **_OWN,
@@ -52,7 +52,7 @@ row(
 row(
     "seqjoin",
     _SEQ + "SeqJoin",
-    "Container: the outputs of two sequences, each for one input, joined by a module.",
+    "Container: two sequences with one input each, whose outputs are joined by a module.",
     n=(1, 2),
     pytorch="knn.SeqJoin",
     label="SeqJoin",
@@ -61,7 +61,7 @@ row(
 row(
     "fork",
     _SEQ + "Fork",
-    "Container: two modules for one input; the result is a vector of both outputs.",
+    "Container: two modules applied to the same input; returns a vector of both outputs.",
     pytorch="knn.Fork",
     result="tuple",
     **_OWN,
@@ -69,7 +69,7 @@ row(
 row(
     "residual",
     _SEQ + "Residual",
-    "Container: the input, or a second sequence's output, added to a sequence's output.",
+    "Container: a sequence's output plus the input, or plus a second sequence's output.",
     n=(1, 3),
     pytorch="knn.Residual",
     label="Residual",
@@ -78,7 +78,7 @@ row(
 row(
     "transform",
     _SEQ + "Transform",
-    "Container: transformations of data for training, and for evaluation.",
+    "Container: data transforms for training and for evaluation.",
     pytorch="knn.Transform",
     label="Transform",
     open="(",
@@ -87,14 +87,14 @@ row(
 row(
     "nbeats",
     _SEQ + "NBeats",
-    "Container of N-BEATS: blocks that give backcast and forecast; the sum of forecasts.",
+    "Container for N-BEATS: blocks that return backcast and forecast; returns the sum of forecasts.",
     pytorch="knn.NBeats",
     **_OWN,
 )
 row(
     "recur",
     _SEQ + "Recur",
-    "Container of a recurrent layer, with sequences for its input and output.",
+    "Container: a recurrent layer, with sequences for its input and output.",
     B("detach", "", True),
     n=(1, 3),
     pytorch="knn.Recur",
@@ -109,7 +109,7 @@ _OPS = "kshell.nn.ops."
 row(
     "cat",
     _OPS + "Cat",
-    "Two tensors joined along a dimension.",
+    "Concatenate two tensors along a dimension.",
     L("dim", "", 0),
     n=(2, 2),
     pytorch="torch.cat",
@@ -117,14 +117,14 @@ row(
 row(
     "mul",
     _OPS + "Mul",
-    "The product of two tensors, element by element.",
+    "Multiply two tensors element by element.",
     n=(2, 2),
     pytorch="torch.mul",
 )
 row(
     "matmul",
     _OPS + "Matmul",
-    "The matrix product of two tensors.",
+    "Matrix product of two tensors.",
     n=(2, 2),
     pytorch="torch.matmul",
 )
@@ -145,7 +145,7 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
 row(
     "onehot",
     _OPS + "OneHot",
-    "Class numbers as rows with a single 1.",
+    "One-hot encoding of class indices.",
     L("classes", "", -1),
     S("dtype", "", None),
     also={"classes": 10},
@@ -159,7 +159,7 @@ _DIM = {"dim": "no dimension defined"}
 row(
     "select",
     _OPS + "Select",
-    "The slice at one index of a dimension.",
+    "Select one index of a dimension.",
     L("dim"),
     L("ind"),
     eg=(1, -1),
@@ -182,7 +182,7 @@ def _indices(entry: Entry, given: dict[str, Any]) -> Any:
 row(
     "indexselect",
     _OPS + "IndexSelect",
-    "The slices at some indices of a dimension.",
+    "Select several indices of a dimension.",
     L("dim"),
     T("ind"),
     eg=(1, (0, 1, 2)),
@@ -194,7 +194,7 @@ row(
 row(
     "droppath",
     _OPS + "DropPath",
-    "Stochastic depth: whole samples become zero in training.",
+    "Stochastic depth: in training, whole samples are set to zero.",
     D("p", "", 0.0),
     always=("p",),
     also={"p": 0.1},
@@ -207,7 +207,7 @@ _ROWS = {"rows": "positive number of rows required", "cols": "positive number of
 row(
     "embedpos",
     _OPS + "EmbedPosition",
-    "A learnt vector for each place of a sequence.",
+    "Learned position embedding: a vector for each position of a sequence.",
     L("rows", low=1),
     L("cols", low=1),
     eg=(120, 512),
@@ -217,7 +217,7 @@ row(
 row(
     "embedseq",
     _OPS + "EmbedSequence",
-    "The sum of token embedding and learnt vectors of places.",
+    "The sum of token embedding and learned position embedding.",
     L("rows", low=1),
     L("cols", low=1),
     L("length", low=1),
@@ -229,7 +229,7 @@ row(
 row(
     "selfattention",
     _OPS + "SelfAttention",
-    "Multi-head attention of a sequence to itself.",
+    "Multi-head self-attention.",
     L("dim", low=1),
     L("heads", low=1),
     D("dropout", "", 0.0),
@@ -265,7 +265,7 @@ def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
 row(
     "zscore",
     _OPS + "Zscore",
-    "(x - mean) / std, by channel if several are given.",
+    "(x - mean) / std, per channel if several are given.",
     T("mean"),
     T("std"),
     B("inplace", "", False),
@@ -280,7 +280,7 @@ row(
 row(
     "randomcrop",
     _OPS + "RandomCrop",
-    "Images padded, then cut to a size at random places.",
+    "Pad images, then crop them to a size at random positions.",
     Z("size", low=1),
     Z("pad", "", 0),
     S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
@@ -297,7 +297,7 @@ row(
 row(
     "randomflip",
     _OPS + "RandomFlip",
-    "Images turned over along a dimension at random.",
+    "Flip images along a dimension at random.",
     D("p", "", 0.5),
     L("dim", "", -1),
     label="RandomFlip",
@@ -311,7 +311,7 @@ _FIELDS = ("fn", "in", "out", "parms", "buffers")
 
 
 def _callback_fields(args: Sequence[Value]) -> dict[str, Value]:
-    """The options of a callback as they are given, by name."""
+    """The options of a callback as given, by name."""
     rest = list(args)
     named: Sequence[tuple[str, Value]] = ()
     if (
@@ -340,7 +340,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
         raise CallError("callback", "no k function defined")
     if isinstance(fn, Lambda) and not fn.ctx.strip(
         "."
-    ):  # its text is all of it; one of a namespace has names there
+    ):  # its text defines it completely; in a namespace it would also need that namespace's names
         if 1 < fn.rank <= 4:
             fields.setdefault("in", _inputs(fn.rank - 1))
         fn = string(fn.text)
@@ -393,7 +393,7 @@ class _QFunction:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _QFunction:
-        return self  # a copy of the module has the same function
+        return self  # a copy of the module shares the function
 
     def _function(self) -> Value:
         """The function: for a name, its current value; for text, its value, which a lambda caches."""
@@ -420,7 +420,9 @@ class _QFunction:
         except QError:
             raise
         except Exception as exc:
-            error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
+            error = as_qerror(exc).with_traceback(
+                exc.__traceback__
+            )  # the traceback has the q frames
         finally:
             for h in own:
                 h.free(LENT)
@@ -457,10 +459,10 @@ def _inputs(n: int) -> Value:
     return sym("tensor") if n == 1 else sym_vec(["tensor"] * n)
 
 
-_CALLBACK = """A forward calculation in q: a function of the module and its inputs.
+_CALLBACK = """A module whose forward is a q function of the module and its inputs.
 
-The function, a name, a text or a lambda, calls the module's children by kforward and has its tensors from parm and
-buffer: kforward(m;`child;x), parm(m;`w). It gives a tensor.
+The function is a name, text or lambda. It calls the module's children with kforward and reads its tensors with parm
+and buffer: kforward(m;`child;x), parm(m;`w). It returns a tensor.
 
 q)m:module enlist(`callback;{[m;x]x*parm(m;`w)};`parms,enlist(enlist`w)!enlist 2 3e)
 q)evaluate(m;4 5e)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module, Parameter
 
-_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # results of functions
+_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # classes for results
 
 
 class Parameters(dict[str, Any]):
@@ -283,7 +283,7 @@ def _end_type(x: Value, call: str, at: int) -> Value:
     return sym("" if m is None else type_name(m))
 
 
-# the containers that only hold modules, or hand their input on from one to the next; others calculate themselves
+# containers that only hold modules, or pass their input from one to the next; others compute themselves
 _HOLDERS = ("sequential", "moduledict", "modulelist", "parmdict")
 
 
@@ -377,7 +377,7 @@ def _as_parameter(t: Tensor) -> Any:
         return t
     if t.__class__ is not torch.Tensor or not t.is_leaf:
         return torch.nn.Parameter(t, requires_grad=gradients)
-    t._is_param = True  # how torch knows a parameter of another class
+    t._is_param = True  # how torch recognizes a parameter of another class
     return t.requires_grad_(gradients)
 
 

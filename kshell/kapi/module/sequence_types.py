@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------ recurrent, attention
 
-MOST = 10_000  # layers: each is made by itself, and more are a mistake that would fill the memory
+MOST = 10_000  # maximum number of layers: each is allocated separately, and more would only fill the memory by mistake
 _RECUR = (
     L("in", "input_size", low=1),
     L("hidden", "hidden_size", low=1),
@@ -93,7 +93,7 @@ row(
     need=_RECUR_NEED,
     text=_recurrent,
 )
-# options of torch that ktorch's types lack: shown where they are set
+# torch options that ktorch's types lack: shown if set
 _BATCHFIRST, _NORMFIRST = B("batchfirst", "batch_first", False), B("normfirst", "norm_first", False)
 
 
@@ -144,7 +144,7 @@ _LAYER = (
 row(
     "encoderlayer",
     "TransformerEncoderLayer",
-    "One transformer encoder layer.",
+    "A transformer encoder layer.",
     *_LAYER,
     eg=(512, 8),
     n=(1, 3),
@@ -156,7 +156,7 @@ row(
 row(
     "decoderlayer",
     "TransformerDecoderLayer",
-    "One transformer decoder layer.",
+    "A transformer decoder layer.",
     *_LAYER,
     eg=(512, 8),
     n=(2, 6),
@@ -240,7 +240,7 @@ def _transformer(entry: Entry, given: Given) -> Any:
     if given.get("heads", 1) <= 0:
         raise CallError(entry.name, "positive number of heads required")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's remarks on nested tensors
+        warnings.simplefilter("ignore")  # torch's warnings about nested tensors
         return class_of(entry)(**torch_args(entry, given), **custom)
 
 
@@ -253,7 +253,7 @@ def _custom(x: Value) -> Any:
 row(
     "transformer",
     "Transformer",
-    "Encoder and decoder stacks.",
+    "A transformer: encoder and decoder stacks.",
     L("in", "d_model", 512, 1),
     L("heads", "nhead", 8, 1),
     L("elayers", "num_encoder_layers", 6, 0, high=MOST),

@@ -148,8 +148,8 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
     head = _head(x)
     if isinstance(head, ModuleHandle) and x.__class__ is List and len(x.items) > 1:
         raise QError(
-            f"{type_name(head.get())}: a module that is there already takes no layers in a specification; "
-            "module(ptr;spec) adds one"
+            f"{type_name(head.get())}: an existing module cannot be given layers in a specification; "
+            "add one with module(ptr;spec)"
         )
     _push(head, depth, q)
     if x.__class__ is List:

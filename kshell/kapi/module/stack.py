@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-ALONE = "kshell_alone"  # the mark of a module that was made by itself and not put into another yet
+ALONE = "kshell_alone"  # marks a module that was made separately and is not part of another yet
 
 # ------------------------------------------------------------------ one definition
 
@@ -100,7 +100,7 @@ def _create(spec: Spec) -> Any:
     ):
         spec = spec._replace(
             name="", args=(sym(spec.name),), before=1
-        )  # (`gelu;`tanh): the option, not a name
+        )  # (`gelu;`tanh): an option, not a name
     try:
         m = build(entry, spec.args, spec.before)
     except QError as e:
@@ -164,7 +164,7 @@ def put_state(m: Module, spec: Spec, where: str = "") -> None:
     parms, buffers = tensors_of(spec.parms), tensors_of(spec.buffers)
     floats = [value for value in (*parms.values(), *buffers.values()) if _is_float(value)]
     if floats and all(t.dtype == torch.float64 for t in floats):
-        m.double()  # the state of a double module, not of a float one with doubles in it
+        m.double()  # the state of a double module, rather than of a float one with some doubles
     with torch.no_grad():
         for kind, saved, named in (
             ("parameter", spec.parms, m.named_parameters(recurse=False)),
@@ -173,7 +173,7 @@ def put_state(m: Module, spec: Spec, where: str = "") -> None:
             if saved is not None:
                 own = {k: t for k, t in named if k not in shared_of(saved)}
                 _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
-    for k, t in parms.items():  # of a callback, or put into a module by `parm` and `buffer`
+    for k, t in parms.items():  # of a callback, or added by `parm` and `buffer`
         if k not in m._parameters:
             m.register_parameter(k, torch.nn.Parameter(t, requires_grad=_is_float(t)))
     for k, t in buffers.items():
@@ -186,7 +186,7 @@ def _is_float(t: Tensor) -> bool:
 
 
 def _by_name(x: Value | None) -> dict[str, Value]:
-    """The values in the dictionary of parameters or buffers of a state, which may be there or not."""
+    """The values in a state's dictionary of parameters or buffers, which may be missing."""
     if x is None or not length_of(x):
         return {}
     if x.__class__ is not Dict:
@@ -233,11 +233,11 @@ class Stack:
 
     def __init__(self, root: Module | None = None) -> None:
         self.open: list[Any] = []
-        self.undone: list[Callable[[], Any]] = []  # removes the additions to the root
+        self.undone: list[Callable[[], Any]] = []  # undo functions for additions to the root
         self.extends = root is not None
         self.made: list[
             Any
-        ] = []  # a module that made children itself, and those down to that of the last row
+        ] = []  # a module that made its own children, and the path down to that of the last row
         m = root
         while m is not None and is_container(m):
             self.open.append(m)
@@ -359,7 +359,7 @@ def _is_of(m: Module, spec: Spec) -> bool:
     if entry is None or module_record(entry).cls is not None or is_container(m):
         return (
             type_name(m) == spec.kind
-        )  # a class of the user's may be made with what only its parent knows
+        )  # a user's class may need arguments that only its parent knows
     return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
 
@@ -390,7 +390,7 @@ def _grown(adder: Callable[[str, Module], object], child: Module) -> str:
 
 def add_child(parent: Module, child: Module, new: bool) -> str:
     """Put a module, new or existing, into a container under its name or the next number; returns the name."""
-    adder = getattr(parent, "kshell_add", None)  # classes of kshell.nn with rules of their own
+    adder = getattr(parent, "kshell_add", None)  # classes of kshell.nn with their own rules
     if adder is not None:
         _check_apart(parent, child, new)
         return _grown(adder, child)

@@ -20,7 +20,7 @@ from kshell.values.base.core import List, Value, Vec, sym_vec
 if TYPE_CHECKING:
     from torch.nn import Module
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 @api("summary", "summary m", "summary(m;size)", "summary(m;x;..)", since="kshell")
@@ -92,7 +92,7 @@ def _sizes(m: Module, inputs: Sequence[Any]) -> dict[int, Value]:
             hook.remove()
     for part in reversed(
         list(m.modules())
-    ):  # a sequence of several inputs is run by its children alone
+    ):  # sequences with several inputs run only their children
         if (
             isinstance(part, torch.nn.Sequential)
             and id(part) not in by_id

@@ -20,7 +20,7 @@ _CELLS: dict[str, Any] = {
 row(
     "rnncell",
     "RNNCell",
-    "One place of an Elman recurrent layer: the next state from input and state.",
+    "One step of an Elman recurrent layer: the next state from input and state.",
     *_CELL,
     S("fn", "nonlinearity", "tanh", choices=("tanh", "relu")),
     n=(1, 2),
@@ -29,7 +29,7 @@ row(
 row(
     "grucell",
     "GRUCell",
-    "One place of a gated recurrent layer: the next state from input and state.",
+    "One step of a gated recurrent layer: the next state from input and state.",
     *_CELL,
     n=(1, 2),
     **_CELLS,
@@ -37,7 +37,7 @@ row(
 row(
     "lstmcell",
     "LSTMCell",
-    "One place of a long short-term memory layer: the next two states from input and states.",
+    "One step of a long short-term memory layer: the next two states from input and states.",
     *_CELL,
     n=(1, 3),
     result="tuple",
@@ -47,14 +47,14 @@ row(
 # ------------------------------------------------------------------ activations, normalization, dropout
 
 for _n, _c, _s in (
-    ("hardsigmoid", "Hardsigmoid", "Sigmoid of three straight lines."),
+    ("hardsigmoid", "Hardsigmoid", "Piecewise linear approximation of the sigmoid."),
     ("hardswish", "Hardswish", "The input times its hard sigmoid."),
 ):
     row(_n, _c, _s, B("inplace", "", False), **_TORCH)
 row(
     "rmsnorm",
     "RMSNorm",
-    "Normalization by the root mean square over the last dimensions.",
+    "Root mean square normalization over the last dimensions.",
     LS("shape", "normalized_shape", low=0),
     D("eps", "", None),
     B("affine", "elementwise_affine", True),
@@ -65,7 +65,7 @@ row(
 row(
     "drop1d",
     "Dropout1d",
-    "Dropout of whole 1-d channels.",
+    "Dropout of entire 1-d channels.",
     D("p", "", 0.5),
     B("inplace", "", False),
     shortflag=True,
@@ -78,9 +78,13 @@ for _n, _c, _s in (
     (
         "pixelshuffle",
         "PixelShuffle",
-        "Channels rearranged into an image that is larger by a factor.",
+        "Rearrange channels into an image enlarged by a factor.",
     ),
-    ("pixelunshuffle", "PixelUnshuffle", "An image rearranged into channels of a smaller one."),
+    (
+        "pixelunshuffle",
+        "PixelUnshuffle",
+        "Rearrange an image into channels of an image reduced by a factor.",
+    ),
 ):
     row(
         _n,
@@ -94,7 +98,7 @@ for _n, _c, _s in (
 row(
     "channelshuffle",
     "ChannelShuffle",
-    "Channels of groups interleaved.",
+    "Interleave the channels of groups.",
     L("groups", low=1),
     eg=(2,),
     need={"groups": "no number of groups given"},
@@ -103,7 +107,7 @@ row(
 row(
     "unflatten",
     "Unflatten",
-    "One dimension made several.",
+    "Split one dimension into several.",
     L("dim"),
     LS("size", "unflattened_size"),
     eg=(1, (2, 3)),
@@ -116,7 +120,7 @@ for _d in (1, 2, 3):
     row(
         f"circular{_d}d",
         f"CircularPad{_d}d",
-        f"Padding by the opposite edge, {_d}-d.",
+        f"Circular padding (from the opposite edge), {_d}-d.",
         Z("pad", "padding"),
         widths={"pad": 2 * _d},
         eg=(_sizes,),

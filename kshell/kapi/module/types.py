@@ -141,13 +141,13 @@ def module(
 row(
     "sequential",
     "Sequential",
-    "Container: each child's output is the input of the next.",
+    "Container: each child's output is the next child's input.",
     container=True,
 )
 row(
     "seqnest",
     "kshell.nn.seq.SeqNest",
-    "Sequential that may be a child of another container.",
+    "A sequential that can be a child of another container.",
     container=True,
     pytorch="knn.SeqNest",
     n=(1, 3),
@@ -155,7 +155,7 @@ row(
 row(
     "moduledict",
     "ModuleDict",
-    "Container of named modules, without a forward calculation.",
+    "Container of named modules, without forward.",
     container=True,
     result="",
     children="any",
@@ -164,7 +164,7 @@ row(
 row(
     "modulelist",
     "ModuleList",
-    "Container of modules in order, without a forward calculation.",
+    "Container of modules in order, without forward.",
     container=True,
     result="",
     children="any",
@@ -199,7 +199,7 @@ _IN = "positive input size required"
 row(
     "linear",
     "Linear",
-    "Affine map of the last dimension: x times weight transposed, plus bias.",
+    "Affine map of the last dimension: x times the transposed weight, plus bias.",
     L("in", "in_features", low=1),
     L("out", "out_features", low=1),
     B("bias", "", True),
@@ -301,7 +301,7 @@ for _d in (1, 2, 3):
 row(
     "groupnorm",
     "GroupNorm",
-    "Group normalization: channels in groups.",
+    "Group normalization: normalize channels in groups.",
     L("groups", "num_groups", low=1),
     L("channels", "num_channels", low=1),
     D("eps", "", 1e-5),
@@ -366,7 +366,7 @@ _TABLE: dict[str, Any] = {
 row(
     "embed",
     "Embedding",
-    "Look-up table of vectors by index.",
+    "Embedding: a look-up table of vectors by index.",
     *_EMBED,
     L("padindex", "padding_idx", None),
     D("maxnorm", "max_norm", None),
@@ -381,7 +381,7 @@ row(
 row(
     "embedbag",
     "EmbeddingBag",
-    "Sums or means of bags of embeddings.",
+    "Sum, mean or maximum of bags of embeddings.",
     *_EMBED,
     D("maxnorm", "max_norm", None),
     D("p", "norm_type", 2.0),
@@ -400,11 +400,11 @@ row(
 # ------------------------------------------------------------------ dropout
 
 for _n, _c, _s in (
-    ("drop", "Dropout", "Dropout: zeroes elements at random in training."),
-    ("drop2d", "Dropout2d", "Dropout of whole 2-d channels."),
-    ("drop3d", "Dropout3d", "Dropout of whole 3-d channels."),
-    ("adrop", "AlphaDropout", "Dropout that keeps mean and variance."),
-    ("fadrop", "FeatureAlphaDropout", "Alpha dropout of whole channels."),
+    ("drop", "Dropout", "Dropout: set random elements to zero in training."),
+    ("drop2d", "Dropout2d", "Dropout of entire 2-d channels."),
+    ("drop3d", "Dropout3d", "Dropout of entire 3-d channels."),
+    ("adrop", "AlphaDropout", "Dropout that preserves mean and variance."),
+    ("fadrop", "FeatureAlphaDropout", "Alpha dropout of entire channels."),
 ):
     row(_n, _c, _s, D("p", "", 0.5), B("inplace", "", False), shortflag=True)
 

@@ -127,7 +127,7 @@ def _resize(m: Module) -> str:
 row(
     "pad",
     "kshell.nn.shape.Pad",
-    "Padding by sizes from the last dimension on.",
+    "Padding with sizes per dimension, starting at the last.",
     LS("pad"),
     S("mode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
     D("value", "", 0.0),
@@ -178,7 +178,7 @@ row(
 row(
     "fold",
     "Fold",
-    "Combines sliding blocks into images.",
+    "Combine sliding blocks into images.",
     Z("out", "output_size"),
     Z("size", "kernel_size"),
     Z("dilate", "dilation", 1),
@@ -191,7 +191,7 @@ row(
 row(
     "unfold",
     "Unfold",
-    "Sliding blocks of images as columns.",
+    "Extract sliding blocks of images as columns.",
     Z("size", "kernel_size"),
     Z("dilate", "dilation", 1),
     Z("pad", "padding", 0),
@@ -203,7 +203,7 @@ row(
 row(
     "upsample",
     "Upsample",
-    "Resizes to a size or by a scale.",
+    "Resize to a size or by a scale.",
     LS("size", "", None),
     DS("scale", "scale_factor", None),
     S(

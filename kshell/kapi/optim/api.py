@@ -218,7 +218,7 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
         options = group_values(o.entry, o.groups[number]) | options
     if options:
         complete(o.entry, options)
-        build(o.entry, options)  # refuses what torch refuses when an optimizer is made
+        build(o.entry, options)  # rejects what torch rejects when an optimizer is made
     put_parameters(o, number, options, found[start - 1])
     return NIL
 

@@ -40,7 +40,7 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
     o.placed = None
     with with_names(o):
         for group, target in zip(o.groups, groups[:count], strict=True):
-            group["params"][:] = target.params  # the list stays: lbfgs has it too
+            group["params"][:] = target.params  # keep the list object: lbfgs refers to it too
         for index, target in enumerate(groups):
             edit_group(
                 o,
@@ -64,7 +64,7 @@ def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
     ]:
         raise CallError(
             call or o.entry.name,
-            f"a {type(o.torch).__name__} has dealt its parameters out: their groups stay as they are",
+            f"a {type(o.torch).__name__} has partitioned its parameters: their groups cannot be changed",
             given=UNSAID,
         )
 
@@ -218,9 +218,9 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
 
 
 _SAID = {
-    "computed": "{} sets the rates too: its next step computes them anew, and these are lost",
-    "following": "{} sets the rates too: its next step goes on from these",
-    "unknown": "{} sets the rates too, at each of its steps",
+    "computed": "{} also sets the rates: its next step recomputes them, and yours are lost",
+    "following": "{} also sets the rates: its next step continues from yours",
+    "unknown": "{} also sets the rates, at each of its steps",
 }
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch.optim.lr_scheduler import LRScheduler
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
-# attributes that every scheduler has, and that are no options
+# attributes of every scheduler, which are not options
 _COMMON = ("optimizer", "base_lrs", "last_epoch", "verbose")
 # entries of a parameter group that schedulers write
 _WRITTEN = (
@@ -221,7 +221,7 @@ def _rises(x: Any, o: Opt) -> float:
     return (float(x._schedule_phases[0]["end_step"]) + 1) / int(x.total_steps)
 
 
-# an option of torch's schedulers that is no attribute of that name: where it is, tried in order
+# options of torch's schedulers that are not attributes with that name: where to read them, tried in order
 _FOUND: dict[str, tuple[Callable[[Any, Opt], Any], ...]] = {
     "milestones": (_milestones,),
     "base_lr": (_list("base_lrs"),),
@@ -269,6 +269,6 @@ def _as(kind: str, v: Any) -> Any:
     if kind in ("doubles", "longs"):
         numbers = list(v) if isinstance(v, list | tuple) else [v]
         return [float(number) if kind == "doubles" else int(number) for number in numbers]
-    if isinstance(v, list):  # a number for each parameter group, where the option is one for all
+    if isinstance(v, list):  # one number per parameter group, for an option that is common to all
         return _as(kind, v[0]) if v and all(number == v[0] for number in v) else None
     return {"long": int, "double": float, "boolean": bool, "symbol": str}[kind](v)

@@ -17,7 +17,7 @@ from kshell.registry import Entry
 if TYPE_CHECKING:
     from torch.nn import Module
 
-# the attributes under which wrappers have what they are around
+# attributes in which wrappers hold the wrapped optimizer
 _INSIDE = ("optimizer", "optim", "_optimizer", "base_optimizer", "inner_optimizer", "_optim")
 
 
@@ -98,6 +98,6 @@ def adopt(x: Any, container: Module | None = None) -> Opt:
         return optimizer
     optimizer = Opt(
         entry, x, container
-    )  # ZeroRedundancyOptimizer: the optimizer inside has only the parameters of a process
+    )  # ZeroRedundancyOptimizer: the inner optimizer has only this process's parameters
     optimizer.inner = inner
     return optimizer

@@ -44,38 +44,32 @@ Values = dict[str, Any]
 class TorchRecord:
     """The fields of optimizer and scheduler entries besides name and options."""
 
-    cls: Any = (
-        None  # the torch class: given, or found by the entry's target when it is first asked for
-    )
+    cls: Any = None  # the torch class: given, or looked up by the entry's target on first use
 
 
 @dataclass(slots=True, kw_only=True)
 class OptimizerRecord(TorchRecord):
     """The traits of an optimizer."""
 
-    state: dict[str, str] | None = None  # the buffers: torch's names by those that are documented
-    drop: tuple[str, ...] = ()  # buffers that are not kept
-    # {option: a buffer that torch makes at the first step only, where the option is set then}; zeros where it is set
+    state: dict[str, str] | None = None  # buffers: documented name -> torch's name
+    drop: tuple[str, ...] = ()  # buffers that are not saved
+    # {option: a buffer that torch makes only at the first step, if the option is set then}; zeros if it is set
     # afterwards
     later: dict[str, str] = field(default_factory=dict)
-    closure: bool = False  # a step calls back for the loss
-    groups: int | None = None  # the most groups it can have
-    dims: int | None = None  # the number of dimensions that its parameters must have
+    closure: bool = False  # step calls back for the loss
+    groups: int | None = None  # maximum number of groups
+    dims: int | None = None  # required number of dimensions of its parameters
     same: tuple[str, ...] = ()  # options with one value for all groups
-    fill: Callable[[Values], None] | None = None  # completes option values when it is made
+    fill: Callable[[Values], None] | None = None  # completes option values on creation
     added: Callable[[Any], None] | None = (
-        None  # given the torch optimizer when a group was given parameters
+        None  # called with the torch optimizer when a group was given parameters
     )
-    # of the parameters with which it is made, those of each group: groups have a meaning then
+    # splits the initial parameters into groups, if groups have a meaning
     parts: Callable[[Value], Sequence[Value]] | None = None
-    sharded: bool = True  # it takes parameters that are sharded among processes
-    meets: bool = (
-        False  # a step of several processes, and giving it parameters, is one of all at once
-    )
-    pytorch: str | None = (
-        None  # what help names as torch's, if not the target; empty: torch has none
-    )
-    # the class's options of how to compute, once how_of was asked for them
+    sharded: bool = True  # accepts parameters sharded across processes
+    meets: bool = False  # with several processes, stepping and adding parameters are collective
+    pytorch: str | None = None  # torch's name in help, if not the target; empty: torch has none
+    # the class's implementation flags, cached by how_of
     how: tuple[Option, ...] | None = field(default=None, init=False)
 
 
@@ -171,7 +165,7 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
 _SHORT = {"weight_decay": "decay"}
-# how torch computes, not what; and what makes one class of torch into another
+# how torch computes, not what; and flags that turn one torch class into another
 _HOW = ("foreach", "fused", "maximize", "capturable", "differentiable")
 _OTHER = "decoupled_weight_decay"
 
@@ -319,30 +313,30 @@ class Opt:
         self, entry: Entry, torch_optimizer: Optimizer, container: Module | None = None
     ) -> None:
         self.entry, self.own = entry, False
-        self.torch: Any = torch_optimizer  # whose class may have more than torch's
-        self.container: Any = container  # a module; None while it has no parameters
+        self.torch: Any = torch_optimizer  # its class may have more than torch's
+        self.container: Any = container  # the module; None while there are no parameters
         self.record = optimizer_record(entry)
-        self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
+        self.contents: Any = None  # contents of a container created here: kapi/optim/parameters.py
         self.layers: Any = (
-            None  # of the plain list of layers that parameters were chosen from last: parameters.py
+            None  # the plain list of layers from which parameters were last chosen: parameters.py
         )
         self.outer: Any = None
         self.crossed = self.scheduled = (
-            False  # does a Python program know it; has a scheduler been made of it here?
+            False  # is it known to a Python program; has a scheduler been made for it here?
         )
         self.program: list[Any] | None = (
-            None  # while it is edited: the schedulers that a Python program has for it
+            None  # during edits: the schedulers that a Python program has for it
         )
         self.placed: set[int] | None = (
             None  # the ids of its parameters, if only edits here have changed its groups
         )
         self.tree: StateTree | None = None  # cached for `state`
         self.inner: Any = (
-            None  # holder of the state, if that is not `torch`: an optimizer inside with own groups
+            None  # owner of the state, if not `torch`: an inner optimizer with its own groups
         )
-        self.wraps: dict[str, Any] = {}  # wraps around a step, by name: kapi/optim/wraps.py
-        self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
-        self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
+        self.wraps: dict[str, Any] = {}  # wrappers, by name: kapi/optim/wraps.py
+        self.waiting: Any = None  # a scheduler restored with it that has no handle yet
+        self.timings: dict[str, float] | None = None  # seconds per phase of a step, if requested
 
     @property
     def groups(self) -> list[dict[str, Any]]:
@@ -497,7 +491,7 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
         current.fill_(rate)
 
 
-# called when a group was added: with the optimizer, and the number of the group that it came from, if there is one
+# called when a group was added, with the optimizer and the number of the group that it came from, if any
 NEW_GROUP: list[Callable[[Opt, int | None], None]] = []
 
 

@@ -230,6 +230,6 @@ def _say_if_unknown(name: str, place: _Place) -> None:
             and not incoming <= {id(param) for param in optimizer.parameters()}
         ):
             running().warn(
-                f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n"
+                f"child: the optimizer has no parameters of `{name}; add them with opt(o;group;m)\n"
             )
             return

@@ -45,11 +45,11 @@ class Sched:
     underlying scheduler (`torch`), the learning rates before it was created, and the group entries that it writes."""
 
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
-    live = False  # did the Python program make it? (kapi/optim/host_schedulers.py)
-    computes = False  # does a step compute the rates of all groups from its count alone?
+    live = False  # was it made by the Python program? (kapi/optim/host_schedulers.py)
+    computes = False  # does a step compute the rates of all groups from the step count alone?
     decay: Mapping[
         str, str
-    ] = {}  # options that may stand in a dictionary of their own, by their names there
+    ] = {}  # options that may be given in a separate dictionary, by their names there
 
     def __init__(
         self,
@@ -284,7 +284,7 @@ def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
     for option in options_of(entry):
         arguments[option.torch or option.name] = _argument(entry, option, values[option.name])
     if not shared:
-        for group in o.groups:  # left there by an earlier scheduler
+        for group in o.groups:  # left by an earlier scheduler
             group.pop("initial_lr", None)
     base_method = torch.optim.lr_scheduler.LRScheduler.get_lr
     for scheduler in values["schedulers"] if entry.name == "sequentiallr" else ():
@@ -328,7 +328,7 @@ def _function(entry: Entry, f: Value) -> Callable[[Any], float]:
 
 # ------------------------------------------------------------------ groups that come later
 
-# options with a value for each group, if a list is given
+# options with one value per group, if given as a list
 _BY_GROUP = ("baselr", "basemomentum", "lrlambda", "maxlr", "maxmomentum", "minlr", "swalr")
 _RATE_OPTIONS = ("baselr", "maxlr", "swalr")
 
@@ -378,7 +378,7 @@ def tabulated(s: Sched, steps: np.ndarray) -> tuple[Any, Any]:
     if s.computes:
         return s.computed(steps)
     if any(scheduler.entry.name == MEASURED for scheduler in s.parts):
-        raise CallError("lrs", f"the rates of {MEASURED} depend on what is measured")
+        raise CallError("lrs", f"the rates of {MEASURED} depend on the metric passed to each step")
     s.check()
     if s.live and (not s.known or int(steps.min(initial=s.count)) >= s.count):  # type: ignore[attr-defined]
         return s.ahead(steps), None  # type: ignore[attr-defined]

@@ -336,7 +336,7 @@ def restored(d: Dict, o: Opt) -> Sched:
             kind.prepare(group, entries)
         later = (
             [] if kind.computes else o.groups[len(rates) :]
-        )  # which were made after the scheduler, are not in it
+        )  # created after the scheduler, so not in it
         del o.groups[len(o.groups) - len(later) :]
         try:
             scheduler = _from_state(name, _field(d, "options"), o)
@@ -434,7 +434,7 @@ def _beside(o: Opt, state: bool) -> Value | None:
 def _put_beside(o: Opt, x: Value) -> None:
     if x.__class__ is not Dict:
         raise QError(f"opt: unrecognized scheduler, expecting dictionary, given {kname(x)}")
-    if "state" in dict(pairs(x)):  # that of `opt o` says only what there was
+    if "state" in dict(pairs(x)):  # the one from `opt o` is only informative
         o.waiting = restored(x, o)
 
 

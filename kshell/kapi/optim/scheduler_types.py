@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]
 _TORCH = "torch.optim.lr_scheduler."
-# torch schedulers that keep no function of the count of steps
+# torch schedulers whose rates are not a function of the step count alone
 MEASURED = "reducelronplateau"
 
 
@@ -37,9 +37,9 @@ class SchedulerRecord(TorchRecord):
     """The traits of a scheduler."""
 
     kind: type[Any] | None = (
-        None  # the subclass of Sched (scheduler.py) for a class unlike those of torch
+        None  # the subclass of Sched (scheduler.py) for a class that does not work like torch's
     )
-    style: str = ""  # what the class itself calls this schedule, where it has several
+    style: str = ""  # the class's own name for this schedule, if it has several
 
 
 def scheduler_record(entry: Entry) -> SchedulerRecord:
@@ -94,7 +94,7 @@ def scheduler(name: str, *options: Option) -> Callable[[type], type]:
 
 # ------------------------------------------------------------------ the rows of torch
 
-_FUNCTION = "a function of the number of steps, or a list of one for each parameter group"
+_FUNCTION = "a function of the number of steps, or a list with one per parameter group"
 
 
 def _of_torch(cls: str, doc: str) -> None:
@@ -104,7 +104,9 @@ def _of_torch(cls: str, doc: str) -> None:
 # fmt: off  # a table
 _of_torch(
     "LambdaLR",
-    f"""The first rate times the result of `lrlambda`: {_FUNCTION}.
+    f"""The initial rate times the result of `lrlambda`.
+
+`lrlambda` is {_FUNCTION}.
 
 q)s:sched(opt(`sgd;();1.);`lambdalr;{{1%1+x}})
 q)exec lr from lrs(s;til 4)
@@ -113,7 +115,9 @@ q)exec lr from lrs(s;til 4)
 )
 _of_torch(
     "MultiplicativeLR",
-    f"""At each step the rate times the result of `lrlambda`: {_FUNCTION}.
+    f"""Multiply the rate at each step by the result of `lrlambda`.
+
+`lrlambda` is {_FUNCTION}.
 
 q)s:sched(opt(`sgd;();1.);`multiplicativelr;{{$[x<3;.5;1]}})
 q)exec lr from lrs(s;til 4)
@@ -122,7 +126,7 @@ q)exec lr from lrs(s;til 4)
 )
 _of_torch(
     "StepLR",
-    """The rate times `gamma` at every `stepsize` steps.
+    """Multiply the rate by `gamma` every `stepsize` steps.
 
 q)s:sched(opt(`sgd;();1.);`steplr;2;.5)
 q)exec lr from lrs(s;til 5)
@@ -131,7 +135,7 @@ q)exec lr from lrs(s;til 5)
 )
 _of_torch(
     "MultiStepLR",
-    """The rate times `gamma` at each of the steps in `milestones`.
+    """Multiply the rate by `gamma` at each step in `milestones`.
 
 q)s:sched(opt(`sgd;();1.);`multisteplr;1 3;.5)
 q)exec lr from lrs(s;til 5)
@@ -140,7 +144,7 @@ q)exec lr from lrs(s;til 5)
 )
 _of_torch(
     "ConstantLR",
-    """The rate times `factor` for the first `totaliters` steps.
+    """Multiply the rate by `factor` for the first `totaliters` steps.
 
 q)s:sched(opt(`sgd;();1.);`constantlr;.5;2)
 q)exec lr from lrs(s;til 4)
@@ -149,7 +153,7 @@ q)exec lr from lrs(s;til 4)
 )
 _of_torch(
     "LinearLR",
-    """The rate times a factor that goes from `startfactor` to `endfactor` in `totaliters` steps.
+    """Multiply the rate by a factor that goes linearly from `startfactor` to `endfactor` in `totaliters` steps.
 
 q)s:sched(opt(`sgd;();1.);`linearlr;.5;1;2)
 q)exec lr from lrs(s;til 4)
@@ -158,7 +162,7 @@ q)exec lr from lrs(s;til 4)
 )
 _of_torch(
     "ExponentialLR",
-    """The rate times `gamma` at every step.
+    """Multiply the rate by `gamma` at every step.
 
 q)s:sched(opt(`sgd;();1.);`exponentiallr;.5)
 q)exec lr from lrs(s;til 4)
@@ -167,7 +171,7 @@ q)exec lr from lrs(s;til 4)
 )
 _of_torch(
     "PolynomialLR",
-    """The rate down to zero in `totaliters` steps, by a power of what is left.
+    """Decay the rate to zero in `totaliters` steps, as a power of the remaining fraction.
 
 q)s:sched(opt(`sgd;();1.);`polynomiallr;2;2)
 q)exec lr from lrs(s;til 4)
@@ -176,7 +180,7 @@ q)exec lr from lrs(s;til 4)
 )
 _of_torch(
     "CosineAnnealingLR",
-    """The rate down to `etamin` along half a cosine of `tmax` steps, and up again.
+    """Anneal the rate to `etamin` along half a cosine of `tmax` steps, and back up.
 
 Loshchilov and Hutter 2017, arXiv 1608.03983.
 
@@ -187,9 +191,9 @@ q)exec lr from lrs(s;0 1 2)
 )
 _of_torch(
     "CosineAnnealingWarmRestarts",
-    """Half cosines down to `etamin`, one after the other.
+    """Cosine annealing to `etamin` with restarts.
 
-The first has `t0` steps, each after it `tmult` times as many. Loshchilov and Hutter 2017, arXiv 1608.03983.
+The first cycle has `t0` steps, each later one `tmult` times as many. Loshchilov and Hutter 2017, arXiv 1608.03983.
 
 q)s:sched(opt(`sgd;();1.);`cosineannealingwarmrestarts;2)
 q)exec lr from lrs(s;til 5)
@@ -198,7 +202,7 @@ q)exec lr from lrs(s;til 5)
 )
 _of_torch(
     "CyclicLR",
-    """The rate between `baselr` and `maxlr`, up and down; with momentum the other way round.
+    """Cycle the rate between `baselr` and `maxlr`, and momentum inversely.
 
 Smith 2017, arXiv 1506.01186. `scalefn` is a function of the cycle's number, or of the steps by `scalemode` iterations.
 
@@ -209,7 +213,7 @@ q)exec lr from lrs(s;til 5)
 )
 _of_torch(
     "OneCycleLR",
-    """The rate up to `maxlr` and then far below the first one, in one cycle of `totalsteps` steps.
+    """Raise the rate to `maxlr`, then anneal it far below the initial one, in one cycle of `totalsteps` steps.
 
 Smith and Topin 2018, arXiv 1708.07120. The steps are totalsteps, or epochs times stepsperepoch.
 
@@ -220,9 +224,9 @@ q)exec lr from lrs(s;0 2)
 )
 _of_torch(
     "ReduceLROnPlateau",
-    """The rate times `factor` when a measured number becomes no better.
+    """Multiply the rate by `factor` when a metric stops improving.
 
-The number is given to each step; `patience` is how many steps it may stay as it is.
+Pass the metric to each step; `patience` is the number of steps without improvement to wait.
 
 q)o:opt(`sgd;();1.)
 q)s:sched(o;`reducelronplateau;`patience`factor!(0;.5))
@@ -234,9 +238,9 @@ q)lr s
 )
 _of_torch(
     "SequentialLR",
-    """Schedulers one after the other: the next at each of the steps in `milestones`.
+    """Run schedulers in sequence, switching to the next at each step in `milestones`.
 
-`schedulers` is a list of schedulers of the same optimizer, which become part of this one.
+`schedulers` is a list of schedulers for the same optimizer, which become part of this one.
 
 q)o:opt(`sgd;();1.)
 q)s:sched(o;`sequentiallr;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5));2)
@@ -246,7 +250,7 @@ q)exec lr from lrs(s;til 5)
 )
 _of_torch(
     "ChainedScheduler",
-    """Schedulers of the same optimizer together: their factors are multiplied.
+    """Combine schedulers of the same optimizer: their factors are multiplied.
 
 q)o:opt(`sgd;();1.)
 q)s:sched(o;`chainedscheduler;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5)))
@@ -258,22 +262,22 @@ q)exec lr from lrs(s;til 3)
 row(
     "swalr",
     "torch.optim.swa_utils.SWALR",
-    """The rate to `swalr` in `annealepochs` steps, and from then on that rate.
+    """Anneal the rate to `swalr` in `annealepochs` steps, then keep it there.
 
-It is meant for the steps over which weights are averaged. Izmailov et al. 2018, arXiv 1803.05407.
+Use it for the phase in which weights are averaged. Izmailov et al. 2018, arXiv 1803.05407.
 
 q)s:sched(opt(`sgd;();1.);`swalr;.2;2;`linear)
 q)exec lr from lrs(s;til 4)
 1 0.6 0.2 0.2
 """,
-    Option("swalr", "doubles", REQUIRED, "swa_lr", "rate at last, of each group or of all"),
-    Option("annealepochs", "long", 10, "anneal_epochs", "steps until then", low=0),
+    Option("swalr", "doubles", REQUIRED, "swa_lr", "final rate, one per group or one for all"),
+    Option("annealepochs", "long", 10, "anneal_epochs", "steps to reach it", low=0),
     Option(
         "annealstrategy",
         "symbol",
         "cos",
         "anneal_strategy",
-        "how it gets there",
+        "shape of the annealing",
         choices=("cos", "linear"),
     ),
     since="torch",
@@ -282,7 +286,7 @@ q)exec lr from lrs(s;til 4)
 
 # ------------------------------------------------------------------ options from signatures
 
-# the least value of options that torch does not check
+# minimum values of options that torch does not check
 _LOW = {
     "stepsize": 1,
     "tmax": 1,
@@ -303,42 +307,42 @@ _LOW = {
 
 # fmt: off  # a table
 _WORDS = {
-    "annealstrategy": "how rates go between their values",
-    "baselr": "lowest rate, of each group or of all",
+    "annealstrategy": "shape of the annealing between rates",
+    "baselr": "minimum rate, one per group or one for all",
     "basemomentum": "lowest momentum",
-    "cooldown": "steps after a change that do not count",
-    "cyclemomentum": "momentum goes the other way round",
-    "divfactor": "highest rate over the first one",
-    "endfactor": "factor at last",
+    "cooldown": "steps to wait after a change",
+    "cyclemomentum": "cycle momentum inversely",
+    "divfactor": "maximum rate divided by the initial one",
+    "endfactor": "final factor",
     "epochs": "number of epochs",
-    "eps": "least change of a rate",
+    "eps": "minimum change of a rate",
     "etamin": "lowest rate",
     "factor": "what the rate is multiplied by",
-    "finaldivfactor": "first rate over the last one",
+    "finaldivfactor": "initial rate divided by the final one",
     "gamma": "what the rate is multiplied by",
-    "lrlambda": "function of the steps, or one for each group",
-    "maxlr": "highest rate, of each group or of all",
+    "lrlambda": "function of the step count, or one per group",
+    "maxlr": "maximum rate, one per group or one for all",
     "maxmomentum": "highest momentum",
     "milestones": "numbers of steps",
-    "minlr": "lowest rate, of each group or of all",
-    "mode": "which way is better, or how cycles change",
-    "patience": "steps without progress that are waited for",
-    "pctstart": "share of the steps on the way up",
+    "minlr": "minimum rate, one per group or one for all",
+    "mode": "direction of improvement, or how cycles change",
+    "patience": "steps without improvement to wait",
+    "pctstart": "fraction of steps on the way up",
     "power": "exponent",
-    "scalefn": "function by which cycles change, instead of mode",
-    "scalemode": "what scalefn is a function of",
+    "scalefn": "function that scales cycles, instead of mode",
+    "scalemode": "argument of scalefn: cycles or iterations",
     "schedulers": "the parts",
-    "startfactor": "factor at first",
+    "startfactor": "initial factor",
     "stepsize": "steps between changes",
-    "stepsizedown": "steps on the way down, if not as many as up",
+    "stepsizedown": "steps on the way down, by default as many as up",
     "stepsizeup": "steps on the way up",
-    "stepsperepoch": "steps of an epoch",
-    "t0": "steps of the first cycle",
-    "threephase": "the last way down is a phase of its own",
-    "threshold": "least change that is progress",
-    "thresholdmode": "how that change is measured",
+    "stepsperepoch": "steps per epoch",
+    "t0": "steps in the first cycle",
+    "threephase": "the final annealing is a separate phase",
+    "threshold": "minimum change that counts as improvement",
+    "thresholdmode": "how that change is measured, rel or abs",
     "tmax": "steps on the way down",
-    "tmult": "how cycles get longer",
+    "tmult": "growth factor of cycle length",
     "totaliters": "number of steps",
     "totalsteps": "number of steps",
 }

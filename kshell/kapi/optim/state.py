@@ -300,7 +300,7 @@ def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
 def _find(
     row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[int]
 ) -> tuple[int, Any]:
-    """The number of the group, one of so many, and the parameter that a row of a state names, none of those taken."""
+    """The group number, below `groups`, and the parameter named in a row of a state, which must not be taken yet."""
     name, module_type, group, size = (
         _field(row, field) for field in ("name", "module", "parmgroup", "size")
     )
@@ -336,7 +336,7 @@ def put_buffers(samples: Samples, at: int, p: Tensor, found: Value) -> None:
     saved = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
     saved = {
         key: value for key, value in saved.items() if value is not None or key in samples.of(at, p)
-    }  # those in use
+    }  # buffers in use
     if saved:
         state.put(p, samples.fitted(saved, at, p))
 
@@ -370,7 +370,7 @@ class Samples:
             optimizer = class_of(self.o.entry)([sample], **torch_args(self.o.entry, values))
             sample.grad = torch.ones_like(sample)
             traits = abilities(optimizer)
-            if traits.gathers:  # gradients of several steps: a step may not use them yet
+            if traits.gathers:  # it accumulates gradients over steps: a step may not use them yet
                 traits.update()
             elif self.o.record.closure:
                 optimizer.step(lambda: torch.ones((), device=p.device))
@@ -394,5 +394,5 @@ def load_state(o: Opt, value: dict[str, Any]) -> None:
                 state.put(param, samples.fitted(buffers, number, param))
 
 
-# which handles a state can be restored over
+# handles over which a state can be restored
 RESTORABLE = (TensorHandle, ModuleHandle, ModelHandle, VectorHandle, DictHandle)

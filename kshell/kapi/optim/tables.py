@@ -60,7 +60,7 @@ from kshell.values.base.core import (
 if TYPE_CHECKING:
     from torch import Tensor
 
-TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
+TENSORS_IN = Hook()  # the tensors in any value, by dotted name: kapi/checkpoint/state_dicts.py
 
 _TENSORS = (Dict, DictHandle, VectorHandle)  # containers of tensors that need not be parameters
 

@@ -28,14 +28,14 @@ def _fill_lbfgs(values: Values) -> None:
 
 def _added_lbfgs(o: Any) -> None:
     o._numel_cache = None  # torch counts the elements once
-    o.state.clear()  # directions of the former length
+    o.state.clear()  # directions with the previous length
 
 
 # fmt: off  # a table
 row(
     "adagrad",
     "torch.optim.Adagrad",
-    """Adaptive gradient descent: each element has a learning rate of its own.
+    """Adaptive gradient descent: each element has its own learning rate.
 
 q)lr opt(`adagrad;();.1)
 ,0.1
@@ -51,7 +51,7 @@ q)lr opt(`adagrad;();.1)
 row(
     "adam",
     "torch.optim.Adam",
-    """Adaptive moment estimation: running means of gradient and squared gradient.
+    """Adaptive moment estimation: running averages of gradient and squared gradient.
 
 q)objtype opt(`adam;();.001;.8)
 `adam
@@ -68,7 +68,7 @@ q)objtype opt(`adam;();.001;.8)
 row(
     "adamw",
     "torch.optim.AdamW",
-    """Adam with weight decay that is not part of the gradient.
+    """Adam with decoupled weight decay.
 
 q)opt[(opt(`adamw;();.001;`decay,.1);0b)]`options
 lr    decay
@@ -89,7 +89,7 @@ row(
     "torch.optim.LBFGS",
     """Limited-memory Broyden-Fletcher-Goldfarb-Shanno; a step calls back for the loss.
 
-It has a single parameter group, and is stepped by backstep or run with a model.
+It has a single parameter group; step it through a model, with backstep or run.
 
 q)opt[(opt(`lbfgs;();1.;`iter`eval!8 9);0b)]`options
 lr iter eval
@@ -126,7 +126,7 @@ lr iter eval
 row(
     "rmsprop",
     "torch.optim.RMSprop",
-    """Learning rates from a running mean of the squared gradient.
+    """Learning rates scaled by a running average of the squared gradient.
 
 q)lr opt(`rmsprop;();.1;.9)
 ,0.1
@@ -182,7 +182,7 @@ def _kept(*names: str) -> dict[str, str]:
 row(
     "adadelta",
     "torch.optim.Adadelta",
-    """Steps in the units of the parameters, by running means of squares.
+    """Steps in the units of the parameters, from running averages of squares.
 
 Zeiler 2012, arXiv 1212.5701.
 
@@ -200,10 +200,10 @@ q)lr opt`adadelta
 row(
     "adafactor",
     "torch.optim.Adafactor",
-    """Adam whose mean squared gradient of a matrix is a row and a column.
+    """Adam with a factored second moment: a row and a column for each matrix.
 
-Shazeer and Stern 2018, arXiv 1804.04235. `clip` is the greatest root mean square of an update, `eps1` and `eps2` the
-least squared gradient (null: by the data type) and the least scale of a parameter.
+Shazeer and Stern 2018, arXiv 1804.04235. `clip` is the maximum root mean square of an update, `eps1` and `eps2` are the
+minimum squared gradient (null: by data type) and the minimum scale of a parameter.
 
 q)t:tensor(3 2#1e;`grad)
 q)o:opt(`adafactor;t)
@@ -229,7 +229,7 @@ variance| 1
 row(
     "adamax",
     "torch.optim.Adamax",
-    """Adam with the greatest gradient in the place of the mean squared one.
+    """Adam with the maximum gradient instead of the mean squared one.
 
 Kingma and Ba 2014, arXiv 1412.6980, section 7.1.
 
@@ -247,9 +247,9 @@ q)lr opt`adamax
 row(
     "asgd",
     "torch.optim.ASGD",
-    """Stochastic gradient descent that also averages the parameters, in the buffer ax.
+    """Stochastic gradient descent with averaged parameters, in the buffer ax.
 
-Polyak and Juditsky 1992. The rate decays with `lambd` to the power `alpha`; averaging begins after `t0` steps.
+Polyak and Juditsky 1992. The rate decays with `lambd` to the power `alpha`; averaging starts after `t0` steps.
 
 q)first exec t0 from opt[opt`asgd]`options
 1000000f
@@ -266,10 +266,10 @@ q)first exec t0 from opt[opt`asgd]`options
 row(
     "muon",
     "torch.optim.Muon",
-    """Momentum made orthogonal by Newton and Schulz's iteration; for matrices only.
+    """Momentum orthogonalized by Newton-Schulz iteration; for matrices only.
 
-Jordan 2024. Its parameters are the weights of hidden layers; others go to another optimizer. `ns1`, `ns2` and `ns3` are
-the coefficients of the iteration, `steps` how often it is done; `adjust` is how the rate depends on the matrix's size,
+Jordan 2024. Use it for the weights of hidden layers, and another optimizer for the rest. `ns1`, `ns2` and `ns3` are
+the coefficients of the iteration, `steps` its number; `adjust` says how the rate depends on the matrix's size,
 original or match_rms_adamw.
 
 q)m:module enlist(`linear;3;2)
@@ -297,9 +297,9 @@ q)opt(o;(m;`bias))
 row(
     "nadam",
     "torch.optim.NAdam",
-    """Adam with Nesterov's momentum.
+    """Adam with Nesterov momentum.
 
-Dozat 2016. With `decoupled` the decay of weights is no part of the gradient, as in adamw.
+Dozat 2016. With `decoupled`, weight decay is decoupled from the gradient, as in adamw.
 
 q)first exec momentumdecay from opt[opt`nadam]`options
 0.004
@@ -317,9 +317,9 @@ q)first exec momentumdecay from opt[opt`nadam]`options
 row(
     "radam",
     "torch.optim.RAdam",
-    """Adam that steps by the momentum alone until the variance of its rate is small.
+    """Rectified Adam: uses momentum alone until the variance of the adaptive rate is small.
 
-Liu et al. 2019, arXiv 1908.03265. With `decoupled` the decay of weights is no part of the gradient, as in adamw.
+Liu et al. 2019, arXiv 1908.03265. With `decoupled`, weight decay is decoupled from the gradient, as in adamw.
 
 q)lr opt`radam
 ,0.001
@@ -336,9 +336,9 @@ q)lr opt`radam
 row(
     "rprop",
     "torch.optim.Rprop",
-    """Steps by the sign of the gradient, which grow while it stays the same.
+    """Steps by the sign of the gradient that grow while the sign stays the same.
 
-Riedmiller and Braun 1993. For whole batches. `etaminus` and `etaplus` shrink and grow a step, `least` and
+Riedmiller and Braun 1993. For full-batch training. `etaminus` and `etaplus` shrink and grow a step, `least` and
 `most` are its limits.
 
 q)t:tensor(1 2e;`grad)
@@ -361,7 +361,7 @@ q)tensor t
 row(
     "sparseadam",
     "torch.optim.SparseAdam",
-    """Adam for sparse gradients: rows without one stay as they are.
+    """Adam for sparse gradients: rows without a gradient are not updated.
 
 q)m:module enlist(`embed;4;2;`sparse,1b)
 q)o:opt(`sparseadam;m)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kshell.kapi.optim.optimizer import Opt
 
-# the phases of a wrap before the step, in this order; one that returns False skips the step
+# the phases of a wrapper before the step, in this order; if one returns False, the step is skipped
 PHASES = ("aggregate", "note", "clip", "rates")
 
 
@@ -36,7 +36,7 @@ class Wrap:
 
     name = ""
     given: tuple[str, ...] = ()
-    meets = False  # is a step of several processes one of all at once?
+    meets = False  # is a step with several processes collective?
 
     def options(self) -> Dict:
         """Its options, for `opt` and `state`."""
@@ -100,7 +100,7 @@ class Wrap:
 KINDS: dict[str, type[Wrap]] = {}
 RULE = (
     Hook()
-)  # a scaling rule of an optimizer from its state, put around it if asked: families/adaptdl/api.py
+)  # a scaling rule from its state, added to its optimizer if requested: families/adaptdl/api.py
 
 
 def kind(cls: type[Wrap]) -> type[Wrap]:
@@ -109,8 +109,8 @@ def kind(cls: type[Wrap]) -> type[Wrap]:
     return cls
 
 
-# companions of an optimizer that are not around its steps, by name: (the value that `opt` or `state` shows, None for
-# nothing; how it is put on an optimizer again)
+# companions of an optimizer that do not wrap its steps, by name: (function for their value in `opt` or `state`, None
+# for nothing; function that restores it)
 BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Value], None]]] = {}
 
 

@@ -38,7 +38,7 @@ class _Part(NamedTuple):
     start: int
 
 
-# parts of tensors, by tensor; filled at the first use, because torch is not there before
+# batches shown, by tensor; created on first use, because torch is not imported earlier
 _PARTS: list[Any] = []
 
 
@@ -175,7 +175,7 @@ def batch(x: Value) -> Value:
 
 
 def _width_and_dim(x: Value) -> tuple[int, int]:
-    """The size of the batches of a call, and along which dimension they are."""
+    """The batch size of a call, and the batch dimension."""
     size = longs_of(x)
     if size is None:
         raise QError(
@@ -192,7 +192,7 @@ def _width_and_dim(x: Value) -> tuple[int, int]:
 
 
 def _show_at(members: Any, w: int, dim: int, x: Value) -> None:
-    """Show the batch of an index, of width w."""
+    """Show the batch at an index, of width w."""
     i = long_of(x)
     if i is None:
         raise QError(f"batch: 3rd arg is batch index, but given {kname(x)}")

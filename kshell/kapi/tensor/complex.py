@@ -16,7 +16,7 @@ from kshell.values.base.core import List, Value
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
@@ -28,7 +28,7 @@ def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
         t = fn(t.to_dense() if t.layout is not torch.strided else t)
         return tensor_handle(t) if x.__class__ is List else to_q(t)
 
-    run.__doc__ = f"{doc}\n\nOf an enlisted tensor as a tensor.\n\n{example}\n"
+    run.__doc__ = f"{doc}\n\nFor an enlisted tensor, the result is a tensor.\n\n{example}\n"
     api(name, f"{name} t", f"{name} enlist t")(run)
 
 
@@ -51,6 +51,6 @@ _part(
 _part(
     "isreal",
     lambda t: torch.isreal(t),
-    "Where is the imaginary part of a complex tensor zero?",
+    "Whether the imaginary part of each element is zero.",
     "q)isreal tensor(`complex;1 2 3;-1 0 2)\n010b",
 )

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # fmt: off  # a table
-# the verbs of one argument that work number by number
+# the pointwise unary verbs
 _ATOMIC = (
     "neg",
     "abs",
@@ -65,7 +65,7 @@ _ATOMIC = (
     "null",
 )
 # fmt: on
-# the operators and verbs of two arguments that do not
+# the binary operators and verbs that are not pointwise
 _WHOLE = ("mmu", "lsq", "cov", "scov", "cor", "in", "bin", "binr", "deltas", "ratios", "#", "_")
 
 
@@ -176,7 +176,7 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     """`v[i]:y`, ``d[`key]+:y``: replace tensors in a vector or dictionary. A module's parameters, and tensors that
     require gradients, are not replaced but given the values. Further indices amend the tensors."""
     if len(args) < 2:
-        refuse("amend")  # the tensors that it holds are its own: their memory is not what changes
+        refuse("amend")  # the container's tensors are replaced, their memory is not written
     held = h.get()
     every = not args or args[0] is NIL or args[0] is HOLE
     new = h.__class__ is DictHandle and len(args) == 1 and not every and (f is None or f is NIL)
@@ -256,4 +256,4 @@ def _put(old: Tensor | None, f: Value, y: Value) -> Any:
         part = tensor_handle(_defined("amend", old))
         y = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
     t = operand("amend", y)
-    return t if isinstance(y, KHandle) else to_tensor(y)  # a tensor of its own
+    return t if isinstance(y, KHandle) else to_tensor(y)  # a separate tensor

@@ -66,7 +66,7 @@ def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
                 call,
                 f"vector[{i}] out of bounds, index must be less than {n}",
                 given=UNSAID if i < 0 else SAID,
-            )  # a null is not seen in its number
+            )  # show nulls as such, not as their number
     return at
 
 
@@ -244,7 +244,7 @@ def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
     """Put tensors into a dictionary: a module's parameters and buffers, and tensors that require gradients, are given
     the values; all others are replaced. On an error, nothing changes."""
     named = h.get()
-    own = hasattr(named, "objtype")  # it is the dictionary of a module's parameters or buffers
+    own = hasattr(named, "objtype")  # the dictionary of a module's parameters or buffers
     kept = {
         key: (named[key], value)
         for key, value in tensors.items()

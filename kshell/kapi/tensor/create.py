@@ -82,14 +82,14 @@ def tensor(x: Value) -> Value:
         return _shared(x, [])
     if is_empty(x) or x.__class__ is not List:
         words = names_of(x) if x.__class__ is not List else None
-        if words and words[0] in MODES:  # a mode that lacks its arguments
+        if words and words[0] in MODES:  # a mode without its arguments
             return _create(words[0], seq_items(x)[1:] if x.__class__ is Vec else [])
         return tensor_handle(to_tensor(x))
     return _of_arguments(x)
 
 
 def _of_arguments(x: List) -> Value:
-    """`tensor` of more than one argument, or of a list that is an array."""
+    """`tensor` with more than one argument, or with a list that is an array."""
     args = items(x)
     first = args[0]
     if first.__class__ is TensorHandle:
@@ -152,7 +152,7 @@ def _read(t: Tensor | None, rest: Sequence[Value]) -> Value:
     dim = long_of(rest[0]) if len(rest) == 2 else 0
     at = longs_of(rest[-1])
     if at is None and len(rest) == 1 and names_of(rest[0]):
-        tensor_options(rest[0], "tensor")  # meant as options of a new tensor: a wrong name is told
+        tensor_options(rest[0], "tensor")  # meant as tensor options: report a wrong name
         raise QError(
             "tensor: expected long index, given a tensor's options; to(t;options) converts a tensor"
         )
@@ -164,7 +164,9 @@ def _read(t: Tensor | None, rest: Sequence[Value]) -> Value:
     if long_of(rest[-1]) is not None:
         return to_q(t.select(dim, at[0]), complexfirst=flag)
     where = torch.tensor(at, dtype=torch.int64)
-    guard.indices()("tensor", t, where, dim=dim)  # asked before torch is: a GPU could not go on
+    guard.indices()(
+        "tensor", t, where, dim=dim
+    )  # checked before torch is called: a GPU could not recover
     return to_q(t.index_select(dim, where.to(t.device)), complexfirst=flag)
 
 
@@ -185,7 +187,7 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
                     "tensor",
                     f"vector[{i}] out of bounds, index must be less than {len(tensors)}",
                     given=UNSAID if i < 0 else SAID,
-                )  # a null is not seen in its number
+                )  # show nulls as such, not as their number
         handles = [tensor_handle(tensors[i]) for i in at]
         return handles[0] if long_of(rest[0]) is not None else List(list(handles))
     if h.__class__ is DictHandle:

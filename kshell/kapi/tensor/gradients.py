@@ -44,7 +44,7 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
 
 
 def _grads_in(h: VectorHandle | DictHandle) -> Value:
-    """The gradients of a vector's tensors, or of a dictionary's by name."""
+    """The gradients of a vector's tensors, or of a dictionary's, by name."""
     tensors = tensors_in(h, None, "grad") or []
     values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
     if isinstance(h, DictHandle):
@@ -86,8 +86,8 @@ def grad(x: Value) -> Value:
 
 
 _NO_LEAF = (
-    "this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin "
-    "a new leaf, tensor(tensor t;`grad)"
+    "this tensor is not a leaf and keeps no gradient: call retaingrad t before backward, or make a new leaf "
+    "with tensor(tensor t;`grad)"
 )
 
 
@@ -194,7 +194,7 @@ def _detached(t: Tensor) -> Any:
 
 # ------------------------------------------------------------------ backward
 
-# the modes of backward: (retain the graph, make a graph of the gradients)
+# modes of backward: (retain_graph, create_graph)
 MODES = {
     "free": (False, False),
     "retain": (True, False),
@@ -204,7 +204,7 @@ MODES = {
 
 
 def _mode(name: str) -> tuple[bool, bool]:
-    """Is the graph kept, and is one made of the gradients?"""
+    """Is the graph retained, and is a graph of the gradients built?"""
     if name not in MODES:
         raise CallError(
             UNSAID,
@@ -216,7 +216,7 @@ def _mode(name: str) -> tuple[bool, bool]:
 
 
 def _outer_gradients(h: KHandle, tensors: Sequence[Any], rest: Sequence[Value]) -> list[Any]:
-    """The gradient that is given of each tensor of a handle, None where none is needed."""
+    """The output gradient given for each tensor of a handle, None where none is needed."""
     weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
     if len(weights) != len(tensors):
         raise CallError(

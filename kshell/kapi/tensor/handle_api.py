@@ -118,7 +118,7 @@ def return_(x: Value) -> Value:
     """
     handle = need_handle(x, "return")
     value = value_of(handle)
-    handle.free("was freed by `return`, which gives its value")
+    handle.free("was freed by `return`, which returns its value")
     return value
 
 
@@ -284,16 +284,16 @@ def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -
 
 
 class TensorsHandle(KHandle):
-    """Base of kinds whose objects have tensors in attributes: from `named` comes what is asked of tensors."""
+    """Base of kinds whose objects have tensors as attributes; the tensor methods are derived from `named`."""
 
     __slots__ = ()
 
     def named(self) -> dict[str, Any]:
-        """The tensors of the object by name; None for one that is not there."""
+        """The object's tensors by name; None for a missing one."""
         raise NotImplementedError
 
     def put(self, name: str, t: Any) -> None:
-        """Put another tensor in the place of one."""
+        """Replace a tensor by another."""
         setattr(self.obj, name, t)
 
     def tensors(self) -> Iterable[Any]:
@@ -315,7 +315,7 @@ class TensorsHandle(KHandle):
         return sum(map(bytes_of, self.tensors()))
 
     def device(self) -> Value:
-        """Where the first one is."""
+        """The device of the first one."""
         return sym(first_device(self) or "cpu")
 
     def inside(self) -> list[tuple[str, str]]:
@@ -400,9 +400,7 @@ def objtype(x: Value) -> Value:
     """
     handle = need_handle(x, "objtype")
     if isinstance(handle, VectorHandle | DictHandle):
-        return sym(
-            getattr(handle.obj, "objtype", "tensor")
-        )  # `parms m` and `buffers m` say which they are
+        return sym(getattr(handle.obj, "objtype", "tensor"))  # set by `parms m` and `buffers m`
     if handle.__class__ is TensorHandle:
         if isinstance(handle.obj, torch.nn.Parameter):
             return sym("parameter")

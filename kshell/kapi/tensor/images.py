@@ -19,7 +19,7 @@ from kshell.values.base.core import NULL_J, Sym, Value
 if TYPE_CHECKING:
     from torch import Tensor
 
-_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels: PNG's colour type
+_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # number of channels -> PNG colour type
 
 
 def _picture(x: Value, call: str) -> Any:
@@ -39,7 +39,7 @@ def png_bytes(t: Tensor) -> bytes:
     height, width, channels = a.shape
     rows = torch.cat(
         (a.new_zeros(height, 1), a.reshape(height, -1)), 1
-    )  # the 0 before each row: no filter
+    )  # 0 at the start of each row: no filter
     head = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
     parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.numpy().tobytes())), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(

@@ -43,7 +43,7 @@ from kshell.values.session.restrict import refuse
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 class Attribute(NamedTuple):
@@ -78,7 +78,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "stride": Attribute(
         lambda t: longs(list(t.stride())) if _strided(t) else List([]),
         List([]),
-        "How many elements apart neighbours are in each dimension.",
+        "The distance between neighbours in each dimension, in elements.",
         "q)stride transpose tensor 3 4#5\n1 4",
     ),
     "dim": Attribute(
@@ -99,43 +99,46 @@ ATTRIBUTES: dict[str, Attribute] = {
     "nnz": Attribute(
         lambda t: t._nnz() if not _strided(t) else int(t.count_nonzero()),
         0,
-        "The number of values that a sparse tensor holds; of a dense one, of those that are not 0.",
+        "The number of stored values of a sparse tensor; for a dense one, of non-zero elements.",
         "q)nnz tensor(0 3 0;`sparse)\n1",
     ),
     "numel": Attribute(
         lambda t: t.numel() if _strided(t) else t._values().numel(),
         0,
-        "The number of elements, of a sparse tensor of its values.",
+        "The number of elements; for a sparse tensor, of its values.",
         "q)numel tensor 2 3#til 6\n6",
     ),
     "itemsize": Attribute(
-        lambda t: t.element_size(), 0, "The bytes of one element.", "q)itemsize tensor 1 2e\n4"
+        lambda t: t.element_size(),
+        0,
+        "The size of one element in bytes.",
+        "q)itemsize tensor 1 2e\n4",
     ),
     "elements": Attribute(
         lambda t: elements_of(t),
         0,
-        "The number of elements of the storage.",
+        "The number of elements in the storage.",
         "q)elements narrow(tensor til 10;0;5;5)\n10",
     ),
     "bytes": Attribute(
-        lambda t: bytes_of(t), 0, "The bytes of the storage.", "q)bytes tensor 1 2 3\n24"
+        lambda t: bytes_of(t), 0, "The size of the storage in bytes.", "q)bytes tensor 1 2 3\n24"
     ),
     "offset": Attribute(
         lambda t: t.storage_offset() if _strided(t) else NULL_J,
         0,
-        "Where in its storage a tensor starts, in elements; null of a sparse one.",
+        "The offset of a tensor in its storage, in elements; null for a sparse one.",
         "q)offset narrow(tensor til 10;0;5;5)\n5",
     ),
     "gradfn": Attribute(
         _gradfn,
         sym(""),
-        "The backward function that made a tensor.",
+        "The backward function of the operation that made a tensor.",
         "q)gradfn mul(x;x:tensor(1 2e;`grad))\n`MulBackward0",
     ),
     "gradient": Attribute(
         lambda t: sym("grad" if t.requires_grad else "nograd"),
         sym(""),
-        "Is a gradient computed: grad or nograd.",
+        "Whether a gradient is computed: grad or nograd.",
         "q)gradient tensor(1 2e;`grad)\n`grad",
     ),
     "layout": Attribute(
@@ -148,32 +151,34 @@ ATTRIBUTES: dict[str, Attribute] = {
     "defined": Attribute(
         lambda t: True,
         False,
-        "Has a tensor a type and a device?",
+        "Whether a tensor is defined, with a type and device.",
         "q)defined each(tensor 1;tensor[])\n10b",
     ),
     "coalesced": Attribute(
         lambda t: _strided(t) or t.is_coalesced(),
         True,
-        "Has a sparse tensor no index twice?",
+        "Whether a sparse tensor is coalesced, with every index at most once.",
         "q)coalesced tensor 1 2\n1b",
     ),
     "leaf": Attribute(
         lambda t: t.is_leaf,
         True,
-        "Is a tensor a leaf of the graph of gradients?",
+        "Whether a tensor is a leaf of the autograd graph.",
         "q)leaf mul(x;x:tensor(1 2e;`grad))\n0b",
     ),
-    "pinned": Attribute(is_pinned, False, "Is the memory page-locked?", "q)pinned tensor 1 2\n0b"),
+    "pinned": Attribute(
+        is_pinned, False, "Whether the memory is page-locked.", "q)pinned tensor 1 2\n0b"
+    ),
     "sparseflag": Attribute(
         lambda t: not _strided(t),
         False,
-        "Is a tensor sparse?",
+        "Whether a tensor is sparse.",
         "q)sparseflag tensor(0 1;`sparse)\n1b",
     ),
     "ktype": Attribute(
         lambda t: char(T.TYPE[ktype_of(t.dtype)].char),
         char(" "),
-        "The character of the q type that shows a tensor.",
+        "The character of the q type that represents a tensor.",
         'q)ktype tensor 1 2e\n"e"',
     ),
 }
@@ -206,7 +211,9 @@ def _register(name: str, row: Attribute) -> None:
     def run(x: Value) -> Value:
         return attribute(name, row, x)
 
-    run.__doc__ = f"{row.doc}\n\nOf a vector or dictionary, that of each tensor.\n\n{row.example}\n"
+    run.__doc__ = (
+        f"{row.doc}\n\nFor a vector or dictionary, returns one value per tensor.\n\n{row.example}\n"
+    )
     api(name, f"{name} ptr")(run)
 
 

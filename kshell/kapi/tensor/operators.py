@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch import dtype as DType
 
-Operand = Union["Tensor", float]  # a plain number beside a tensor stays one
+Operand = Union["Tensor", float]  # a plain number next to a tensor stays a number
 Fn = Callable[..., Any]
 
 # ------------------------------------------------------------------ one operand
@@ -338,7 +338,7 @@ def operand(name: str, x: Any, like: Tensor | None = None) -> Any:
     if error is not None:
         if x.__class__ is List and any(
             isinstance(i, KHandle) for i in x.items
-        ):  # what stands right of a call's list joins it
+        ):  # text to the right of a call's list becomes part of it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
     return tensor
@@ -351,7 +351,7 @@ def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
     if fn is not None and x.__class__ is TensorHandle and y.__class__ is TensorHandle:
         a, b = x.obj, y.obj
         if a is None or b is None or a is GONE or b is GONE:
-            a, b = operand(name, x), operand(name, y)  # the error that says which
+            a, b = operand(name, x), operand(name, y)  # raises the error that says which
         return TensorHandle(invoke(name, fn, a, b))
     if y.__class__ in _NUMBERS and name in _BEFORE and h.obj is not None and h.obj is not GONE:
         return TensorHandle(invoke(name, DYADS[name], h.obj, y))
@@ -390,11 +390,11 @@ def pair(name: str, x: Any, y: Any, like: Tensor) -> Any:
 
 
 _NUMBERS = (int, float)
-# the operators that torch gives for a tensor and a plain number
+# operators that torch has for a tensor and a plain number
 _PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
-_BEFORE = _PLAIN | {
-    "xexp"
-}  # and of a tensor before one: its square is t*t, which a power of two tensors need not be
+_BEFORE = (
+    _PLAIN | {"xexp"}
+)  # and for a tensor before a number: its square is t*t, which a power of two tensors need not equal
 
 
 def _tensors(a: Operand, like: Tensor) -> Any:
@@ -437,7 +437,7 @@ def _rotate(x: Value, t: Tensor) -> Any:
     return t.roll(-(number % len(t)), 0) if t.dim() and len(t) else t
 
 
-# the verbs whose left argument is a number of rows, or other q values
+# verbs whose left argument is a row count or another q value
 _COUNTED: dict[str, Fn] = {
     "#": _take,
     "_": _drop,

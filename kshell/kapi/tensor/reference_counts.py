@@ -26,9 +26,9 @@ from kshell.values.base.core import Dict, Value, long, sym_vec
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
-# addresses of this process are 14 digits long; they are shown as numbers of eight, one for each address
+# real addresses have 14 digits; each is shown as its own eight-digit number
 _SHOWN: dict[int, int] = {}
 
 
@@ -92,7 +92,7 @@ def references(found: object) -> int:
 
 @behaviour("holds", TensorHandle)
 def _holds(h: TensorHandle) -> list[Any]:
-    """Itself, and the tensor that it is a view of."""
+    """The tensor itself, and the one it is a view of."""
     base = None if h.obj is None else h.obj._base
     return [h.obj] if base is None else [h.obj, base]
 

@@ -9,7 +9,7 @@ from kshell.values.base.core import Dict, List, Table, Value
 from kshell.values.base.functions import Handle
 from kshell.values.session.context import running
 
-DEEP = 4  # levels of lists, dictionaries and tables in which handles are looked for
+DEEP = 4  # nesting levels searched for handles
 
 
 def referring() -> dict[int, list[str]]:

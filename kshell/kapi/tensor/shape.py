@@ -28,14 +28,14 @@ from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_l
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
     """The tensor of the first argument, whether it was a handle, and the arguments after it."""
     args = (
         items(x) if low > 1 else data_items(x)
-    )  # (1 2;2 1) is one array only where one argument is enough
+    )  # (1 2;2 1) is one array only if one argument is enough
     if not args or not low <= len(args) <= high:
         raise QError(
             f"{call}: expecting {low}-{high} args, given {len(args)}"
@@ -83,26 +83,26 @@ def _sized(name: str, method: str, doc: str, example: str) -> None:
         t, wrap, rest = _first(x, name, 2, 2)
         return result(getattr(t, method)(_size(rest[0], name)), wrap)
 
-    run.__doc__ = f"{doc}\n\nThe size is longs (-1 or 0N: what is left over) or an example tensor.\n\n{example}\n"
+    run.__doc__ = f"{doc}\n\nThe size is longs (-1 or 0N: computed from the rest) or an example tensor.\n\n{example}\n"
     api(name, f"{name}(x;size)", f"{name}(x;example)")(run)
 
 
 _sized(
     "reshape",
     "reshape",
-    "The same elements in another shape; a view if that can be, else a copy.",
+    "Reshape a tensor; returns a view if possible, else a copy.",
     "q)reshape(til 6;2 -1)\n0 1 2\n3 4 5",
 )
 _sized(
     "View",
     "view",
-    "The same elements in another shape, always on the same storage.",
+    "A view with another shape, always on the same storage.",
     "q)tensor View(tensor til 6;3 2)\n0 1\n2 3\n4 5",
 )
 _sized(
     "expand",
     "expand",
-    "Dimensions of size 1 repeated to a larger size, without a copy; -1 leaves one as it is.",
+    "Expand dimensions of size 1 to a larger size without copying; -1 keeps a size.",
     "q)expand(1 3#1 2 3;2 -1)\n1 2 3\n1 2 3",
 )
 
@@ -277,7 +277,9 @@ def index(x: Value) -> Value:
         if is_empty(rest[1])
         else as_tensor(rest[1], like=t)
     )
-    guard.indices()("index", t, tensor, dim=dim)  # asked before torch is: a GPU could not go on
+    guard.indices()(
+        "index", t, tensor, dim=dim
+    )  # checked before torch is called: a GPU could not recover
     return result(t.index_select(dim, tensor), wrap)
 
 
@@ -302,7 +304,7 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
     if not args:
         raise CallError(name, "expecting tensors or arrays")
     head, rest = args[0], list(args[1:])
-    # an output or dimension can only follow a list, and one list alone has the parts; else every argument is a part
+    # an output or dimension can only follow a list, and a single list has the parts; else every argument is a part
     if head.__class__ is VectorHandle:
         parts: Sequence[Any] = head.get()
         wrap = True
@@ -330,12 +332,15 @@ def _tail(rest: Sequence[Value]) -> bool:
 
 
 _joined(
-    "cat", "cat", "Tensors or arrays joined along a dimension (0).", "q)cat(1 2;3 4 5)\n1 2 3 4 5"
+    "cat",
+    "cat",
+    "Concatenate tensors or arrays along a dimension (0).",
+    "q)cat(1 2;3 4 5)\n1 2 3 4 5",
 )
 _joined(
     "stack",
     "stack",
-    "Tensors or arrays of one size as the items of a new dimension (0).",
+    "Stack tensors or arrays of equal size along a new dimension (0).",
     "q)stack((1 2;3 4);1)\n1 3\n2 4",
 )
 
@@ -382,7 +387,7 @@ def amend(x: Value) -> Value:
 
 
 def _overwrite(pairs: Sequence[tuple[Any, Any]], wait: bool) -> None:
-    """Copy the second tensor of each pair into the first; all fit before anything is written."""
+    """Copy the second tensor of each pair into the first; checks that all fit before writing anything."""
     for t, source in pairs:
         if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
@@ -443,7 +448,7 @@ def reset(x: Value) -> Value:
 
 
 def _layout(tensor: Any, args: Sequence[Value]) -> tuple[int, list[int], list[int]]:
-    """The offset, sizes and strides that `reset` is given for a tensor."""
+    """The offset, sizes and strides given to `reset` for a tensor."""
     start = long_of(args[1])
     if start is None:
         raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(args[1])}")

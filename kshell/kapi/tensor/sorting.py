@@ -126,7 +126,7 @@ MONADS: dict[str, Callable[..., Any]] = {
     "rank": rank,
     "distinct": distinct,
 }
-# of two tensors of one type
+# for two tensors of one type
 DYADS: dict[str, Callable[..., Any]] = {
     "?": find,
     "except": _chosen("except", False),

@@ -16,7 +16,7 @@ from kshell.values.base.core import NIL, List, Value
 if TYPE_CHECKING:
     from torch import Tensor
 
-EFFECT = "none"  # of the functions here, if they say nothing else
+EFFECT = "none"  # default for the functions here
 
 
 def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:

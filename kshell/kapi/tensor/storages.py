@@ -12,7 +12,7 @@ from kshell.kapi.base.lazy_torch import torch
 if TYPE_CHECKING:
     from torch import Tensor, UntypedStorage
 
-DIMS = 64  # no operation of torch takes more
+DIMS = 64  # torch operations support no more dimensions
 
 
 def memory_of(data: UntypedStorage | Tensor, n: int) -> memoryview:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LINE = 80
-# libtorch's names of the types, where they are not the symbol's own with a capital
+# libtorch's type names that are not just the capitalized symbol
 _TYPES = {
     "bfloat16": "BFloat16",
     "cfloat": "ComplexFloat",

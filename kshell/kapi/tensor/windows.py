@@ -173,7 +173,7 @@ def _mdev(t: Tensor, n: int) -> Any:
     t = floating(t)
     here = _here(t) & torch.isfinite(t)
     middle = torch.where(here, t, 0).sum(0) / here.sum(0).clamp(min=1)
-    t = t - torch.round(middle.detach())  # squares near zero lose little
+    t = t - torch.round(middle.detach())  # squares of centred values lose little precision
     mean = _mavg(t, n)
     square = _mavg(t * t, n) - mean * mean
     above = square > 0
@@ -308,7 +308,7 @@ MONADS: dict[str, Fn] = {
     "prev": lambda t: _shifted("prev", t, 1) if t.dim() else t,
     "next": lambda t: _shifted("next", t, -1) if t.dim() else t,
 }
-# those whose left argument is a q value
+# verbs whose left argument is a q value
 COUNTED: dict[str, Fn] = {
     "msum": _moving("msum", _msum),
     "mavg": _moving("mavg", _mavg),

@@ -113,7 +113,7 @@ class _Call:
 
     def __init__(self, m: Module, model: Model | None, given: Sequence[Value]) -> None:
         self.m: Any = getattr(m, "module", m) if _around(m) else m
-        self.model: Any = model  # None if a module is looked into
+        self.model: Any = model  # None if the module's children are shown
         self.f: Function | None = None
         self.targets: list[Any] = []
         if given and isinstance(given[-1], Function) and given[-1].__class__ is not Foreign:
@@ -245,10 +245,10 @@ class _Recorder:
         self.graded = graded
         self.names = {id(part): name or name_of_module(part) for name, part in m.named_modules()}
         self.parts = list(m.modules())
-        self.calls: dict[int, int] = {}  # of each module, so far
+        self.calls: dict[int, int] = {}  # calls of each module so far
         self.inner: list[
             bool
-        ] = []  # of the calls that have begun: has another module been called in it?
+        ] = []  # for each active call: has another module been called inside it?
         self.hooks: list[Any] = []
         self.thread = threading.get_ident()
         self.on = True
@@ -270,7 +270,7 @@ class _Recorder:
         self.on = False
 
     def _begins(self, part: Module, args: Sequence[Any]) -> None:
-        if PENDING:  # nothing is changed: it can be given up
+        if PENDING:  # nothing has changed, so it can be abandoned
             stop_here()
         if self.on and threading.get_ident() == self.thread:
             self.inner.append(False)
@@ -347,13 +347,13 @@ def _undisturbed(m: Module, inputs: Sequence[Any]) -> Iterator[None]:
 def _put_back(
     held: Sequence[tuple[Any, dict[str, Any]]], values: Sequence[tuple[Any, Any]]
 ) -> None:
-    """Give modules the buffers that they had, and buffers their values."""
+    """Restore the modules' buffers and the buffers' values."""
     for part, own in held:
         if [*map(id, own.values())] != [*map(id, part._buffers.values())]:
             part._buffers.clear()
             part._buffers.update(own)
     for b, was in values:
-        b.data.copy_(was)  # so that a graph which holds the buffer sees no change
+        b.data.copy_(was)  # so that a graph that holds the buffer sees no change
 
 
 def _writable(b: Tensor) -> bool:

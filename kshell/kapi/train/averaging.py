@@ -34,7 +34,7 @@ from kshell.values.session.interrupts import PENDING, stop_here
 if TYPE_CHECKING:
     from torch.nn import Module
 
-COUNT = ".n"  # the key of the number of averages; no parameter's name starts with a dot
+COUNT = ".n"  # the key for the number of averages; parameter names never start with a dot
 
 
 def _module(h: KHandle, call: str) -> Any:
@@ -91,7 +91,7 @@ def copyparms(x: Value) -> Value:
         for key, value in source.items()
         if key in own and value is not None
     }
-    for k, value in new.items():  # all shapes fit before anything is copied
+    for k, value in new.items():  # check all shapes before copying anything
         if torch.broadcast_tensors(own[k], value)[0].shape != own[k].shape:
             raise QError(
                 f"copyparms: size {list(value.shape)} of {k} does not fit {list(own[k].shape)}"
@@ -131,7 +131,7 @@ def avgparms(x: Value) -> Value:
         new = {
             key: means[key] + (value.to(means[key]) - means[key]) / (n + 1)
             for key, value in own.items()
-        }  # all fit, or none is set
+        }  # check all before setting any
         for key, value in new.items():
             if value.shape == means[key].shape:
                 means[key].copy_(value)
@@ -153,7 +153,7 @@ def _averaged(m: Module, h: DictHandle, call: str) -> tuple[dict[str, Any], dict
 
 
 def _check_means(means: dict[str, Any], own: dict[str, Any]) -> None:
-    """A q error for averages that are not floating-point tensors of the sizes of the parameters."""
+    """A q error for averages that are not floating-point tensors with the parameters' sizes."""
     for k, value in own.items():
         if means[k].shape != value.shape:
             raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(value.shape)}")
@@ -266,7 +266,7 @@ def _pass(h: ModelHandle) -> None:
     for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
         output = calculate(h.obj.module, carried(inputs, output, h.obj.train))
         if PENDING:
-            stop_here()  # the statistics are again what they were
+            stop_here()  # restore the statistics
 
 
 def _set_momenta(norms: dict[str, Any], x: Value) -> None:

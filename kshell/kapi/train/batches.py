@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _named(d: DictHandle | Dict, m: Module, call: str) -> Iterator[tuple[str, Any]]:
-    """The tensors of a dictionary with their names."""
+    """The tensors of a dictionary, with their names."""
     if isinstance(d, DictHandle):
         yield from d.get().items()
     else:

@@ -39,7 +39,7 @@ def _number(norm: Any) -> Value:
 
 def _by_value(tensors: Iterable[Any], most: float) -> None:
     own = [tensor for tensor in tensors if tensor.grad is not None]
-    if own:  # of none torch's check of them fails
+    if own:  # torch's check fails if there are none
         torch.nn.utils.clip_grad_value_(own, most)
 
 
@@ -140,7 +140,7 @@ def clip(x: Value) -> Value:
 
 
 def _exponent_and_groups(rest: Sequence[Value], call: str) -> tuple[float, bool]:
-    """The exponent of the norm, and is it that of each group, by the arguments after the limit?"""
+    """The norm's exponent, and whether it is per group, from the arguments after the limit."""
     if not rest:
         return 2.0, False
     number, flag = number_of(rest[0]), flag_of(rest[-1])

@@ -164,7 +164,7 @@ _READ: dict[str, Callable[[str, Value], Value]] = {
 }
 
 
-# words that are no settings of a model, and where they belong
+# words that are not settings of a model, and what to use instead
 _PASSES, _RATE = "run is one pass over the data: do[3;run k] makes three", "lr(k;.1) sets the rate"
 _ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": _RATE}
 
@@ -193,7 +193,9 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
         )
     if new["tasks"] > 1 and not new["batchsize"]:
         raise CallError(call, f"zero batchsize incompatible with {new['tasks']} tasks")
-    if not {"batchsize", "droplast"}.isdisjoint(names):  # other batches: the next one is the first
+    if not {"batchsize", "droplast"}.isdisjoint(
+        names
+    ):  # the batches have changed: start from the first
         model.data_of(test).batch = -1
     old.update(new)
 
@@ -242,7 +244,7 @@ def _setup(x: Value, test: bool) -> Value:
 
 
 def _one_option(model: Model, test: bool, name: str, args: Sequence[Value], call: str) -> Value:
-    """Read the option of a name, or set it to the argument after the name."""
+    """Read the option with a name, or set it to the argument that follows."""
     if len(args) == 2:
         return _get_options(model.settings(test), [name], call)[0]
     if len(args) > 3:
@@ -254,7 +256,7 @@ def _one_option(model: Model, test: bool, name: str, args: Sequence[Value], call
 
 
 def _named_values(x: Value, call: str) -> tuple[Sequence[str], Sequence[Value]] | None:
-    """The names and values of a dictionary or of pairs; None of anything else."""
+    """The names and values in a dictionary or pairs; None for anything else."""
     if x.__class__ is Dict:
         names = names_of(x.k)
         if names is None:
@@ -267,7 +269,7 @@ def _named_values(x: Value, call: str) -> tuple[Sequence[str], Sequence[Value]] 
 
 
 def _values_for(names: Sequence[str], values: Value, call: str) -> Sequence[Value]:
-    """The values of as many names, one each."""
+    """The values for a number of names, one each."""
     if not is_list(values):
         raise CallError(call, f"unable to set values from {kname(values)}")
     if len(values) != len(names):
@@ -426,8 +428,8 @@ both(
     "testdata",
     _data,
     " m|(m;inputs[;targets])",
-    "The training data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
-    "The test data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+    "The training data of a model as q arrays (inputs;targets); or set it and return the number of batches.",
+    "The test data of a model as q arrays (inputs;targets); or set it and return the number of batches.",
     _M + "q)data(m;1 2 3;10 11 12)\n1\nq)data m\n1  2  3 \n10 11 12",
     held=True,
 )
@@ -436,8 +438,8 @@ both(
     "testinput",
     lambda x, test, call: _side(x, test, False, call),
     " m|(m;x;..)",
-    "The training inputs of a model as a handle on the same tensors, or give them: the number of batches.",
-    "The test inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+    "A handle to the training inputs of a model; or set them and return the number of batches.",
+    "A handle to the test inputs of a model; or set them and return the number of batches.",
     _M + "q)input(m;til 5)\n1\nq)return input m\n0 1 2 3 4",
     held=True,
 )
@@ -446,8 +448,8 @@ both(
     "testtarget",
     lambda x, test, call: _side(x, test, True, call),
     " m|(m;y;..)",
-    "The training targets of a model as a handle on the same tensors, or give them: the number of batches.",
-    "The test targets of a model as a handle on the same tensors, or give them: the number of batches.",
+    "A handle to the training targets of a model; or set them and return the number of batches.",
+    "A handle to the test targets of a model; or set them and return the number of batches.",
     _M + "q)target(m;til 5)\n1\nq)return target m\n0 1 2 3 4",
     held=True,
 )
@@ -456,8 +458,8 @@ both(
     "testsize",
     _size,
     " m",
-    "The number of training inputs of a model; while batches are shown, of those in the batch.",
-    "The number of test inputs of a model; while batches are shown, of those in the batch.",
+    "The number of training inputs of a model; while batches are shown, the number in the batch.",
+    "The number of test inputs of a model; while batches are shown, the number in the batch.",
     _M + "q)data(m;til 5);\nq)datasize m\n5",
 )
 # fmt: on
@@ -507,8 +509,8 @@ both(
     "testinit",
     lambda x, test, call: begin(_model_of(x, call), test),
     " m",
-    "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
-    "Begin a model's test data anew; the result is the number of batches.",
+    "Restart a model's training data: whole, and shuffled if set; returns the number of batches.",
+    "Restart a model's test data; returns the number of batches.",
     _M + "q)batchinit m\n-1",
     held=True,
     effect="changes",

@@ -157,7 +157,7 @@ def _end(session: Any) -> None:
 
 
 def _begin(session: Any, path: str) -> None:
-    """Keep records at a path from now on, and no longer where they were kept."""
+    """Write records to a path from now on, instead of the previous one."""
     before, log = session.log, Log(path)
     if before is not None:
         before.close()

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from kshell.kapi.optim.optimizer import Opt
 
-# the options of training and testing, and those that are shown only where they are not as they are by default
+# the training and test options, and those shown only if they differ from the default
 TRAIN = cast("TrainSettings", {option.name: option.train for option in OPTIONS})
 TEST = cast("Settings", {option.name: option.test for option in OPTIONS if option.test is not None})
 MORE = {option.name: option.train for option in OPTIONS if option.more}
@@ -58,11 +58,11 @@ class Data:
 
     def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
         self.x, self.y = x, y
-        self.n = n  # the size of all along the first dimension, -1 without data
-        self.batch = -1  # the batch that the tensors show
-        self.order: Any = None  # the order that shuffling has brought, by index in the order given
-        self.generator: Any = None  # of orders, where several tasks share the data
-        self.hidden: Any = None  # the hidden state after the batch that the tensors show, where the next one gets it
+        self.n = n  # common size along the first dimension, -1 without data
+        self.batch = -1  # the batch shown by the tensors
+        self.order: Any = None  # the shuffled order, as indices into the original order
+        self.generator: Any = None  # of orders, if several tasks share the data
+        self.hidden: Any = None  # hidden state after the shown batch, if the next one gets it
 
     def tensors(self) -> list[Any]:
         """All tensors on both sides."""
@@ -141,7 +141,7 @@ def _part(h: Value) -> str | None:
 
 
 def _exchange(h: ModelHandle, given: Sequence[Value]) -> None:
-    """Replace parts of a model by those given."""
+    """Replace parts of a model."""
     for name, part in _parts(given, 1).items():
         setattr(h.obj, name, part)
     lend(given, h, True)

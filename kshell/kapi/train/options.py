@@ -23,7 +23,7 @@ class TrainOption(NamedTuple):
 
 
 class Settings(TypedDict):
-    """The options of testing a model by name; those of training have them too."""
+    """Options for testing a model, by name; training has them too."""
 
     batchsize: int
     task: int
@@ -37,7 +37,7 @@ class Settings(TypedDict):
 
 
 class TrainSettings(Settings):
-    """The options of training a model by name."""
+    """Options for training a model, by name."""
 
     shuffle: bool
     shufflecuda: bool
@@ -54,7 +54,7 @@ class TrainSettings(Settings):
 _MODEL = "q)q:module enlist(`linear;2;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
 _DATA = "q)train(m;70 2#1e;70 1#1e);\n"
 _RUN = "q)r:run(m;70 2#1e;70 1#1e)\n"
-_EVERY = 100  # rows of a batch in testing
+_EVERY = 100  # rows per batch in testing
 _LOSS = sym_vec(["loss"])
 
 OPTIONS = (
@@ -63,7 +63,7 @@ OPTIONS = (
         "long",
         32,
         _EVERY,
-        "Rows of data in a batch; 0 is all of them.",
+        "Rows of data per batch; 0 means all.",
         "q)train(m;`batchsize;50)\nq)train(m;70 2#1e;70 1#1e)\n2",
     ),
     TrainOption(
@@ -71,8 +71,8 @@ OPTIONS = (
         "long",
         0,
         0,
-        "Where several tasks share the data: the number of this one, from 0. It takes "
-        "batch task, task+tasks, ..",
+        "The number of this task, from 0, if several share the data. It processes batches "
+        "task, task+tasks, ..",
         "q)train(m;`task`tasks;1 4)\nq)train(m;`task)\n1",
     ),
     TrainOption(
@@ -80,7 +80,7 @@ OPTIONS = (
         "long",
         1,
         1,
-        "How many tasks share the data.",
+        "The number of tasks that share the data.",
         "q)train(m;`tasks;2)\nq)train(m;`tasks)\n2",
     ),
     TrainOption(
@@ -88,7 +88,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "A last batch with fewer rows than the others is left out.",
+        "Omit an incomplete last batch.",
         "q)train(m;`droplast;1b)\nq)train(m;70 2#1e;70 1#1e)\n2",
     ),
     TrainOption(
@@ -96,7 +96,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "A recurrent module gets the hidden state of the batch before, without its gradients.",
+        "Pass the detached hidden state of a recurrent module to the next batch.",
         "q)train(m;`hidden;1b)\nq)train(m;`hidden)\n1b",
     ),
     TrainOption(
@@ -104,7 +104,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "The rows are put into a new order before each run.",
+        "Shuffle the rows before each run.",
         _DATA + "q)train(m;`shuffle;1b)\nq)run m;\nq)train(m;`shuffle)\n1b",
     ),
     TrainOption(
@@ -112,7 +112,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "Where several tasks share the data: its order is drawn on the GPU.",
+        "If several tasks share the data, draw its order on the GPU.",
         "q)train(m;`shufflecuda)\n0b",
     ),
     TrainOption(
@@ -120,8 +120,7 @@ OPTIONS = (
         "long",
         0,
         None,
-        "Where several tasks share the data: the seed of its order, which has "
-        "to be the same for all.",
+        "The seed for the order of data shared by several tasks; it must be the same for all.",
         "q)train(m;`shuffleseed;42)\nq)train(m;`shuffleseed)\n42",
     ),
     TrainOption(
@@ -129,7 +128,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "The GPU is waited for after each batch, for timings.",
+        "Synchronize with the GPU after each batch, for timing.",
         "q)train(m;`sync;1b)\nq)train(m;`sync)\n1b",
     ),
     TrainOption(
@@ -137,7 +136,7 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "The norm of `clipnorm` is that of each parameter group, not of all parameters.",
+        "Apply `clipnorm` to the norm of each parameter group separately.",
         "q)train(m;`clipgroup`clipnorm;(1b;.5))\nq)train(m;`clipgroup)\n1b",
     ),
     TrainOption(
@@ -145,8 +144,8 @@ OPTIONS = (
         "double",
         NIL,
         None,
-        "The greatest norm of the gradients, which are made smaller if theirs "
-        "is above it; a second number is the exponent of the norm; `[]` for no limit.",
+        "The maximum gradient norm; gradients with a larger norm are scaled down.\n\nA second "
+        "number is the exponent of the norm; `[]` for no limit.",
         "q)train(m;`clipnorm;1)\nq)train(m;`clipnorm)\n1 2f\nq)train(m;`clipnorm;[])",
     ),
     TrainOption(
@@ -154,8 +153,8 @@ OPTIONS = (
         "double",
         NIL,
         None,
-        "The greatest absolute value of a gradient, to which larger ones are "
-        "cut; `[]` for no limit.",
+        "The maximum absolute value of gradients, to which larger ones are clipped; `[]` "
+        "for no limit.",
         "q)train(m;`clipvalue;.5)\nq)train(m;`clipvalue)\n0.5",
     ),
     TrainOption(
@@ -163,7 +162,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "`run` gives its metrics as tensors, not as q values.",
+        "`run` returns its metrics as tensors instead of q values.",
         "q)train(m;`tensor;1b)\n" + _RUN + "q)class r\n`tensor",
     ),
     TrainOption(
@@ -171,7 +170,7 @@ OPTIONS = (
         "boolean",
         False,
         False,
-        "`run` gives its metrics by name even if there is only one.",
+        "`run` returns its metrics as a dictionary, even if there is only one.",
         "q)train(m;`dictionary;1b)\n" + _RUN + "q)key r\n,`loss",
     ),
     TrainOption(
@@ -179,9 +178,9 @@ OPTIONS = (
         "symbols",
         _LOSS,
         _LOSS,
-        "What `run` gives: loss (the mean over all batches), batchloss "
-        "(that of each), accuracy (percent), matches (how many outputs are largest where the target says), "
-        "predict (where each is), output, hidden, hiddencell.",
+        "What `run` returns.\n\nloss (mean over all batches), batchloss (one per batch), accuracy "
+        "(percent), matches (number of correct predictions), predict (index of each largest output), "
+        "output, hidden, hiddencell.",
         "q)train(m;`metrics;`loss`batchloss)\n" + _RUN + "q)count r 1\n3",
     ),
     TrainOption(
@@ -189,7 +188,7 @@ OPTIONS = (
         "long",
         1,
         None,
-        "A step is made every so many batches, by the gradient of the mean of their losses.",
+        "Make a step every so many batches, with the gradient of their mean loss.",
         "q)train(m;`accumulate;4)\nq)train(m;`accumulate)\n4",
         True,
     ),
@@ -198,8 +197,8 @@ OPTIONS = (
         "symbol",
         sym(""),
         sym(""),
-        "Outputs and losses are calculated in `bfloat16 or `half where "
-        "torch's autocast does so; an empty symbol for none.",
+        "Compute outputs and losses in `bfloat16 or `half as torch's autocast does; an "
+        "empty symbol for none.",
         "q)train(m;`autocast;`bfloat16)\nq)train(m;`autocast)\n`bfloat16",
         True,
     ),
@@ -208,9 +207,9 @@ OPTIONS = (
         "double",
         NIL,
         None,
-        "A number that losses are multiplied with, for `half; gradients are "
-        "divided by it before a step, a step with infinite ones is left out and halves the scale, 2,000 others "
-        "double it. It reads as scale and count of steps; `[]` for none. (torch's GradScaler.)",
+        "Loss scale for `half, as in torch's GradScaler; `[]` for none.\n\nGradients are unscaled "
+        "before a step. A step with infinite gradients is skipped and halves the scale, 2,000 other steps "
+        "double it. It reads as scale and step count.",
         "q)train(m;`gradscale;1024)\nq)train(m;`gradscale)\n1024 0f",
         True,
     ),
@@ -219,9 +218,9 @@ OPTIONS = (
         "boolean",
         False,
         None,
-        "A loss that is null or infinite ends the run with an error, before "
-        "a step is made by it. The loss of each batch is then read from its device, which on a GPU waits for "
-        "the batch; without the option nothing is read.",
+        "End the run with an error if a loss is null or infinite, before a step is made by it.\n\n"
+        "The loss of each batch is then read back from its device, which on a GPU waits for the batch; without "
+        "the option, nothing is read back.",
         "q)train(m;`stopnan;1b)\nq)run(m;2 2#0Ne;2 1#1e)\n'run: the loss is nan in batch 1 of 1; stopnan is "
         "set, so no step was made by it\n  [0]  run(m;2 2#0Ne;2 1#1e)\n       ^",
         True,

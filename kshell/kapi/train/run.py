@@ -81,7 +81,7 @@ class _Record:
         self.loss = self.kept.get("loss")
         self.rest = [k for k in self.kept if k != "loss"]
         self.seen = 0
-        self._good, self._counted = 0, 0  # matches that were read, and of how many batches
+        self._good, self._counted = 0, 0  # matches read back so far, and for how many batches
 
     def add(self, out: Any, targets: Sequence[Any], loss: Any) -> None:
         if self.loss is not None:
@@ -113,7 +113,7 @@ class _Record:
                     raise QError(f"unable to calculate matches from {len(targets)} target(s)")
                 elif (
                     targets[0].shape != guess.shape
-                ):  # else each target would be compared with every prediction
+                ):  # otherwise each target would be compared with every prediction
                     raise QError(
                         f"unable to calculate matches: size of targets is {list(targets[0].shape)}, that of "
                         f"predictions {list(guess.shape)}"
@@ -182,7 +182,7 @@ def batches_of(
 ) -> Iterator[tuple[list[Any], list[Any]]]:
     """The inputs and targets of each batch for this task, as views; if the module is on another device than the data,
     copies on its device, one batch at a time."""
-    if data.n < 1:  # nothing to run on: metrics without values
+    if data.n < 1:  # no data: metrics without values
         return
     w = min(s["batchsize"] or data.n, data.n)
     xs, ys = parts_of(data.x), parts_of(data.y)
@@ -262,7 +262,7 @@ class _Trainer:
         self.model, self.parameters, self.call = model, o.parameters(), call
         self.finite = bool(s["stopnan"])
         self.done = self.total = (
-            0  # batches before the next update, and all of them, 0 if there is but one
+            0  # batches until the next update, and all of them, 0 if there is only one
         )
         self.forward = _calculator(model.module)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
@@ -324,7 +324,7 @@ class _Trainer:
             results = self._gradients(batches, out)
             if note is not None:
                 note(batches, results)
-            with HOLD:  # in a thread an interrupt is raised anywhere else
+            with HOLD:  # in a thread, interrupts are raised elsewhere
                 self.o.step() if self.scaler is None else self.scaler.step()
             return results
         first: list[tuple[Any, Any]] = []
@@ -333,7 +333,7 @@ class _Trainer:
         def closure() -> Any:
             nonlocal first, last
             if PENDING:
-                give_up()  # the step is taken back
+                give_up()  # undo the step
             last = self._gradients(batches, out)
             first = first or last
             return torch.stack([found for _, found in last]).mean()
@@ -449,7 +449,7 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     try:
         define(model, given, test, call)
         return _test(model) if test else _train(model)
-    except BaseException:  # data that no run came through with is not kept
+    except BaseException:  # data is not kept if no run has completed with it
         model.put_data(old, test)
         raise
 
@@ -459,8 +459,8 @@ both(
     "testrun",
     _run,
     " m|(m;inputs;targets)",
-    "Train a model for one pass over its training data, or over data given here; the result is its metrics.",
-    "Test a model on its test data, or on data given here; the result is its metrics.",
+    "Train a model for one pass over its training data, or over the given data; returns the metrics.",
+    "Test a model on its test data, or on the given data; returns the metrics.",
     "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
     "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
     "loss     | -9\nbatchloss| 8",
@@ -469,7 +469,7 @@ both(
 
 
 def _batch(model: Model, given: Sequence[Value]) -> tuple[Any, Any]:
-    """The inputs and targets that `backstep` is given, or else those of the model."""
+    """The inputs and targets given to `backstep`, or else the model's."""
     if not given:
         return model.inputs(), model.targets()
     inputs = inputs_with_names(given[:1], model.module, model.module, "backstep")

@@ -8,7 +8,7 @@ from kshell import registry
 from kshell.parse import tree as N
 from kshell.values.base.core import ListValue
 
-# verbs whose result has an item for each row, made of that row's items alone
+# verbs whose result has one item per row, computed from that row alone
 _ROWWISE = frozenset((
     "+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "neg", "abs", "not", "null", "signum", "sqrt",
     "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",

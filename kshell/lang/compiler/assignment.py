@@ -92,7 +92,7 @@ class AssignmentMixin:
         value = self.expr(node.value)
         function = "_append" if entry.name == "," else self.verb_name(entry, 2)
         self.stores = True
-        # not kept in a temporary: that would be a second owner, and the next append could not be made in place
+        # not stored in a temporary: a second owner would prevent the next append from working in place
         return E(
             f"_opg({self.mark(node)}{name!r},{self.ctx!r},{function},{value.s})", None, impure=True
         )

@@ -20,8 +20,8 @@ from kshell.errors import QError
 from kshell.lang.compiler import code_objects
 from kshell.store import atomic
 
-SMALLEST = 4096  # bytes of a script that is worth a file
-MOST = 100  # files that are kept
+SMALLEST = 4096  # minimum size in bytes of a cached script
+MOST = 100  # maximum number of files
 _HEAD = b"kshell code 1\n"
 _DIGEST = 32
 

@@ -32,7 +32,7 @@ class CodeInfo:
     def __init__(self, source: Source, offsets: list[int], text: str, consts: Consts) -> None:
         self.source, self.offsets, self.text, self.consts = source, offsets, text, consts
         self.tree: Any = None
-        self.turn = 0  # how often it was gone on with
+        self.turn = 0  # how often it was continued
 
 
 def render(block: Block, depth: int = 0) -> str:
@@ -71,7 +71,7 @@ class Consts:
         if c.__class__ is str and c[:1] == "\0":
             number = c[
                 1:-1
-            ]  # not a number if Python folded an operator on two of them, in a branch never taken
+            ]  # not a number if Python folded an operation on two of them, in a branch that is never taken
             return self.values[int(number)] if number.isdigit() else c
         if c.__class__ is CodeType:
             return self.swap(c, info)
@@ -98,7 +98,7 @@ def _assembled(text: str) -> tuple[CodeType, list[int]]:
     return KEPT.fn(text)
 
 
-# where code of the script that is compiled is looked for: lang/compiler/code_cache.py
+# the code cache of the script being compiled: lang/compiler/code_cache.py
 KEPT = Hook(lambda text: assemble(text))
 
 
@@ -159,7 +159,7 @@ def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
                 pairs[-1] = (
                     frame,
                     pairs[-1][1],
-                )  # a phrase of a qSQL template is part of the function it stands in
+                )  # a phrase of a qSQL template is part of the enclosing function
             else:
                 pairs.append((frame, tb.tb_frame))
             previous = info
@@ -183,7 +183,7 @@ def with_frames(error: QError, tb: TracebackType | None, name: str = "") -> QErr
         places = [
             match.start() for match in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)
         ]
-        if places:  # an operand of what stands at pos
+        if places:  # an operand of the expression at pos
             added[0] = Frame(
                 added[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos))
             )

@@ -50,7 +50,7 @@ def is_infix(name: str) -> bool:
     entry = registry.find("verb", name)
     if entry is not None:
         return entry.infix
-    keyword = running().names.spaces.get(".q", {}).get(name)  # a keyword of the user's
+    keyword = running().names.spaces.get(".q", {}).get(name)  # a keyword defined by the user
     return isinstance(keyword, Function) and keyword.rank == 2
 
 
@@ -66,7 +66,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         base: int = 0,
         own: str = "",
     ) -> None:
-        self.own = own  # the name that the lambda is being assigned to
+        self.own = own  # the name to which the lambda is assigned
         self.recursive = False  # does it use that name, or .z.s?
         self.names, self.ctx, self.source, self.params, self.base = names, ctx, source, params, base
         self.space = names.space(ctx)
@@ -76,14 +76,12 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.kinds: dict[str, str | None] = {}
         self.global_stores: set[str] = set()
         self.read_globals: dict[str, None] = {}
-        self.const_values: dict[
-            int, Any
-        ] = {}  # what stands at an offset: the node of a literal, or a lambda
-        self.stores = False  # is a global variable assigned?
+        self.const_values: dict[int, Any] = {}  # by offset: the node of a literal, or a lambda
+        self.stores = False  # does it assign a global variable?
         self.temps = 0
-        self.assigned: list[str] = []  # log of local assignments, for the order of evaluation
-        self.inlines = True  # is native code emitted beside the call of a verb?
-        self.columns = 0  # depth of qSQL phrases around the present point
+        self.assigned: list[str] = []  # log of assignments to locals, for the order of evaluation
+        self.inlines = True  # is native code emitted in addition to verb calls?
+        self.columns = 0  # nesting depth of qSQL phrases at this point
 
     # ------------------------------------------------------------ small tools
     def temp(self) -> str:
@@ -146,7 +144,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         if node.__class__ is N.Apply and (spine := self.spine(node)):
             return self.long_row(spine)
         expression: E = getattr(self, "_" + type(node).__name__)(node)
-        # Python's own parser stops at 200 nested brackets
+        # Python's parser stops at 200 nested brackets
         return (
             E(self.store(expression.s), expression.kind, atomic=True, stable=True)
             if len(expression.s) > 300 and not expression.atomic
@@ -171,7 +169,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
                 N.Apply(node.f, [*node.args[:-1], ready], node.start, node.end, node.at)
             )
             if expression.s.startswith("_t") and expression.atomic and expression.s != previous:
-                if previous:  # what the row has used up is not kept until its end
+                if previous:  # release used-up values before the row ends
                     self.emit(f"{previous}=None")
                 previous = expression.s
         return expression
@@ -230,7 +228,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.const(prim(entry))
         keywords = self.names.spaces.get(".q", {})
         if name in keywords and name[0] != "_":
-            return self.const(keywords[name])  # a keyword means what it did when the code was read
+            return self.const(
+                keywords[name]
+            )  # a keyword means what it meant when the code was read
         if name == ".z.s":
             if self.params is None:
                 return self.const(NIL)
@@ -245,7 +245,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return E(f"_get({name!r},{self.ctx!r})", None, glob=True, impure=True)
         if name != self.own and name not in self.space and name not in self.names.builtins:
             is_builtin = name in self.names.load_builtins()
-            # of two names that are not there, q reports the right one
+            # if both names are undefined, q reports the right one
             return E(name, None, atomic=True, glob=True, impure=not is_builtin)
         return E(name, None, atomic=True, glob=True)
 
@@ -257,7 +257,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             text = self.local(variable)
             for field in name.split(".")[1:]:
                 text = f"_dot({text},{field!r})"
-            full, ctx = repr(name), repr(self.ctx)  # a global of the whole name is what q means
+            full, ctx = repr(name), repr(self.ctx)  # q refers to the global with the full name
             return E(
                 f"(_get({full},{ctx}) if _known({full},{ctx}) else {self.mark(node)}{text})",
                 None,
@@ -468,9 +468,9 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     def verb_name(self, entry: registry.Entry, n: int) -> str:
         """A Python name, among the builtins of all namespaces, for the function of a verb with n arguments."""
         function = entry.fns.get(n) or entry.fns[-1]
-        name = f"_v{n}{entry.name.encode().hex()}"  # the same in every process: texts are kept with their code
+        name = f"_v{n}{entry.name.encode().hex()}"  # the same in every process: texts are cached with their code
         if self.names.builtins.setdefault(name, function) is not function:
-            name = f"_v{id(function):x}"  # another entry had the name
+            name = f"_v{id(function):x}"  # the name belonged to another entry
             self.names.builtins.setdefault(name, function)
         return name
 

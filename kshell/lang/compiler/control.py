@@ -18,7 +18,7 @@ from kshell.parse import tree as N
 
 Kinds = dict[str, str | None]
 NIL_E = E("_nil", None, atomic=True, stable=True)
-MANY = 3000  # statements of a lambda
+MANY = 3000  # statements in a lambda
 
 
 def join(a: Kinds, b: Kinds) -> Kinds:
@@ -68,7 +68,7 @@ class ControlMixin:
 
     # ------------------------------------------------------------ $[...]
     def _Cond(self, node: N.Cond) -> E:
-        if self.columns:  # a template has no control flow
+        if self.columns:  # templates have no control flow
             return E(f"_fail({self.mark(node)}'rank')", None, impure=True)
         target = self.temp()
         self.branches(node.args, target)
@@ -79,7 +79,7 @@ class ControlMixin:
         if len(args) == 1:
             self.leaf(args[0], target)
             return
-        levels = []  # of each condition: the block it is in, its test, the block of its value, the kinds after that
+        levels = []  # for each condition: its block, its test, the block of its value, the types afterwards
         block = self.block
         try:
             while len(args) > 1:
@@ -91,12 +91,12 @@ class ControlMixin:
             inner = self.block
         finally:
             self.block = block
-        chain: Block = []  # backwards, so that conditions are put before it
+        chain: Block = []  # backwards, so that conditions can be put before it
         if inner and inner[0][:3] == "if " and all(o[:4] in ("elif", "else") for o in inner[2::2]):
             chain, inner = inner[::-1], []
         for self.block, test, consequent, after in reversed(levels):
             if chain:
-                chain[-1] = "el" + chain[-1]  # no deeper nesting for a further condition
+                chain[-1] = "el" + chain[-1]  # a further condition does not nest deeper
             elif inner:
                 chain = [inner, "else:"]
             chain += [consequent, f"if {test}:"]

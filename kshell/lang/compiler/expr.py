@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import keyword
 
-RESERVED = frozenset(keyword.kwlist) | {
-    "__debug__"
-}  # q names that Python does not take as they are
+RESERVED = frozenset(keyword.kwlist) | {"__debug__"}  # q names that are reserved in Python
 _NONE: frozenset[str] = frozenset()
 
 
@@ -77,14 +75,14 @@ class Loose:
         return sorted(affected, reverse=True)
 
 
-# the unary form of each glyph in k, by the name of q's keyword for it
+# each glyph's unary form in k, as the q keyword for it
 K_UNARY = {
     "+:": "flip", "-:": "neg", "*:": "first", "%:": "reciprocal", "&:": "where", "|:": "reverse", "^:": "null",
     "=:": "group", "<:": "iasc", ">:": "idesc", "~:": "not", ",:": "enlist", "#:": "count", "_:": "floor",
     "$:": "string", "?:": "distinct", "@:": "type", ".:": "value", "!:": "key", "-": "neg", "::": "::",
 }  # fmt: skip
 
-# the helper that runs an iterator with so many arguments after the function
+# the helper that runs an iterator, by number of arguments after the function
 ITERATE = {
     ("'", 1): "_each1", ("'", 2): "_each2", ("/", 1): "_over1", ("/", 2): "_over2", ("\\", 1): "_scan1",
     ("\\", 2): "_scan2", ("':", 1): "_prior1", ("':", 2): "_prior2", ("/:", 2): "_right", ("\\:", 2): "_left",

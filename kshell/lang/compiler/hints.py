@@ -18,7 +18,7 @@ from kshell.values.base.describe import function_words, implicit, listed
 from kshell.values.base.functions import Foreign, Function, Prim
 from kshell.values.change.names import Names
 
-# verbs to which functions are given: those that apply them
+# verbs that take functions as arguments and apply them
 _APPLIES = (
     "verbs/apply_.py",
     "each/keywords.py",
@@ -34,7 +34,7 @@ _WORKS = re.compile(
 )
 
 
-# words of errors about the kind or number of arguments
+# words in errors about the type or number of arguments
 _WRONG_KIND = re.compile(
     r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b",
     re.IGNORECASE,
@@ -60,7 +60,7 @@ def _of_function(error: QError, tb: TracebackType | None) -> str:
     if error.text not in ERRORS and ":" not in error.text:
         return ""
     if "function " in error.text or "projection " in error.text:
-        return ""  # it says so
+        return ""  # the error already says so
     for argument in _given(tb):
         if argument.__class__ is Foreign:
             return argument.hint
@@ -148,12 +148,12 @@ def _of_open(error: QError) -> str:
     if error.text not in ("{", "(", "[") or not error.frames:
         return ""
     return (
-        f"{error.text} is not closed in this line; in a file the lines after it belong to it if they begin with a "
-        "blank, a line of a pipe stands alone"
+        f"{error.text} is not closed on this line; in a file, following lines that begin with a blank continue "
+        "it, but a line from a pipe stands alone"
     )
 
 
-# a call of a function with what stands right of its list: an item of the result is meant
+# a call followed by an index that was meant for its result
 _CALL = re.compile(r"(?<![\w.`])([a-zA-Z]\w*)\((?:[^()\"]|\([^()\"]*\))*\)\s*`")
 
 
@@ -178,15 +178,15 @@ def _of_name(error: QError, objects: bool) -> str:
         or error.text[len(entry.name) :][:1] not in (":", " ")
     ):
         return ""
-    if not _WRONG_KIND.search(error.text):  # it understood what it was given
+    if not _WRONG_KIND.search(error.text):  # the k-api function accepted the arguments
         return ""
     if (
         "symbol" in error.text or "`" in error.text
-    ):  # who gives names of types and options means the k-api
+    ):  # arguments that name types and options mean the k-api
         return ""
     called = re.compile(
         rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)"
-    )  # nor does who gives it a file
+    )  # and so does a file argument
     if not any(called.search(frame.source.text) for frame in error.frames):
         return ""
-    return f'{entry.name} is a function of the k-api here (help"{entry.name}"): no variable of this name is defined'
+    return f'{entry.name} is a k-api function (help"{entry.name}"); there is no variable with this name'

@@ -24,7 +24,7 @@ from kshell.values.session.context import running
 
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))/.*$")
 _PRINTS = (0, 1, 2, -1, -2)
-_SHOWN = 78  # characters of a line that a warning shows
+_SHOWN = 78  # characters of a line shown in a warning
 
 
 def warn(node: N.Lambda, source: Source) -> None:

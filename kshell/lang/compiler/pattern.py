@@ -15,7 +15,7 @@ from kshell.values.base.core import Value, sym
 
 Pending = list[
     tuple[N.Node, E]
-]  # what is to be assigned once all has matched: target nodes with their values
+]  # assignments to make once everything has matched: target nodes with their values
 
 
 class PatternMixin:
@@ -104,7 +104,7 @@ class PatternMixin:
         texts, changed = [], False
         for node, text in zip(nodes, parts, strict=True):
             if isinstance(node, N.Elided):
-                if "#" in text:  # a helper that checks that the part is there
+                if "#" in text:  # a helper that checks that the part exists
                     self.emit(text)
                 texts.append(text)
                 continue

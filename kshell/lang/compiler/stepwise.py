@@ -8,7 +8,7 @@ from kshell.errors import QError
 from kshell.values.base.core import Value
 from kshell.values.engine.apply import apply
 
-# may a debugger go on with what fails? Then items are taken one by one in a loop that keeps its results
+# can the debugger continue here? If so, items are evaluated one by one in a loop that stores its results
 DEBUGGED = [False]
 
 

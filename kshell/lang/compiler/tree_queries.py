@@ -10,7 +10,7 @@ from kshell.parse import tree as N
 from kshell.values.engine.dispatch import ATOMIC
 
 Nodes: TypeAlias = "N.Node | Sequence[N.Node]"
-# nodes that have none under them; of a lambda none that count: the names in its body are its own
+# leaf nodes; lambdas count as leaves, because the names in their bodies are their own
 _LEAVES = frozenset((N.Lit, N.Name, N.Verb, N.Elided, N.Lambda, N.Command, N.Prefixed))
 
 
@@ -42,7 +42,7 @@ def walk(nodes: Nodes, templates: bool = True) -> Iterator[N.Node]:
         yield node
         if node.__class__ in _LEAVES:
             continue
-        if node.__class__ is N.Apply:  # most nodes that are no leaves: all of its fields are nodes
+        if node.__class__ is N.Apply:  # the common case of inner nodes: all fields are nodes
             stack.append(node.f)
             stack += node.args
         elif node.__class__ is N.Select and not templates:
@@ -171,7 +171,7 @@ def loops(nodes: Nodes) -> bool:
     return any(isinstance(node, N.Control) and node.word in ("while", "do") for node in walk(nodes))
 
 
-# the operators after whose first argument a column is named: `a+b` is a, but `` `g#a `` and `5 xbar a` are a too
+# operators whose column is named after the first argument: `a+b` is a, but `` `g#a `` and `5 xbar a` are also a
 _FIRST = frozenset(
     ("+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<>", "<=", ">=", "and", "or")
 )

@@ -10,9 +10,9 @@ from kshell.errors import Frame, QError
 from kshell.lang.compiler import code_objects
 from kshell.values.session import context
 
-LONGEST = 400  # characters of a source line that a report shows
-LONGEST_TEXT = 999  # characters of a line of an error's text that are printed
-DEEPEST = 24  # levels that are all shown; of more, the innermost and the outermost ones
+LONGEST = 400  # characters of a source line shown in a report
+LONGEST_TEXT = 999  # characters printed per line of an error's text
+DEEPEST = 24  # levels shown in full; of a deeper stack, the innermost and outermost ones
 INNER, OUTER = 6, 3
 
 
@@ -111,7 +111,7 @@ def live_frames() -> list[Frame]:
     frames: list[Frame] = []
     level: FrameType | None = sys._getframe(1)
     phrase: code_objects.CodeInfo | None = (
-        None  # of the qSQL phrase just met: part of the function it stands in
+        None  # of the qSQL phrase just seen: part of the enclosing function
     )
     while level is not None:
         consts = level.f_code.co_consts

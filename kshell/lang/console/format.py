@@ -89,10 +89,10 @@ _PLAIN: dict[int, Callable[[Any], str]] = {
     T.H: str, T.I: str, T.J: str, T.P: stamp_text, T.M: month_text, T.D: date_text, T.Z: datetime_text,
     T.N: span_text, T.U: lambda v: clock_text(v, False), T.V: clock_text, T.T: time_text,
 }  # fmt: skip
-# types without null or infinity, or whose null needs no word of its own
+# types without null or infinity, or whose null has no special word
 _ALWAYS: dict[int, Callable[[Any], str]] = {
     T.B: lambda v: "1" if v else "0", T.X: "{:02x}".format, T.G: guid_text, T.S: lambda v: sym_at(v).s,
-    T.C: lambda v: chr(v if v < 128 else 0xDC00 + v),  # a byte that is no character stays that byte on the way out
+    T.C: lambda v: chr(v if v < 128 else 0xDC00 + v),  # bytes that are not characters are written unchanged
 }  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def enum_values(v: Vec) -> Vec | None:
     return take_at(domain, v.a)
 
 
-_FEW = 16  # items, of which fewer are written one by one
+_FEW = 16  # shorter vectors are formatted item by item
 
 
 def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
@@ -242,7 +242,7 @@ def integer_flat(t: int, a: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     below = a < 0
     quotient = np.abs(a)
     if t == T.J and int(quotient.max()) < 1 << 31:
-        quotient = quotient.astype(np.int32)  # quicker to divide
+        quotient = quotient.astype(np.int32)  # faster to divide
     sizes = (
         np.searchsorted(_TENS[: 10 if quotient.dtype != np.int64 else None], quotient, "right") + 1
     )

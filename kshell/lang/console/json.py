@@ -139,7 +139,7 @@ def quote(s: str) -> str:
 # ------------------------------------------------------------------ reading
 
 
-# a string, to be left as it is, or a word for a number that JSON has none for, as .j.j writes it
+# a string, to be left unchanged, or a word that .j.j writes for a number that JSON does not have
 _WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|\b(?:inf|nan)\b')
 _NUMBERS = {"inf": "Infinity", "nan": "NaN"}
 

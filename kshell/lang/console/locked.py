@@ -8,9 +8,7 @@ from itertools import cycle
 from kshell.errors import QError
 
 _MARK = b"\0kshell\0"
-_KEY = bytes(
-    (k * 167 + 89) & 255 for k in range(61)
-)  # not secret: it hides text from the eye, no more
+_KEY = bytes((k * 167 + 89) & 255 for k in range(61))  # not secret: only obfuscates the text
 
 
 def _mix(data: bytes) -> bytes:

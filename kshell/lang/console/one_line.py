@@ -66,7 +66,7 @@ class _Writer:
         if is_link(x.dom):
             return f"`{x.dom}!{x.v}"
         items = enum_values(_enum_vec(x))
-        if items is not None and items.t not in _NAMES:  # the key of a table can be of any type
+        if items is not None and items.t not in _NAMES:  # a table's key can have any type
             return f"`{x.dom}${self.value(items.item(0), 0)}"
         (name,) = vec_texts(_enum_vec(x), self.digits)
         return f"`{x.dom}$`{name}"
@@ -81,7 +81,7 @@ class _Writer:
         count = len(v.a)
         if not count:
             return f"{attribute}`{T.TYPE[v.t].name}$()"
-        needed = min(count, max(room, 0) + 2)  # an item takes a character at least
+        needed = min(count, max(room, 0) + 2)  # each item takes at least one character
         texts = raw_texts(v.t, v.a[:needed], self.digits, null_word(v.t))
         return f"{attribute}{',' if count == 1 else ''}{marked(v.t, texts)}"
 
@@ -123,7 +123,7 @@ class _Writer:
     def table(self, t: Table, room: int) -> str:
         names = "`" + "`".join(t.names) if t.names else "`symbol$()"
         origin = "" if t.cols.__class__ is list else getattr(t.cols, "origin", "")
-        if origin:  # a table on disk: where it is, and not what is in it
+        if origin:  # a table on disk: its location, not its content
             shown = t.cols.shown()  # type: ignore[attr-defined]
             names = "`" + "`".join(shown)
             return f"+{names if len(shown) > 1 else f'(,{names})'}!`{origin}"
@@ -141,7 +141,7 @@ class _Writer:
         arguments = f.args
         if (
             f.f.__class__ is Prim
-        ):  # `2+`, and most projections of a primitive, were written without the last hole
+        ):  # `2+`, like most projections of primitives, is written without the last hole
             while len(arguments) > 1 and arguments[-1] is HOLE:
                 arguments = arguments[:-1]
         return f"{self.value(f.f, room)}[{self.args(arguments, room)}]"

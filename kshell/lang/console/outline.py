@@ -5,7 +5,7 @@ from __future__ import annotations
 from kshell.values.base import types as T
 from kshell.values.base.core import Dict, Table, Value, Vec, sym_names
 
-MOST = 5000  # keys that are looked at
+MOST = 5000  # maximum number of keys examined
 
 
 def outline(x: Value | None) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ _RUNS = (
     T.B,
     T.X,
     T.C,
-)  # vectors of these have no blanks between their items, so a list of them is no matrix
+)  # vectors of these have no blanks between items, so a list of them is not shown as a matrix
 
 
 @overload
@@ -72,7 +72,7 @@ class Layout:
         self.digits, self.rows, self.columns = digits, rows, columns
         self.most = (
             columns // 2 + 1 if columns < NO_LIMIT else columns
-        )  # columns of a matrix or table that can show
+        )  # columns of a matrix or table that can fit
 
     def one(self, x: Value) -> str:
         return s1_text(x, self.digits, self.columns)

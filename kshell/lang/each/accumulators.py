@@ -118,7 +118,7 @@ def scan1(f: Value, x: Value) -> Value:
     function = pyfn(f, 2)
     result = items[0]
     if name_of(f) == "," and not is_collection(result):
-        result = collapse([result])  # () goes before it
+        result = collapse([result])  # () comes before it
     steps = [result]
     remaining = iter(items[1:])
     for item in remaining:
@@ -133,7 +133,7 @@ def rank_of(f: Value) -> int:
     if f.__class__ is Prim:
         return 2 if 2 in f.fns else 1 if -1 in f.fns else f.rank
     if isinstance(f, Function):
-        return f.rank or 1  # of `f/`, which takes one argument or two, the form with one
+        return f.rank or 1  # for `f/`, which takes one or two arguments, the unary form
     if f.__class__ is Sym:
         return rank_of(session().names.get(f.s))
     depth = 0

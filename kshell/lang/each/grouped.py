@@ -24,7 +24,7 @@ from kshell.values.items.pick import take_at
 from kshell.values.items.search import codes
 
 Array = np.ndarray
-_SIMPLE = (T.X, T.H, T.I, T.J, T.C, T.S)  # types whose values are equal if their numbers are
+_SIMPLE = (T.X, T.H, T.I, T.J, T.C, T.S)  # types whose values are equal if their raw numbers are
 _NUMBERS = (T.B, T.H, T.I, T.J, T.F)
 _WHOLE = ("sum", "max", "min", "avg", "first", "last", "all", "any")
 
@@ -132,7 +132,7 @@ def _either(a: Array) -> Array | None:
 
 def _two_groups(p: Part, flags: Array) -> Dicts:
     """`group` for vectors with two distinct values; flags tell which is where."""
-    starts, sizes = p.starts, p.sizes  # from here on: is it another than the first of its vector?
+    starts, sizes = p.starts, p.sizes  # from here on: does it differ from the first of its vector?
     if p.m:
         square = flags.reshape(p.n, p.m)
         square = square ^ square[:, :1]

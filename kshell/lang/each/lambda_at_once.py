@@ -23,11 +23,11 @@ from kshell.values.base.functions import Comp, Function, Lambda, Prim, Proj
 from kshell.values.base.narrow import list_value
 from kshell.values.items.pick import take_at
 
-_TRIED = 1024  # items, of which more are not taken at once before a few of them were
-_AT_ONCE = 1 << 18  # values that a list has, of which more are not made at once
-_TRIES = 3  # times that a function may fail before it is tried less and less
+_TRIED = 1024  # with more items, a few are tried first
+_AT_ONCE = 1 << 18  # the largest list, in values, that is built at once
+_TRIES = 3  # failures of a function before it is tried less and less often
 
-_missed: dict[Any, _Missed] = {}  # what calls lambdas and failed, by the ids of their trees
+_missed: dict[Any, _Missed] = {}  # failed callers of lambdas, by the ids of the lambdas' trees
 
 
 def each(f: Value, x: ListValue | Dict) -> Value | None:
@@ -120,7 +120,7 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     if not _worth(trees):
         return None
     try:
-        if count > _TRIED:  # what fails soon costs little
+        if count > _TRIED:  # failing early is cheap
             rows = np.arange(FEW)
             sample = [
                 take_at(list_value(arg), rows) if flag else arg
@@ -133,7 +133,7 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     except Never:
         give_up(f.tree)
     except (No, QError, RecursionError, MemoryError):
-        _failed(trees)  # the items one by one find an error again, in their order
+        _failed(trees)  # evaluation item by item raises the error again, in order
     return None
 
 

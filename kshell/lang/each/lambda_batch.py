@@ -48,10 +48,10 @@ from kshell.values.base.narrow import list_value
 from kshell.values.items.index import index1
 from kshell.values.session.context import running
 
-KEPT = 1024  # lambdas, of which more are not remembered
-IMPOSSIBLE: dict[int, Any] = {}  # the trees of lambdas that cannot be carried out so, by their id
+KEPT = 1024  # the most lambdas remembered
+IMPOSSIBLE: dict[int, Any] = {}  # trees of lambdas that cannot be vectorized, by id
 _OVER = {"+": "sum", "*": "prd", "|": "max", "&": "min", "or": "max", "and": "min"}
-# verbs that are the same every time, on what is the same for all items
+# verbs that give the same result every time for arguments shared by all items
 _PURE = frozenset(("group", "key", "value", "type", "wsum", "wavg", "asc", "desc", "iasc", "idesc"))
 _FUNCTIONS = (Lambda, Prim, Proj, Comp)
 
@@ -85,7 +85,7 @@ class Batch:
         self.f: Any = f
         self.n, self.env = n, env
         self.first: dict[str, Any] = {}
-        self.at = np.arange(n)  # which of all items these are
+        self.at = np.arange(n)  # the positions of these items among all
 
     def body(self, statements: list[Any]) -> Value:
         """The list of results."""
@@ -147,7 +147,7 @@ class Batch:
         for name, value in consequent.env.items():
             if name not in self.env:
                 if len(failing):
-                    raise No  # it has no value for the others
+                    raise No  # the other items have no value
                 self.env[name] = value
             elif value is not consequent.first.get(name):
                 others = taken(self.env[name], failing)
@@ -258,7 +258,7 @@ class Batch:
                 branch = remaining.some(holding)
                 results.append((positions[holding], branch.expr(arguments[index + 1])))
                 if any(value is not branch.first.get(name) for name, value in branch.env.items()):
-                    raise No  # a branch that assigns
+                    raise No  # a branch with assignments
             if remaining is not self and any(
                 value is not before.get(name) for name, value in remaining.env.items()
             ):
@@ -491,7 +491,7 @@ class Batch:
 
 
 _ODD = (Bound, Columns, Function)
-_WORK: dict[type, Any] = {  # how a node of each kind is carried out
+_WORK: dict[type, Any] = {  # the evaluator for each node type
     getattr(N, name[1:]): work
     for name, work in vars(Batch).items()
     if name[:1] == "_" and hasattr(N, name[1:])
@@ -511,12 +511,12 @@ def _constant(name: str, args: list[Any]) -> Value:
     ):
         return index1(*args)
     function = verb_at_once.prim(name, len(args))
-    if function is None or name in ("?", "@"):  # which could be a deal
+    if function is None or name in ("?", "@"):  # which could be a deal (`-n?x`)
         raise No
     if (name == "!" and atom_t(first_argument)) or (
         name in ("key", "value") and first_argument.__class__ is not Dict
     ):
-        raise No  # which could be anything
+        raise No  # which could do anything
     return function(*args)
 
 

@@ -66,7 +66,7 @@ def each1(f: Value, x: Value) -> Value:
         and 0 < len(x.items) < lambda_at_once.FEW
         and not DEBUGGED[0]
     ):
-        called = f.fn  # as what follows does it, sooner: trees are walked with lists of a few items
+        called = f.fn  # a shortcut for what follows: code that walks trees has lists of a few items
         return collapse([called(item) for item in x.items])
     if not is_collection(x):
         if isinstance(x, Handle) and getattr(getattr(f, "entry", None), "kind", "") != "api":
@@ -280,7 +280,7 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
     if y.__class__ is Dict:
         return Dict(y.k, list_value(each_right(f, x, y.v)))
     if name_of(f) == "vs" and atom_t(x) in (T.B, T.X) and y.__class__ is Vec and len(y):
-        return apply(f, (x, y))  # which takes a list item by item
+        return apply(f, (x, y))  # which processes a list item by item
     if name_of(f) == "vs" and atom_t(x) and y.__class__ is Vec:
         return each2(f, x, y)
     results = lambda_at_once.together(f, (x, y), (False, True))
@@ -295,9 +295,9 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ each-prior
 
 
-# what goes before the first item: the identity of the operator, where that makes a difference to the item itself
+# the predecessor of the first item: the operator's identity, where f of it differs from the item itself
 _BEFORE: dict[str, Value] = {"-": 0, "+": 0, "*": 1, "%": 1}
-# of a tensor, these are one call
+# for a tensor, these are one call
 _STEPS: dict[str, Fn] = {"-": running.deltas, "%": running.ratios}
 
 

@@ -23,8 +23,10 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import HOLD
 from kshell.values.session.restrict import wall
 
-STACK = 1 << 26  # bytes of a thread's C stack: q calls may nest as deep as in the main thread
-_RETRY = 0.05  # seconds until a thread that could not be stopped is asked again
+STACK = (
+    1 << 26
+)  # bytes of a thread's C stack, so that q calls can nest as deep as in the main thread
+_RETRY = 0.05  # seconds before a thread that did not stop is interrupted again
 
 
 class Pool:
@@ -47,7 +49,7 @@ class _Deal:
         self.work, self.items = work, items
         self.results: list[Value] = [NIL] * len(items)
         self.failed: dict[int, BaseException] = {}
-        self.idents: dict[int, int] = {}  # the threads that are at work, by number
+        self.idents: dict[int, int] = {}  # the running threads, by number
 
     def run(self, number: int, step: int, rng: Any) -> None:
         """Run the items number, number+step, ...; stop at the first that fails, or that comes after a failed one."""

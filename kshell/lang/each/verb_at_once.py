@@ -26,11 +26,11 @@ from kshell.values.items.keys import group_keys
 from kshell.values.items.pick import take_at
 
 Array = np.ndarray
-length = cast("Callable[[Value], int]", len)  # of an argument that is many
-FEW = 64  # items, of which fewer are taken one by one
+length = cast("Callable[[Value], int]", len)  # for an argument with many items
+FEW = 64  # with fewer items, they are evaluated one by one
 FEW_ROWS = 4  # the same for the rows of a matrix product
-_LIMIT = 1 << 23  # items of a result's vectors, or
-_EACH = 64  # so many for each vector
+_LIMIT = 1 << 23  # items in the vectors of a result, or
+_EACH = 64  # this many per vector
 
 
 def _fits(size: int, n: int) -> bool:
@@ -38,7 +38,8 @@ def _fits(size: int, n: int) -> bool:
     return size <= max(_LIMIT, _EACH * n)
 
 
-IN_ORDER = 2048  # the most floats that a sum adds one after the other, as all groups at once do (stats.float_sum)
+# maximum number of floats summed from first to last, as grouped sums do (stats.float_sum)
+IN_ORDER = 2048
 _WHOLE = (T.B, T.X, T.H, T.I, T.J)
 _PLAIN = (*_WHOLE, T.C, T.S, *T.TEMPORAL)  # equal if their raw values are
 
@@ -203,7 +204,7 @@ def _aggregate(name: str) -> None:
             and longest > 8
             and max(-int(p.a.min()), int(p.a.max())) > 1 << 40
         ):
-            return None  # the sum of the floats may not be exact
+            return None  # the float sum may not be exact
         nonempty = p.sizes > 0 if p.m is None else None
         if nonempty is not None and nonempty.all():
             nonempty = None
@@ -239,7 +240,7 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
     if function is None or shape is None:
         return None
     for value, many in ((x, mx), (y, my)):
-        if not many and value.__class__ is Vec and shape.m == -1:  # each atom with all of a vector
+        if not many and value.__class__ is Vec and shape.m == -1:  # each atom with a whole vector
             count = len(value.a)
             if not count or not _fits(count * n, n) or value.t in (T.G, T.ENUM):
                 return None
@@ -451,7 +452,7 @@ def _find(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     indices = layout.sizes.copy()
     indices[owners[::-1]] = (positions - layout.starts[owners])[
         ::-1
-    ]  # of several, the first is written last
+    ]  # if there are several, the first is written last
     return longs(indices)
 
 
@@ -555,7 +556,7 @@ def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     function, layout = prim("$", 2), part(y)
     if function is None or layout is None or atom_t(x) not in (T.C, T.S, T.H):
         return None
-    if layout.t == T.C:  # text is read: one value a string
+    if layout.t == T.C:  # text is parsed: one value per string
         return function(x, y) if layout.m != -1 else None
     if x.__class__ is Atom and x.t == T.C and chr(x.v).isupper():
         return None

@@ -54,19 +54,19 @@ constant(".h.c1", sym_vec([VISITED]).item(0), "The colour of active links.", "q)
 constant(
     ".h.d",
     char(" "),
-    "What stands between the items of a nested column in delimited text.",
+    "The separator of nested-column items in delimited text.",
     'q).h.d\n" "',
 )
 constant(
     ".h.sa",
     string(ANCHOR),
-    "The style of links.",
+    "The style sheet for links.",
     'q).h.sa\n"a{text-decoration:none}a:link{color:024C7E}a:visited{color:024C7E}a:active{c..',
 )
 constant(
     ".h.sb",
     string(BODY),
-    "The style of a page.",
+    "The style sheet for pages.",
     'q).h.sb\n"body{font:10pt verdana;text-align:justify}"',
 )
 constant(
@@ -75,11 +75,11 @@ constant(
     "The characters that need no escape in a URI.",
     'q).h.sc\n"$-.+!*\'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"',
 )
-constant(".h.HOME", string(""), "The folder that a web server would serve.", 'q).h.HOME\n""')
+constant(".h.HOME", string(""), "The root folder of the web server.", 'q).h.HOME\n""')
 constant(
     ".h.ty",
     Dict(sym_vec(MIME), List([string(value) for value in MIME.values()])),
-    "The media type of each kind of file.",
+    "The media type for each file type.",
     'q).h.ty`csv`json\n"text/comma-separated-values"\n"application/json"',
 )
 
@@ -220,7 +220,7 @@ def _converters() -> Value:
 constant(
     ".h.tx",
     _converters(),
-    "For each kind of file, the function that makes its lines of a table.",
+    "For each file type, the function that formats a table as its lines.",
     'q).h.tx[`csv]([]a:1 2)\n,"a"\n,"1"\n,"2"',
 )
 
@@ -288,34 +288,34 @@ def escape(s: bytes, keep: str) -> str:
     return "".join(chr(byte) if chr(byte) in keep else f"%{byte:02x}" for byte in s)
 
 
-# the names that make one string of one argument: what each computes, its text, and an example with its output
+# the names that make one string from one argument: function, summary, example and its output
 _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
     ("hc", lambda x: text_of(x).replace("<", "&lt;"), "Text with < escaped.", '"<a>"', '"&lt;a>"'),
     (
         "xs",
         lambda x: xml(text_of(x)),
-        "Text with what XML reserves escaped.",
+        "Text with XML's reserved characters escaped.",
         '"a & b"',
         '"a &amp; b"',
     ),
     (
         "hr",
         lambda x: "-" * len(seq_items(x)),
-        "As many dashes as a text is long.",
+        "A dash for each character of a text.",
         '"abc"',
         '"---"',
     ),
     (
         "nbr",
         lambda x: element("nobr", text_of(x)),
-        "Text that is not to be broken.",
+        "Text without line breaks.",
         '"a b"',
         '"<nobr>a b</nobr>"',
     ),
     (
         "code",
         lambda x: code_of(text_of(x)),
-        "Text with each second part between tabs as code.",
+        "Text with every second tab-separated part as code.",
         '"ab"',
         '"ab"',
     ),
@@ -337,35 +337,35 @@ _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
     (
         "html",
         lambda x: page(text_of(x)),
-        "A page of HTML with a body.",
+        "An HTML page with the given body.",
         '"hello"',
         '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..',
     ),
     (
         "http",
         lambda x: links(text_of(x)),
-        "Text with its addresses as links.",
+        "Text with web addresses as links.",
         '"plain"',
         '"plain"',
     ),
     (
         "hu",
         lambda x: escape(data_of(x), SAFE),
-        "Text with what a URI reserves escaped.",
+        "Text with a URI's reserved characters escaped.",
         '"a b"',
         '"a%20b"',
     ),
     (
         "uh",
         lambda x: unquote(text_of(x), errors="surrogateescape"),
-        "Text of a URI with escapes resolved.",
+        "URI text with escapes decoded.",
         '"a%20b"',
         '"a b"',
     ),
     (
         "iso8601",
         lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
-        "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.",
+        "A timestamp, or nanoseconds since 2000, in ISO 8601 format.",
         "100",
         '"2000-01-01T00:00:00.000000100"',
     ),

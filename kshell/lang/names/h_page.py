@@ -47,7 +47,7 @@ _NUMBERS = T.NUMERIC - {T.B, T.X}
 constant(
     ".h.logo",
     string('<a href="https://pypi.org/project/kshell">kshell</a>'),
-    "The text at the head of a page.",
+    "The text at the top of a page.",
     'q).h.logo\n"<a href=\\"https://pypi.org/project/kshell\\">kshell</a>"',
 )
 

@@ -50,7 +50,7 @@ NAME = LOWER + UPPER + "_" + DIGITS
 B64 = UPPER + LOWER + DIGITS + "+/"
 BASE36 = DIGITS + UPPER
 TYPES = " bg xhijefcspmdznuvts"
-# keywords that are part of the language itself, not defined in q
+# keywords built into the language, not defined in q
 _WORDS = (
     "abs acos asin atan avg bin binr cor cos cov delete dev div do enlist exec exit exp from getenv hopen if in insert "
     "last like log max min prd select setenv sin sqrt ss sum tan update var wavg while within wj wj1 wsum xexp"
@@ -61,7 +61,7 @@ RESERVED = _WORDS.split()
 constant(
     "csv",
     Atom(T.C, ord(",")),
-    "The comma, to separate the columns of text.",
+    "The comma, as a column separator for text.",
     'q)csv 0:([]a:1 2;b:`x`y)\n"a,b"\n"1,x"\n"2,y"',
 )
 constant(".Q.A", q_string(UPPER), "The upper-case letters.", 'q).Q.A\n"ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
@@ -69,7 +69,7 @@ constant(".Q.a", q_string(LOWER), "The lower-case letters.", 'q).Q.a\n"abcdefghi
 constant(
     ".Q.an",
     q_string(NAME),
-    "The characters of names: letters, underscore, digits.",
+    "The characters allowed in names: letters, underscore, digits.",
     'q).Q.an\n"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"',
 )
 constant(".Q.n", q_string(DIGITS), "The digits.", 'q).Q.n\n"0123456789"')
@@ -94,17 +94,17 @@ constant(
 constant(
     ".Q.res",
     sym_vec(RESERVED),
-    "The keywords that are part of the language itself.",
+    "The keywords built into the language.",
     "q)5#.Q.res\n`abs`acos`asin`atan`avg",
 )
-constant(".Q.k", VERSION, "The version of kdb+ that the language follows.", "q).Q.k\n4.1")
+constant(".Q.k", VERSION, "The kdb+ version that the language follows.", "q).Q.k\n4.1")
 constant(
     ".Q.K",
     Atom(T.D, RELEASE),
-    "The date of the version of kdb+ that the language follows.",
+    "The release date of the kdb+ version that the language follows.",
     "q).Q.K\n2024.03.18",
 )
-constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.", "q).Q.M\n0W")
+constant(".Q.M", INF_J, "The number of rows loaded at a time; unlimited.", "q).Q.M\n0W")
 # fmt: on
 
 

@@ -170,7 +170,7 @@ def sane(names: list[str]) -> list[str]:
     return cleaned
 
 
-# the order in which kdb+ defines its first keywords; how it goes on is not documented
+# the order in which kdb+ defines its first keywords; the rest is not documented
 _FIRST = ("neg", "not", "null", "string", "reciprocal", "floor", "ceiling", "signum", "mod", "xbar", "xlog", "and",
           "or", "each")  # fmt: skip
 

@@ -324,39 +324,37 @@ def _prototypes(db: Any) -> Value:
 # fmt: off  # a table
 _state(
     "pf",
-    "The field of the partitions: date, month, year or int.",
+    "The partition field: date, month, year or int.",
     "q).Q.pf\n`date",
     lambda db: sym(db.field),
 )
 _state("pt", "The partitioned tables.", "q).Q.pt\n,`t", lambda db: sym_vec(db.tables))
 _state(
     "pv",
-    "The values of the partitions in view.",
+    "The partition values in view.",
     "q).Q.pv\n2024.01.01 2024.01.02",
     lambda db: db.vec(db.pv),
 )
 _state(
     "PV",
-    "The values of all partitions.",
+    "All partition values.",
     "q).Q.PV\n2024.01.01 2024.01.02",
     lambda db: db.vec(db.PV),
 )
 _state(
     "pd",
-    "The folders that the partitions in view are in.",
+    "The folders of the partitions in view.",
     "q).Q.pd\n`:.`:.",
     lambda db: _folders(db.pd),
 )
-_state(
-    "PD", "The folders that all partitions are in.", "q).Q.PD\n`:.`:.", lambda db: _folders(db.PD)
-)
+_state("PD", "The folders of all partitions.", "q).Q.PD\n`:.`:.", lambda db: _folders(db.PD))
 _state(
     "pn",
-    "The counts of tables by partition, as far as they were asked for.",
+    "The row counts of tables by partition, as far as they have been computed.",
     "q)count t;.Q.pn\nt| 3 3",
     _counts,
 )
-_state("vp", "The empty tables that stand for missing ones.", "q)count .Q.vp\n0", _prototypes)
+_state("vp", "The empty tables used for missing ones.", "q)count .Q.vp\n0", _prototypes)
 _state("P", "The segments of the database.", "q).Q.P\n`symbol$()", lambda db: _folders(db.segments))
 _state(
     "D",
@@ -366,7 +364,7 @@ _state(
 )
 _state(
     "u",
-    "Whether each partition is in one segment.",
+    "Whether each partition is in a single segment.",
     "q).Q.u\n1b",
     lambda db: len(set(db.PV)) == len(db.PV),
 )

@@ -36,7 +36,7 @@ from kshell.values.session.context import running
 from kshell.values.session.memory import recover
 from kshell.values.session.progress import Task
 
-CHUNK = 131_000  # bytes that .Q.fs reads at a time
+CHUNK = 131_000  # bytes read at a time by .Q.fs
 
 
 @name(".Q.opt")

@@ -16,7 +16,7 @@ from kshell.parse import tree as N
 from kshell.registry import Hook
 from kshell.values.base.core import Dict, List, Sym, Table, Value, is_list, seq_items
 
-TREE = Hook()  # the phrase of a parse tree: lang/session/parse_tree.py
+TREE = Hook()  # compiles a parse tree to a phrase: lang/session/parse_tree.py
 
 # ------------------------------------------------------------------ the templates
 

@@ -440,7 +440,7 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
         table_columns = dict(zip(table.names, table.cols, strict=True))
         added: list[
             tuple[str, ListValue]
-        ] = []  # two aggregates of one column are two columns of its name
+        ] = []  # two aggregates of one column make two columns with its name
         for call in items[1:]:
             aggregate, *arguments = seq_items(call)
             columns = names_of(collapse(arguments))

@@ -23,7 +23,7 @@ from kshell.values.change.join import join_dicts
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
-# a phrase that has one of these is computed over the rows of all partitions together
+# a phrase with one of these is evaluated over the rows of all partitions together
 _WHOLE = frozenset(
     {
         "all",
@@ -137,7 +137,7 @@ def _columns(source: PartCols, part: int, where: list[Phrase]) -> tuple[select.S
     subject.value, subject.n = stored, source.db.count(source.name)[part]
     subject.cols = subject.values = columns
 
-    def table(name: str) -> Value:  # links go to the same partition
+    def table(name: str) -> Value:  # links refer to the same partition
         target = running().names.get(name)
         cols = target.cols if target.__class__ is Table else None
         return cols.of(part) if isinstance(cols, PartCols) else target

@@ -63,7 +63,7 @@ class Source:
 
     __slots__ = ("cols", "keys", "n", "plain", "value", "values")
     cols: Mapping[str, ListValue]  # of a table
-    values: Mapping[str, Value]  # what phrases see: these, or the items of a dictionary
+    values: Mapping[str, Value]  # visible to phrases: these, or a dictionary's items
 
     def __init__(self, x: Value) -> None:
         self.value = x

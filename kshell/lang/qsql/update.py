@@ -61,7 +61,7 @@ def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Va
     columns = restricted(Columns(source.cols, source.n), where)
     rows = (
         np.arange(source.n) if where and columns.rows is None else columns.rows
-    )  # with a condition, columns keep their type
+    )  # with a condition, columns keep their types
     updated = dict(source.cols)
     for name, value in _values(columns, by, cols):
         updated[name] = placed(source.cols.get(name), source.n, rows, value)
@@ -108,7 +108,7 @@ def _same(x: Value, n: int) -> ListValue:
     return sized(x, n) if x.__class__ is not Dict else collapse([x] * n)
 
 
-# the columns that take integers of a narrower type: counts are ints, columns written `n:0` are longs
+# columns that accept narrower integers: counts are ints, columns written as `n:0` are longs
 _WIDER = {T.H: (T.I, T.J), T.I: (T.J,)}
 
 

@@ -18,7 +18,7 @@ def connect(names: Names) -> None:
     def tell(name: str, at: Sequence[Value]) -> None:
         nonlocal busy
         handler = names.find(".z.vs")
-        if handler is None or busy:  # what it assigns itself it is not told of
+        if handler is None or busy:  # its own assignments do not trigger it
             return
         busy = True
         try:

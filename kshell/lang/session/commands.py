@@ -52,7 +52,7 @@ def run(text: str) -> Value:
 
 
 whole(run.__code__)
-# commands that take long by themselves, not by q code that they run
+# commands that can take long themselves, rather than through the q code they run
 _LONG = frozenset("l?")
 
 
@@ -70,7 +70,7 @@ def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> Non
         refuse("\\" + word, "access")
 
 
-# commands whose arguments are numbers and names, so that ` /` begins a comment and cannot be part of a path
+# commands with numbers and names as arguments, where ` /` begins a comment rather than a path
 _PLAIN = frozenset(
     (
         "P",
@@ -107,7 +107,7 @@ def shell(text: str) -> Value:
         raise QError("sys")
     with (
         tempfile.TemporaryFile() as output
-    ):  # not a pipe: a command that goes on in the background would hold it open
+    ):  # not a pipe: a command that keeps running in the background would hold it open
         if subprocess.run(text, shell=True, stdout=output, check=False).returncode:
             raise QError("os")
         output.seek(0)
@@ -170,7 +170,7 @@ def _timed(arg: str) -> float:
     turns = int(count) if colon and count.isdigit() else 1
     if not (colon and count.isdigit()):
         expression = arg
-    _gpu("peak")  # so that the GPU has finished earlier work
+    _gpu("peak")  # wait until the GPU has finished earlier work
     start = time.perf_counter()
     stoppable(repeat, expression, turns)
     _gpu("peak")
@@ -312,7 +312,7 @@ def load(arg: str) -> Value:
     1 2 3
     """
     if not arg:
-        return NIL  # a log of updates would be closed and begun again; there is none
+        return NIL  # would rotate the update log; there is none
     if arg.endswith(".py") and os.path.isfile(arg):
         _entries(arg)
         return NIL

@@ -21,7 +21,7 @@ from kshell.values.base.core import NIL, Value
 from kshell.values.change.names import Names
 from kshell.values.session.restrict import RESTRICTING, restriction
 
-# errors of which nothing is kept: there is no memory for it, or it was asked to stop
+# errors that open no debugger: out of memory, or stopped on request
 NEVER = ("stop", "wsfull", "stack")
 
 
@@ -40,7 +40,7 @@ class Level:
             if key[0] != "_" or key.startswith("_l_")
         }
         self.rest: resume.Rest | None = None
-        self.before: list[resume.Stuck] = []  # a query in which it failed
+        self.before: list[resume.Stuck] = []  # the query in which it failed
         self.after: list[resume.Step | resume.Stuck] = []
 
     @property
@@ -190,7 +190,7 @@ def suspension(
     pairs = code_objects.levels(tb)
     parsed = error.frames[
         : len(error.frames) - len(pairs)
-    ]  # of a text that a verb parsed: without variables
+    ]  # from text parsed by a verb: no variables
     space = space_of(pairs[0][1], names) if pairs else "."
     levels = [Level(frame, None, space) for frame in parsed if frame.source.text]
     levels += [

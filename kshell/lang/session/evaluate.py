@@ -163,7 +163,7 @@ def _primitive(name: str) -> Value:
     primitive_number = number(name)
     glyph = K_TEXT.get(name, "")[:-1]
     if primitive_number is None and glyph in OPERATORS and K_TEXT[name][-1] == ":":
-        return OPERATORS.index(glyph)  # kdb+ has one primitive under several names
+        return OPERATORS.index(glyph)  # kdb+ uses one primitive under several names
     return _library(name) if primitive_number is None else primitive_number
 
 

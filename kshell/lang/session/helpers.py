@@ -120,8 +120,8 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     return let_through(ASSIGNED, value) if PENDING else value
 
 
-# getrefcount of a value that only one variable holds: the variable, the argument (or local name) here, and
-# getrefcount's own
+# getrefcount of a value held by a single variable: the variable, the argument (or local name) here, and
+# getrefcount's own argument
 _ALONE = 3
 
 
@@ -228,7 +228,7 @@ def safe() -> None:
     """A point where a loop that does nothing else can be interrupted."""
 
 
-# the builtins of every namespace, under names that no q text can spell
+# the builtins of every namespace, under names that cannot be written in q
 HELPERS: dict[str, Any] = {
     "_int": int,
     "_float": float,

@@ -315,7 +315,7 @@ def _argument(x: Value) -> N.Node:
 class _TreeCompiler(Compiler):
     """The compiler, for trees that contain values."""
 
-    caller: dict[str, Any] = {}  # the locals of the function that functional qSQL is called from
+    caller: dict[str, Any] = {}  # the locals of the function that calls functional qSQL
 
     def _Const(self, node: Const) -> E:
         return self.const(node.value)

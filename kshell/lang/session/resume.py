@@ -28,11 +28,11 @@ from kshell.lang.each import accumulators, maps
 from kshell.values.base.core import Value
 
 Step = Callable[[Value], Value]
-# for functions of Python between q functions: what gives their result, of their variables and the value that the call
-# that failed should have had; None: that value
+# for Python functions between q functions: compute their result from their variables and the value that the failed
+# call should have returned; None: that value
 CONTINUED: dict[CodeType, Callable[[dict[str, Any], Value], Value] | None] = {}
 _VERB = re.compile(r"_v\d((?:[0-9a-f]{2})+)")  # Compiler.verb_name
-# functions of Python whose loops go on as those of q code do
+# Python functions whose loops continue like those of q code
 _LOOPS = {
     value.__code__
     for of in (accumulators, maps)
@@ -42,7 +42,7 @@ _LOOPS = {
     and value.__module__ in (accumulators.__name__, maps.__name__, stepwise.__name__)
 }
 _CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
-_MADE = "_r"  # begins the names that only a rest of a function has
+_MADE = "_r"  # prefix of names that occur only in the rest of a function
 
 
 def _of_python(code: CodeType) -> CodeInfo:
@@ -125,7 +125,7 @@ class _Left:
             len(info.offsets),
             info.offsets,
         )
-        self.flags: list[str] = []  # one for each loop: is this the turn that failed?
+        self.flags: list[str] = []  # one per loop: is this the iteration that failed?
 
     def body(self) -> tuple[list[ast.stmt], list[int]]:
         """The statements, and the q offset of each line."""
@@ -139,7 +139,7 @@ class _Left:
         remaining = self.after(self.tree.body, way[-2::-1])
         if isinstance(
             self.node, ast.Name
-        ):  # a name that is not there: the text may ask for it more than once
+        ):  # an undefined name: the text may refer to it more than once
             outermost = next(
                 expression
                 for expression, container in zip(way, way[1:], strict=False)
@@ -200,7 +200,9 @@ class _Left:
         s.body = [ast.If(_load(flag), [_assign(flag, False), *self.after(s.body, way)], others)]
         if isinstance(s, ast.While):
             s.test = ast.BoolOp(ast.Or(), [_load(flag), _Turned().visit(s.test)])
-        elif not isinstance(s.iter, ast.Call):  # one that was gone on with has its turn more
+        elif not isinstance(
+            s.iter, ast.Call
+        ):  # a loop that was continued before has one more iteration
             one_turn = ast.Tuple([ast.Constant(None)], ast.Load())
             s.iter = ast.Call(_load(_MADE + "chain"), [one_turn, s.iter], [])
         return s
@@ -318,7 +320,7 @@ def gives_on(code: CodeType, at: int) -> bool:
     at //= 2
     while (
         operations[at] == "CACHE"
-    ):  # while a function of Python runs, its caller stands behind the call
+    ):  # while a Python function runs, its caller is just after the call
         at -= 1
     return (
         operations[at] in _CALLS

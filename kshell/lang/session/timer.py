@@ -18,7 +18,7 @@ class Timer:
 
     def __init__(self) -> None:
         self.interval = 0
-        self.due = 0.0  # of the monotonic clock
+        self.due = 0.0  # on the monotonic clock
 
     def set(self, interval: int) -> None:
         self.interval, self.due = interval, time.monotonic()

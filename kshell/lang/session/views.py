@@ -51,7 +51,7 @@ def define(node: N.View, source: Source, names: Names) -> Value:
 
     def compute() -> Value:
         view_names = tuple(names.views)
-        if compiled[0] != view_names:  # what is a view, and what a variable, may have changed
+        if compiled[0] != view_names:  # names may have changed from variable to view or back
             compiled[:] = [view_names, compile_statement(body, source, names)]
         return compiled[1]()
 

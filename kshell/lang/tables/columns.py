@@ -69,7 +69,7 @@ class Columns:
         return column
 
     def column(self, name: str) -> ListValue:
-        """A column of a table; what a dictionary has under the name may be no list."""
+        """A column of a table; in a dictionary, the value with this name may not be a list."""
         return list_value(self[name])
 
     def _take(self, name: str) -> Value:
@@ -183,7 +183,7 @@ class Groups:
     def last(self) -> Array:
         """The last row of each group."""
         positions = np.empty(self.k, np.int64)
-        positions[self.ids] = np.arange(self.n)  # the last write counts
+        positions[self.ids] = np.arange(self.n)  # the last write wins
         return positions
 
     def back(self) -> Array:

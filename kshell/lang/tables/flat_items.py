@@ -11,7 +11,7 @@ from kshell.values.base.core import Flat, List, Nd, Value, Vec, flat_list
 from kshell.values.session.context import worker
 
 Array = np.ndarray
-_ROOM = 256  # items of vectors, per vector, that are put into one array; of more, one by one is as quick
+_ROOM = 256  # average vector length up to which vectors go into one array; longer ones are as fast separately
 
 
 class Part:
@@ -102,7 +102,7 @@ def part(x: Value) -> Part | None:
     array = np.concatenate(arrays)
     if worker() is None and not any(
         [item.attr for item in items]
-    ):  # held so from now on; not while threads look at it
+    ):  # stored this way from now on; not while threads may be reading it
         x.flat = Flat(qtype, array, ends)
         del x.items
     return Part(qtype, array, len(arrays), None, ends)

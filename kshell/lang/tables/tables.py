@@ -42,7 +42,7 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
 
 Array = np.ndarray
-NAMED = 3  # getrefcount of a value that only a global has: that, a local name, and its own argument
+NAMED = 3  # getrefcount of a value held only by a global: the global, a local name, and its own argument
 
 
 # ------------------------------------------------------------------ making

@@ -138,8 +138,8 @@ def trap(call: Callable[[], Value], e: Value) -> Value:
         return call()
     except (Exception, KeyboardInterrupt) as error:
         if error.args == ("again",) and isinstance(error, KeyboardInterrupt):
-            raise  # who presses Ctrl-C twice wants out
+            raise  # a second Ctrl-C leaves the session
         text = as_qerror(error).text
-        error.__traceback__ = None  # its frames hold the arguments and, in places, the error itself
+        error.__traceback__ = None  # its frames hold the arguments and sometimes the error itself
     memory.recover()
     return string(text) if e is NIL else apply1(e, string(text)) if is_function(e) else e

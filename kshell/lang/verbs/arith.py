@@ -100,7 +100,7 @@ def _int_plan(
             np.copyto(r, null, where=n)
         return r
 
-    # where an operand is converted, atoms go the way of vectors: what becomes of an infinity is decided in one place
+    # if an operand is converted, atoms take the vector path, so infinities are converted in one place only
     return Plan(tr, fn, int_one(op, tx, ty, tr, ox, oy) if (ox, oy) == (tx, ty) else None)
 
 
@@ -205,7 +205,7 @@ def _negative_right(v: Value, left: bool) -> Value:
     return v if left else _neg(v)
 
 
-_LONG = 1 << 14  # vectors above this length are written over where nothing else can see them
+_LONG = 1 << 14  # longer vectors are overwritten if nothing else can see them
 
 
 def _owners(x: object) -> int:
@@ -222,9 +222,9 @@ def _named() -> int:
     return _owners(x)
 
 
-_OWN = _owners(object())  # where nothing but the verb refers to its argument
+_OWN = _owners(object())  # the count if only the verb refers to its argument
 if _named() == _OWN:
-    _OWN = 0  # a Python whose counts do not tell
+    _OWN = 0  # a Python without usable reference counts
 
 
 def _over(ufunc: np.ufunc, x: Value, y: Value) -> Value | None:

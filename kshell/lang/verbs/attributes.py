@@ -46,7 +46,7 @@ def set_attribute(a: str, x: Value) -> Value:
         _check(a, x)
         if (
             a == "s" and not x.attr
-        ):  # as in q, no copy is made, so whoever shares the vector sees it
+        ):  # as in q, no copy is made, so every reference to the vector sees the attribute
             x.attr = a
             return x
         return Vec(x.t, x.a, a, x.dom)

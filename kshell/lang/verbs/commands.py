@@ -18,7 +18,7 @@ from kshell.values.session.context import running
 
 # ------------------------------------------------------------------ help
 
-_SHOWN = 40  # entries that a search lists
+_SHOWN = 40  # search results listed
 
 
 @command("?", "\\?text", effect="none")

@@ -22,9 +22,7 @@ from kshell.values.engine.dispatch import Array, Plan, dyad
 from kshell.values.items.integer_keys import symbol_ranks
 from kshell.values.items.pick import null_of
 
-_BLOCK = (
-    8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
-)
+_BLOCK = 8192  # items per block, so that the steps of a tolerant comparison stay in the cache
 _RANK = {T.B: 0, T.X: 1, T.H: 2, T.I: 3, T.J: 4, T.E: 5, T.F: 6, T.C: 7}
 
 
@@ -76,7 +74,7 @@ def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
         return np.asarray(gap <= top)
     near = (gap <= top * TOLERANCE) & np.isfinite(
         top
-    )  # infinities and nulls are near only if they are equal
+    )  # infinities and nulls are close only if equal
     return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
@@ -98,8 +96,8 @@ def _highest(c: float) -> float:
     return _near_end(c, math.inf)
 
 
-# a comparison of an array with one float, which is near all from the least to the most; nan, the null, is less than
-# all others
+# compare an array with one float, which is close to everything from low to high; nan, the null, is less than
+# everything else
 _RANGED: dict[str, Callable[[Array, float], Array]] = {
     "=": lambda a, c: (a >= _lowest(c)) & (a <= _highest(c)),
     "<>": lambda a, c: ~((a >= _lowest(c)) & (a <= _highest(c))),
@@ -138,7 +136,7 @@ def _less(x: float, y: float) -> bool:
     return not close(x, y) if x < y else x != x and y == y
 
 
-# the same of two Python floats
+# the same for two Python floats
 _ATOMS: dict[str, Callable[[float, float], bool]] = {
     "=": close,
     "<>": lambda x, y: not close(x, y),

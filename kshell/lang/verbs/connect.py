@@ -111,7 +111,7 @@ def _open(path: str, flags: int, pipe: bool) -> Value:
         opened()[fd] = OpenFile(fd, path, pipe)
         if cut:
             running().warn(
-                f"hopen: {path}: the last message was not all there, its {cut} bytes are cut off\n"
+                f"hopen: {path}: the last message was incomplete, its {cut} bytes were cut off\n"
             )
         return Atom(T.I, fd)
     except OSError as e:

@@ -72,7 +72,7 @@ def make_dict(x: Value, y: Value) -> Value:
     if isinstance(y, Handle):
         y = List([y])
     if y.__class__ is Sym and x.__class__ is Vec and x.t == T.S:
-        # of the columns and the place of a table on disk: the one dictionary whose values are no list
+        # columns and location of a table on disk: the only dictionary whose values are not a list
         return Dict(x, y)  # type: ignore[arg-type]
     if y.__class__ is Dict:
         y = y.v

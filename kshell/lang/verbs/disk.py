@@ -41,7 +41,7 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
 from kshell.values.session.restrict import refuse
 
-# how files are compressed: one way for all, or by column, that of the empty name for the others
+# compression of files: one setting for all, or by column, with the empty name for the others
 Packings = kdb.Packing | dict[str, Any] | None
 
 
@@ -144,7 +144,7 @@ def _amend_columns(
     """Amend columns of a splayed table atomically; the path begins with their names."""
     names = tables.names_of(path[0])
     each = [y] * len(names)
-    if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # an item for each column
+    if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # one item per column
         each = seq_items(y)
         if len(each) != len(names):
             raise QError("length")

@@ -37,7 +37,7 @@ from kshell.values.base.core import (
 from kshell.values.engine.cast import array1
 from kshell.values.items.rows import string_rows, strings_of
 
-_FEW = 16  # strings, of which fewer are made one by one
+_FEW = 16  # shorter lists are made string by string
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 _BY_WIDTH = {1: T.X, 2: T.H, 4: T.I, 8: T.J, 16: T.G}
 

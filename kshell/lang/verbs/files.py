@@ -248,7 +248,7 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
     return head + list(map(sep.join, zip(*done, strict=True)))
 
 
-_ISO = {T.M: 7, T.P: 10, T.Z: 10}  # how many characters of a date are to have - for .
+_ISO = {T.M: 7, T.P: 10, T.Z: 10}  # the length within which - replaces . in dates
 
 
 def _fields(col: Value, sep: bytes) -> list[bytes]:
@@ -368,7 +368,9 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
     raise QError("type")
 
 
-_BLOCK = 1 << 15  # rows; their text stays in the processor's cache while each column is made of it
+_BLOCK = (
+    1 << 15
+)  # rows per block, so that their text stays in the cache while the columns are parsed
 
 
 def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:

@@ -125,7 +125,7 @@ def from_bytes(x: Value) -> Value:
     return codec.decode(data, _HEAD.size)
 
 
-_SHORT = 2000  # bytes of a message that is not worth to be compressed
+_SHORT = 2000  # bytes; shorter messages are not worth compressing
 
 
 @internal(-18)
@@ -215,9 +215,7 @@ def references(x: Value) -> Value:
     q)-16!a
     2i
     """
-    return Atom(
-        T.I, max(sys.getrefcount(x) - 4, 1)
-    )  # of `!` and its parts, and of the question itself
+    return Atom(T.I, max(sys.getrefcount(x) - 4, 1))  # held by `!` and its parts, and by this call
 
 
 @internal(-23)
@@ -483,7 +481,7 @@ def _named(number: int, kind: str, name: str, example: str) -> None:
             "internal",
             {1: run},
             (f"{number}!x",),
-            f"The same as `{name}`.\n\n{example}",
+            f"Same as `{name}`.\n\n{example}",
             file=__file__,
             topic="internal",
             effect="none",

@@ -23,7 +23,7 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
 
-_LOADER = "fns"  # the function of a library that gives all others
+_LOADER = "fns"  # the function that returns all others
 
 
 @verb("2:", "library 2:(name;rank)", infix=True, effect="opens")
@@ -47,7 +47,7 @@ def dynamic_load(x: Value, y: Value) -> Value:
     known = _functions(os.path.basename(path).removesuffix(".so"))
     if not known:
         if os.path.exists(path) or os.path.exists(path + ".so"):
-            raise QError("nyi")  # a library in C, made for kdb+
+            raise QError("nyi")  # a C library for kdb+
         raise QError(
             f"{path.removesuffix('.so')}.so: cannot open shared object file: No such file or directory"
         )

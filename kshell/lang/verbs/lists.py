@@ -49,7 +49,7 @@ __all__ = [
     "where",
 ]
 
-_LARGEST = 1 << 40  # no list is longer
+_LARGEST = 1 << 40  # the longest possible list
 
 
 def int_of(x: Value) -> int:
@@ -276,7 +276,7 @@ def _flip_dict(d: Dict) -> Value:
         raise QError("nyi")
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
-    if d.v.__class__ is Table:  # rows by name: the columns by name, each with an item of each row
+    if d.v.__class__ is Table:  # dictionary of rows: transposed, a dictionary of columns
         return Dict(
             sym_vec(d.v.names),
             Table(

@@ -40,9 +40,7 @@ _atan = _float_verb("atan", np.arctan)
 
 
 def _reciprocal_planner(t: int) -> Plan | None:
-    if (
-        t == T.P
-    ):  # one of two kinds of time that stay what they are; the reference's table has no reason for it
+    if t == T.P:  # one of two temporal types that stay unchanged; q's reference gives no reason
         return Plan(t, lambda a: float_to_int(np.floor(np.reciprocal(to_float(a, t)) + 0.5), t))
     return _float_plan(np.reciprocal, t)
 

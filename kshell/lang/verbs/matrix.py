@@ -28,9 +28,9 @@ def _needed(x: Value) -> Array:
 
 
 _SMALL = (
-    16  # matrices up to this are worked from first to last, as q does, which fixes the last digits
+    16  # up to this size, products are summed from first to last, as in q, for the same last digits
 )
-_FEW = 4096  # items of a product's operand: with more, BLAS
+_FEW = 4096  # operands with more items use BLAS
 
 
 def _product(a: Array, b: Array, size: int = 0) -> Array:

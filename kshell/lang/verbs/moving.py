@@ -41,7 +41,7 @@ def _moving(
                 return y
             raise QError("type")
         ordered_type(nd.t)
-        if not nd.a.size:  # lists of nothing: only the type may change
+        if not nd.a.size:  # empty lists: only the type may change
             r = fn(n, Vec(nd.t, nd.a.reshape(-1)))
             return Nd(r.t, r.a.reshape(nd.a.shape))
         columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
@@ -76,7 +76,7 @@ _MOVED = {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}
 
 
 def _msum(n: int, y: Vec) -> Vec:
-    tr = _MOVED.get(y.t) or sum_type(y.t)  # a difference of running sums
+    tr = _MOVED.get(y.t) or sum_type(y.t)  # computed as a difference of running sums
     mask = null_mask(y.a, y.t)
     array = y.a.astype(T.DTYPE[tr]) if mask is None else np.where(mask, 0, y.a).astype(T.DTYPE[tr])
     return Vec(tr, _window_sum(n, array))
@@ -132,7 +132,7 @@ def _mdev(n: int, y: Vec) -> Vec:
     finite = f[here & np.isfinite(f)]
     f = np.where(
         here, f - (np.rint(finite.mean()) if finite.size else 0.0), 0.0
-    )  # squares near zero lose little
+    )  # squares of centred items lose little precision
     mean = _window_sum(n, f) / count
     return floats(np.sqrt(np.maximum(_window_sum(n, f * f) / count - mean * mean, 0.0)))
 

@@ -71,7 +71,7 @@ def _uniform(
     if x.__class__ is Nd:
         added = name not in ("maxs", "mins")
         number_or_time(x.t) if added else ordered_type(x.t)
-        # between vectors nulls spread; the first row keeps its type, moments add to spans
+        # between vectors, nulls propagate; the first row keeps its type, and spans are added to moments
         if null_mask(x.a, x.t) is not None or (added and x.t not in (T.I, T.J, T.E, T.F)):
             return _scan(x, op)
         r = on_vec(x.t, x.a)
@@ -99,7 +99,7 @@ def _sums_vec(t: int, a: Array) -> Vec:
     tr = sum_type(t)
     if t == T.F:
         r = np.add.accumulate(a)
-        if not r.size or not np.isnan(r[-1]).any():  # a null would have spread to the end
+        if not r.size or not np.isnan(r[-1]).any():  # a null would have propagated to the end
             return Vec(t, r)
     return Vec(tr, np.add.accumulate(_filled_with(t, a, 0), dtype=T.DTYPE[tr]))
 

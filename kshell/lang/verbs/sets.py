@@ -60,12 +60,12 @@ def _there(x: ListValue, y: ListValue) -> np.ndarray:
     if not len(y):
         return np.zeros(len(x), np.bool_)
     if x.__class__ is Vec and y.__class__ is Vec and len(y.a) == 1 and x.t != y.t:
-        return vec_value(in_(x, y)).a  # one item may be of another type, as for `in`
+        return vec_value(in_(x, y)).a  # a single item may have another type, as for `in`
     if x.__class__ is Vec or x.__class__ is Table:
         positions = find(y, x)
         if positions.__class__ is np.ndarray:
             return np.asarray(positions < len(y))
-    both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever their types
+    both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever the types
     return np.isin(both[len(y) :], both[: len(y)])
 
 

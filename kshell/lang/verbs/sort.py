@@ -29,7 +29,7 @@ from kshell.values.session.context import running
 
 
 def _sortable(x: Value) -> ListValue | Dict:
-    """x itself, a list, table or dictionary; anything else is 'rank."""
+    """x, if a list, table or dictionary; else 'rank."""
     if is_list(x) or x.__class__ is Dict or x.__class__ is Table:
         return x
     raise QError("rank")

@@ -140,7 +140,7 @@ def med(x: Value) -> Value:
         return avg(take_at(items, grade(items, False)[[(count - 1) // 2, count // 2]]))
     if (
         x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT
-    ):  # nulls sort first, and count
+    ):  # nulls sort first and are counted
         s = np.sort(np.where(np.isnan(f := to_float(x.a, x.t)), -T.INF, f))
         mid = {s[(len(s) - 1) // 2], s[len(s) // 2]} - {-T.INF}
         return float(np.mean(list(mid))) if mid else T.NAN
@@ -239,7 +239,7 @@ def wavg(x: Value, y: Value) -> Value:
     """
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t == T.F and len(x.a) == len(y.a):
         found = float_sum(x.a * y.a) / (float_sum(x.a) or T.NAN) if len(x.a) else T.NAN
-        if found == found:  # with a null, without items or weights, it is null
+        if found == found:  # null if there is a null, or no items or weights
             return found
     pair = _pairs(x, y)
     if pair is not None:

@@ -64,7 +64,7 @@ def _wrapped(t: int, n: int) -> Value:
 # ------------------------------------------------------------------ sum, product
 
 
-_IN_ORDER = 2048  # floats up to so many are added from first to last, as q does; more by numpy's tree, which is quick
+_IN_ORDER = 2048  # floats; up to this many are added from first to last, as in q; more by numpy's faster pairwise sum
 
 
 def float_sum(a: Array) -> float:
@@ -104,10 +104,8 @@ def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
     return x.wrap(r) if tr == x.t else Vec(tr, r) if r.ndim == 1 else Nd(tr, r)
 
 
-_ROWS = 4  # vectors, of which fewer are added one by one
-_WIDE = (
-    4096  # items of a vector: with more, putting the vectors together costs more than adding them
-)
+_ROWS = 4  # fewer vectors are added one by one
+_WIDE = 4096  # with longer vectors, stacking costs more than adding
 
 
 def _as_rows(x: List) -> List:

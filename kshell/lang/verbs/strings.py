@@ -152,7 +152,7 @@ def _like_literal(x: Value, text: bytes) -> Vec | None:
     return Vec(T.B, out)
 
 
-_SHORT = 16  # characters of a pattern up to which comparing arrays is the quicker way
+_SHORT = 16  # up to this pattern length, comparing arrays is faster
 
 
 def matcher(text: bytes) -> Callable[[bytes], Any]:
@@ -171,7 +171,7 @@ def matcher(text: bytes) -> Callable[[bytes], Any]:
 _SETS = re.compile(rb"\[\^?.[^]]*\]", re.DOTALL)
 _STARS = re.compile(
     rb"\*\*|\*.*\*.", re.DOTALL
-)  # more than q matches: one star, or a second one at the end
+)  # more than q supports: one star, or a second one at the end
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
@@ -187,7 +187,7 @@ def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
         if rows is not None:
             return Vec(T.B, np.fromiter(map(test, rows.items()), np.bool_, len(x)))
         if any(i.__class__ is Sym or (i.__class__ is Vec and i.t != T.C) for i in x.items):
-            raise QError("type")  # only strings are looked at one by one
+            raise QError("type")  # only strings are tested one by one
         return collapse([_like(i, test) for i in x.items])
     if isinstance(x, List):
         return Vec(T.B, np.zeros(0, np.bool_))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kshell import registry
 
-# name, the ways to write it, and the text: a summary, then examples
+# name, forms, and text: a summary, then examples
 _TOPICS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "select",
@@ -14,7 +14,7 @@ _TOPICS: tuple[tuple[str, tuple[str, ...], str], ...] = (
             "select distinct ..",
         ),
         """\
-Rows and columns of a table; `by` groups, conditions after `where` are applied one after the other.
+Select rows and columns of a table; `by` groups, conditions after `where` are applied in order.
 
 q)select sum b by a from([]a:`x`y`x;b:1 2 3)
 a| b
@@ -26,7 +26,7 @@ y| 2""",
         "exec",
         ("exec phrases by phrases from t where conditions",),
         """\
-As select, but a list for one column, and a dictionary for several or with `by`.
+Like select, but returns a list for one column, a dictionary for several columns or with `by`.
 
 q)exec b from([]a:`x`y`x;b:1 2 3)where a=`x
 1 3""",
@@ -35,7 +35,7 @@ q)exec b from([]a:`x`y`x;b:1 2 3)where a=`x
         "update",
         ("update phrases by phrases from t where conditions",),
         """\
-The table with columns changed or added; given the name of a table, the table itself is changed.
+Change or add columns of a table; given a table's name, in place.
 
 q)update b:10*b from([]a:`x`y;b:1 2)where a=`y
 a b
@@ -47,7 +47,7 @@ y 20""",
         "delete",
         ("delete from t where conditions", "delete columns from t"),
         """\
-The table without some rows, or without some columns.
+Delete rows or columns of a table; given a table's name, in place.
 
 q)delete from([]a:1 2 3)where a<3
 a
@@ -58,7 +58,7 @@ a
         "if",
         ("if[condition;statement;..]",),
         """\
-Statements that are run if the condition is not zero.
+Run statements if the condition is not zero.
 
 q)x:3
 q)if[x>2;x:0]
@@ -69,7 +69,7 @@ q)x
         "do",
         ("do[n;statement;..]",),
         """\
-Statements that are run n times.
+Run statements n times.
 
 q)x:1
 q)do[3;x*:2]
@@ -80,7 +80,7 @@ q)x
         "while",
         ("while[condition;statement;..]",),
         """\
-Statements that are run as long as the condition is not zero.
+Run statements while the condition is not zero.
 
 q)x:1
 q)while[x<100;x*:2]
@@ -91,7 +91,7 @@ q)x
         "$[",
         ("$[condition;x;y]", "$[condition;x;condition;y;..;z]"),
         """\
-One value or another: only the branch that is chosen is evaluated.
+Choose between values; only the chosen branch is evaluated.
 
 q)$[3<2;"yes";"no"]
 "no\"""",
@@ -100,7 +100,7 @@ q)$[3<2;"yes";"no"]
         "{}",
         ("{..}", "{[a;b]..}"),
         """\
-A function; without a list of parameters they are x, y and z as far as they are used. The last value is the result.
+A function. Without a parameter list, the parameters are x, y and z (those it uses). The result is the last value.
 
 q){x+2*y}[1;10]
 21""",
@@ -109,7 +109,7 @@ q){x+2*y}[1;10]
         "'",
         ("f'x", "x f'y", "f'[x;y;..]"),
         """\
-Each: f is applied item by item. Before a value, `'` signals an error with its text.
+Each: apply f item by item. Before a value, `'` signals an error with that text.
 
 q)1 2 3,'4 5 6
 1 4
@@ -120,7 +120,7 @@ q)1 2 3,'4 5 6
         "/",
         ("f/x", "x f/y", "n f/x", "condition f/x"),
         """\
-Over: f accumulates along a list, or is applied n times, while a condition holds, or until nothing changes.
+Over: accumulate f along a list, or apply it n times, while a condition holds, or until the result stops changing.
 
 q)10+/1 2 3
 16
@@ -131,7 +131,7 @@ q)5{2*x}/1
         "\\",
         ("f\\x", "x f\\y", "n f\\x", "condition f\\x"),
         """\
-Scan: as over, with every step kept.
+Scan: like over, but returns every step.
 
 q)(+\\)1 2 3
 1 3 6""",
@@ -140,7 +140,7 @@ q)(+\\)1 2 3
         "/:",
         ("x f/:y",),
         """\
-Each right: x with each item of y.
+Each right: apply f to x and each item of y.
 
 q)10 20+/:1 2
 11 21
@@ -150,7 +150,7 @@ q)10 20+/:1 2
         "\\:",
         ("x f\\:y",),
         """\
-Each left: each item of x with y.
+Each left: apply f to each item of x and y.
 
 q)10 20+\\:1 2
 11 12
@@ -160,7 +160,7 @@ q)10 20+\\:1 2
         "':",
         ("f':x", "y f':x"),
         """\
-Each prior: each item with the one before it.
+Each prior: apply f to each item and its predecessor.
 
 q)(-':)1 4 9
 1 3 5""",

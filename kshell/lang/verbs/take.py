@@ -174,7 +174,7 @@ def _nested(shape: list[int], y: Value) -> Value:
         return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:]))
     flat = list_value(take_n(size, y))
     for n in reversed(shape[1:]):
-        empty = not n  # only the last can be: as many empty lists as the others ask for
+        empty = not n  # only the last can be 0: the other dimensions give the number of empty lists
         flat = List(
             [flat] * prod(shape[:-1])
             if empty

@@ -31,8 +31,8 @@ from kshell.values.base.narrow import list_value
 from kshell.values.engine.dispatch import Array
 from kshell.values.items.rows import Rows, rows_of, string_rows
 
-_FEW = 8  # strings; a longer list is parsed as a column
-_MANY = 256  # strings, of which a longer list may have few different ones
+_FEW = 8  # longer lists are parsed as columns
+_MANY = 256  # longer lists are checked for repeated strings
 _TRUE = np.zeros(256, np.bool_)
 _TRUE[list(b"txyTXY1")] = True
 _INT = re.compile(rb"[+-]?\d+\Z")
@@ -93,14 +93,14 @@ def tok_strings(t: int, items: list[bytes]) -> ListValue:
 
 
 def tok_rows(t: int, rows: Rows) -> ListValue:
-    """Texts parsed as type t: a vector; of "C", of which some may be strings, perhaps a list."""
+    """Parse texts as type t into a vector; for "C", where some may be strings, possibly a list."""
     if t == T.C:
         return collapse([tok_bytes(t, s) for s in rows.items()])
     return tok_vec(t, rows)
 
 
 def tok_vec(t: int, rows: Rows) -> Vec:
-    """Texts parsed as type t, which is not "C"."""
+    """Parse texts as a type t other than "C"."""
     if t == T.S:
         return Vec(t, _symbols(rows))
     form = FORMS.get(t) if len(rows) > _FEW else None
@@ -174,7 +174,7 @@ class Symbols:
     characters as integers; the tables are abandoned if most texts are new."""
 
     def __init__(self) -> None:
-        self.tables = _Slots(), _Slots()  # entries without a place in the first are in the second
+        self.tables = _Slots(), _Slots()  # entries that collide in the first are in the second
         self.known = self.left = False
         self.raw = b""
 
@@ -182,11 +182,9 @@ class Symbols:
         """The symbol codes of texts."""
         if rows.raw is not self.raw:
             self.raw = rows.raw
-            self.left |= b"\0" in self.raw  # which a shorter text would seem to have behind its end
+            self.left |= b"\0" in self.raw  # which a shorter text would appear to be padded with
         if not self.known and len(rows) > 2 * _HEAD:
-            self.of(
-                rows.at(slice(_HEAD))
-            )  # most of those that come often, before all are looked for
+            self.of(rows.at(slice(_HEAD)))  # most of the frequent ones, before all are looked up
         words = None if self.left else rows.words(2)
         if words is None:
             return _symbols(rows)
@@ -230,7 +228,7 @@ class _Slots:
     def __init__(self) -> None:
         self.words = [
             np.zeros(_SLOTS, np.int64)
-        ]  # and such of further characters, once there are any
+        ]  # and those of further characters, once there are any
         self.codes = np.full(_SLOTS, EMPTY_SYM.v, np.int32)
 
     def find(self, slot: Array, words: list[Array]) -> tuple[Array, Array]:
@@ -274,7 +272,7 @@ def _looked_up(rows: Rows) -> Array:
     """The same, looking up every text."""
     items = rows.stripped().items()
     joined = b"\n".join(items)
-    if joined.count(b"\n") == len(items) - 1:  # one text is quicker to decode than many
+    if joined.count(b"\n") == len(items) - 1:  # decoding one joined text is faster than many
         return sym_codes(joined.decode("utf-8", "surrogateescape").split("\n"))
     return sym_codes([item.decode("utf-8", "surrogateescape") for item in items])
 

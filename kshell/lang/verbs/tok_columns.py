@@ -49,12 +49,12 @@ def _signs(m: Array, rows: Rows) -> Array:
     count = signs.sum(axis=0, dtype=np.uint8)
     behind = np.arange(len(m), 0, -1, dtype=np.uint8)[
         :, None
-    ]  # how many characters stand from there on
+    ]  # how many characters there are from that point
     negative: Array = ((signs * behind).sum(axis=0, dtype=np.uint8) == rows.sizes) & (count == 1)
     wrong = count != negative
     signs *= 3
     m += signs
-    m[-1] |= -wrong.view(np.uint8)  # where one stands in another place
+    m[-1] |= -wrong.view(np.uint8)  # rows with one in another place
     return negative
 
 
@@ -109,9 +109,7 @@ def _without_points(m: Array) -> tuple[Array, Array]:
     moved = m[: last + 1].copy()
     moved[0] ^= 48
     moved[1:] ^= m[:last]
-    behind = (pointed == 0).view(
-        np.uint8
-    )  # of texts without a point all digits stay where they are
+    behind = (pointed == 0).view(np.uint8)  # in texts without a point, all digits stay in place
     moved[: first + 1] &= behind - np.uint8(1)
     after = np.full(m.shape[1], len(m) - 1 - last, np.uint8)
     for k in range(first, last):

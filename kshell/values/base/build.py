@@ -107,7 +107,7 @@ def collapse(items: list[Value]) -> ListValue:
 
 
 def _rows(items: list[Value], keys: ListValue) -> List | Table:
-    """A list of dictionaries with equal symbol keys, those of the first, is a table."""
+    """A list of dictionaries with the symbol keys of the first as a table."""
     if keys.__class__ is not Vec or keys.t != T.S or not len(keys):
         return List(items)
     for item in items:

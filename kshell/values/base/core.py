@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kshell.values.base.functions import Function, Handle
 
-ListValue: TypeAlias = "Vec | List | Table"  # has items by number: `len(x)`, `x.items`, `x.item(i)`
+ListValue: TypeAlias = "Vec | List | Table"  # has indexed items: `len(x)`, `x.items`, `x.item(i)`
 AtomValue: TypeAlias = "int | float | Special | Atom | Sym"  # a boolean is a bool, which is an int
 Value: TypeAlias = "AtomValue | ListValue | Dict | _Nil | _Hole | Function | Handle"  # any q value
 
@@ -162,7 +162,7 @@ def sym(s: str) -> Sym:
 
 
 def _new_sym(s: str) -> Sym:
-    with _GATE:  # threads of peach may come to the same name
+    with _GATE:  # peach threads may intern the same name
         found = _POOL.get(s)
         if found is None:
             found = Sym.__new__(Sym)
@@ -254,7 +254,7 @@ class Flat:
     def vectors(self) -> list[Value]:
         qtype, array, ends = self.t, self.a, self.ends.tolist()
         was = gc.isenabled()
-        gc.disable()  # many objects and no garbage
+        gc.disable()  # many objects, no garbage
         try:
             return [Vec(qtype, array[i:j]) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
         finally:
@@ -271,7 +271,7 @@ class List:
 
     __slots__ = ("_attr", "flat", "items", "look")
     _attr: str
-    # how often it was searched for one item, then how many items are known and their places
+    # the number of searches for single items, later the number of indexed items and their positions
     look: int | list[Any]
     flat: Flat | None
     items: list[Value]
@@ -284,7 +284,7 @@ class List:
         """Slots that are not set."""
         if name == "items":
             flat = self.flat
-            if flat is None:  # another thread has just made them
+            if flat is None:  # another thread has just created them
                 return object.__getattribute__(self, name)
             self.items = made = flat.vectors()
             self.flat = None
@@ -299,7 +299,7 @@ class List:
 
     @property
     def attr(self) -> str:
-        return self._attr  # set on the few lists that have one
+        return self._attr  # set only on the few lists that have one
 
     @attr.setter
     def attr(self, a: str) -> None:
@@ -383,7 +383,7 @@ class Dict:
 
     @property
     def unkeyed(self) -> Table:
-        """The table that a keyed table is without its key."""
+        """A keyed table as an unkeyed one."""
         k, v = self.tables
         return Table(k.names + v.names, k.cols + v.cols)
 
@@ -391,10 +391,10 @@ class Dict:
         return f"Dict({self.k!r}, {self.v!r})"
 
 
-_MANY_NAMES = 12  # columns; in fewer a name is looked for from the first on
+_MANY_NAMES = 12  # with fewer columns, a name is searched linearly
 
 
-COLLAPSE = Hook()  # the list of some items as q makes it: values/base/build.py
+COLLAPSE = Hook()  # makes the list of some items as q would: values/base/build.py
 
 
 @final
@@ -403,7 +403,7 @@ class Table:
     for rows."""
 
     __slots__ = ("_places", "cols", "look", "names")
-    _places: dict[str, int]  # of the names, where many are asked for
+    _places: dict[str, int]  # name -> index, if there are many columns
     look: int | dict[Any, int]
 
     def __init__(self, names: list[str], cols: list[ListValue]) -> None:

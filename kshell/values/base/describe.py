@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kshell.values.base.core import HOLE, Value
 from kshell.values.base.functions import Function, Lambda, Prim, Proj
 
-LONGEST = 32  # characters of a function's text that are shown
+LONGEST = 32  # characters shown of a function's text
 
 
 def short(f: Value) -> str:
@@ -50,7 +50,7 @@ def _given(f: Proj) -> int:
 
 def word_hint(name: str) -> str:
     """A hint for assigning to the name of a keyword."""
-    return f"{name} is a function of q, which cannot be assigned: choose another name"
+    return f"{name} is a q function and cannot be assigned: choose another name"
 
 
 def rank_hint(f: Value, n: int) -> str:
@@ -58,7 +58,7 @@ def rank_hint(f: Value, n: int) -> str:
     if isinstance(f, Prim) and f.entry is not None and f.entry.kind == "api":
         forms = [form for form in f.entry.forms if "(" in form and "[" not in form]
         form = min(forms, key=lambda form: abs(form.count(";") + 1 - n), default=f"{f.name}(a;b)")
-        return f"{f.name} is a function of the k-api, which takes one list in parentheses: {form}"
+        return f"{f.name} is a k-api function, which takes one list in parentheses: {form}"
     if isinstance(f, Lambda):
         count = len(f.params) or 1
         names = f" ({listed(f.params)})" if f.params else ""

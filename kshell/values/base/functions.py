@@ -15,7 +15,7 @@ from kshell.registry import Hook
 from kshell.values.base.build import collapse
 from kshell.values.base.core import HOLE, Value
 
-APPLY = Hook()  # `f[args]` of any value f: values/engine/apply.py
+APPLY = Hook()  # `f[args]` for any value f: values/engine/apply.py
 
 
 class Function:
@@ -57,12 +57,10 @@ class Lambda(Function):
         self.rank = max(len(params), 1)
         self.locals: tuple[str, ...] = ()
         self.globals: tuple[str, ...] = ()
-        self.consts: tuple[
-            Any, ...
-        ] = ()  # nodes of literals, and the lambdas in it, as they are first evaluated
+        self.consts: tuple[Any, ...] = ()  # literal nodes and nested lambdas, as first evaluated
         self.tree: Any = None
-        self.own = ""  # the name that it was compiled to call itself by
-        self.stores = False  # does it assign global variables itself?
+        self.own = ""  # the name by which it calls itself
+        self.stores = False  # does it assign globals itself?
 
     def call(self, args: Sequence[Value]) -> Value:
         return self.fn(*args)
@@ -211,7 +209,7 @@ class Derived(Function):
         self.glyph, self.f = glyph, f
         self.t = ITERATORS[glyph]
         rank = f.rank if isinstance(f, Function) else 0
-        # each keeps the rank of f, as over and scan do above two; each-left, each-right take two; the others one or two
+        # each keeps the rank of f, as do over and scan above two; each-left, each-right take two; the others one or two
         if glyph in ("/:", "\\:"):
             rank = 2 if isinstance(f, Function) else 0
         elif glyph != "'" and (glyph == "':" or rank < 3):
@@ -244,7 +242,7 @@ class View(Function):
         self.value: Value | None = None
         self.saved: list[
             Value | None
-        ] = []  # what the names in `needs` stood for when value was computed
+        ] = []  # the values of the names in `needs` when value was computed
         self.busy = False
 
     def get(self, find: Callable[[str], Value | None]) -> Value:
@@ -284,8 +282,8 @@ class Foreign(Function):
     def hint(self) -> str:
         """A hint if something inside the object is accessed."""
         return (
-            f"q only holds the {type(self.obj).__name__}, an object of Python: "
-            "a function of the program can give what is in it"
+            f"q only stores the {type(self.obj).__name__}, a Python object: "
+            "a function of the program can return its contents"
         )
 
     def call(self, args: Sequence[Value]) -> Value:
@@ -302,9 +300,9 @@ class Handle:
     """
 
     __slots__ = ("__weakref__", "number")
-    number: int  # address-like, stable for the life of the object
-    folded = False  # do `f/ h` and `f\ h` go through its rows?
-    unsaved = "type"  # what is said where the bytes of a value are wanted
+    number: int  # address-like, stable for the object's lifetime
+    folded = False  # do `f/ h` and `f\ h` iterate over its rows?
+    unsaved = "type"  # the error message if the value is to be serialized
 
     def __len__(self) -> int:
         return 1

@@ -55,7 +55,7 @@ def _same(x: Value, y: Value) -> bool:
 
 
 def _never(x: Value, y: Value) -> bool:
-    return False  # what is one object if it is equal
+    return False  # types whose equal values are the same object
 
 
 def _atoms(x: Atom, y: Atom) -> bool:

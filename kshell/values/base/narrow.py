@@ -1,4 +1,4 @@
-"""Values of which one kind is wanted: a list, a vector, names; anything else is 'type."""
+"""Checked conversions to one class of value: a list, a vector, names; 'type for anything else."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ def has_items(x: Value) -> TypeIs[ListValue]:
 
 
 def is_text(x: Value) -> TypeGuard[Vec | Atom]:
-    """Is x a string, or the char that one letter in quotes is?"""
+    """Is x a string, or a char (one letter in quotes)?"""
     return (x.__class__ is Vec or x.__class__ is Atom) and x.t == T.C
 
 
 def list_value(x: Value) -> ListValue:
-    """x itself, a list or a table; anything else is 'type."""
+    """x, if a list or a table; else 'type."""
     if x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table:
         return x
     raise QError("type")
 
 
 def vec_value(x: Value) -> Vec:
-    """x itself, a vector; anything else is 'type."""
+    """x, if a vector; else 'type."""
     if x.__class__ is Vec:
         return x
     raise QError("type")
 
 
 def names_in(x: ListValue) -> list[str]:
-    """The names in a list of symbols, which may be empty; anything else is 'type."""
+    """The names in a list of symbols, which may be empty; else 'type."""
     if x.__class__ is Vec and x.t == T.S:
         return sym_names(x)
     if len(x):

@@ -10,11 +10,11 @@ from kshell import registry
 from kshell.registry import Entry
 from kshell.values.base.functions import ITERATORS, Derived, Prim
 
-# the operators, type 102, by number
+# operators, type 102, by number
 OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "#", "_", "~", "!", "?", "@", ".",
              "0:", "1:", "2:", "in", "within", "like", "bin", "ss", "insert", "wsum", "wavg", "div", "xexp", "setenv",
              "binr", "cov", "cor")  # fmt: skip
-# the unary primitives, type 101, by number; the first ones are the unary forms of the operators
+# unary primitives, type 101, by number; the first ones are the unary forms of the operators
 UNARY = ("::", "flip", "neg", "first", "reciprocal", "where", "reverse", "null", "group", "iasc", "idesc", "string",
          "enlist", "count", "floor", "not", "key", "distinct", "type", "value", "read0", "read1", "2::", "avg", "last",
          "sum", "prd", "min", "max", "exit", "getenv", "abs", "sqrt", "log", "exp", "sin", "asin", "cos", "acos",
@@ -25,14 +25,14 @@ DERIVED = {
     "raze": (",", "/"), "sums": ("+", "\\"), "prds": ("*", "\\"), "maxs": ("|", "\\"), "mins": ("&", "\\"),
     "fills": ("^", "\\"), "deltas": ("-", "':"), "ratios": ("%", "':"), "prev": (":", "':"),
 }  # fmt: skip
-# names that are a unary primitive after an operator, or after one with an iterator
+# names that are an operator, or one with an iterator, composed with a unary primitive
 COMPOSED = {
     "<=": ("not", ">", ""),
     ">=": ("not", "<", ""),
     "<>": ("not", "=", ""),
     "differ": ("not", "~", "':"),
 }
-# how the console shows the names that stand for k's
+# how the console shows names defined in k
 K_TEXT = {
     **{n: f"{op}:" for n, op in zip(UNARY[1:], OPERATORS[1:20], strict=False) if n != "enlist"},
     "hopen": "<:", "hclose": ">:", "hdel": "~:", "ltime": "%:", "get": ".:", "and": "&", "or": "|", "mmu": "$",

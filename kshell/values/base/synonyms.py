@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 # fmt: off  # a table
-# options and settings: what PyTorch, Keras, transformers and people call them, and their names here
+# options and settings: names in PyTorch, Keras, transformers and common use -> names here
 OPTIONS: dict[str, tuple[str, ...]] = {
     "learningrate": ("lr",),
     "rate": ("lr",),
@@ -126,7 +126,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 # fmt: on
 
-# names of torch, and the entries that do their work
+# torch names -> equivalent entries
 _NAMES = """
 vectornorm=vnorm matrixnorm=mnorm norm=vnorm,fnorm,mnorm,nnorm repeatinterleave=repeatitems histogram=histc,bincount
 broadcastto=expand expandas=expand elementsize=itemsize iscontiguous=contiguous isleaf=leaf isnan=nan isinf=inf
@@ -157,7 +157,7 @@ getconstantschedulewithwarmup=constant,sched cosinewarmup=cosine,sched hook=actt
 hooks=acttable,registerhook,callback forwardhook=acttable,callback activations=acttable
 deepcopy=clone copy=clone,copyto print=str,summary modulesummary=summary summary=summary
 """
-# the same, where something has to be said because nothing here is quite that
+# the same with an explanation, where nothing here is quite equivalent
 _EARLY = (
     "testrun,ckpt",
     "a loop of q: while[(bad<patience)&n<most;run k;v:testrun k;$[v<best;[best:v;bad:0;"
@@ -166,7 +166,7 @@ _EARLY = (
 _TIED = ("parm", "both are one parameter after parm(m;`out.weight;enlist parm(m;`emb.weight))")
 _ROTARY = (
     "",
-    "not a type of module: a few lines of q, as in the language model of docs/cookbook.md",
+    "not a module type: a few lines of q, as in the language model in docs/cookbook.md",
 )
 _ATTACH = (
     "",
@@ -179,11 +179,11 @@ _NPY = (
 )
 _LORA = (
     "child,callback",
-    "a callback with two small layers beside the frozen one, put in its place by "
+    "a callback with two small layers next to the frozen one, installed by "
     "child(m;name;((`callback;..);..))",
 )
 _HOOK = (
-    "acttable(m;x) looks at the outputs of all layers; q code may stand in the place of one: "
+    "acttable(m;x) shows statistics of all layer outputs; to replace a layer by q code: "
     "child(m;name;(`callback;f;..))"
 )
 _SAID: dict[str, tuple[str, str]] = {
@@ -209,7 +209,7 @@ _SAID: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("lora", "peft", "lowrankadaptation"), _LORA),
     "swiglu": (
         "silu,glu",
-        "silu of one linear layer times another, as in the language model of docs/cookbook.md",
+        "silu of one linear layer times another, as in the language model in docs/cookbook.md",
     ),
     "parquet": (
         "",
@@ -217,17 +217,17 @@ _SAID: dict[str, tuple[str, str]] = {
     ),
     "import": (
         "l",
-        "\\l file.py loads a Python file; classes in it with @module are types of modules here",
+        "\\l file.py loads a Python file; its classes with @module become module types",
     ),
     "dataloader": (
         "train",
         "a model batches its own data: train(k;x;y), train(k;`batchsize`shuffle;(32;1b)), run k",
     ),
-    "dataset": ("train", "the data of a model are tensors: train(k;x;y)"),
-    "tensordataset": ("train", "the data of a model are tensors: train(k;x;y)"),
+    "dataset": ("train", "a model's data are tensors: train(k;x;y)"),
+    "tensordataset": ("train", "a model's data are tensors: train(k;x;y)"),
     "imagefolder": (
         "train",
-        "images are read by a Python program; the data of a model are tensors: train(k;x;y)",
+        "read images in a Python program; a model's data are tensors: train(k;x;y)",
     ),
     "registerforwardhook": ("acttable,callback,registerhook", _HOOK),
     "registerforwardprehook": ("callback", _HOOK),
@@ -241,26 +241,32 @@ _SAID: dict[str, tuple[str, str]] = {
     "fromnumpy": ("tensor", "`tensor x` makes a tensor of q values"),
     "finfo": (
         "dtype",
-        'limits of data types are not listed; "f"$ and "e"$ give a value the precision of a type',
+        'limits of data types are not listed; "f"$ and "e"$ convert a value to the precision of a type',
     ),
     "iinfo": ("dtype", "limits of data types are not listed; 0W and 0Wi are the greatest integers"),
     "emptycache": (
         "free",
-        "memory is freed with the last name that refers to a tensor: free t does so at once",
+        "memory is freed when nothing refers to a tensor any more: free t frees it at once",
     ),
     "setprintoptions": ("P,c", "the console's precision and size are system commands"),
     "closure": ("step,lbfgs", "an optimizer that needs a closure is run by `run` or `backstep`"),
     "parameterstovector": (
         "parms,flatten,cat",
-        "no counterpart: flatten each parameter, and join them by cat",
+        "no counterpart: flatten each parameter, and join them with cat",
     ),
-    "transforms": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
-    "torchvision": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
-    "jit": ("compile", "no counterpart: modules are not exported as programs"),
+    "transforms": (
+        "transform,zscore,randomcrop,randomflip",
+        "images are transformed by module types",
+    ),
+    "torchvision": (
+        "transform,zscore,randomcrop,randomflip",
+        "images are transformed by module types",
+    ),
+    "jit": ("compile", "no counterpart: modules cannot be exported as programs"),
     "onnx": ("ckpt", "no counterpart: parameters are saved, programs are not"),
     "export": ("ckpt", "no counterpart: parameters are saved, programs are not"),
     "quantization": ("to", "no counterpart: tensors have the data types that help`dtype lists"),
-    "prune": ("parms", "no counterpart: set parameters to zero by q"),
+    "prune": ("parms", "no counterpart: set parameters to zero in q"),
     "weightnorm": ("parm", "no counterpart"),
     "spectralnorm": ("svdvals", "no counterpart"),
 }
@@ -275,7 +281,7 @@ TORCH: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 # fmt: off  # a table
-# words of Python, and what is written here
+# Python words -> what to write here
 PYTHON = {
     "len": "count x",
     "print": "show x",
@@ -297,12 +303,12 @@ PYTHON = {
     "def": "f:{[a;b] a+b}",
     "lambda": "{[a;b] a+b}",
     "np": "q's own arrays: 1 2 3e, til 10, 2 3#0e",
-    "import": "\\l file.py, and the functions of the k-api are there without it",
+    "import": "\\l file.py; the k-api functions need no import",
 }
 # fmt: on
 
 
-# types that tensors have and q values do not, and the type of q values that is the same
+# types that only tensors have -> the equivalent q type
 TENSOR_TYPES = {"bool": "boolean", "double": "float"} | dict.fromkeys(
     (
         "half",

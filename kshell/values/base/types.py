@@ -8,7 +8,7 @@ import numpy as np
 
 M63 = 1 << 63
 LONG_MAX = M63 - 1  # 0W; the largest ordinary long is one less
-NAN = float("-nan")  # with the sign that q's null has
+NAN = float("-nan")  # with the sign of q's null
 INF = float("inf")
 
 
@@ -62,10 +62,10 @@ BY_NAME: dict[str, QType] = {row.name: row for row in ROWS if row.num != 20}
 DTYPE: dict[int, np.dtype] = {row.num: row.dtype for row in ROWS}
 NULL: dict[int, Any] = {row.num: row.null for row in ROWS}
 
-# the numbers, by name, for code that switches on them
+# type numbers by name, for code that switches on them
 (B, G, X, H, I, J, E, F, C, S, P, M, D, Z, N, U, V, T, ENUM) = (row.num for row in ROWS)
 INTEGRAL = frozenset({B, X, H, I, J, C, P, M, D, N, U, V, T})
-SIGNED = frozenset({H, I, J, P, M, D, N, U, V, T})  # integers that have a null
+SIGNED = frozenset({H, I, J, P, M, D, N, U, V, T})  # integer types with a null
 FLOATS = frozenset({E, F, Z})
 TEMPORAL = frozenset({P, M, D, Z, N, U, V, T})
 NUMERIC = frozenset({B, X, H, I, J, E, F})

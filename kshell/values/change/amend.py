@@ -66,7 +66,7 @@ _ACCUMULATE = {
     "and": np.minimum,
 }
 _INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)
-_HELD = (Atom, Sym, Special)  # the atoms that hold their raw value
+_HELD = (Atom, Sym, Special)  # atoms that hold a raw value
 _NUMBERS = (T.H, T.I, T.J, T.E, T.F)
 
 
@@ -104,7 +104,7 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
     return _Amend(None).all_or_nothing(x, path, y)
 
 
-# the class of Python that atoms of a type have, if they have one
+# the Python class of a type's atoms, if any
 _CLASS_OF = tuple({T.J: int, T.F: float, T.B: bool}.get(num) for num in range(T.ENUM + 1))
 
 
@@ -182,7 +182,7 @@ class _Amend:
         self.f, self.alone, self.plain = f, alone, f is None
         self.several = False
         self.changed: list[Callable[[], None]] = []
-        self.note = ""  # of an interrupt, if a handle was changed
+        self.note = ""  # for an interrupt, if a handle was changed
         self.name = f.name if f.__class__ is Prim else ""
         self.fn: Any = None if f is None else pyfn(f, 1) if alone else pyfn(f, 2)
 
@@ -219,7 +219,7 @@ class _Amend:
                 with HOLD:
                     for undo in reversed(self.changed):
                         undo()
-                e.__dict__.pop("note", None)  # of an interrupt that waited for one of the changes
+                e.__dict__.pop("note", None)  # for an interrupt that waited for one of the changes
             raise
         return let_through(self.note, out) if PENDING else out
 
@@ -369,11 +369,11 @@ class _Amend:
                     raise QError("length")
                 return join_dicts(d, Dict(i, y), strict=True)
             positions = find(d.k, i)
-            # no key is new: so many items of the values
+            # no new keys: amend items of the values
             if positions.__class__ is np.ndarray and (positions < len(d.k)).all():
                 return Dict(d.k, self.at(d.v, (longs(positions), *rest), y))
         for k, v in self.pairs(seq_items(i), y, i):
-            # a key that is a list, not a list of keys
+            # a key that is itself a list, not a list of keys
             whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))
             d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
         return d
@@ -395,7 +395,7 @@ class _Amend:
             if isinstance(old, List) and not len(d.k) and self.name in _ACCUMULATE:
                 old = (
                     0 if self.name == "-" else MISSING
-                )  # an empty dictionary does not tell what its values are
+                )  # the type of an empty dictionary's values is unknown
             elif is_atom(old):
                 old = (
                     atom(atom_t(old), 0)
@@ -479,7 +479,7 @@ class _Amend:
             if old.__class__ is Table and self.plain and not _fits(old, rest, y):
                 old = List(
                     [old.item(i) for i in range(count)]
-                )  # a list of dictionaries that are no longer alike
+                )  # a list of dictionaries that no longer match
             new = self.at(old, rest, y) if rest else self.new(old, y)
             if not has_items(new):
                 new = take_at(collapse([new]), np.zeros(count, np.int64))

@@ -67,7 +67,7 @@ def append_item(x: ListValue, item: Value) -> ListValue:
         return collapse([item])
     out = List([*x.items, item])
     if x.__class__ is List and x.look.__class__ is list:
-        out.look, x.look = x.look, 0  # what is known of the items before stays true
+        out.look, x.look = x.look, 0  # what is known about the existing items stays valid
     return out
 
 

@@ -22,7 +22,7 @@ from kshell.values.items.keys import place_one
 from kshell.values.items.search import find_row, raw_row
 from kshell.values.session.interrupts import HOLD
 
-_FEW = 16  # new items whose places are put into what is known of those before
+_FEW = 16  # up to this many new items are added to the index of the existing ones
 _ALONE = 3  # the attribute that holds an array or list, a local name, and getrefcount's argument
 
 
@@ -109,7 +109,7 @@ def _take(x: Vec, longer: np.ndarray) -> None:
     x.whole = False
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
-        x.look = 0  # until it knows the new items, for which there may be no memory
+        x.look = 0  # until the new items are indexed, for which memory may be lacking
         if len(longer) - count <= _FEW:
             for i, v in enumerate(longer[count:].tolist(), count):
                 look.setdefault(v, i)
@@ -198,7 +198,7 @@ def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
                 return True
         del old
     new = pyfn(f, 2)(v.item(at), y)
-    del v  # or it would not be alone
+    del v  # otherwise it would have another owner
     return _put_item(d, key, at, new)
 
 
@@ -320,8 +320,8 @@ def _write_row(cols: Sequence[Vec], at: int, row: Sequence[np.ndarray]) -> None:
 
 
 def _row_fit(t: Table, more: Table) -> tuple[list[Vec], list[np.ndarray]] | None:
-    """The columns of a table that may be written in place, and the raw items for them; None if one may not, or does
-    not fit."""
+    """The columns of a table that can be written in place, and the raw items for them; None if a column cannot, or
+    an item does not fit."""
     cols = t.cols
     if getrefcount(t) > _ALONE or getrefcount(cols) > _ALONE:
         return None

@@ -62,7 +62,7 @@ def join(x: Value, y: Value) -> Value:
         if found is not None:
             return found
     if isinstance(x, Handle) and isinstance(y, Handle):
-        return List([x.number, y.number])  # each is a list of one number, which is no vector
+        return List([x.number, y.number])  # each is a list of one number, which is not a vector
     x, y = as_list(x), as_list(y)
     if not len(y) and (len(x) or x.__class__ is Vec):
         return x
@@ -308,7 +308,7 @@ def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _flats(items: Sequence[List]) -> List | None:
-    """Lists of vectors that each stand in an array, one after the other."""
+    """Concatenate lists of vectors that are each stored in an array."""
     first = items[0].flat
     if first is None:
         return None
@@ -325,7 +325,7 @@ def _flats(items: Sequence[List]) -> List | None:
 
 
 def _concat_alike(first: Value, items: Sequence[Value]) -> ListValue | None:
-    """Values of the class of the first, all lists, or all arrays or tables that fit together."""
+    """Concatenate values of one class: lists, or compatible arrays or tables."""
     if first.__class__ is Vec:
         t, dom = first.t, first.dom
         arrays = [i.a for i in items if i.__class__ is Vec and i.t == t and i.dom == dom]
@@ -353,7 +353,7 @@ def _concat_alike(first: Value, items: Sequence[Value]) -> ListValue | None:
     return None
 
 
-_MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
+_MAPS = {Dict, Table, EnumAtom}  # with fewer, each is joined separately
 
 
 @overload

@@ -35,7 +35,7 @@ from kshell.values.session.context import blocked, worker
 from kshell.values.session.interrupts import brief
 
 _HIDDEN = "__builtins__"
-# part(name, x): the year, minute.. of a temporal value, an error for any other: lang/session/helpers.py
+# part(name, x): the year, minute.. of a temporal value, else an error: lang/session/helpers.py
 PART = registry.Hook()
 
 
@@ -65,24 +65,20 @@ class Names:
         self.builtins: dict[str, Any] = {}
         self.spaces: dict[str, dict[str, Any]] = {}
         self.current = "."
-        self._resolve = (
-            resolve  # fills builtins with the k-api, on the first name that is not known
-        )
+        self._resolve = resolve  # fills builtins with the k-api, on the first unknown name
         self._version = -1
-        self.checked = False  # do stores of compiled code ask `allow` and tell `hook`?
+        self.checked = False  # do assignments in compiled code check `allow` and call `hook`?
         self.hook: Callable[[str, Sequence[Value]], None] | None = (
-            None  # told of variables set in the root, and where
+            None  # called when a variable in the root is set, and where
         )
         self.listeners: dict[
             str, Callable[[Value | None], None]
-        ] = {}  # told what a name becomes; None: deleted
-        self.bare: set[str] = (
-            set()
-        )  # namespaces that were assigned as dictionaries without the empty symbol
+        ] = {}  # called with the new value of a name; None: deleted
+        self.bare: set[str] = set()  # namespaces assigned as dictionaries without the empty symbol
         self.views: dict[
             str, View
-        ] = {}  # of the root; one that is hidden by a variable assigned since is dead
-        self.lambdas: WeakSet[Any] = WeakSet()  # all that were compiled for these namespaces
+        ] = {}  # views of the root; one hidden by a variable assigned later is dead
+        self.lambdas: WeakSet[Any] = WeakSet()  # all lambdas compiled for these namespaces
         self.space(".")
 
     def space(self, name: str) -> dict[str, Any]:
@@ -91,7 +87,7 @@ class Names:
         if found is None:
             outer = name.rpartition(".")[0]
             if outer:
-                self.space(outer)  # .a is there as soon as .a.b is
+                self.space(outer)  # .a exists as soon as .a.b does
             found = self.spaces[name] = {_HIDDEN: self.builtins}
         return found
 
@@ -150,7 +146,7 @@ class Names:
         namespace."""
         if name.startswith("."):
             head, _, last = name.rpartition(".")
-            return (head, last) if head else (".", name)  # `.a` is not the `a` of the root
+            return (head, last) if head else (".", name)  # `.a` is not the root's `a`
         return ctx or self.current, name
 
     def find(self, name: str, ctx: str | None = None) -> Value | None:
@@ -167,9 +163,7 @@ class Names:
             return self.read(last)
         if name in self.spaces:
             held = self.as_dict(name)
-            entry = registry.find(
-                "name", name
-            )  # `.q` holds the keywords as well as what was put there
+            entry = registry.find("name", name)  # `.q` has the keywords besides what was put there
             return held if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), held)
         if not name.startswith("."):
             if "." in name:
@@ -258,7 +252,7 @@ class Names:
         def put(old: Value | None, rest: Sequence[str]) -> Value:
             if (
                 old is None
-            ):  # as in any namespace, :: stands first, so that what follows may be of any types
+            ):  # as in any namespace, :: comes first, so that other items can have any type
                 old = Dict(sym_vec([""]), List([NIL]))
             part = sym(rest[0])
             if len(rest) == 1:
@@ -279,7 +273,7 @@ class Names:
             del space[k]
         (self.bare.add if all(keys) else self.bare.discard)(name)
         for key, item in zip(keys, d.v.items, strict=True):
-            if key and item.__class__ is not View:  # a view stays what it is
+            if key and item.__class__ is not View:  # a view stays a view
                 space[key] = item
         for full, listener in self.listeners.items():
             head, last = self.split(full)

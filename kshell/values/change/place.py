@@ -90,7 +90,7 @@ def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
     if ty:
         if (
             ty != qtype or len(place) < x.a.ndim
-        ):  # an atom in the place of a list leaves no regular array
+        ):  # an atom in place of a list would make the array irregular
             return None
         return np.frombuffer(raw(y), "V16")[0] if qtype == T.G else raw(y)
     data = y if y.__class__ is Vec else as_nd(y)
@@ -101,7 +101,7 @@ def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
         + x.a.shape[len(place) :]
     )
     if data.a.shape != shape and all(p.__class__ is int for p in place):
-        return None  # one item is replaced, by whatever there is
+        return None  # one item is replaced, whatever the value
     return _fitted(data.a, shape)
 
 

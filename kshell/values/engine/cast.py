@@ -121,7 +121,7 @@ def float_to_int(r: Array, t: int) -> Array:
         return r.astype(T.DTYPE[t])
     low, high = float(r.min()), float(r.max())
     edge = float(top)
-    if -edge < low and high < edge:  # false for nan too
+    if -edge < low and high < edge:  # also false for nan
         return r.astype(T.DTYPE[t])
     odd = np.isnan(r)
     safe = np.where(odd | (np.abs(r) >= edge), 0.0, r).astype(T.DTYPE[t])
@@ -254,7 +254,7 @@ def is_part(name: str) -> bool:
 def part_array(a: Array, f: int, name: str) -> tuple[int, Array]:
     """Part `name` of temporals of type f: (result type, raw array). 'type if f has no such part."""
     if name == "mm" and f in SPANS:
-        name = "uu"  # of a time of day, mm means minutes
+        name = "uu"  # for a time of day, mm means minutes
     calendar = name in ("year", "mm", "dd", "week")
     if (
         f not in T.TEMPORAL

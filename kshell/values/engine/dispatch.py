@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Array = np.ndarray
-_LONG = 4096  # vectors above this length remember whether they hold nulls
-_SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs over them
+_LONG = 4096  # longer vectors cache whether they contain nulls
+_SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs on them
 
 
 class Plan:
@@ -60,11 +60,11 @@ class Plan:
         self.t, self.fn, self.one, self.bare = t, fn, one, bare
 
 
-ATOMIC: set[tuple[str, int]] = set()  # the verbs made here, by name and number of arguments
+ATOMIC: set[tuple[str, int]] = set()  # the verbs created here, by name and number of arguments
 
 Verb2 = Callable[[Value, Value], Value]
 Verb1 = Callable[[Value], Value]
-# the same as the parts of a table or dictionary go through them: what they make of a list is a list
+# verbs that return a list for a list, and so apply to the parts of a table or dictionary
 Parts1 = Callable[[Value], Any]
 Parts2 = Callable[[Value, Value], Any]
 Alone = Callable[[Value, bool], Any]
@@ -244,7 +244,7 @@ def _tables(run: Parts2, x: Value, y: Value, alone: Alone | None = None) -> Tabl
 
 
 def _cells(t: Table, x: Value) -> list[Value]:
-    """The part of x for each column of a table: its items, if it is a list, or all of it."""
+    """The part of x for each column of a table: its items if it is a list, else x itself."""
     if not is_list(x):
         return [x] * len(t.names)
     if len(x) != len(t.names):
@@ -297,7 +297,7 @@ def _two_dicts(run: Parts2, x: Dict, y: Dict, alone: Alone | None) -> Dict:
         )
     parts = [on(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
     values = append([part for part in parts if len(part)] or parts[:1])
-    place = np.empty(count + len(new), np.int64)  # where each key's value stands in `values`
+    place = np.empty(count + len(new), np.int64)  # the position of each key's value in `values`
     place[both] = np.arange(len(both))
     place[left] = len(both) + np.arange(len(left))
     place[count:] = count + np.arange(len(new))

@@ -64,7 +64,7 @@ def positions(i: Value) -> np.ndarray | None:
         return None
     array = i.a
     if array.dtype != np.int64:
-        return array.astype(np.int64)  # a null of a narrower type is negative, so outside too
+        return array.astype(np.int64)  # nulls of narrower types are negative, so also out of bounds
     return array
 
 
@@ -110,13 +110,13 @@ def find_at(keys: ListValue, i: Value) -> Any:
 
 
 FIND = Hook()  # values/items/search.py
-BIN = Hook()  # `keys bin i`, by one list: values/items/search.py
+BIN = Hook()  # `keys bin i` for one list: values/items/search.py
 BIN_ROWS = Hook()  # by the columns of two tables: values/items/search.py
 
 
 def _dict_at(d: Dict, i: Value) -> Value:
     keys = d.k
-    if keys.__class__ is Vec and i.__class__ is Sym:  # the usual case, quickly
+    if keys.__class__ is Vec and i.__class__ is Sym:  # fast path for the usual case
         if keys.t == T.S:
             at = place_one(keys, i.v)
             return d.v.item(at) if at < len(keys.a) else null_of(d.v)
@@ -127,7 +127,7 @@ def _dict_at(d: Dict, i: Value) -> Value:
     if isinstance(i, List) and keys.__class__ is Vec:
         return collapse([_dict_at(d, j) for j in i.items])
     at = find_at(keys, i)
-    if isinstance(at, List):  # lists of lists of keys that are lists
+    if isinstance(at, List):  # nested lists of keys that are lists
         return collapse([_dict_at(d, j) for j in seq_items(i)])
     if at.__class__ is not np.ndarray:
         if d.attr == "s" and at >= len(keys):
@@ -158,7 +158,7 @@ def _keyed_at(d: Dict, keys: Table, i: Value) -> Value:
             raise QError("type")
         i = List([i])
     elif len(keys.names) == 1 and i.__class__ is Vec and keys.cols[0].__class__ is Vec:
-        if len(i) != 1:  # a vector is one key, of as many items as there are key columns
+        if len(i) != 1:  # a vector is one key, with one item per key column
             raise QError("length")
         i = List([i.item(0)])
     elif (

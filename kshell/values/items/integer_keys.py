@@ -19,7 +19,7 @@ _U64 = np.uint64
 _RANKS: list[Any] = [
     None,
     0,
-]  # the rank of every symbol of the pool, and how many symbols that was made for
+]  # the rank of every symbol in the pool, and the pool size it was computed for
 
 
 def float_keys(a: Array) -> Array:
@@ -73,7 +73,7 @@ def int_keys(x: Vec) -> Array:
     if qtype in T.FLOATS:
         a = (
             x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0
-        )  # one zero only, and one null
+        )  # a single zero, and a single null
         bits = a.view(np.int64)
         null = np.isnan(a)
         if null.any():
@@ -94,7 +94,7 @@ def pack(keys: Array, lo: int, span: int) -> tuple[Array, int, int]:
     count = len(keys)
     low = max(count - 1, 1).bit_length()
     lost = max(span.bit_length() + low - 64, 0)
-    words = (keys.astype(np.int64, copy=False) - np.int64(lo)).view(_U64)  # wraps, as it should
+    words = (keys.astype(np.int64, copy=False) - np.int64(lo)).view(_U64)  # wraps, as intended
     if lost:
         words >>= _U64(lost)
     words <<= _U64(low)

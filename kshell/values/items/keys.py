@@ -14,10 +14,10 @@ from kshell.values.base.core import Table, Vec
 from kshell.values.items.integer_keys import bounds, grade_keys, pack
 
 Array = np.ndarray
-_TABLE = 1 << 22  # the largest range of keys that a table of positions is made for
+_TABLE = 1 << 22  # the largest key range for a table of positions
 _U64 = np.uint64
-_LITTLE = 64  # keys, of which so many are told apart sooner by a dictionary
-_HEAD = 1 << 15  # how many keys are looked at before the rest is only checked for new ones
+_LITTLE = 64  # up to this many keys, a dictionary is faster
+_HEAD = 1 << 15  # keys examined before the rest is only checked for new ones
 
 
 def _small(keys: Array, n: int) -> tuple[int, int] | None:
@@ -37,7 +37,7 @@ def _first_table(at: Array, size: int) -> Array:
     """For each key in a small range, its first position; len(at) if it does not occur."""
     count = len(at)
     table = np.full(size, count, np.int64)
-    table[at[::-1]] = np.arange(count - 1, -1, -1)  # the last write counts
+    table[at[::-1]] = np.arange(count - 1, -1, -1)  # the last write wins
     return table
 
 
@@ -180,7 +180,7 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
             return np.array([0]), [first]
         if (
             small[1] == 2 or (keys[other] == keys[other[0]]).all()
-        ):  # as booleans are, and classes -1 and 1
+        ):  # as for booleans, and classes -1 and 1
             return np.array([0, other[0]]), [first, other]
     at = _offset(keys, small[0]).astype(np.uint16 if small[1] > 256 else np.uint8)
     order = np.argsort(at, kind="stable")
@@ -195,7 +195,7 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     return first, [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
-_TWO = 4  # a range of keys up to which there may well be two of them only
+_TWO = 4  # key range up to which there may well be only two distinct keys
 
 
 def split_groups(ids: Array, count: int) -> list[Array]:
@@ -225,7 +225,7 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
     if (hi - lo).bit_length() + low > 64:
         by = pack(keys, lo, hi - lo)[
             0
-        ]  # nearly in order, which is enough to walk through memory in one direction
+        ]  # nearly sorted, which is enough to access memory in one direction
         by.sort()
         by &= _U64((1 << low) - 1)
         order = by.view(np.int64)
@@ -236,7 +236,7 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
     return out
 
 
-_MANY = 1 << 15  # keys, of which more do not stay in the cache
+_MANY = 1 << 15  # more keys do not fit in the cache
 
 
 def find_keys(hay: Array, needles: Array) -> Array:
@@ -259,7 +259,7 @@ def find_keys(hay: Array, needles: Array) -> Array:
             return table[at]
         edged = np.full(
             size + 2, count, np.int64
-        )  # one place on either side for the needles outside the range
+        )  # one slot on either side for needles outside the range
         edged[1:-1] = table
         return edged[np.clip(at, -1, size) + 1]
     lo, hi = bounds(hay)
@@ -274,7 +274,7 @@ def find_keys(hay: Array, needles: Array) -> Array:
 def _search(tops: Array, order: Array, needles: Array) -> Array:
     """Needles in sorted keys, whose positions are in `order`."""
     count = len(tops)
-    by = grade_keys(needles)  # sorted needles walk through memory in one direction
+    by = grade_keys(needles)  # sorted needles access memory in one direction
     some = needles[by]
     at = np.searchsorted(tops, some)
     at[at == count] = 0
@@ -299,8 +299,8 @@ def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> A
     return out
 
 
-_HASHED = 256  # items of which a shorter vector is looked through each time
-_LOOKS = 64  # searches for one item after which the next are by a dictionary
+_HASHED = 256  # shorter vectors are scanned each time
+_LOOKS = 64  # single-item searches before a dictionary is built
 
 
 def place_one(x: Vec, v: object) -> int:

@@ -74,7 +74,7 @@ def grade_ranks(x: Value) -> Array:
     return out
 
 
-_FEW = 64  # strings, of which fewer are compared without a look for equal ones
+_FEW = 64  # shorter lists of strings are compared without looking for equal ones
 
 
 def _grade_list(x: List, down: bool) -> Array:
@@ -83,7 +83,7 @@ def _grade_list(x: List, down: bool) -> Array:
     ids = rows.ids() if rows is not None and count > _FEW else None
     if (
         rows is not None and ids is not None and len(ids[0]) * 4 < count
-    ):  # each different string compared once
+    ):  # each distinct string is compared once
         first = [rows.item(k) for k in ids[0].tolist()]
         ranks = np.empty(len(first), np.int64)
         ranks[sorted(range(len(first)), key=first.__getitem__)] = np.arange(len(first))
@@ -168,7 +168,7 @@ def is_sorted(x: Value) -> bool:
         if x.attr == "s":
             return True
         if len(x.a) > 1000 and not is_sorted(Vec(x.t, x.a[:100], "", x.dom)):
-            return False  # most that are not sorted show it soon
+            return False  # most unsorted lists are detected early
         keys = sort_keys(x)
         return bool((keys[1:] >= keys[:-1]).all())
     if x.__class__ is Table:

@@ -92,7 +92,7 @@ def take_at(x: ListValue | Dict, at: np.ndarray) -> ListValue | Dict:
     count = len(x)
     inside = (
         not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count
-    )  # below zero is far above
+    )  # as unsigned, negative positions are out of bounds
     if inside and type(x) is Vec:
         return Vec(x.t, x.a.take(at), "", x.dom)
     if type(x) is Table:
@@ -129,7 +129,7 @@ def _flat_at(f: Flat, at: np.ndarray) -> List:
     )
 
 
-_FEW = 16  # items, of which fewer are taken one by one
+_FEW = 16  # fewer items are taken one by one
 
 
 @overload

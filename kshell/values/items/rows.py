@@ -11,8 +11,8 @@ from kshell.values.base.core import List, Nd, Value, Vec, flat_list
 from kshell.values.items.keys import group_keys
 
 Array = np.ndarray
-_BLANKS = 24  # that are taken off all texts at once; more, off one text at a time
-_WIDE = 40  # longer texts are not laid out as columns of characters: no number has more
+_BLANKS = 24  # blanks stripped from all texts at once; more are stripped text by text
+_WIDE = 40  # longer texts are not laid out as character columns: numbers are shorter
 
 
 class Rows:
@@ -86,7 +86,7 @@ class Rows:
                 [np.zeros(low, np.uint8), data, np.zeros(max(high - len(data), 0), np.uint8)]
             )
             at = at + low if low else at
-        item = "i8" if w == 8 else f"V{w}"  # numpy takes numbers quicker than bytes
+        item = "i8" if w == 8 else f"V{w}"  # numpy indexes integers faster than bytes
         return np.ndarray((len(data) - w + 1,), item, data, 0, (1,))[at]
 
     def first(self) -> Array:
@@ -122,7 +122,7 @@ class Rows:
         more = [self._word(at) for at in range(8, w, 8)]
         if (
             not self.joined().all()
-        ):  # a shorter text would seem to have the character 0 behind its end
+        ):  # otherwise a shorter text would appear to end in the character 0
             more.append(self.sizes)
         for word in more:
             first, ids = group_keys(group_keys(word)[1] * len(first) + ids)
@@ -153,7 +153,7 @@ class Rows:
         return string_list(self.joined(), self.sizes)
 
 
-# by the number of characters that are kept of eight
+# masks by number of characters kept of eight
 _MASKS: Array = (
     np.array([[255 * (k < n) for k in range(8)] for n in range(9)], np.uint8).view(np.int64).ravel()
 )

@@ -108,7 +108,7 @@ def codes(x: Value) -> Array:
     return np.array([known.setdefault(key, len(known)) for key in _item_keys(x)], np.int64)
 
 
-_FEW = 16  # strings, of which fewer are looked at one by one
+_FEW = 16  # shorter lists of strings are handled one by one
 
 
 def _item_keys(x: List) -> Sequence[Hashable]:
@@ -157,7 +157,7 @@ def _dense(a: Array) -> tuple[Array, int]:
     return ids, len(first)
 
 
-WHOLE = frozenset({T.H, T.I, T.J})  # integers of these types are found in each other
+WHOLE = frozenset({T.H, T.I, T.J})  # integers of these types can match each other
 
 
 def widened(a: Array, t: int) -> Array:
@@ -199,7 +199,7 @@ def joint_columns(xs: Sequence[ListValue], ys: Sequence[ListValue]) -> tuple[Arr
     count = len(xs[0])
     out: Array | None = None
     for x, y in zip(xs, ys, strict=True):
-        if not len(x) or not len(y):  # nothing can agree, whatever the types
+        if not len(x) or not len(y):  # nothing can match, whatever the types
             return np.arange(count), np.arange(count, count + len(y))
         both = np.concatenate(joint_codes(x, y))
         out = both if out is None else pair_codes(out, both)
@@ -254,7 +254,7 @@ def find(x: Value, y: Value) -> Any:
     if y.__class__ is Table and (not len(x) or x.item(0).__class__ is not Table):
         return _find_items(x, y) if len(x) else np.zeros(len(y), np.int64)
     if y.__class__ is List and not len(y) and not isinstance(x.item(0), List):
-        return np.zeros(0, np.int64)  # () among vectors: no items to look for
+        return np.zeros(0, np.int64)  # () among vectors: no items to search for
     if not len(x) or depth(y) != depth(x.item(0)):
         return len(x)
     return _find_row(x, y) if isinstance(x, Nd) else _find_one(x, y)
@@ -271,7 +271,7 @@ def _find_row(x: Nd, y: Value) -> int:
     return find_one((a == b).reshape(len(a), -1).all(1), True)
 
 
-_SCANNED = 8  # items of which a shorter list is looked through each time
+_SCANNED = 8  # shorter lists are scanned each time
 
 
 def _find_one(x: List, y: Value) -> int:
@@ -444,7 +444,7 @@ def find_value(x: Value, y: Value) -> Value:
     if x.__class__ is Vec and y.__class__ is List and y.items:
         if depth(y.items[0]) == 0:
             raise QError("type")
-        found = [find_value(x, i) for i in y.items]  # of atoms too: one of another type is 'type
+        found = [find_value(x, i) for i in y.items]  # also for atoms: one of another type is 'type
         return collapse([f if is_list(i) else len(x) for i, f in zip(y.items, found, strict=True)])
     positions = find(x, y)
     return longs(positions) if positions.__class__ is np.ndarray else positions

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 class Running(Protocol):
     """The part of a session available to the packages below it."""
 
-    names: Any  # every global variable, by namespace: values/change/names.py
+    names: Any  # all globals, by namespace: values/change/names.py
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/session/settings.py
     rng: Any  # numpy Generator, seeded by \S
     files: Any  # open files by number: lang/verbs/connect.py
     input: Any  # standard input: lang/console/standard_input.py
-    timer: Any  # when `.z.ts` is to be called: lang/session/timer.py
-    pool: Any  # the threads of peach, or None: lang/each/peach.py
+    timer: Any  # when to call `.z.ts`: lang/session/timer.py
+    pool: Any  # the peach threads, or None: lang/each/peach.py
     ipc: Any  # connections to other processes, or None: ipc/port.py
-    database: Any  # the partitioned database that is loaded, or None: store/parted.py
-    progress: Any  # the line that tells how far long work is: values/session/progress.py
-    log: Any  # where metrics go, or None: kapi/train/logs.py
-    picture: Any  # what shows a picture, or None: notebook.py
-    autosave: Any  # what saves the session now and then, or None: kapi/checkpoint/autosave.py
-    warned: set[Any]  # what was warned of and need not be again
+    database: Any  # the loaded partitioned database, or None: store/parted.py
+    progress: Any  # the progress line: values/session/progress.py
+    log: Any  # the metrics log, or None: kapi/train/logs.py
+    picture: Any  # shows an image, or None: notebook.py
+    autosave: Any  # autosave, or None: kapi/checkpoint/autosave.py
+    warned: set[Any]  # warnings already given
 
     @property
     def handles(self) -> Any:
@@ -38,7 +38,7 @@ class Running(Protocol):
 
     @property
     def rank(self) -> int:
-        """The number of this process among several: kapi/distributed/processes.py."""
+        """The rank of this process: kapi/distributed/processes.py."""
 
     def write(self, text: str) -> None:
         """Write text to the console (standard output)."""
@@ -69,7 +69,7 @@ class Running(Protocol):
         """The console's text of a value, under the session's settings."""
 
 
-# set by lang/console/error_report.py: the q code that runs (None if none does), and the line of text that such code is
+# set by lang/console/error_report.py: the running q code (None if there is none), and the line of text for such code
 CODE: list[Callable[[], Any]] = [lambda: None]
 LINE: list[Callable[[Any], str]] = [str]
 
@@ -86,7 +86,7 @@ class Worker:
 _RUNNING: ContextVar[Running] = ContextVar("running")
 _WORKER: ContextVar[Worker | None] = ContextVar("worker", default=None)
 _BLOCKED: ContextVar[bool] = ContextVar("blocked", default=False)
-# is evaluation restricted, as values/session/restrict.py says: by what, empty if it is not
+# the restriction on evaluation (see values/session/restrict.py); empty if there is none
 RESTRICTED: ContextVar[str] = ContextVar("restricted", default="")
 
 
@@ -100,9 +100,9 @@ def perhaps() -> Running | None:
     return _RUNNING.get(None)
 
 
-RECURSION_LIMIT = 6000  # Python frames: one a q call, two to five through iterators; Python 3.11 dies far above this
+RECURSION_LIMIT = 6000  # Python frames: one per q call, 2 to 5 through iterators; Python 3.11 crashes far above this
 _DEEP: set[int] = set()  # the threads in which sessions run
-_HOST_LIMIT = [0]  # the recursion limit of the program around them
+_HOST_LIMIT = [0]  # the recursion limit of the host program
 
 
 def enter(session: Running) -> Token[Running]:

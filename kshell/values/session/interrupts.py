@@ -28,23 +28,23 @@ from kshell.errors import Q_FILE, QExit, Stop
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# the signals that wait: the ends of whole work look here
+# pending signals: checked at the end of whole work
 PENDING: list[int] = []
-FORGOTTEN: list[int] = []  # one that came when there was nothing to stop any more
-LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to end
+FORGOTTEN: list[int] = []  # a signal that came too late to stop anything
+LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to exit
 _OPEN, _WHOLE, _BRIEF = range(3)
-# what a function is for an interrupt, by its code; the innermost function that is here, or of q, decides
+# how a function reacts to interrupts, by code object; the innermost function listed here, or of q, decides
 _BRIEF_FUNCTIONS: tuple[Any, ...] = (
     getattr(_bootstrap, "_find_and_load"),  # noqa: B009
     getattr(_bootstrap, "_find_and_load_unlocked"),  # noqa: B009
-    # Python itself calls these three, so that what is raised in them is lost
+    # called by Python itself, so exceptions raised in them would be lost
     *(getattr(kind(), "_remove") for kind in (WeakSet, WeakKeyDictionary, WeakValueDictionary)),  # noqa: B009
 )
 _KINDS = {id(function.__code__): _BRIEF for function in _BRIEF_FUNCTIONS}
 _MAIN = threading.main_thread().ident
-_AGAIN = 0.002  # seconds until an interrupt that came in a brief function comes again
-_COMING: set[int] = set()  # the signals that are to come again
-_LATE: list[int] = []  # those that have
+_AGAIN = 0.002  # seconds until an interrupt in a brief function is sent again
+_COMING: set[int] = set()  # signals to be sent again
+_LATE: list[int] = []  # signals sent again
 
 
 def whole(*codes: CodeType) -> None:
@@ -118,7 +118,7 @@ def wake(note: str = "", out: object = None) -> Any:
     return out
 
 
-# the note of the last edit that a verb made in the statement that runs, for an interrupt that comes later
+# the note of the last edit made by a verb in the running statement, for later interrupts
 EDITED = [""]
 # notes of interrupts that waited for an assignment
 ASSIGNED, AMENDED = "the assignment was carried out", "amend was carried out"

@@ -16,9 +16,9 @@ try:
 except ImportError:  # not a Unix system
     resource = None  # type: ignore[assignment]
 
-# the program itself, with torch, before it holds any data
+# the program itself, with torch, without data
 OWN = 256 << 20
-_SHARE = 0.95  # of the machine's memory that the process may fill
+_SHARE = 0.95  # fraction of the machine's memory that the process may use
 
 
 def status(field: str) -> int:
@@ -62,10 +62,10 @@ def _trim_top() -> None:
         libc.mallopt(-1, 0)  # M_TRIM_THRESHOLD
         libc.free(
             ctypes.c_void_p(libc.malloc(100_000))
-        )  # large enough for the allocator to look at the end
+        )  # large enough to make the allocator trim the end
 
 
-_KEEPS = [False]  # does the allocator keep what is freed?
+_KEEPS = [False]  # does the allocator keep freed memory?
 
 
 def keep_freed(keep: bool) -> None:
@@ -87,7 +87,7 @@ class Grown:
     counted before freed memory is returned, which includes most of what was freed in between. Private memory is also
     counted separately: meanwhile the system may evict pages of the program's files, which is not freed memory."""
 
-    _EVERY = 0.005  # seconds between two looks
+    _EVERY = 0.005  # seconds between samples
 
     def __enter__(self) -> Grown:
         self._kept = _KEEPS[0]
@@ -135,10 +135,10 @@ class _Limit:
             resource.setrlimit(self.kind, (n, self.hard))
 
 
-_RESERVE = 128 << 20  # bytes that the session keeps for itself of what it may use
-_LEAST = 1 << 20  # and those that a line may use, however little is left of them
+_RESERVE = 128 << 20  # bytes reserved for the session itself
+_LEAST = 1 << 20  # bytes that a line may always use, however little is left
 _LIMITS: list[_Limit] = []
-_SHORT = [False]  # did a request fail, and is what it ran into still in use?
+_SHORT = [False]  # did a request fail, and is that memory still in use?
 
 
 def limit(asked: int = 0) -> None:
@@ -151,10 +151,10 @@ def limit(asked: int = 0) -> None:
     if most >= 1 << 63:
         raise QError("limit")
     _LIMITS.clear()
-    if asked or not os.path.exists("/dev/nvidiactl"):  # a GPU's driver reserves more than it uses
+    if asked or not os.path.exists("/dev/nvidiactl"):  # a GPU driver reserves more than it uses
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         _LIMITS.append(_Limit(resource.RLIMIT_DATA, "VmData", *_with_reserve(most, hard), hard))
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)  # what `ulimit -v` has set
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)  # set by `ulimit -v`
     if soft > 0 and soft - status("VmSize") > 2 * _RESERVE:
         _LIMITS.append(_Limit(resource.RLIMIT_AS, "VmSize", soft - _RESERVE, soft, hard))
     for one in _LIMITS:

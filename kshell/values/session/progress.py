@@ -13,8 +13,8 @@ from typing import Any, TextIO
 
 from kshell.values.session import context
 
-FIRST = 1.0  # seconds that a line of q runs before its progress is shown
-EVERY = 0.1  # seconds between two drawings on a terminal
+FIRST = 1.0  # seconds before progress of a line of q is shown
+EVERY = 0.1  # seconds between updates on a terminal
 _NEVER = float("inf")
 _ERASE = "\r\x1b[K"
 _MEGA = 1 << 20
@@ -38,7 +38,7 @@ class Line:
         self.shown, self.fresh = False, True
         self.counts: dict[
             str, tuple[int, float]
-        ] = {}  # of tallies: how many, and when the first was
+        ] = {}  # tallies: their number, and the time of the first
 
     def begin(self) -> None:
         """A line of q begins, or the next statement of a script."""
@@ -82,7 +82,7 @@ class Line:
             self._session.output.flush()
             self._session.errors.write(text)
             self._session.errors.flush()
-        except (OSError, ValueError):  # nobody is there to read it
+        except (OSError, ValueError):  # there is no one to read it
             self.due = _NEVER
 
     def tally(self, what: str, metrics: Metrics | None = None) -> None:

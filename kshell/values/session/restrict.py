@@ -22,8 +22,8 @@ from kshell.values.session.context import RESTRICTED, block, restricted, unblock
 __all__ = ["check_read", "guarded", "lifted", "refuse", "restricted", "restriction"]
 
 REVAL, READ_ONLY = "reval", "read-only"
-# the effects that an entry may say it has; those that are refused, with the error's word; those that read when they are
-# called with so many arguments at most ("own" asks itself)
+# the effects that an entry may declare; those that are refused, with the error; those that only read when they are
+# called with at most so many arguments ("own" checks itself)
 WORDS = {"changes": "noupdate", "opens": "access"}
 READS = {"reads0": 0, "reads1": 1, "reads2": 2}
 EFFECTS = ("none", "own", *READS, *WORDS)
@@ -86,7 +86,7 @@ def lifted() -> Iterator[None]:
         RESTRICTED.reset(token)
 
 
-# the code of functions that restrict what they evaluate
+# code of functions that restrict what they evaluate
 RESTRICTING: set[int] = set()
 
 
@@ -182,7 +182,7 @@ def _about(event: str, args: tuple[Any, ...]) -> None:
         raise Agreed(f"noupdate: {event}")
     path = args[0] if args else None
     if not isinstance(path, str | bytes | os.PathLike):
-        return  # a file that is open already
+        return  # an already open file
     name = os.fsdecode(path)
     if (
         event == "open"

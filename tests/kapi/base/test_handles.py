@@ -262,7 +262,7 @@ def test_a_fault_at_the_door_is_a_q_error() -> None:
     assert call.mapped("f", AssertionError()).text == "f: AssertionError"
     inside = 'false INTERNAL ASSERT FAILED at "/a/b.cpp":1613, please report a bug to PyTorch. '
     assert call.mapped("f", RuntimeError(inside + "f: bad")).text == "f: bad"
-    assert call.mapped("f", RuntimeError(inside)).text == "f: a check inside of torch failed"
+    assert call.mapped("f", RuntimeError(inside)).text == "f: an internal check in torch failed"
     assert call.mapped("f", OverflowError("long")).text == "limit"
 
 

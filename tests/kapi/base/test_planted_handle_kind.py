@@ -283,7 +283,7 @@ def test_a_fresh_process_resumes_it(s: Session, file: Path, tmp_path: Path) -> N
     assert out.splitlines() == ["`f`plain`q`r", "1 2 0e", "3", "1 2 5e", "10b", "`reservoir"]
     lacking = resumed(file, "resume`:all.ks", "resume(`:all.ks;`plain)", "plain")
     assert ("'resume: there is no kind of handle `reservoir here, of class ReservoirHandle; "
-            "\\l of the file that registers it comes first\n") in lacking
+            "first load the file that registers it, with \\l\n") in lacking
     assert lacking.startswith(",`plain\n7")
 
 
@@ -307,7 +307,7 @@ def test_a_word_is_taken_once(s: Session) -> None:
         with pytest.raises(ValueError, match=f"handle {word} is registered twice"):
             type("Again", (KHandle,), {"kind": word})
     kind = KINDS["reservoir"]
-    with pytest.raises(ValueError, match="handles are not asked for colour"):
+    with pytest.raises(ValueError, match="handles have no method colour"):
         behaviour("colour", kind)
     with pytest.raises(ValueError, match="described of ReservoirHandle is registered twice"):
         behaviour("described", kind)(lambda h: "")

@@ -123,7 +123,7 @@ def test_handles_come_back(tmp_path: Path) -> None:
     assert "[0]" not in first, first
     again = shell("resume`:a.ks;\n" + SEEN, tmp_path)
     note, _, rest = first.partition("\n")
-    assert note == "snapshot: not kept: the graph of a tensor that was calculated from others"
+    assert note == "snapshot: not saved: the autograd graph of a tensor that is not a leaf"
     assert again == rest
 
 

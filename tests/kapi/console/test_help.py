@@ -84,7 +84,7 @@ def test_several_meanings_are_told_apart(session: Session) -> None:
     """A name of several kinds shows each under its kind; one with a backslash is a command's."""
     out = asked(session, "linear")
     assert [line for line in out.splitlines() if line.startswith("/ linear: ")] == [
-        "/ linear: function of the k-api", "/ linear: module type", "/ linear: scheduler", "/ linear: scaling rule"]
+        "/ linear: k-api function", "/ linear: module type", "/ linear: scheduler", "/ linear: scaling rule"]
     assert asked(session, "\\_").startswith("\\_\n") and "/ _: function" in asked(session, "_")
 
 
@@ -97,7 +97,7 @@ def test_wrong_names(session: Session) -> None:
 def test_search(session: Session) -> None:
     """By name, by summary, else by what else is told; each line has name, kind and summary."""
     first, *_ = console(session, "\\?batchsize").split("\n")
-    assert first.split(None, 2) == ["batchsize", "option", "Rows of data in a batch; 0 is all of them."]
+    assert first.split(None, 2) == ["batchsize", "option", "Rows of data per batch; 0 means all."]
     assert console(session, "\\?xbar").startswith("xbar ")
     assert "adamw" in console(session, "\\?Weight Decay")
     for text, name in (("cross_entropy", "ce"), ("nn.CrossEntropyLoss", "ce"), ("zero_grad", "zerograd"),

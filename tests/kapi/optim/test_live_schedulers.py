@@ -95,7 +95,7 @@ def test_measured_schedulers_and_options(s: Session) -> None:
     s["sch"] = x = lrs.ReduceLROnPlateau(o, factor=0.5, patience=0)
     s("step(sch;3.);step(sch;3.)")
     assert s("lr o").tolist() == [0.5] and x.num_bad_epochs == 0 and s("options[sch]`factor`patience") == [0.5, 0]
-    with pytest.raises(QError, match="the rates of reducelronplateau depend on what is measured"):
+    with pytest.raises(QError, match="the rates of reducelronplateau depend on the metric passed to each step"):
         s("lrs(sch;til 3)")
     s["sch"] = Slow(o, 3.0)
     assert s("options[sch]`power") == 3.0 and s["sch"] is not None

@@ -115,7 +115,7 @@ def test_a_wrapper_is_not_part_of_a_snapshot(tmp_path: Any) -> None:
     m = network()
     s, said = opened(m, Around(torch.optim.SGD(m.parameters(), lr=.1)))
     s(f"snapshot`:{tmp_path}/a.ks")
-    assert said.getvalue() == "snapshot: not kept: the Around around an optimizer\n"
+    assert said.getvalue() == "snapshot: not saved: the Around around an optimizer\n"
     t = Session()
     t(f"resume(`:{tmp_path}/a.ks;`o)")
     assert type(t.o) is torch.optim.SGD
@@ -154,7 +154,7 @@ def test_an_optimizer_that_has_dealt_its_parameters_out() -> None:
     done = subprocess.run([sys.executable, "-c", SHARDED, port], capture_output=True, text=True, timeout=120)
     assert done.stdout.splitlines() == [
         "lr beta1 beta2 eps decay amsgrad 0.1 0.1", "0.5 0.25 1.0 1.0",
-        "parmtable: a ZeroRedundancyOptimizer has dealt its parameters out: their groups stay as they are (given module, table)"], done.stderr
+        "parmtable: a ZeroRedundancyOptimizer has partitioned its parameters: their groups cannot be changed (given module, table)"], done.stderr
 
 
 # ------------------------------------------------------------------ schedulers of the program
@@ -209,9 +209,9 @@ def test_a_scheduler_of_the_program_follows_a_split(name: str, wrapped: bool) ->
 
 
 @pytest.mark.parametrize(("name", "text"), [
-    ("lambda", "lr: LambdaLR of the program sets the rates too: its next step computes them anew, and these are lost\n"),
-    ("step", "lr: StepLR of the program sets the rates too: its next step goes on from these\n"),
-    ("sequential", "lr: SequentialLR of the program sets the rates too, at each of its steps\n")])
+    ("lambda", "lr: LambdaLR of the program also sets the rates: its next step recomputes them, and yours are lost\n"),
+    ("step", "lr: StepLR of the program also sets the rates: its next step continues from yours\n"),
+    ("sequential", "lr: SequentialLR of the program also sets the rates, at each of its steps\n")])
 def test_the_user_is_told_who_else_sets_the_rates(name: str, text: str) -> None:
     m = network()
     o = torch.optim.SGD(m.parameters(), lr=.1)

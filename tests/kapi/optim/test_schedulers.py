@@ -225,7 +225,7 @@ def test_a_plateau() -> None:
         assert console(s, f"step(s;{metric}.)") == ""
         assert console(s, "lr s") == f",{rate if rate < 1 else '1f'}\n"
     assert console(s, "step s").startswith("'step: reducelronplateau expects the measured number")
-    assert console(s, "lrs(s;til 3)").startswith("'lrs: the rates of reducelronplateau depend on what is measured")
+    assert console(s, "lrs(s;til 3)").startswith("'lrs: the rates of reducelronplateau depend on the metric passed to each step")
 
 
 START = r"""
