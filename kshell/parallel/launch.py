@@ -164,7 +164,7 @@ def _terminal() -> Iterator[None]:
 
 def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) -> int:
     """Wait until all have ended well or one has not; `ended` tells which have ended."""
-    stops = 0
+    stops, failure = 0, ""
 
     def ask(signum: int, frame: object) -> None:
         raise SystemExit(128 + signum)
@@ -180,7 +180,7 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
             if code:
                 if console and code > 0 and _all_end(ranks, code):
                     return code
-                print(f"kshell: rank {r} {describe(code)}", file=sys.stderr, flush=True)
+                failure = f"kshell: rank {r} {describe(code)}"
                 return code if code > 0 else 128 - code
     except SystemExit as e:
         stops = int(e.code or 1)
@@ -188,6 +188,8 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
         for s, handler in before.items():
             signal.signal(s, handler)
         _end(ranks)
+        if failure:  # the last line, whatever the others say while they end
+            print(failure, file=sys.stderr, flush=True)
     return stops
 
 
