@@ -31,9 +31,15 @@ class PortMixin:
         self._guarded(lambda: self.use_ipc().listen(str(port)))
         return int(self.ipc.number)
 
-    def restrict_clients(self, users: str = "", read_only: bool = False) -> None:
-        """Let only the users in a file connect, if one is named; let those who connect change nothing, if so asked."""
-        self._guarded(lambda: self.use_ipc().restrict(users, read_only))
+    def restrict_clients(self, users: str = "", read_only: bool = False, log: str = "") -> None:
+        """Let only the users in a file connect, if one is named; let those who connect change nothing, if so asked;
+        write what happens on the port to a log, if one is named."""
+        self._guarded(lambda: self.use_ipc().restrict(users, read_only, log))
+
+    def end_ipc(self) -> None:
+        """Stop listening and close the connections, if there are any."""
+        if self.ipc is not None:
+            self.ipc.network.close()
 
     def serve(self, seconds: float | None = None) -> None:
         """Handle the messages of other processes for so many seconds, or until an interrupt."""

@@ -78,7 +78,8 @@ _SCHEMES = ("tcps://", "unixs://", "unix://", "tcp://")
 
 
 def peer(text: str) -> Peer | None:
-    """The process that a name with a colon in front names, `:host:port[:user[:password]]`; None if it names a file."""
+    """The process that a name with a colon in front names, `:host:port[:user[:password]]`; None if it names a file.
+    What has no slash and no port after its colon is 'hop."""
     scheme = "tcp"
     rest = text[1:] if text.startswith(":") else text
     for word in _SCHEMES:
@@ -97,7 +98,9 @@ def peer(text: str) -> Peer | None:
     word, _, login = rest.partition(":")
     user, _, password = login.partition(":")
     if not (word.isdigit() or _is_service(word)):
-        return None
+        if "/" in rest:
+            return None
+        raise QError(f"hop. OS reports: {word}: no such port or service")
     return Peer(scheme, host or "localhost", number(word), user, password)
 
 

@@ -41,7 +41,7 @@ class Connection:
         self.local = self.unix  # is the peer on this machine?
         self.packed = False  # are messages compressed?
         self.deferred = 0  # pending responses after -30!
-        self.since = time.monotonic()  # time of creation, later of the last received bytes
+        self.made = self.since = time.monotonic()  # `since`: when bytes last came in
         self.greeted = False  # was `.z.po` called?
 
     def fileno(self) -> int:

@@ -56,11 +56,23 @@ class Handlers:
         """The connection whose message is being handled."""
         return self.serving[-1] if self.serving else None
 
-    def restrict(self, users: str, read_only: bool) -> None:
-        """Let only the users in a file connect, if one is named, and change nothing, if `read_only`."""
+    def restrict(self, users: str, read_only: bool, log: str) -> None:
+        """Let only the users in a file connect, if one is named, and change nothing, if `read_only`; write what happens
+        on the port to a log, if one is named."""
         if users:
             self.users = Users(users)
         self.read_only = self.read_only or read_only
+        if log:
+            self._open_log(log)
+
+    def _open_log(self, path: str) -> None:
+        problem: OSError | None = None
+        try:
+            self.network.log.open(path)
+            return
+        except OSError as e:
+            problem = e
+        raise QError(f"{path}. OS reports: {problem.strerror}")
 
     # ------------------------------------------------------------ events of the network
 
@@ -110,10 +122,16 @@ class Handlers:
         try:
             error = self._evaluated(connection, kind, data)
             if error is not None and kind == wire.SYNC and not connection.closed:
-                connection.deferred -= self._deferring  # the error is the answer
-                self.network.send(connection, wire.error(error))
+                self._answer_error(connection, error)
         finally:
             self._asked, self._deferring = before
+
+    def _answer_error(self, connection: Connection, error: str) -> None:
+        """Send the error of a handler, unless it deferred its answer and has given it already."""
+        if self._deferring and not connection.deferred:
+            return
+        connection.deferred -= self._deferring
+        self.network.send(connection, wire.error(error))
 
     def _evaluated(self, connection: Connection, kind: int, data: bytes | bytearray) -> str | None:
         """Evaluate a message and answer it; the text of an error, if there was one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import random
@@ -58,9 +59,11 @@ class Listeners:
             finally:
                 os.umask(before)
             self._file = path
+            atexit.register(self.close)
 
     def close(self) -> None:
         """Stop listening; connections stay."""
+        atexit.unregister(self.close)
         for sock in self.sockets:
             sock.close()
         if self._file:

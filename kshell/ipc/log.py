@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 MOST = 10_000  # number of events kept
 
@@ -21,20 +21,25 @@ class Event(NamedTuple):
 
 
 class Log:
-    """The events; `put`, if set, is given each as a line."""
+    """The events; a file, if one is opened, has a line for each."""
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque(maxlen=MOST)
-        self.put: Callable[[str], None] | None = None
+        self._file: TextIO | None = None
+
+    def open(self, path: str) -> None:
+        """Write a line for each event from now on behind what a file has; only its owner may read it."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = os.fdopen(descriptor, "a", buffering=1)
 
     def add(self, what: str, handle: int = 0, peer: str = "", user: str = "") -> None:
         """Note an event. What came from the other side is shown with escapes only."""
         event = Event(time.time(), handle, _plain(peer), _plain(user), _plain(what))
         self.events.append(event)
-        if self.put is not None:
+        if self._file is not None:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(event.at))
             parts = [stamp, str(handle), event.peer or "-", event.user or "-", event.what]
-            self.put(" ".join(parts) + "\n")
+            self._file.write(" ".join(parts) + "\n")
 
 
 def _plain(text: str) -> str:

@@ -26,6 +26,7 @@ STALLED = 60.0  # seconds without progress after which an incomplete message is 
 GREETING = 0.05  # seconds after which .z.po is called though nothing came in yet
 TURN_MESSAGES, TURN_TIME = 64, 0.02  # of one connection in one turn: messages, seconds
 ACCEPTS = 64  # maximum connections accepted per turn
+_VERBS = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"OPTIONS ", b"HEAD ")  # of HTTP
 BAD = 1 << 20  # bytes of a bad message that .z.bm is given
 
 
@@ -60,6 +61,7 @@ class Network:
         self.message_limit, self.queue_limit = 1 << 30, 1 << 30  # bytes; 0 is no limit
         self._ready: dict[int, Connection] = {}  # those with messages that are not handled
         self._new: dict[int, Connection] = {}  # those that have not logged in, or were not greeted
+        self._begun: dict[int, Connection] = {}  # those with a message whose end is not there
         self._accept_after = 0.0  # when to accept again, after the system refused
         self._turning = False
 
@@ -80,6 +82,7 @@ class Network:
 
     def _accept(self, listener: socket.socket) -> None:
         if time.monotonic() < self._accept_after:
+            time.sleep(0.01)  # the listener stays readable
             return
         for _ in range(ACCEPTS):
             try:
@@ -122,7 +125,7 @@ class Network:
             return
         with suppress(KeyError, ValueError):
             self.selector.unregister(connection.handle)
-        for table in (self.connections, self._ready, self._new):
+        for table in (self.connections, self._ready, self._new, self._begun):
             if table.get(connection.handle) is connection:
                 del table[connection.handle]
         self.log.add(why, connection.handle, user=connection.user)
@@ -183,6 +186,7 @@ class Network:
                     self.write(key.data)
             self._look_after_new()
             self._handle_messages()
+            self._give_up_stalled()
         finally:
             self._turning = False
             if beside is not None:
@@ -193,9 +197,10 @@ class Network:
         """How long a turn may wait: not past a limit of time, nor while messages wait."""
         if self._ready:
             return 0.0
-        if not self._new:
-            return timeout
-        return min(GREETING, GREETING if timeout is None else timeout)
+        most = GREETING if self._new else 1.0 if self._begun else None
+        if timeout is None or most is None:
+            return most if timeout is None else timeout
+        return min(most, timeout)
 
     def _read(self, connection: Connection) -> None:
         if connection.closed:
@@ -208,6 +213,10 @@ class Network:
 
     def _log_in(self, connection: Connection) -> None:
         """Read a login, if all of it came in, and let the peer in or close the connection."""
+        other = other_protocol(connection.incoming.starts(8))
+        if other:
+            self.drop(connection, f"{other} is not served")
+            return
         try:
             login = connection.incoming.until(0, LOGIN)
         except wire.BadMessage as e:
@@ -226,7 +235,8 @@ class Network:
             return
         connection.capability = agreed(asked)
         connection.open = True
-        connection.since = time.monotonic()
+        connection.packed = connection.capability > 0 and not connection.local
+        connection.made = time.monotonic()
         self.add(connection)
         self.send(connection, bytes((connection.capability,)))
         self.log.add("open", connection.handle, user=user)
@@ -235,12 +245,18 @@ class Network:
         """Greet connections that have just logged in, and drop logins that take too long."""
         now = time.monotonic()
         for connection in list(self._new.values()):
-            waited = now - connection.since
+            waited = now - connection.made
             if connection.open:
                 if connection.handle in self._ready or waited >= GREETING:
                     self._greet(connection)
             elif waited > LOGIN_TIME:
                 self.drop(connection, "login not complete in time")
+
+    def _give_up_stalled(self) -> None:
+        """Drop connections whose begun message makes no progress."""
+        end = time.monotonic() - STALLED
+        for connection in [found for found in self._begun.values() if found.since < end]:
+            self.lost(connection, "message not complete in time")
 
     def _greet(self, connection: Connection) -> None:
         self._new.pop(connection.handle, None)
@@ -256,6 +272,10 @@ class Network:
                 self._greet(connection)
             if not self.handle(connection):
                 self._ready.pop(connection.handle, None)
+                if connection.incoming.partial and not connection.closed:
+                    self._begun[connection.handle] = connection
+                else:
+                    self._begun.pop(connection.handle, None)
 
     def handle(self, connection: Connection) -> bool:
         """Handle the messages of a connection that came in, up to a turn's share; are there more?"""
@@ -296,6 +316,13 @@ def read_login(data: bytes) -> tuple[str, str, int]:
         text, asked = text[:-1], text[-1]
     user, _, password = text.decode("utf-8", "surrogateescape").partition(":")
     return user, password, asked
+
+
+def other_protocol(start: bytes) -> str:
+    """The protocol of a client that begins so, if it is another one than q's; else empty."""
+    if start[:1] == b"\x16":
+        return "TLS"
+    return "HTTP" if start.startswith(_VERBS) else ""
 
 
 def agreed(asked: int) -> int:

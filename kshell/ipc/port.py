@@ -13,6 +13,9 @@ from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
 from kshell.values.base.core import Value, char
 
+# errors of a handle that is no connection: of -25! and -38!, and of anything else
+NO_CONNECTION = "{} is not an ipc handle"
+NO_FILE = "Cannot write to handle {}. OS reports: Bad file descriptor"
 LOOK = 0.005  # seconds between checks for messages during long work
 
 
@@ -120,7 +123,7 @@ class Port(Handlers):
 
     def broadcast(self, handles: list[int], x: Value) -> None:
         """Send one message to several connections, or to none of them if it cannot be sent to one."""
-        connections = [self._connection(handle, kind=True) for handle in handles]
+        connections = [self._connection(handle, NO_CONNECTION) for handle in handles]
         if not connections:
             return
         capability = min(connection.capability for connection in connections)
@@ -136,19 +139,15 @@ class Port(Handlers):
 
     def described(self, handle: int) -> list[Value]:
         """What `-38!` tells of a handle: protocol, family, compression, and messages and bytes that wait."""
-        connection = self._connection(handle, kind=True)
+        connection = self._connection(handle, NO_CONNECTION)
         family = char("u" if connection.unix else "t")
         waiting = len(connection.outgoing)
         return [char("q"), family, connection.packed, waiting, connection.queued]
 
-    def _connection(self, handle: int, kind: bool = False) -> Connection:
+    def _connection(self, handle: int, error: str = NO_FILE) -> Connection:
         connection = self.network.connections.get(handle)
         if connection is None:
-            raise QError(
-                f"{handle} is not an ipc handle"
-                if kind
-                else f"Cannot write to handle {handle}. OS reports: Bad file descriptor"
-            )
+            raise QError(error.format(handle))
         return connection
 
     def _awaited(self, connection: Connection, response: bool) -> Value:

@@ -7,7 +7,6 @@ kind of message, byte 2 says whether it is compressed, byte 3 is the fifth byte 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from typing import NamedTuple
 
 from kshell.errors import QError
@@ -18,7 +17,7 @@ HEADER = 8  # bytes
 ASYNC, SYNC, RESPONSE = range(3)
 CAPABILITY = 6  # the highest that this side has
 ERROR = 0x80  # the type byte of an error, -128
-SHORT = 2000  # bytes of a message that is not worth compressing
+SHORT, LONG = 2000, 1 << 20  # bytes of the messages that are compressed; longer ones take too long
 LARGE = 1 << 31  # bytes that a message has only from capability 5 on
 
 
@@ -42,7 +41,7 @@ class Header(NamedTuple):
 def header(data: bytes | bytearray | memoryview) -> Header:
     """The header at the start of some bytes; BadMessage if they cannot be one."""
     order, kind, packed, high = data[:4]
-    if order > 1 or kind > RESPONSE or packed > 2:
+    if order > 1 or kind > RESPONSE or packed > 1:
         raise BadMessage(f"header {bytes(data[:HEADER]).hex()}")
     (low,) = struct.unpack_from("<I" if order else ">I", data, 4)
     size = high << 32 | low
@@ -92,21 +91,33 @@ class Stream:
             if len(self._buffer) < HEADER:
                 return None
             self._header = header(self._buffer)
-            if self._header.size > self.limit:
-                raise BadMessage(f"{self._header.size} bytes, the limit is {self.limit}")
+            self._within(self._header.size)
         size = self._header.size
         if len(self._buffer) < size:
             return None
+        if self._header.packed:
+            self._within(plain_size(self._buffer))
         self._header = None
         if len(self._buffer) == size:
             whole, self._buffer = self._buffer, bytearray()
             return whole
         return self.take(size)
 
+    def _within(self, size: int) -> None:
+        if size > self.limit:
+            raise BadMessage(f"{size} bytes, the limit is {self.limit}")
+
     @property
     def partial(self) -> bool:
         """Is there an incomplete message?"""
         return bool(self._buffer)
+
+
+def plain_size(data: bytes | bytearray) -> int:
+    """The bytes of a compressed message once it is decompressed, as it says itself."""
+    if len(data) < HEADER + 4:
+        raise BadMessage("compressed message without its size")
+    return int(struct.unpack_from("<I", data, HEADER)[0])
 
 
 def message(kind: int, x: Value, capability: int = CAPABILITY, packed: bool = False) -> bytes:
@@ -126,14 +137,14 @@ def _framed(kind: int, body: bytes, capability: int, packed: bool) -> bytes:
     if size >= LARGE and capability < 5:
         raise QError("limit")
     whole = struct.pack("<BBBBI", 1, kind, 0, size >> 32, size & 0xFFFFFFFF) + body
-    if packed and capability and SHORT < size < LARGE:
+    if packed and SHORT < size <= LONG:
         return compress.compress(whole)
     return whole
 
 
-def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) -> Value:
+def value(data: bytes | bytearray) -> Value:
     """The value in a complete message. BadMessage if its bytes are not a value; Remote, with its text, if it is
-    an error. `need` is called with the memory that values will take, and may raise an error."""
+    an error."""
     head = header(data)
     body: bytes | bytearray | memoryview = data
     at = HEADER
@@ -145,7 +156,7 @@ def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) ->
             if head.kind != RESPONSE or text.find(b"\0") != len(text) - 1:
                 raise BadMessage("error that has no end")
             raise Remote(text[:-1].decode("utf-8", "surrogateescape"))
-        return codec.decode(body, at, need, little=head.little)
+        return codec.decode(body, at, little=head.little)
     except QError as e:
         if e.text not in ("corrupt", "badmsg"):
             raise

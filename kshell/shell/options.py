@@ -18,6 +18,7 @@ usage: kshell [options] [file.q [args]]
   -v         with several processes: all print, each line prefixed with the process number
   --read-only  typed lines and standard input cannot change, run or open anything; the script can
   --timeout S  seconds that a process waits for the others (60)
+  --log F    write what happens on the port behind F: logins, refusals, connections that end
   --no-cache  do not use the code cache in the user's cache folder
   --version  print the version
   --help     print this
@@ -67,6 +68,7 @@ class Options:
     read_only: bool = False  # takes effect after the script
     users: str = ""  # the file of users allowed to connect
     blocked: bool = False  # are clients read-only?
+    log: str = ""  # the file that says what happens on the port
     cache: bool = True  # use the code cache?
     stay: bool = False
 
@@ -168,6 +170,10 @@ def _users(opts: Options, word: str, words: list[str]) -> None:
     _kept(opts, word, opts.users)
 
 
+def _log(opts: Options, word: str, words: list[str]) -> None:
+    opts.log = _next(words, "--log needs a file")
+
+
 def _blocked(opts: Options, word: str, words: list[str]) -> None:
     opts.blocked = True
     _kept(opts, word)
@@ -217,6 +223,7 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
     "--timeout": _timeout,
     "--read-only": _flag("read_only"),
     "--no-cache": _flag("cache", False),
+    "--log": _log,
     "-h": _help,
     "--help": _help,
     "--version": _version,

@@ -41,6 +41,7 @@ def start(opts: Options) -> int:
         code = e.code
     if session.autosave is not None:  # complete a file that is being written
         session.autosave.close()
+    session.end_ipc()
     if job:
         session.leave(code == 0)
     return code
@@ -49,9 +50,8 @@ def start(opts: Options) -> int:
 def _start(session: Session, opts: Options) -> int:
     if opts.resume and not resume(session, opts.resume):
         return 1
-    if (opts.users or opts.blocked) and not attempt(
-        session, session.restrict_clients, opts.users, opts.blocked
-    ):
+    clients = opts.users, opts.blocked, opts.log
+    if any(clients) and not attempt(session, session.restrict_clients, *clients):
         return 2
     for command in opts.commands:
         if not _option(session, command):

@@ -12,7 +12,7 @@ from pathlib import Path
 from kshell.store import codec
 from kshell.values.base.core import Value
 
-START = "\\p 0W\n-1 string system\"p\";\n"
+START = "\\p 20000/32000\n-1 string system\"p\";\n"
 
 
 class Server:

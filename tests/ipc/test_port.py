@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kshell.ipc import network
 from kshell.session import Session
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, List, Value
@@ -141,6 +142,8 @@ def test_deferred_answers(server: Server, client: Client) -> None:
         client.ask(text("-30!(9999i;0b;42)"))
     with pytest.raises(ValueError, match="late"):
         waiting.ask(text("{-30!(::);-30!(.z.w;1b;\"late\");}[]"))
+    waiting.send(1, text("{-30!(::);-30!(.z.w;0b;8);'broken}[]"))  # it has its answer
+    assert waiting.message()[1][-8:] == (8).to_bytes(8, "little")
     with pytest.raises(ValueError, match="broken"):
         waiting.ask(text("{-30!(::);'broken}[]"))
     assert waiting.ask(text("5")) == 5
@@ -275,7 +278,57 @@ def test_the_unix_socket_beside_the_port(server: Server) -> None:
     assert session.run(f"{h.v} \"1+1\"") == 2  # type: ignore[union-attr]
     assert session.run(f"{h.v} \".z.a\"").v == 0  # type: ignore[union-attr]
     session.run(f"hclose {h.v}")  # type: ignore[union-attr]
-    assert os.getuid() >= 0
+
+
+def test_nothing_is_left_of_a_port(tmp_path: Path) -> None:
+    """The file of the unix socket goes with the process, and with the port."""
+    folder = Path(os.environ["QUDSPATH"])
+    with Server(tmp_path) as server:
+        place = folder / f"kx.{server.port}"
+        assert place.is_socket() and place.stat().st_mode & 0o777 == 0o600
+        server.end()
+        assert not place.exists()
+    session = Session()
+    port = session.listen()
+    assert (folder / f"kx.{port}").is_socket()
+    session.listen(0)
+    assert not (folder / f"kx.{port}").exists()
+
+
+@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\n", b"POST /x HTTP/1.1\r\n", b"\x16\x03\x01\x00\xa5\x01"])
+def test_other_protocols_are_closed_at_once(server: Server, start: bytes) -> None:
+    made = Client(server.port, b"")
+    made.socket.settimeout(5)
+    made.socket.sendall(start)
+    assert made.ended()
+
+
+def test_a_begun_message_without_progress_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "STALLED", 0.2)
+    session = Session()
+    port = session.listen()
+    idle, stalled = Client(port, b""), Client(port, b"")
+    for made in (idle, stalled):
+        made.socket.sendall(b"me\x06\0")
+    session.serve(0.1)
+    stalled.socket.sendall(b"\1\1\0\0\x40\0\0\0")
+    session.serve(1.5)
+    assert session.run("count .z.H") == 1
+    assert stalled.bytes(1) == b"\x06" and stalled.ended()
+    session.listen(0)
+
+
+def test_the_log(tmp_path: Path) -> None:
+    with Server(tmp_path, ".z.pw:{[u;p]u=`good}\n", ("--log", str(tmp_path / "log"))) as server:
+        Client(server.port, b"good\x06\0").close()
+        Client(server.port, b"\x1b[2Jbad\x06\0").close()
+        noisy = Client(server.port, b"good\x06\0")
+        noisy.socket.sendall(b"\7" * 20)
+        assert noisy.ended()
+        assert eventually(lambda: "badmsg" in (tmp_path / "log").read_text())
+    text = (tmp_path / "log").read_text()
+    assert "listen" in text and "good open" in text and "\\x1b[2Jbad access" in text and "\x1b" not in text
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
 
 
 def test_options_of_the_command(tmp_path: Path) -> None:

@@ -123,5 +123,8 @@ def test_long_messages_are_compressed_if_asked() -> None:
     packed = wire.message(wire.SYNC, x, 3, packed=True)
     assert packed[2] == 1 and len(packed) < len(wire.message(wire.SYNC, x, 3)) // 2
     assert Q.show(wire.value(packed)) == Q.show(x)
-    assert wire.message(wire.SYNC, x, 0, packed=True)[2] == 0
+    stream = wire.Stream(2000)  # what it would become is bounded too
+    stream.feed(packed)
+    with pytest.raises(wire.BadMessage, match="limit"):
+        stream.message()
     assert wire.message(wire.SYNC, Q.run("til 10"), 3, packed=True)[2] == 0
