@@ -11,7 +11,7 @@ from kshell.ipc.address import LOOPBACK, Peer, is_loopback, place
 from kshell.ipc.connection import Connection
 from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
-from kshell.values.base.core import Value, char
+from kshell.values.base.core import NIL, Value, char
 
 # errors of a handle that is no connection: of -25! and -38!, and of anything else
 NO_CONNECTION = "{} is not an ipc handle"
@@ -124,7 +124,9 @@ class Port(Handlers):
     def broadcast(self, handles: list[int], x: Value) -> None:
         """Send one message to several connections, or to none of them if it cannot be sent to one."""
         connections = [self._connection(handle, NO_CONNECTION) for handle in handles]
-        if not connections:
+        if x is NIL:
+            for connection in connections:
+                client.flush(connection)
             return
         capability = min(connection.capability for connection in connections)
         try:

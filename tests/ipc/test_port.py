@@ -155,6 +155,7 @@ def test_broadcast(server: Server, client: Client) -> None:
     numbers = [int(other.ask(text("`long$.z.w"))) for other in others]  # type: ignore[call-overload]
     client.ask(text(f"-25!({numbers[0]} {numbers[1]}i;(`upd;1 2 3))"))
     assert others[0].message() == others[1].message()
+    assert client.ask(text(f"-25!({numbers[0]} {numbers[1]}i;::)")) is NIL
     with pytest.raises(ValueError, match="9999 is not an ipc handle"):
         client.ask(text(f"-25!({numbers[0]} 9999i;1)"))
     with pytest.raises(ValueError, match="type"):

@@ -6,6 +6,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -368,7 +369,8 @@ def flip_endian(x: Value) -> Value:
 
 @internal(-25, "-25!(handles;message)", effect="opens")
 def broadcast(x: Value) -> Value:
-    """Send a message to several connections at once; there are none.
+    """Send a message to several connections, or to none if one of them cannot take it; `::` waits until all that is
+    queued for them is written.
 
     q)-25!(`int$();"1+1")
     """
@@ -380,8 +382,16 @@ def broadcast(x: Value) -> Value:
     ]
     if not handles:
         return NIL
-    running().use_ipc().broadcast(handles, items[1])
+    connections(handles[0]).broadcast(handles, items[1])
     return NIL
+
+
+def connections(handle: int) -> Any:
+    """The connections of the session, where a handle is said to be one of them."""
+    port = running().ipc
+    if port is None:
+        raise QError(f"{handle} is not an ipc handle")
+    return port
 
 
 @internal(-26)
@@ -451,10 +461,10 @@ def socket_table(x: Value) -> Value:
       [0]  -38!0i
               ^
     """
-    port = running().use_ipc()
     if x.__class__ is not Vec and x.__class__ is not List:
-        return symdict(_SOCKET, port.described(int_of(x)))
-    rows = [port.described(int_of(item)) for item in x.items]
+        return symdict(_SOCKET, connections(int_of(x)).described(int_of(x)))
+    handles = [int_of(item) for item in x.items]
+    rows = [connections(handle).described(handle) for handle in handles]
     kinds = (T.C, T.C, T.B, T.J, T.J)
     return table(
         _SOCKET,
