@@ -49,22 +49,22 @@ def embed(session: Session | FrameType | None = None, /, **values: Any) -> Sessi
         )
     unlike = taking.told(taking.put(s, values, True), "not taken as they are")
     notes += [f"embed: {line}\n" for line in unlike]
-    why = _no_prompt()
+    reason = _no_prompt()
     _tell(s, "".join(notes))
-    if not why:
-        why = _open(s)
-    if why:
-        _tell(s, f"embed: no prompt: {why}; the program goes on\n")
+    if not reason:
+        reason = _open(s)
+    if reason:
+        _tell(s, f"embed: no prompt: {reason}; the program goes on\n")
     return s
 
 
 def _of_frame(s: Session, frame: FrameType) -> str:
     """Take the variables of a frame; returns the note about them."""
     try:
-        found, left = taking.of_frame(s, frame)
-        for reason, names in taking.put(s, found, False).items():
-            left.setdefault(reason, []).extend(names)
-        return taking.note(s, found, frame, left)
+        taken, refused = taking.of_frame(s, frame)
+        for reason, names in taking.put(s, taken, False).items():
+            refused.setdefault(reason, []).extend(names)
+        return taking.note(s, taken, frame, refused)
     except Exception as e:
         return f"embed: the variables cannot be taken: {type(e).__name__}: {first_line(message_of(e))}\n"
 
@@ -87,9 +87,9 @@ def _no_prompt() -> str:
     if sys.stdin is None or sys.stdin.closed:
         return "standard input is closed"
     with suppress(OSError, ValueError, AttributeError):
-        fd = sys.stdin.fileno()
+        descriptor = sys.stdin.fileno()
         if (
-            os.isatty(fd) and os.tcgetpgrp(fd) != os.getpgrp()
+            os.isatty(descriptor) and os.tcgetpgrp(descriptor) != os.getpgrp()
         ):  # reading there would stop the program
             return "the program is in the background of its terminal (fg brings it back)"
     return ""
@@ -97,21 +97,21 @@ def _no_prompt() -> str:
 
 def _open(s: Session) -> str:
     """The prompt, until the user leaves it; returns why it ended, if abnormally."""
-    why = ""
-    before = {n: signal.getsignal(n) for n in _SIGNALS}
+    reason = ""
+    before = {signum: signal.getsignal(signum) for signum in _SIGNALS}
     try:
         signal.signal(signal.SIGINT, s.interrupt)
         _prompt(s)
     except QExit:
         pass
     except Exception as e:
-        why = first_line(f"{type(e).__name__}: {message_of(e)}")
+        reason = first_line(f"{type(e).__name__}: {message_of(e)}")
     finally:
-        for n, handler in before.items():
-            signal.signal(n, signal.SIG_DFL if handler is None else handler)
+        for signum, handler in before.items():
+            signal.signal(signum, signal.SIG_DFL if handler is None else handler)
         with suppress(OSError, ValueError, AttributeError):
             (s.out or sys.stdout).flush()
-    return why
+    return reason
 
 
 def _prompt(s: Session) -> None:

@@ -134,17 +134,19 @@ class CallError(QError):
         super().__init__(self._composed(), hint=hint)
 
     def _composed(self) -> str:
-        head = f"{self.call} {self.at}".strip()
+        heading = f"{self.call} {self.at}".strip()
         if not self.reason:
             word = "expecting" if self.expecting else "expected"
-            return f"{head}: {word} {self.expected}, given {self.given}{self.below}"
-        text = f"{head}: {self.reason}" if head else self.reason
-        more = [
+            return f"{heading}: {word} {self.expected}, given {self.given}{self.below}"
+        text = f"{heading}: {self.reason}" if heading else self.reason
+        details = [
             f"{word} {part}"
             for word, part in (("given", self.given), ("expected", self.expected))
             if part
         ]
-        return (first_line(f"{_short(text)} ({'; '.join(more)})") if more else text) + self.below
+        return (
+            first_line(f"{_short(text)} ({'; '.join(details)})") if details else text
+        ) + self.below
 
     def completed(
         self, call: str, given: Callable[[], str | None], expected: Callable[[], str]
@@ -175,8 +177,8 @@ def said(exc: E, *says: object) -> E:
 def _short(text: str) -> str:
     """A long reason without its last sentences."""
     if len(text) > _REASON:
-        end = text.rfind(". ", 0, _REASON)
-        return text[:_REASON].rstrip() + ".." if end < 0 else text[:end]
+        stop = text.rfind(". ", 0, _REASON)
+        return text[:_REASON].rstrip() + ".." if stop < 0 else text[:stop]
     return text.rstrip(" .")
 
 
@@ -191,7 +193,7 @@ class QExit(BaseException):
 def first_line(text: str, limit: int = 255) -> str:
     """The first line of a foreign message, without control characters, at most `limit` characters."""
     line = text.strip().split("\n", 1)[0]
-    return "".join(c if c.isprintable() else " " for c in line)[:limit]
+    return "".join(char if char.isprintable() else " " for char in line)[:limit]
 
 
 def message_of(exc: BaseException) -> str:
@@ -225,9 +227,9 @@ _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 <
 def wsfull(asked: float = 0) -> QError:
     """The error for a failed memory request; its hint says how many bytes were requested, if known, and how many are
     available."""
-    parts = [f"{megabytes(asked)} were asked for"] if asked >= 1 << 20 else []
-    parts += [text for relieve in SHORTAGE if (text := relieve())]
-    return QError("wsfull", hint="; ".join(parts))
+    sentences = [f"{megabytes(asked)} were asked for"] if asked >= 1 << 20 else []
+    sentences += [text for relieve in SHORTAGE if (text := relieve())]
+    return QError("wsfull", hint="; ".join(sentences))
 
 
 def megabytes(n: float) -> str:
@@ -239,8 +241,8 @@ def megabytes(n: float) -> str:
 
 def _asked(message: str) -> float:
     """The bytes of a failed request according to its message; 0 if unknown."""
-    found = _ASKED.search(message)
-    return float(found[1]) * _UNITS[found[2]] if found else 0
+    match = _ASKED.search(message)
+    return float(match[1]) * _UNITS[match[2]] if match else 0
 
 
 # phrases in torch's messages about failed memory requests
@@ -249,7 +251,7 @@ _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflo
 
 def of_memory(message: str) -> bool:
     """Is a torch message, in lower case, about lack of memory?"""
-    return any(part in message for part in _MEMORY)
+    return any(phrase in message for phrase in _MEMORY)
 
 
 def as_qerror(exc: BaseException) -> QError:
@@ -282,13 +284,13 @@ def _translated(exc: BaseException) -> QError:
     if isinstance(exc, OSError):
         return refused(exc)
     message = first_line(message_of(exc))
-    low = message.lower()
-    if isinstance(exc, RuntimeError) and of_memory(low):
-        return QError("cuda: out of memory") if "cuda" in low else wsfull(_asked(message))
+    lowered = message.lower()
+    if isinstance(exc, RuntimeError) and of_memory(lowered):
+        return QError("cuda: out of memory") if "cuda" in lowered else wsfull(_asked(message))
     if isinstance(exc, (TypeError, AttributeError, KeyError)):
         return QError("type")  # a value of a type for which the verb has no rule
     if isinstance(exc, ValueError):
-        if "broadcast" in low or "shapes" in low or "same length" in low:
+        if "broadcast" in lowered or "shapes" in lowered or "same length" in lowered:
             return QError("length")
         return QError("domain")
     return QError(f"{message}" if message else "nyi")

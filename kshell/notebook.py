@@ -29,9 +29,9 @@ def bundle(session: Session, x: Value) -> Bundle:
     """A value in a notebook's formats: its text, with notes next to handles as at the prompt; for a table also HTML."""
     from kshell.shell.notes import annotator
 
-    out = {"text/plain": annotator(session, False)(session.show(x), x)}
+    formats = {"text/plain": annotator(session, False)(session.show(x), x)}
     page = html(x, session.settings)
-    return out | {"text/html": page} if page else out
+    return formats | {"text/html": page} if page else formats
 
 
 def run(session: Session, code: str, show: Callable[[Bundle, bool], None]) -> None:
@@ -45,11 +45,11 @@ def run(session: Session, code: str, show: Callable[[Bundle, bool], None]) -> No
     statements = split_script(code, typed=True)
     before, session.picture = session.picture, picture
     try:
-        for i, (line, text) in enumerate(statements):
+        for index, (line, text) in enumerate(statements):
             value = session.run(text, line=line)
             if value is not NIL:
                 (session.out or sys.stdout).flush()
-                show(bundle(session, value), i == len(statements) - 1)
+                show(bundle(session, value), index == len(statements) - 1)
     finally:
         session.picture = before
 
@@ -70,22 +70,24 @@ def completions(session: Session, code: str, at: int) -> tuple[list[tuple[str, s
     """The completions of the text before the cursor, with a note on each, and the offset where it begins."""
     from kshell.shell.complete import offers
 
-    found = offers(session, code[:at], code[at:])
-    return [(f.text, f.note) for f in found], at - (found[0].size if found else 0)
+    offered = offers(session, code[:at], code[at:])
+    return [(offer.text, offer.note) for offer in offered], at - (offered[0].size if offered else 0)
 
 
 def inspection(session: Session, code: str, at: int) -> Bundle:
     """The description of the name at the cursor: the value of a variable, the forms and help of a function."""
-    word = next((m[0] for m in _WORD.finditer(code) if m.start() <= at <= m.end()), "")
+    word = next(
+        (match[0] for match in _WORD.finditer(code) if match.start() <= at <= match.end()), ""
+    )
     if not word:
         return {}
     space, last = session.names.split(word)
-    x = session.names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
-    if x is not None:
-        return bundle(session, x)
+    value = session.names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
+    if value is not None:
+        return bundle(session, value)
     session.names.load_builtins()
     kinds = (kind for kind in by_lead() if kind.is_word or kind.form)
-    entry = next((e for kind in kinds if (e := kind.find(word)) is not None), None)
+    entry = next((candidate for kind in kinds if (candidate := kind.find(word)) is not None), None)
     if entry is None:
         return {}
     forms = entry.forms or session.forms(entry) or (word,)
@@ -141,14 +143,14 @@ def _magics(session: Session, shell: Any) -> Any:
             sets z in Python afterwards."""
             if cell is None:
                 return _shown_as_q(session, lambda: session(line))
-            given, variables = parse_argstring(self.q, line), shell.user_ns
-            for name in _names(given.input):
+            arguments, variables = parse_argstring(self.q, line), shell.user_ns
+            for name in _names(arguments.input):
                 if name not in variables:
                     raise NameError(f"name '{name}' is not defined")
                 _shown_as_q(session, lambda n=name: session.__setitem__(n, variables[n]))  # type: ignore[misc]
-            text = "\n".join([" ".join(given.text), cell])
+            text = "\n".join([" ".join(arguments.text), cell])
             _shown_as_q(session, lambda: run(session, text, lambda data, _: display(Shown(data))))
-            for name in _names(given.output):
+            for name in _names(arguments.output):
                 variables[name] = _shown_as_q(session, lambda n=name: session[n])  # type: ignore[misc]
             return None
 
@@ -176,13 +178,15 @@ def _matcher(session: Session) -> Any:
         before = "\n".join(
             [*lines[: context.cursor_line], lines[context.cursor_line][: context.cursor_position]]
         )
-        found = _Q_CELL.match(before) or _Q_LINE.search(before)
-        if found is None:
+        match = _Q_CELL.match(before) or _Q_LINE.search(before)
+        if match is None:
             return {"completions": []}
-        text = before[found.end() :]
+        text = before[match.end() :]
         offered, start = completions(session, text, len(text))
         return {
-            "completions": [SimpleCompletion(t, type=note[:60]) for t, note in offered],
+            "completions": [
+                SimpleCompletion(completion, type=note[:60]) for completion, note in offered
+            ],
             "matched_fragment": text[start:],
             "suppress": True,
         }

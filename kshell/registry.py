@@ -99,36 +99,38 @@ class Entry:
     @property
     def text(self) -> str:
         """The doc without source indentation."""
-        first, *rest = self.doc.strip("\n").split("\n")
-        indent = min((len(s) - len(s.lstrip()) for s in rest if s.strip()), default=0)
-        return "\n".join([first.strip(), *(s[indent:].rstrip() for s in rest)]).strip()
+        first, *following = self.doc.strip("\n").split("\n")
+        indent = min(
+            (len(line) - len(line.lstrip()) for line in following if line.strip()), default=0
+        )
+        return "\n".join([first.strip(), *(line[indent:].rstrip() for line in following)]).strip()
 
     @property
     def examples(self) -> list[tuple[list[str], list[str]]]:
         """The examples in the doc, in groups: (input lines, the output lines below the last of them)."""
-        out: list[tuple[list[str], list[str]]] = []
+        groups: list[tuple[list[str], list[str]]] = []
         fresh = True
         for line in self.text.split("\n"):
             if line.startswith("q)"):
-                if fresh or out[-1][1]:
-                    out.append(([], []))
-                out[-1][0].append(line[2:])
+                if fresh or groups[-1][1]:
+                    groups.append(([], []))
+                groups[-1][0].append(line[2:])
                 fresh = False
             elif not line.strip():
                 fresh = True
             elif not fresh:
-                out[-1][1].append(line)
-        return out
+                groups[-1][1].append(line)
+        return groups
 
     def resolve(self) -> Any:
         """The torch object named by `target`."""
-        head, _, rest = self.target.partition(".")
-        found: Any = importlib.import_module(head)
-        for part in rest.split("."):
-            if not hasattr(found, part):
-                importlib.import_module(f"{found.__name__}.{part}")
-            found = getattr(found, part)
-        return found
+        package, _, attributes = self.target.partition(".")
+        target: Any = importlib.import_module(package)
+        for attribute in attributes.split("."):
+            if not hasattr(target, attribute):
+                importlib.import_module(f"{target.__name__}.{attribute}")
+            target = getattr(target, attribute)
+        return target
 
 
 _ENTRIES: dict[str, dict[str, Entry]] = ENTRIES
@@ -137,12 +139,12 @@ _VERSION = [0]
 
 def add(entry: Entry) -> Entry:
     """Register an entry; a duplicate name within a kind is a programming error."""
-    known = _ENTRIES[entry.kind]
-    if entry.name in known:
+    registered = _ENTRIES[entry.kind]
+    if entry.name in registered:
         raise ValueError(
-            f"{entry.kind} {entry.name} is registered twice: {known[entry.name].file}, {entry.file}"
+            f"{entry.kind} {entry.name} is registered twice: {registered[entry.name].file}, {entry.file}"
         )
-    known[entry.name] = entry
+    registered[entry.name] = entry
     _VERSION[0] += 1
     return entry
 
@@ -213,18 +215,18 @@ def _arities(fn: Callable[..., Any], given: int | tuple[int, ...] | None) -> tup
 def _register(
     kind: str, name: str, fn: Callable[..., Any], arities: Iterable[int], **fields: Any
 ) -> Entry:
-    found = _ENTRIES[kind].get(name)
+    entry = _ENTRIES[kind].get(name)
     file, line, topic = _place(fn)
-    if found is not None and found.file == file and not set(arities) & set(found.fns):
-        found.fns.update(
+    if entry is not None and entry.file == file and not set(arities) & set(entry.fns):
+        entry.fns.update(
             dict.fromkeys(arities, fn)
         )  # another arity of the same name, in the same file
-        if fn.__doc__ and not found.doc:
-            found.doc = fn.__doc__
-        found.forms += fields.get("forms", ())
-        found.infix = found.infix or bool(fields.get("infix"))
+        if fn.__doc__ and not entry.doc:
+            entry.doc = fn.__doc__
+        entry.forms += fields.get("forms", ())
+        entry.infix = entry.infix or bool(fields.get("infix"))
         _VERSION[0] += 1
-        return found
+        return entry
     return add(
         Entry(
             name,
@@ -260,10 +262,10 @@ def verb(
     def register(fn: F) -> F:
         arities = _arities(fn, arity)
         does = "none" if effect is None and fn.__module__.startswith(_OWN) else effect
-        run: Any = _asking(name, fn, arities) if handle else refusing(name, does, fn)
+        wrapper: Any = _asking(name, fn, arities) if handle else refusing(name, does, fn)
         between = 2 in arities if infix is None else infix
-        _register("verb", name, run, arities, forms=forms, effect=does, infix=between, **fields)
-        return run
+        _register("verb", name, wrapper, arities, forms=forms, effect=does, infix=between, **fields)
+        return wrapper
 
     return register
 
@@ -301,8 +303,8 @@ GUARD = Hook(
 
 def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn, which first checks whether it may run, given its entry's effect; otherwise it looks like fn."""
-    run = GUARD.fn(name, effect, fn)
-    return run if run is fn else like(run, fn)
+    wrapper = GUARD.fn(name, effect, fn)
+    return wrapper if wrapper is fn else like(wrapper, fn)
 
 
 def like(run: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -343,11 +345,11 @@ def api(
 
     def register(fn: F) -> F:
         arities = (arity,) if isinstance(arity, int) else arity
-        run = fn if asks else refusing(name, fields.get("effect"), fn)
+        wrapper = fn if asks else refusing(name, fields.get("effect"), fn)
         _register(
             "api",
             name,
-            run,
+            wrapper,
             arities,
             forms=forms,
             qtype=112,
@@ -385,7 +387,7 @@ def load_file(path: str) -> None:
     """Register the entries in a Python file outside kshell."""
     from importlib import util
 
-    name = "kshell_plugin_" + "".join(c if c.isalnum() else "_" for c in path)
+    name = "kshell_plugin_" + "".join(char if char.isalnum() else "_" for char in path)
     spec = util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(path)

@@ -115,9 +115,9 @@ class Session(JobMixin, PortMixin, PromptMixin):
     def rng(self) -> Any:
         """The random generator; peach threads have their own, and so do restricted evaluations, so that they do not
         affect the numbers drawn by others."""
-        at = context.worker()
-        if at is not None:
-            return at.rng
+        worker = context.worker()
+        if worker is not None:
+            return worker.rng
         return self._readers_rng if context.restricted() else self._rng
 
     @rng.setter
@@ -159,14 +159,14 @@ class Session(JobMixin, PortMixin, PromptMixin):
             return self.message(args[0])
         if abs(handle) not in (1, 2):
             return connect.send(handle, args)
-        put = self.write if abs(handle) == 1 else self.warn
+        write = self.write if abs(handle) == 1 else self.warn
         x = args[0]
-        end = "\n" if handle < 0 else ""
+        ending = "\n" if handle < 0 else ""
         if isinstance(x, List):
             for item in x.items:
-                put(text_of(item) + end)
+                write(text_of(item) + ending)
         else:
-            put(text_of(x) + end)
+            write(text_of(x) + ending)
         return handle
 
     def message(self, x: Value) -> Value:
@@ -215,8 +215,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
         if not self._runs or (late and not interrupts.PENDING):
             return
         if not late:
-            now = time.monotonic()
-            again, self._stopped = now - self._stopped < 2, now
+            moment = time.monotonic()
+            again, self._stopped = moment - self._stopped < 2, moment
         if not interrupts.must_wait(frame):
             raise KeyboardInterrupt(*["again"] * again)
 
@@ -258,10 +258,12 @@ class Session(JobMixin, PortMixin, PromptMixin):
             self._asked(self._enter, line)
 
     def _enter(self, line: str) -> Value:
-        out = apply1(self.names.get(".z.pi"), string(line + "\n"))
-        if out is not NIL:
+        result = apply1(self.names.get(".z.pi"), string(line + "\n"))
+        if result is not NIL:
             self.write(
-                text_of(out) if out.__class__ is Vec and out.t == T.C else self.show(out) + "\n"
+                text_of(result)
+                if result.__class__ is Vec and result.t == T.C
+                else self.show(result) + "\n"
             )
         return NIL
 
@@ -301,9 +303,9 @@ class Session(JobMixin, PortMixin, PromptMixin):
 
     def go_on(self, value: Value) -> None:
         """Continue after the error shown by the debugger, with a value in place of the failed call."""
-        held = self._going_on = self.suspended.pop()
+        suspension = self._going_on = self.suspended.pop()
         try:
-            self._asked(held.go_on, value)
+            self._asked(suspension.go_on, value)
         finally:
             self._going_on = None
 
@@ -386,8 +388,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
         with_frames(error, tb, missing)
         if self._runs:
             return
-        live = bool(self._handles is not None and self._handles.live)
-        error.hint = hints.hint_of(error, tb, self.names, live)
+        has_handles = bool(self._handles is not None and self._handles.live)
+        error.hint = hints.hint_of(error, tb, self.names, has_handles)
         if self._debugs() and error.text not in debugger.NEVER:
             self.suspended += debugger.suspension(error, tb, self.names, self._going_on)
 
@@ -400,24 +402,25 @@ class Session(JobMixin, PortMixin, PromptMixin):
         self, nodes: Iterator[Any], source: Source, show: bool, scripted: bool, value: Value = NIL
     ) -> Value:
         """Run statements; returns the value of the last one, or `value` if there are none."""
-        done: Any = None
+        last_node: Any = None
         for node in nodes:
             if scripted:
                 self._between()
             if self.ipc is not None:
                 interrupts.stoppable(self.ipc.between)
-            held = interrupts.HOLD.depth or interrupts.HOLD.others
+            deferred = interrupts.HOLD.depth or interrupts.HOLD.others
             interrupts.EDITED[0] = ""
             try:
                 value = (
                     interrupts.stoppable(self._statement, node, source)
-                    if held
+                    if deferred
                     else self._statement(node, source)
                 )
             except KeyboardInterrupt as stop:
                 interrupts.said(
                     stop,
-                    interrupts.EDITED[0] or ("" if done is None else _carried_out(done, source)),
+                    interrupts.EDITED[0]
+                    or ("" if last_node is None else _carried_out(last_node, source)),
                 )
                 raise
             if interrupts.PENDING:
@@ -427,7 +430,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
             except KeyboardInterrupt as stop:  # interrupted while printing
                 stop.__dict__["note"] = _carried_out(node, source)
                 raise
-            done = node
+            last_node = node
         return value
 
     def _shown(self, node: N.Node, value: Value, show: bool, scripted: bool) -> Value:
@@ -481,16 +484,16 @@ class Session(JobMixin, PortMixin, PromptMixin):
     def load(self, path: str) -> Value:
         """Run a script file. Relative paths start at the current folder."""
         try:
-            data = Path(path).read_bytes()
+            content = Path(path).read_bytes()
             problem = ""
         except OSError as e:
-            data, problem = b"", e.strerror or "cannot be read"
+            content, problem = b"", e.strerror or "cannot be read"
         if problem:
             raise QError(f"{path}. OS reports: {problem}")
-        plain = locked.read(data)
+        plain = locked.read(content)
         lines = iter(split_script(plain.decode("utf-8", "surrogateescape")))
         return self._load(
-            path, lines, code_cache.of(data) if self.keeps_code and plain is data else None
+            path, lines, code_cache.of(content) if self.keeps_code and plain is content else None
         )
 
     def _load(
@@ -500,8 +503,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
         letter = (
             path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""
         )  # f.p is a script of p) lines
-        before, full = self.names.current, os.path.abspath(path)
-        outer, depth, done = self._kept, len(self.scripts), 0
+        before, full_path = self.names.current, os.path.abspath(path)
+        outer, depth, last_line = self._kept, len(self.scripts), 0
         try:
             try:
                 self._kept, self.names.current = kept, space or before
@@ -510,8 +513,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
                     if letter:
                         self._foreign(N.Prefixed(letter, text, 0, len(text)))
                     else:
-                        self._run(text, full, line, False, True)
-                    done = line
+                        self._run(text, full_path, line, False, True)
+                    last_line = line
             finally:
                 with interrupts.HOLD:
                     space, self.names.current = self.names.current, before
@@ -521,7 +524,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
                     self._kept = outer
         except KeyboardInterrupt as stop:
             interrupts.said(
-                stop, interrupts.carried_out(path) + f" up to line {done}" if done else ""
+                stop, interrupts.carried_out(path) + f" up to line {last_line}" if last_line else ""
             )
             raise
         return NIL

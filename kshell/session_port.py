@@ -43,6 +43,8 @@ class PortMixin:
 
     def serve(self, seconds: float | None = None) -> None:
         """Handle the messages of other processes for so many seconds, or until an interrupt."""
-        end = None if seconds is None else time.monotonic() + seconds
-        while self.ipc is not None and (end is None or time.monotonic() < end):
-            self.ipc.network.turn(None if end is None else max(0.0, end - time.monotonic()))
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self.ipc is not None and (deadline is None or time.monotonic() < deadline):
+            self.ipc.network.turn(
+                None if deadline is None else max(0.0, deadline - time.monotonic())
+            )

@@ -51,16 +51,16 @@ class PromptMixin:
 
     def status(self) -> tuple[str, int, int]:
         """The default device, the bytes of memory in use (on a GPU, if one is used) and the number of live handles."""
-        device, used = "cpu", 0
+        device, used_bytes = "cpu", 0
         if (
             "kshell.kapi.console.completion" in sys.modules
         ):  # otherwise nothing has requested another device
             from kshell.kapi.console import completion
 
-            device, used = completion.device()
+            device, used_bytes = completion.device()
         return (
             device,
-            used or memory.status("VmRSS"),
+            used_bytes or memory.status("VmRSS"),
             0 if self._handles is None else len(self._handles),
         )
 
@@ -95,15 +95,15 @@ class PromptMixin:
     def table_names(self) -> list[str]:
         """The names of the tables in the current namespace."""
         space = self.names.spaces.get(self.names.current, {})
-        return sorted(name for name, x in list(space.items()) if is_table(x))
+        return sorted(name for name, value in list(space.items()) if is_table(value))
 
     def parts(self, name: str) -> list[tuple[str, str]]:
         """The parts of a global variable by name, with their types: columns of a table, keys of a dictionary, children
         and parameters of a module. Nothing is evaluated."""
         space, last = self.names.split(name)
-        x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
-        if isinstance(x, Handle):
+        value = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
+        if isinstance(value, Handle):
             from kshell.kapi.console import completion
 
-            return completion.parts(x)
-        return outline(x)
+            return completion.parts(value)
+        return outline(value)

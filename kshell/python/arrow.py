@@ -100,7 +100,7 @@ _CALLS = ("__arrow_c_stream__", "__arrow_c_array__")
 
 def offers(x: object) -> bool:
     """Does it offer Arrow data?"""
-    return any(hasattr(type(x), name) for name in _CALLS)
+    return any(hasattr(type(x), method) for method in _CALLS)
 
 
 def read(x: Any, made: type[Made]) -> tuple[list[str] | None, list[ListValue]]:
@@ -118,30 +118,30 @@ def read(x: Any, made: type[Made]) -> tuple[list[str] | None, list[ListValue]]:
 
 
 def _read_stream(capsule: object, made: type[Made]) -> tuple[list[str] | None, list[ListValue]]:
-    at = _capsule(capsule, b"arrow_array_stream")
-    stream, schema = Stream.from_address(at), Schema()
-    held: list[Array] = []
+    address = _capsule(capsule, b"arrow_array_stream")
+    stream, schema = Stream.from_address(address), Schema()
+    arrays: list[Array] = []
     try:
-        _ok(stream, at, GET(stream.get_schema)(at, ctypes.addressof(schema)))
+        _ok(stream, address, GET(stream.get_schema)(address, ctypes.addressof(schema)))
         while True:
             array = Array()
-            _ok(stream, at, GET(stream.get_next)(at, ctypes.addressof(array)))
+            _ok(stream, address, GET(stream.get_next)(address, ctypes.addressof(array)))
             if not array.release:
                 break
-            held.append(array)
-        return _columns(schema, held, made)
+            arrays.append(array)
+        return _columns(schema, arrays, made)
     finally:
-        for found in (*held, schema):
-            if found.release:
-                RELEASE(found.release)(ctypes.addressof(found))
+        for structure in (*arrays, schema):
+            if structure.release:
+                RELEASE(structure.release)(ctypes.addressof(structure))
 
 
 def _ok(stream: Stream, at: int, code: int) -> None:
     if code:
-        text = ERROR(stream.get_last_error)(at) if stream.get_last_error else None
+        message = ERROR(stream.get_last_error)(at) if stream.get_last_error else None
         raise QError(
-            ctypes.string_at(text).decode("utf-8", "replace")
-            if text
+            ctypes.string_at(message).decode("utf-8", "replace")
+            if message
             else "Arrow data cannot be read"
         )
 
@@ -149,8 +149,8 @@ def _ok(stream: Stream, at: int, code: int) -> None:
 def _read_array(
     schema: object, array: object, made: type[Made]
 ) -> tuple[list[str] | None, list[ListValue]]:
-    found = Schema.from_address(_capsule(schema, b"arrow_schema"))
-    return _columns(found, [Array.from_address(_capsule(array, b"arrow_array"))], made)
+    structure = Schema.from_address(_capsule(schema, b"arrow_schema"))
+    return _columns(structure, [Array.from_address(_capsule(array, b"arrow_array"))], made)
 
 
 def _columns(
@@ -162,25 +162,25 @@ def _columns(
                 schema, [_Part(schema, array, array.offset, array.length) for array in arrays], made
             )
         ]
-    names, cols = [], []
-    for i in range(schema.n_children):
-        child = schema.children[i].contents
-        parts = [_child(schema, array, i, array.offset, array.length) for array in arrays]
+    names, columns = [], []
+    for index in range(schema.n_children):
+        child = schema.children[index].contents
+        parts = [_child(schema, array, index, array.offset, array.length) for array in arrays]
         name = (child.name or b"").decode("utf-8", "replace")
         problem = ""
         try:
-            cols.append(_joined(child, parts, made))
+            columns.append(_joined(child, parts, made))
         except QError as e:
             problem = e.text
         if problem:
             raise QError(f"column {name}: {problem}")
         names.append(name)
-    return names, cols
+    return names, columns
 
 
 def _child(schema: Schema, a: Array, i: int, start: int, n: int) -> _Part:
-    c = a.children[i].contents
-    return _Part(schema.children[i].contents, c, c.offset + start, n)
+    child = a.children[i].contents
+    return _Part(schema.children[i].contents, child, child.offset + start, n)
 
 
 class _Part:
@@ -193,17 +193,17 @@ class _Part:
 
     def buffer(self, i: int, dtype: str, start: int, n: int) -> np.ndarray:
         """Part of a buffer as an array over the producer's memory."""
-        at, size = self.a.buffers[i], np.dtype(dtype).itemsize
-        if not n or not at:
+        address, itemsize = self.a.buffers[i], np.dtype(dtype).itemsize
+        if not n or not address:
             return np.zeros(n, dtype)
-        data: Any = (ctypes.c_char * (n * size)).from_address(at + start * size)
-        return np.frombuffer(data, dtype, n)
+        memory: Any = (ctypes.c_char * (n * itemsize)).from_address(address + start * itemsize)
+        return np.frombuffer(memory, dtype, n)
 
     def bits(self, i: int) -> np.ndarray:
-        first = self.start // 8
-        data = self.buffer(i, "u1", first, (self.start + self.n + 7) // 8 - first)
-        skip = self.start - 8 * first
-        return np.unpackbits(data, bitorder="little")[skip : skip + self.n].view(bool)
+        first_byte = self.start // 8
+        packed = self.buffer(i, "u1", first_byte, (self.start + self.n + 7) // 8 - first_byte)
+        skipped = self.start - 8 * first_byte
+        return np.unpackbits(packed, bitorder="little")[skipped : skipped + self.n].view(bool)
 
     def absent(self) -> np.ndarray | None:
         """Which items are null; None if none are."""
@@ -218,25 +218,28 @@ class _Part:
 def _joined(schema: Schema, parts: list[_Part], made: type[Made]) -> ListValue:
     """The column formed by the parts of all arrays in a stream."""
     fmt = (schema.format or b"").decode()
-    done = [_part(fmt, part, made) for part in parts if part.n]
-    if len(done) == 1:
-        return done[0]
-    if not done:
+    columns = [_part(fmt, part, made) for part in parts if part.n]
+    if len(columns) == 1:
+        return columns[0]
+    if not columns:
         return _none(fmt, schema, made)
-    tables = [v for v in done if v.__class__ is Table]
-    if len(tables) == len(done):
+    tables = [column for column in columns if column.__class__ is Table]
+    if len(tables) == len(columns):
         return Table(
             tables[0].names,
-            [_together([t.cols[i] for t in tables], made) for i in range(len(tables[0].names))],
+            [
+                _together([table.cols[index] for table in tables], made)
+                for index in range(len(tables[0].names))
+            ],
         )
-    return _together(done, made)
+    return _together(columns, made)
 
 
 def _together(values: Sequence[ListValue], made: type[Made]) -> ListValue:
     vectors = [value for value in values if value.__class__ is Vec]
-    if len(vectors) == len(values) and len({v.t for v in vectors}) == 1:
-        return Vec(vectors[0].t, np.concatenate([v.a for v in vectors]))
-    return made.listing([i for value in values for i in value.items])
+    if len(vectors) == len(values) and len({vector.t for vector in vectors}) == 1:
+        return Vec(vectors[0].t, np.concatenate([vector.a for vector in vectors]))
+    return made.listing([item for value in values for item in value.items])
 
 
 def _none(fmt: str, schema: Schema, made: type[Made]) -> ListValue:
@@ -252,34 +255,34 @@ def _none(fmt: str, schema: Schema, made: type[Made]) -> ListValue:
 
 def _part(fmt: str, p: _Part, made: type[Made]) -> ListValue:
     if p.s.dictionary:
-        d = p.a.dictionary.contents
-        inner = _Part(p.s.dictionary.contents, d, d.offset, d.length)
+        dictionary = p.a.dictionary.contents
+        inner = _Part(p.s.dictionary.contents, dictionary, dictionary.offset, dictionary.length)
         values = _joined(inner.s, [inner], made)
         absent = p.absent()
         codes = p.numbers(_NUMBERS[fmt]).astype(np.int64)
         return made.coded(values, codes if absent is None else np.where(absent, -1, codes), absent)
-    found = _SIMPLE.get(fmt)
-    if found is not None:
-        return found(p, made)
+    reader = _SIMPLE.get(fmt)
+    if reader is not None:
+        return reader(p, made)
     if fmt in _NUMBERS:
         return _masked(p.numbers(_NUMBERS[fmt]), p, made)
     if fmt in _TIMES or (fmt[:2] == "ts" and fmt[2:3] in _UNITS):
         unit = _UNITS.get(fmt[2:3], "")
-        stored, dtype, to = _TIMES.get(fmt) or ("i8", f"M8[{unit}]", f"M8[{unit}]")
-        a = p.numbers(stored).astype(np.int64).view(dtype).astype(to)
-        return _masked(a, p, made)
-    kind, _, size = fmt.partition(":")
-    if kind == "w":
-        return _fixed(p, int(size), made)
-    if kind == "d" and size.count(",") < 2:
+        stored, dtype, target = _TIMES.get(fmt) or ("i8", f"M8[{unit}]", f"M8[{unit}]")
+        array = p.numbers(stored).astype(np.int64).view(dtype).astype(target)
+        return _masked(array, p, made)
+    prefix, _, suffix = fmt.partition(":")
+    if prefix == "w":
+        return _fixed(p, int(suffix), made)
+    if prefix == "d" and suffix.count(",") < 2:
         words = p.buffer(1, "u8", 2 * p.start, 2 * p.n).reshape(-1, 2)
         high, low = words[:, 1].view("i8"), words[:, 0].view("i8")
-        value = np.where(high == low >> 63, low, high * 2.0**64 + words[:, 0])
-        return _masked(value / 10.0 ** int(size.split(",")[1]), p, made)
-    if kind == "+w":
-        n = int(size)
-        ends = np.arange(1, p.n + 1, dtype=np.int64) * n
-        return _nested(p, _child(p.s, p.a, 0, p.start * n, p.n * n), ends, made)
+        integers = np.where(high == low >> 63, low, high * 2.0**64 + words[:, 0])
+        return _masked(integers / 10.0 ** int(suffix.split(",")[1]), p, made)
+    if prefix == "+w":
+        list_size = int(suffix)
+        ends = np.arange(1, p.n + 1, dtype=np.int64) * list_size
+        return _nested(p, _child(p.s, p.a, 0, p.start * list_size, p.n * list_size), ends, made)
     raise QError(f"no q type for Arrow's {fmt}")
 
 
@@ -299,16 +302,17 @@ def _texts(dtype: str) -> Callable[[_Part, type[Made]], ListValue]:
 
     def run(p: _Part, made: type[Made]) -> ListValue:
         start, ends = _ends(p, dtype)
-        data = p.buffer(2, "u1", start, int(ends[-1])).tobytes()
+        encoded = p.buffer(2, "u1", start, int(ends[-1])).tobytes()
         absent = p.absent()
         bounds = [0, *ends.tolist()]
         texts = [
-            data[bound:b].decode("utf-8", "surrogateescape")
-            for bound, b in zip(bounds, bounds[1:], strict=False)
+            encoded[begin:end].decode("utf-8", "surrogateescape")
+            for begin, end in zip(bounds, bounds[1:], strict=False)
         ]
         if absent is not None:
             texts = [
-                "" if gone else text for text, gone in zip(texts, absent.tolist(), strict=True)
+                "" if is_absent else text
+                for text, is_absent in zip(texts, absent.tolist(), strict=True)
             ]
         return Vec(T.S, sym_codes(texts))
 
@@ -334,19 +338,27 @@ def _views(text: bool) -> Callable[[_Part, type[Made]], ListValue]:
         if absent is not None:
             views = views.copy()
             views[absent] = b"\0" * 16
-        keys = views.tolist()
+        view_items = views.tolist()
         count = int(p.a.n_buffers) - 3
         sizes = p.buffer(count + 2, "i8", 0, count)
-        datas = [p.buffer(2 + i, "u1", 0, int(sizes[i])).tobytes() for i in range(count)]
-        used = dict.fromkeys(keys)
-        found = [_viewed(k, datas) for k in used]
+        buffers = [
+            p.buffer(2 + index, "u1", 0, int(sizes[index])).tobytes() for index in range(count)
+        ]
+        distinct = dict.fromkeys(view_items)
+        contents = [_viewed(view, buffers) for view in distinct]
         if text:
-            codes = sym_codes([b.decode("utf-8", "surrogateescape") for b in found]).tolist()
-            at = dict(zip(used, codes, strict=True))
-            return Vec(T.S, np.fromiter(map(at.__getitem__, keys), np.int32, len(keys)))
-        out = list(map(dict(zip(used, found, strict=True)).__getitem__, keys))
+            codes = sym_codes(
+                [content.decode("utf-8", "surrogateescape") for content in contents]
+            ).tolist()
+            view_codes = dict(zip(distinct, codes, strict=True))
+            return Vec(
+                T.S, np.fromiter(map(view_codes.__getitem__, view_items), np.int32, len(view_items))
+            )
+        items = list(map(dict(zip(distinct, contents, strict=True)).__getitem__, view_items))
         return flat_list(
-            T.C, np.frombuffer(b"".join(out), np.uint8), np.cumsum([len(b) for b in out])
+            T.C,
+            np.frombuffer(b"".join(items), np.uint8),
+            np.cumsum([len(content) for content in items]),
         )
 
     return run
@@ -354,8 +366,8 @@ def _views(text: bool) -> Callable[[_Part, type[Made]], ListValue]:
 
 def _viewed(view: bytes, datas: list[bytes]) -> bytes:
     """The bytes that a 16-byte view refers to."""
-    n, _, which, at = _VIEW.unpack(view)
-    return view[4 : 4 + n] if n <= 12 else datas[which][at : at + n]
+    length, _, index, offset = _VIEW.unpack(view)
+    return view[4 : 4 + length] if length <= 12 else datas[index][offset : offset + length]
 
 
 _VIEW = struct.Struct("<4i")
@@ -369,11 +381,11 @@ def _fixed(p: _Part, size: int, made: type[Made]) -> ListValue:
 
 
 def _masked_guid(p: _Part) -> ListValue:
-    a = p.buffer(1, "V16", p.start, p.n).copy()
+    guids = p.buffer(1, "V16", p.start, p.n).copy()
     absent = p.absent()
     if absent is not None:
-        a[absent] = b"\0" * 16
-    return Vec(T.G, a)
+        guids[absent] = b"\0" * 16
+    return Vec(T.G, guids)
 
 
 def _flat(t: int, a: np.ndarray, ends: np.ndarray, absent: np.ndarray | None) -> ListValue:
@@ -399,19 +411,22 @@ def _nested(p: _Part, child: _Part, ends: np.ndarray, made: type[Made]) -> ListV
         return _flat(values.t, values.a, ends, p.absent())
     items, bounds = values.items, [0, *ends.tolist()]
     return List(
-        [made.listing(items[bound:b]) for bound, b in zip(bounds, bounds[1:], strict=False)]
+        [made.listing(items[begin:end]) for begin, end in zip(bounds, bounds[1:], strict=False)]
     )
 
 
 def _struct(p: _Part, made: type[Made]) -> ListValue:
     """Rows of named fields: a table. (A row cannot be null; its fields are.)"""
-    n = int(p.s.n_children)
-    names = [(p.s.children[i].contents.name or b"").decode("utf-8", "replace") for i in range(n)]
+    field_count = int(p.s.n_children)
+    names = [
+        (p.s.children[index].contents.name or b"").decode("utf-8", "replace")
+        for index in range(field_count)
+    ]
     return Table(
         names,
         [
-            _joined(p.s.children[i].contents, [_child(p.s, p.a, i, p.start, p.n)], made)
-            for i in range(n)
+            _joined(p.s.children[index].contents, [_child(p.s, p.a, index, p.start, p.n)], made)
+            for index in range(field_count)
         ],
     )
 

@@ -75,7 +75,7 @@ def made(x: Any, name: str = "") -> Made:
             None,
             [np.frombuffer(b"".join(item.bytes for item in items), np.uint8)],
         )
-    if all(isinstance(i, np.ndarray | list | bytes) for i in items) and not classes & {bytes}:
+    if all(isinstance(item, np.ndarray | list | bytes) for item in items) and not classes & {bytes}:
         return _lists(items, name)
     raise TypeError(f"column {name} has no Arrow form")
 
@@ -89,59 +89,59 @@ def _struct(x: Table) -> Made:
 
 def _numbers(x: np.ndarray) -> Made:
     absent = np.ma.getmaskarray(x) if isinstance(x, np.ma.MaskedArray) else None
-    a = np.ascontiguousarray(x.data if isinstance(x, np.ma.MaskedArray) else x)
-    kind = a.dtype.kind
+    array = np.ascontiguousarray(x.data if isinstance(x, np.ma.MaskedArray) else x)
+    kind = array.dtype.kind
     if kind == "b":
-        return Made("b", len(a), absent, [np.packbits(a, bitorder="little")])
+        return Made("b", len(array), absent, [np.packbits(array, bitorder="little")])
     if kind not in "mM":
-        return Made(_FORMATS[f"{kind}{a.dtype.itemsize}"], len(a), absent, [a])
-    absent = np.isnat(a) if absent is None else absent | np.isnat(a)
-    unit = np.datetime_data(a.dtype)[0]
+        return Made(_FORMATS[f"{kind}{array.dtype.itemsize}"], len(array), absent, [array])
+    absent = np.isnat(array) if absent is None else absent | np.isnat(array)
+    unit = np.datetime_data(array.dtype)[0]
     if kind == "M" and unit in ("Y", "M", "W", "D"):
-        days = np.where(absent, 0, a.astype("M8[D]").astype(np.int64)).astype(np.int32)
-        return Made("tdD", len(a), absent, [days])
+        days = np.where(absent, 0, array.astype("M8[D]").astype(np.int64)).astype(np.int32)
+        return Made("tdD", len(array), absent, [days])
     if unit not in _UNITS:
-        a, unit = a.astype(f"{kind}8[s]"), "s"
-    text = f"ts{_UNITS[unit]}:" if kind == "M" else f"tD{_UNITS[unit]}"
-    return Made(text, len(a), absent, [a.view(np.int64)])
+        array, unit = array.astype(f"{kind}8[s]"), "s"
+    arrow_format = f"ts{_UNITS[unit]}:" if kind == "M" else f"tD{_UNITS[unit]}"
+    return Made(arrow_format, len(array), absent, [array.view(np.int64)])
 
 
 def _symbols(items: list[str]) -> Made:
-    codes = {fromkey: i for i, fromkey in enumerate(dict.fromkeys(items))}
-    at = np.fromiter(map(codes.__getitem__, items), np.int32, len(items))
-    texts = [np.frombuffer(code.encode("utf-8", "surrogateescape"), np.uint8) for code in codes]
-    return Made("i", len(items), None, [at], (), _joined("u", texts, np.uint8))
+    codes = {text: code for code, text in enumerate(dict.fromkeys(items))}
+    indices = np.fromiter(map(codes.__getitem__, items), np.int32, len(items))
+    encoded = [np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8) for text in codes]
+    return Made("i", len(items), None, [indices], (), _joined("u", encoded, np.uint8))
 
 
 def _offsets(items: list[Any]) -> np.ndarray:
-    ends = np.zeros(len(items) + 1, np.int64)
-    np.cumsum([len(i) for i in items], out=ends[1:])
-    return ends
+    offsets = np.zeros(len(items) + 1, np.int64)
+    np.cumsum([len(item) for item in items], out=offsets[1:])
+    return offsets
 
 
 def _joined(fmt: str, items: list[np.ndarray], dtype: type) -> Made:
     """Texts or bytes concatenated; from 2 GB on with wide offsets."""
-    ends = _offsets(items)
-    data = np.concatenate(items) if items else np.empty(0, dtype)
-    wide = len(data) >= 1 << 31
+    offsets = _offsets(items)
+    contents = np.concatenate(items) if items else np.empty(0, dtype)
+    is_wide = len(contents) >= 1 << 31
     return Made(
-        fmt.upper() if wide else fmt,
+        fmt.upper() if is_wide else fmt,
         len(items),
         None,
-        [ends if wide else ends.astype(np.int32), data],
+        [offsets if is_wide else offsets.astype(np.int32), contents],
     )
 
 
 def _lists(items: list[Any], name: str) -> Made:
     """Lists of one type."""
-    arrays = [i for i in items if isinstance(i, np.ndarray) and i.ndim == 1]
+    arrays = [item for item in items if isinstance(item, np.ndarray) and item.ndim == 1]
     if items and len(arrays) == len(items) and len({array.dtype for array in arrays}) == 1:
         if any(isinstance(array, np.ma.MaskedArray) for array in arrays):
             inner = made(np.ma.concatenate(arrays), name)
         else:
             inner = made(np.concatenate(arrays), name)
     else:
-        flat = [x for i in items for x in i]
+        flat = [x for item in items for x in item]
         inner = made(
             np.array(flat) if flat and all(isinstance(x, int | float) for x in flat) else flat, name
         )
@@ -163,15 +163,17 @@ def _hold(*things: Any) -> int:
 
 def _released(cls: Any) -> Any:
     def release(at: int) -> None:
-        found = cls.from_address(at)
-        for i in range(found.n_children if cls is not Stream else 0):
-            child = found.children[i]
+        structure = cls.from_address(at)
+        for index in range(structure.n_children if cls is not Stream else 0):
+            child = structure.children[index]
             if child and child.contents.release:
                 RELEASE(child.contents.release)(ctypes.addressof(child.contents))
-        if cls is not Stream and found.dictionary and found.dictionary.contents.release:
-            RELEASE(found.dictionary.contents.release)(ctypes.addressof(found.dictionary.contents))
-        _HELD.pop(found.private_data, None)
-        found.release = None
+        if cls is not Stream and structure.dictionary and structure.dictionary.contents.release:
+            RELEASE(structure.dictionary.contents.release)(
+                ctypes.addressof(structure.dictionary.contents)
+            )
+        _HELD.pop(structure.private_data, None)
+        structure.release = None
 
     return RELEASE(release)
 
@@ -189,44 +191,47 @@ def _pointers(cls: type, found: list[Any]) -> Any:
 
 def _schema(out: Schema, m: Made, name: str) -> None:
     children = [Schema() for _ in m.children]
-    for s, (label, child) in zip(children, m.children, strict=True):
-        _schema(s, child, label)
-    table = _pointers(Schema, children)
+    for child_schema, (label, child) in zip(children, m.children, strict=True):
+        _schema(child_schema, child, label)
+    pointers = _pointers(Schema, children)
     texts = m.format.encode(), name.encode("utf-8", "replace")  # the structure has their addresses
     out.format, out.name, out.flags = *texts, _NULLABLE
-    out.n_children, out.children = len(children), table
+    out.n_children, out.children = len(children), pointers
     inner = Schema()
     if m.dictionary is not None:
         _schema(inner, m.dictionary, "")
         out.dictionary = pointer(inner)
-    out.release, out.private_data = _address(_RELEASE[Schema]), _hold(children, table, inner, texts)
+    out.release, out.private_data = (
+        _address(_RELEASE[Schema]),
+        _hold(children, pointers, inner, texts),
+    )
 
 
 def _array(out: Array, m: Made) -> None:
     children = [Array() for _ in m.children]
-    for a, (_, child) in zip(children, m.children, strict=True):
-        _array(a, child)
-    table = _pointers(Array, children)
+    for child_array, (_, child) in zip(children, m.children, strict=True):
+        _array(child_array, child)
+    pointers = _pointers(Array, children)
     absent = m.absent if m.absent is not None and m.absent.any() else None
-    bits = None if absent is None else np.packbits(~absent, bitorder="little")
-    data = [np.ascontiguousarray(buffer) for buffer in m.buffers]
-    buffers = (c_void_p * (1 + len(data)))(
-        None if bits is None else bits.ctypes.data, *(b.ctypes.data for b in data)
+    validity = None if absent is None else np.packbits(~absent, bitorder="little")
+    arrays = [np.ascontiguousarray(buffer) for buffer in m.buffers]
+    buffers = (c_void_p * (1 + len(arrays)))(
+        None if validity is None else validity.ctypes.data, *(array.ctypes.data for array in arrays)
     )
-    none = 0 if absent is None else int(absent.sum())
-    out.length, out.null_count, out.offset = m.n, m.n if m.format == "n" else none, 0
+    null_count = 0 if absent is None else int(absent.sum())
+    out.length, out.null_count, out.offset = m.n, m.n if m.format == "n" else null_count, 0
     out.n_buffers, out.buffers = (
-        (m.format != "n") + len(data),
+        (m.format != "n") + len(arrays),
         ctypes.cast(buffers, POINTER(c_void_p)),
     )
-    out.n_children, out.children = len(children), table
+    out.n_children, out.children = len(children), pointers
     inner = Array()
     if m.dictionary is not None:
         _array(inner, m.dictionary)
         out.dictionary = pointer(inner)
     out.release, out.private_data = (
         _address(_RELEASE[Array]),
-        _hold(children, table, bits, data, buffers, inner),
+        _hold(children, pointers, validity, arrays, buffers, inner),
     )
 
 
@@ -234,7 +239,7 @@ def _array(out: Array, m: Made) -> None:
 def stream(table: Table) -> Any:
     """The capsule with a stream of one array: a struct of the table's columns."""
     root = _struct(table)
-    given = [False]
+    delivered = [False]
 
     def get_schema(_: int, at: int) -> int:
         ctypes.memset(at, 0, ctypes.sizeof(Schema))
@@ -243,29 +248,29 @@ def stream(table: Table) -> Any:
 
     def get_next(_: int, at: int) -> int:
         ctypes.memset(at, 0, ctypes.sizeof(Array))
-        if not given[0]:
-            given[0] = True
+        if not delivered[0]:
+            delivered[0] = True
             _array(Array.from_address(at), root)
         return 0
 
-    out = Stream()
+    structure = Stream()
     calls = GET(get_schema), GET(get_next), _NO_ERROR
-    out.get_schema, out.get_next, out.get_last_error = map(_address, calls)
-    out.release, out.private_data = _address(_RELEASE[Stream]), _hold(calls, root)
-    _HELD[-ctypes.addressof(out)] = out
-    return _NEW(ctypes.addressof(out), _NAME, ctypes.cast(_DESTROY, c_void_p))
+    structure.get_schema, structure.get_next, structure.get_last_error = map(_address, calls)
+    structure.release, structure.private_data = _address(_RELEASE[Stream]), _hold(calls, root)
+    _HELD[-ctypes.addressof(structure)] = structure
+    return _NEW(ctypes.addressof(structure), _NAME, ctypes.cast(_DESTROY, c_void_p))
 
 
 def _destroy(capsule: int) -> None:
     """The destructor of the capsule: release the stream, if its consumer has not."""
-    get = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
+    get_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
-    at = get(capsule, _NAME)
-    found = Stream.from_address(at)
-    if found.release:
-        RELEASE(found.release)(at)
-    _HELD.pop(-at, None)
+    address = get_pointer(capsule, _NAME)
+    structure = Stream.from_address(address)
+    if structure.release:
+        RELEASE(structure.release)(address)
+    _HELD.pop(-address, None)
 
 
 _DESTROY = ctypes.PYFUNCTYPE(None, c_void_p)(_destroy)

@@ -24,31 +24,31 @@ def html(x: Value, settings: Settings) -> str:
         keys, values = Table([], []), x
     else:
         return ""
-    count, most = len(values), settings.c[0] - 3
+    count, max_rows = len(values), settings.c[0] - 3
     layout = Layout(settings.P, *settings.c)
-    cut = count > most
-    cols = [
+    clipped = count > max_rows
+    columns = [
         (
             name,
-            layout.column(head(column, most - cut) if cut else column),
+            layout.column(head(column, max_rows - clipped) if clipped else column),
             tag,
             column.__class__ is Vec and column.t in _NUMBERS,
         )
-        for part, tag in ((keys, "th"), (values, "td"))
-        for name, column in zip(part.names, part.cols, strict=True)
+        for side, tag in ((keys, "th"), (values, "td"))
+        for name, column in zip(side.names, side.cols, strict=True)
     ]
-    if cut:
-        cols = [(name, [*texts, _DOTS], tag, right) for name, texts, tag, right in cols]
-    title = "".join(f"<th>{escape(name)}</th>" for name, *_ in cols)
+    if clipped:
+        columns = [(name, [*texts, _DOTS], tag, right) for name, texts, tag, right in columns]
+    title = "".join(f"<th>{escape(name)}</th>" for name, *_ in columns)
     rows = [
         "".join(
-            f'<{tag} style="text-align:{"right" if right else "left"}">{escape(texts[i].rstrip())}</{tag}>'
-            for _, texts, tag, right in cols
+            f'<{tag} style="text-align:{"right" if right else "left"}">{escape(texts[index].rstrip())}</{tag}>'
+            for _, texts, tag, right in columns
         )
-        for i in range(len(cols[0][1]) if cols else 0)
+        for index in range(len(columns[0][1]) if columns else 0)
     ]
     body = "".join(f"<tr>{row}</tr>\n" for row in rows)
-    note = f"<p>{count:,} rows</p>\n" if cut else ""
+    note = f"<p>{count:,} rows</p>\n" if clipped else ""
     return f"<table>\n<thead><tr>{title}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{note}"
 
 

@@ -36,56 +36,58 @@ def read(x: Any, made: type[Made]) -> dict[str, ListValue]:
     names = [str(name) for name in frame.column_names()]
     if len(set(names)) < len(names):
         raise QError("two columns of one name")
-    out: dict[str, ListValue] = {}
-    for i, name in enumerate(names):
+    columns: dict[str, ListValue] = {}
+    for index, name in enumerate(names):
         problem = ""
         try:
-            out[name] = _column(frame.get_column(i), made)
+            columns[name] = _column(frame.get_column(index), made)
         except QError as e:
             problem = e.text
         except (NotImplementedError, TypeError, ValueError, RuntimeError) as e:
             problem = str(e)
         if problem:
             raise QError(f"column {name}: {problem}")
-    return out
+    return columns
 
 
 def _column(column: Any, made: type[Made]) -> ListValue:
-    parts = [_chunk(chunk, made) for chunk in column.get_chunks() if chunk.size()] or [
+    pieces = [_chunk(chunk, made) for chunk in column.get_chunks() if chunk.size()] or [
         _chunk(column, made)
     ]
-    if len(parts) == 1:
-        return parts[0]
-    vectors = [part for part in parts if part.__class__ is Vec]
-    if len(vectors) == len(parts) and len({v.t for v in vectors}) == 1:
-        return Vec(vectors[0].t, np.concatenate([v.a for v in vectors]))
-    return made.joined([i for part in parts for i in part.items])
+    if len(pieces) == 1:
+        return pieces[0]
+    vectors = [piece for piece in pieces if piece.__class__ is Vec]
+    if len(vectors) == len(pieces) and len({vector.t for vector in vectors}) == 1:
+        return Vec(vectors[0].t, np.concatenate([vector.a for vector in vectors]))
+    return made.joined([item for piece in pieces for item in piece.items])
 
 
 def _chunk(c: Any, made: type[Made]) -> ListValue:
-    kind, bits, form, _ = c.dtype
-    n, start, buffers = c.size(), c.offset, c.get_buffers()
+    kind, bits, time_format, _ = c.dtype
+    length, start, buffers = c.size(), c.offset, c.get_buffers()
     if kind not in (*_LETTERS, _CATEGORY):
         raise QError(f"no q type for a column of kind {int(kind)}")
-    absent = _absent(c, buffers, start, n)
+    absent = _absent(c, buffers, start, length)
     if kind == _STRING:
-        return _texts(buffers, start, n, absent)
-    found, given = buffers["data"]
+        return _texts(buffers, start, length, absent)
+    buffer, dtype = buffers["data"]
     if kind == _CATEGORY:
-        codes = _view(found, f"{_LETTERS[given[0]]}{given[1] // 8}", start, n).astype(np.int64)
-        known = c.describe_categorical["categories"]
-        return made.coded(_column(known, made), codes, absent)
+        codes = _view(buffer, f"{_LETTERS[dtype[0]]}{dtype[1] // 8}", start, length).astype(
+            np.int64
+        )
+        categories = c.describe_categorical["categories"]
+        return made.coded(_column(categories, made), codes, absent)
     if kind == _BOOL and bits == 1:
-        a = _bits(found, start, n)
+        array = _bits(buffer, start, length)
     else:
-        a = _view(found, f"{_LETTERS[kind]}{bits // 8}", start, n)
+        array = _view(buffer, f"{_LETTERS[kind]}{bits // 8}", start, length)
     if kind == _BOOL:
-        a = a.astype(bool)
+        array = array.astype(bool)
     elif kind == _DATETIME:
-        a = _times(a, form)
+        array = _times(array, time_format)
     if absent is None or not absent.any():
-        return made.array(a)
-    return made.array(np.ma.array(a, mask=absent))
+        return made.array(array)
+    return made.array(np.ma.array(array, mask=absent))
 
 
 def _times(a: np.ndarray, form: str) -> np.ndarray:
@@ -103,16 +105,16 @@ def _times(a: np.ndarray, form: str) -> np.ndarray:
 
 def _texts(buffers: dict[str, Any], start: int, n: int, absent: np.ndarray | None) -> Vec:
     """Strings as symbols; null becomes the empty symbol."""
-    found, given = buffers["offsets"]
-    ends = _view(found, f"i{given[1] // 8}", start, n + 1).astype(np.int64).tolist()
-    data = _view(buffers["data"][0], "u1", 0, ends[-1] if n else 0).tobytes()
-    gone = [False] * n if absent is None else absent.tolist()
+    buffer, dtype = buffers["offsets"]
+    offsets = _view(buffer, f"i{dtype[1] // 8}", start, n + 1).astype(np.int64).tolist()
+    encoded = _view(buffers["data"][0], "u1", 0, offsets[-1] if n else 0).tobytes()
+    nulls = [False] * n if absent is None else absent.tolist()
     return Vec(
         T.S,
         sym_codes(
             [
-                "" if g else data[end:b].decode("utf-8", "surrogateescape")
-                for end, b, g in zip(ends, ends[1:], gone, strict=False)
+                "" if is_null else encoded[begin:stop].decode("utf-8", "surrogateescape")
+                for begin, stop, is_null in zip(offsets, offsets[1:], nulls, strict=False)
             ]
         ),
     )
@@ -122,34 +124,34 @@ def _absent(c: Any, buffers: dict[str, Any], start: int, n: int) -> np.ndarray |
     """Which items are null; None if the items themselves show it, or none are."""
     kind, value = c.describe_null
     if kind == _VALUE:
-        found, given = buffers["data"]
-        if given[0] not in _LETTERS:
+        buffer, dtype = buffers["data"]
+        if dtype[0] not in _LETTERS:
             return None
-        return _view(found, f"{_LETTERS[given[0]]}{given[1] // 8}", start, n) == value
+        return _view(buffer, f"{_LETTERS[dtype[0]]}{dtype[1] // 8}", start, n) == value
     if kind not in (_BITS, _BYTES) or buffers["validity"] is None:
         return None
-    found = buffers["validity"][0]
-    mask = _bits(found, start, n) if kind == _BITS else _view(found, "u1", start, n).astype(bool)
+    buffer = buffers["validity"][0]
+    mask = _bits(buffer, start, n) if kind == _BITS else _view(buffer, "u1", start, n).astype(bool)
     return mask if value else ~mask
 
 
 def _bits(found: Any, start: int, n: int) -> np.ndarray:
-    first = start // 8
-    data = _view(found, "u1", first, (start + n + 7) // 8 - first)
-    return np.unpackbits(data, bitorder="little")[start - 8 * first :][:n].astype(bool)
+    first_byte = start // 8
+    packed = _view(found, "u1", first_byte, (start + n + 7) // 8 - first_byte)
+    return np.unpackbits(packed, bitorder="little")[start - 8 * first_byte :][:n].astype(bool)
 
 
 def _view(found: Any, dtype: str, start: int, n: int) -> np.ndarray:
     """Items of a buffer as an array over its memory."""
     if found.__dlpack_device__()[0] != _CPU:
         raise QError("its data are not in the memory of the CPU")
-    size = np.dtype(dtype).itemsize
+    itemsize = np.dtype(dtype).itemsize
     if not n:
         return np.empty(0, dtype)
-    if (start + n) * size > found.bufsize:
+    if (start + n) * itemsize > found.bufsize:
         raise QError("length")
-    data: Any = (ctypes.c_char * (n * size)).from_address(found.ptr + start * size)
-    return np.frombuffer(data, dtype, n).copy()
+    memory: Any = (ctypes.c_char * (n * itemsize)).from_address(found.ptr + start * itemsize)
+    return np.frombuffer(memory, dtype, n).copy()
 
 
 __all__ = ["offers", "read"]

@@ -86,18 +86,18 @@ class NoType(QError):
 def to_q(x: object) -> Value:
     """The q value of a Python object; an object without one is stored as it is. An error if part of it cannot be
     converted."""
-    found = _PLAIN.get(type(x))  # `__class__` may lie
-    return _other(x) if found is None else found(x)
+    converter = _PLAIN.get(type(x))  # `__class__` may lie
+    return _other(x) if converter is None else converter(x)
 
 
 def _other(x: Any) -> Value:
     """Convert an object that is not exactly of one of the most common classes."""
-    own = type(x)
+    object_class = type(x)
     try:
-        if x is NIL or issubclass(own, _Q_VALUES):
+        if x is NIL or issubclass(object_class, _Q_VALUES):
             return x
-        for cls, convert in _CLASSES:
-            if issubclass(own, cls):
+        for base, convert in _CLASSES:
+            if issubclass(object_class, base):
                 return convert(x)
         return _duck(x)
     except (QError, MemoryError, RecursionError):
@@ -116,9 +116,9 @@ def _duck(x: Any) -> Value:
     libraries, functions."""
     from kshell.kapi.console import adopt
 
-    found = adopt.value_of(x)
-    if found is not None:
-        return found
+    adopted = adopt.value_of(x)
+    if adopted is not None:
+        return adopted
     if missing(x):
         return NIL
     if _can(x, "iloc", "dtypes"):
@@ -147,9 +147,11 @@ def function(f: Callable[..., Any]) -> Value:
         name = type(f).__name__
 
     def call(*args: Value) -> Value:
-        given = [from_q(arg) for arg in args] if len(args) > 1 or args[0] is not NIL else []
+        arguments = (
+            [from_q(argument) for argument in args] if len(args) > 1 or args[0] is not NIL else []
+        )
         try:
-            return to_q(f(*given))
+            return to_q(f(*arguments))
         except QError:
             raise
         except Exception as e:
@@ -183,8 +185,8 @@ def _datetime(x: dt.datetime) -> Value:
 
 
 def _timedelta(x: dt.timedelta) -> Value:
-    found = x.to_timedelta64() if hasattr(x, "to_timedelta64") else np.timedelta64(x, "us")
-    return array(np.asarray(found.astype("m8[ns]")))
+    delta = x.to_timedelta64() if hasattr(x, "to_timedelta64") else np.timedelta64(x, "us")
+    return array(np.asarray(delta.astype("m8[ns]")))
 
 
 def _time(x: dt.time) -> Value:
@@ -204,19 +206,19 @@ def listing(items: list[Any]) -> Value:
     """The q list for some Python values: a vector if all have one type, with None as its null; for tensors a handle."""
     classes = set(map(type, items))
     if len(classes) == 1:
-        cls = next(iter(classes))
-        if cls is str:
+        item_class = next(iter(classes))
+        if item_class is str:
             return Vec(T.S, sym_codes(items))
-        if cls is float or cls is bool:
-            return Vec(T.F if cls is float else T.B, np.array(items))
-        if cls is int:
+        if item_class is float or item_class is bool:
+            return Vec(T.F if item_class is float else T.B, np.array(items))
+        if item_class is int:
             return longs(_longs(items))
     from kshell.kapi.console import adopt
 
     if adopt.all_tensors(items):
         return adopt.vector_of(items)
-    out = [to_q(x) for x in items]
-    return collapse(_filled(out) if any(x is NIL for x in out) else out)
+    values = [to_q(item) for item in items]
+    return collapse(_filled(values) if any(item is NIL for item in values) else values)
 
 
 def _longs(items: list[int]) -> np.ndarray:
@@ -231,13 +233,13 @@ def _filled(items: list[Value]) -> list[Value]:
     """Items with `::` replaced by the null of their type, if they have one type with a null."""
     known = [x for x in items if x is not NIL]
     types = set(map(atom_t, known))
-    t = next(iter(types)) if len(types) == 1 else 0
+    qtype = next(iter(types)) if len(types) == 1 else 0
     vectors = [x for x in known if x.__class__ is Vec]
     if vectors and len(vectors) == len(known) and len({x.t for x in vectors}) == 1:
         return [empty(vectors[0].t) if x is NIL else x for x in items]  # for lists, the empty one
-    if t == 0 or t in (T.B, T.X, T.ENUM):
+    if qtype == 0 or qtype in (T.B, T.X, T.ENUM):
         return items
-    null = sym("") if t == T.S else atom(t, T.NULL[t])
+    null = sym("") if qtype == T.S else atom(qtype, T.NULL[qtype])
     return [null if x is NIL else x for x in items]
 
 
@@ -255,7 +257,7 @@ def _items(items: list[Any]) -> ListValue:
     from kshell.kapi.console import adopt
 
     if adopt.all_tensors(items):
-        return List([to_q(x) for x in items])
+        return List([to_q(item) for item in items])
     return cast("ListValue", listing(items))  # only for handles of tensors
 
 
@@ -267,22 +269,24 @@ def _table(x: Table) -> Value:
 def _keyed(cols: dict[str, ListValue], key: Sequence[str]) -> Value:
     if len({len(value) for value in cols.values()}) > 1:
         raise QError("length")
-    parts = [[column for column in cols if (column in key) is side] for side in (True, False)]
-    k, v = (core.Table(names, [cols[name] for name in names]) for names in parts)
-    return Dict(k, v) if key else v
+    name_lists = [[column for column in cols if (column in key) is side] for side in (True, False)]
+    key_table, value_table = (
+        core.Table(names, [cols[name] for name in names]) for names in name_lists
+    )
+    return Dict(key_table, value_table) if key else value_table
 
 
 def column(x: Any, name: str = "") -> ListValue:
     """The q column of a Python one."""
-    out = (
+    value = (
         array(x)
         if isinstance(x, np.ndarray)
         else _items(list(x))
         if isinstance(x, list | tuple)
         else to_q(x)
     )
-    if out.__class__ is Vec or out.__class__ is core.Table or isinstance(out, List):
-        return out
+    if value.__class__ is Vec or value.__class__ is core.Table or isinstance(value, List):
+        return value
     raise QError(f"column {name}: expected a list, given {type(x).__name__}")
 
 
@@ -315,17 +319,17 @@ def array(a: np.ndarray) -> Value:
     data = a.data if isinstance(a, np.ma.MaskedArray) else a
     if kind in "mM" and np.datetime_data(data.dtype)[1] != 1:
         data = data.astype(f"{kind}8[{_unit(data)}]")  # a unit such as 25 seconds
-    t, out = _dates(data) if kind == "M" else _spans(data) if kind == "m" else _numbers(data)
+    qtype, values = _dates(data) if kind == "M" else _spans(data) if kind == "m" else _numbers(data)
     if mask is not None and mask.any():
-        if t in (T.B, T.X):
-            return _gaps(t, out, mask)
-        if t == T.G:
-            raise QError(f"there is no null of type {T.TYPE[t].name}")
-        out = out.copy() if out is data else out
-        out[mask] = T.NULL[t]
-    if out.ndim and not len(out):
-        return empty(t) if out.ndim == 1 else List([])
-    return regular(t, out)
+        if qtype in (T.B, T.X):
+            return _gaps(qtype, values, mask)
+        if qtype == T.G:
+            raise QError(f"there is no null of type {T.TYPE[qtype].name}")
+        values = values.copy() if values is data else values
+        values[mask] = T.NULL[qtype]
+    if values.ndim and not len(values):
+        return empty(qtype) if values.ndim == 1 else List([])
+    return regular(qtype, values)
 
 
 def _structured(a: np.ndarray, names: Sequence[str]) -> Value:
@@ -337,26 +341,30 @@ def _structured(a: np.ndarray, names: Sequence[str]) -> Value:
 def _gaps(t: int, a: np.ndarray, mask: np.ndarray) -> Value:
     """The list of items of a type without null: `::` stands for masked ones."""
     if a.ndim > 1:
-        return List([array(np.ma.array(row, mask=gone)) for row, gone in zip(a, mask, strict=True)])
+        return List(
+            [array(np.ma.array(row, mask=masked)) for row, masked in zip(a, mask, strict=True)]
+        )
     if not a.ndim:
         return NIL
-    items = [bool(x) if t == T.B else atom(t, x) for x in a.tolist()]
-    return List([NIL if gone else x for x, gone in zip(items, mask.tolist(), strict=True)])
+    items = [bool(item) if t == T.B else atom(t, item) for item in a.tolist()]
+    return List(
+        [NIL if masked else item for item, masked in zip(items, mask.tolist(), strict=True)]
+    )
 
 
 def _numbers(a: np.ndarray) -> tuple[int, np.ndarray]:
     if a.dtype.kind == "V" and a.dtype.itemsize == 16:
         return T.G, np.array(a, "V16")
-    t = (
+    qtype = (
         T.F
         if a.dtype.kind == "f" and a.dtype.itemsize > 8
         else _TYPES.get(f"{a.dtype.kind}{a.dtype.itemsize}")
     )
-    if t is None:
+    if qtype is None:
         raise NoType(f"no q type for numpy's {a.dtype}")
     if a.dtype.kind == "u" and a.dtype.itemsize == 8 and a.size and a.max() >= T.M63:
         raise QError("limit")
-    return t, np.array(a, T.DTYPE[t], order="C")
+    return qtype, np.array(a, T.DTYPE[qtype], order="C")
 
 
 def _unit(a: np.ndarray) -> str:
@@ -373,26 +381,26 @@ def _dates(a: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def _spans(a: np.ndarray) -> tuple[int, np.ndarray]:
-    t = _SPANS.get(_unit(a), T.N)
-    if t != T.N:
+    qtype = _SPANS.get(_unit(a), T.N)
+    if qtype != T.N:
         known = a.astype(np.int64)[~np.isnat(a)]
         if known.size and (known.min() <= -(1 << 31) or known.max() >= 1 << 31):
-            t = T.N
-    return t, _counts(a, 0, t)
+            qtype = T.N
+    return qtype, _counts(a, 0, qtype)
 
 
 def _counts(a: np.ndarray, epoch: int, t: int) -> np.ndarray:
     """Counts since q's epoch in units of type t, null where there is no time. 'limit if out of range for the type."""
-    n, nat, factor, most = a.astype(np.int64), np.isnat(a), 1, int(T.TYPE[t].inf)
+    counts, absent, factor, limit = a.astype(np.int64), np.isnat(a), 1, int(T.TYPE[t].inf)
     if t in (T.P, T.N):
         factor = _NANOS.get(_unit(a), 0)
         if not factor:  # finer than nanoseconds, or only NaT
-            n, factor = a.astype(f"{a.dtype.kind}8[ns]").astype(np.int64), 1
+            counts, factor = a.astype(f"{a.dtype.kind}8[ns]").astype(np.int64), 1
     shift = epoch // factor
-    wrong = (n < shift - most // factor) | (n > min(most // factor + shift, T.LONG_MAX))
-    if (wrong & ~nat).any():
+    wrong = (counts < shift - limit // factor) | (counts > min(limit // factor + shift, T.LONG_MAX))
+    if (wrong & ~absent).any():
         raise QError("limit")
-    return np.asarray(np.where(nat, T.NULL[t], (n - shift) * factor)).astype(T.DTYPE[t])
+    return np.asarray(np.where(absent, T.NULL[t], (counts - shift) * factor)).astype(T.DTYPE[t])
 
 
 # ------------------------------------------------------------------ frames
@@ -400,12 +408,16 @@ def _counts(a: np.ndarray, epoch: int, t: int) -> np.ndarray:
 
 def _frame(x: Any) -> Value:
     """A table from a data frame with pandas-like columns; named index levels become its key."""
-    cols = {str(name): _series(x.iloc[:, i], str(name)) for i, name in enumerate(x.columns)}
-    named = [(i, str(name)) for i, name in enumerate(x.index.names) if name is not None]
-    keys = {n: _series(x.index.get_level_values(i).to_series(), n) for i, n in named}
-    if len(cols) < len(x.columns) or cols.keys() & keys.keys():
+    columns = {
+        str(name): _series(x.iloc[:, index], str(name)) for index, name in enumerate(x.columns)
+    }
+    named = [(index, str(name)) for index, name in enumerate(x.index.names) if name is not None]
+    key_columns = {
+        name: _series(x.index.get_level_values(index).to_series(), name) for index, name in named
+    }
+    if len(columns) < len(x.columns) or columns.keys() & key_columns.keys():
         raise QError("two columns of one name")
-    return _keyed(keys | cols, tuple(keys))
+    return _keyed(key_columns | columns, tuple(key_columns))
 
 
 def _series(x: Any, name: str = "") -> ListValue:
@@ -418,43 +430,46 @@ def _series(x: Any, name: str = "") -> ListValue:
 
 
 def _column(x: Any) -> ListValue:
-    kind = x.dtype
-    if hasattr(kind, "categories"):
+    dtype = x.dtype
+    if hasattr(dtype, "categories"):
         return _coded(column(x.cat.categories.to_series()), x.cat.codes.to_numpy())
-    if getattr(kind, "tz", None) is not None and hasattr(x, "dt"):
+    if getattr(dtype, "tz", None) is not None and hasattr(x, "dt"):
         x = x.dt.tz_convert("UTC").dt.tz_localize(None)
-        kind = x.dtype
-    if isinstance(kind, np.dtype) and kind.kind != "O":
+        dtype = x.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
         return cast("ListValue", array(x.to_numpy()))
     absent = np.asarray(x.isna(), bool)
-    under = getattr(kind, "numpy_dtype", None)
-    if isinstance(under, np.dtype) and under.kind in "biufmM":
-        null = under.type("NaT") if under.kind in "mM" else under.type(0)
+    numpy_dtype = getattr(dtype, "numpy_dtype", None)
+    if isinstance(numpy_dtype, np.dtype) and numpy_dtype.kind in "biufmM":
+        null = numpy_dtype.type("NaT") if numpy_dtype.kind in "mM" else numpy_dtype.type(0)
         with suppress(
             ValueError, TypeError
         ):  # fall back to objects if the library cannot provide that type
-            plain = np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent)
-            return cast("ListValue", array(plain))
+            masked = np.ma.array(x.to_numpy(dtype=numpy_dtype, na_value=null), mask=absent)
+            return cast("ListValue", array(masked))
     items = x.to_numpy(dtype=object)
     return _items(
-        [None if gone else item for item, gone in zip(items.tolist(), absent.tolist(), strict=True)]
+        [
+            None if is_absent else item
+            for item, is_absent in zip(items.tolist(), absent.tolist(), strict=True)
+        ]
     )
 
 
 def _coded(values: ListValue, codes: np.ndarray, absent: np.ndarray | None = None) -> ListValue:
     """Items of a list by index; where the index is negative, or `absent` is set, the null of its type."""
-    gone = codes < 0 if absent is None else absent | (codes < 0)
-    if not gone.any() and values.__class__ is Vec:
+    missing = codes < 0 if absent is None else absent | (codes < 0)
+    if not missing.any() and values.__class__ is Vec:
         return Vec(values.t, values.a[codes])
     if values.__class__ is Vec and values.t not in (T.B, T.X, T.ENUM):
         null = np.array([T.NULL[values.t]], values.a.dtype)
-        return Vec(values.t, np.append(values.a, null)[np.where(gone, -1, codes)])
+        return Vec(values.t, np.append(values.a, null)[np.where(missing, -1, codes)])
     items = [*values.items, NIL]
     return collapse(
         _filled(
             [
-                items[-1 if g else code]
-                for code, g in zip(codes.tolist(), gone.tolist(), strict=True)
+                items[-1 if is_missing else code]
+                for code, is_missing in zip(codes.tolist(), missing.tolist(), strict=True)
             ]
         )
     )
@@ -462,12 +477,12 @@ def _coded(values: ListValue, codes: np.ndarray, absent: np.ndarray | None = Non
 
 def _arrow(x: Any) -> Value:
     """The table, or for data that is not a struct the vector, from an object that offers Arrow data."""
-    names, cols = arrow.read(x, Made)
+    names, columns = arrow.read(x, Made)
     if names is None:
-        return cols[0]
+        return columns[0]
     if len(set(names)) < len(names):
         raise QError("two columns of one name")
-    return _keyed(dict(zip(names, cols, strict=True)), ())
+    return _keyed(dict(zip(names, columns, strict=True)), ())
 
 
 class Made:

@@ -25,7 +25,7 @@ class Table(dict[str, Any]):
     ) -> None:
         super().__init__(columns)
         self.key = tuple(key)
-        absent = [n for n in self.key if n not in self]
+        absent = [name for name in self.key if name not in self]
         if absent:
             raise ValueError(f"key: no column {absent[0]}")
 

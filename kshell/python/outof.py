@@ -46,8 +46,8 @@ def from_q(x: Value) -> Any:
     if x.__class__ is Nd:
         return vector(x)
     if x.__class__ is List:
-        nd = as_nd(x)
-        return vector(nd) if nd is not None else [from_q(i) for i in x.items]
+        nested = as_nd(x)
+        return vector(nested) if nested is not None else [from_q(item) for item in x.items]
     if x.__class__ is core.Table:
         return _table(x)
     if x.__class__ is Dict:
@@ -87,19 +87,19 @@ def vector(x: Vec | Nd) -> Any:
     if qtype == T.ENUM:
         return from_q(unenum(x))
     if qtype == T.C:
-        return array.tobytes() if x.__class__ is Vec else [from_q(i) for i in x.items]
+        return array.tobytes() if x.__class__ is Vec else [from_q(item) for item in x.items]
     if qtype == T.S:
         if not array.size:
             return np.empty(array.shape, "U1")  # an empty object array would lose the type
-        used, at = np.unique(array, return_inverse=True)
-        names = np.array([sym_at(code).s for code in used.tolist()], object)
-        return names[at.reshape(array.shape)]
+        distinct, indices = np.unique(array, return_inverse=True)
+        names = np.array([sym_at(code).s for code in distinct.tolist()], object)
+        return names[indices.reshape(array.shape)]
     if qtype == T.G and not array.size:
         return np.empty(array.shape, "V16")
     if qtype == T.G:
-        out = np.empty(array.shape, object)
-        out.reshape(-1)[:] = [uuid.UUID(bytes=bytes(g)) for g in array.reshape(-1)]
-        return out
+        guids = np.empty(array.shape, object)
+        guids.reshape(-1)[:] = [uuid.UUID(bytes=bytes(guid)) for guid in array.reshape(-1)]
+        return guids
     if qtype == T.Z:
         return _datetimes(array)
     if qtype in _TIMES:
@@ -113,29 +113,31 @@ def vector(x: Vec | Nd) -> Any:
 
 def _times(t: int, a: np.ndarray) -> np.ndarray:
     dtype, epoch = _TIMES[t]
-    out = (a.astype(np.int64) + epoch).view(dtype)
-    out[a == T.NULL[t]] = "NaT"
+    times = (a.astype(np.int64) + epoch).view(dtype)
+    times[a == T.NULL[t]] = "NaT"
     if epoch and t == T.P:  # numpy's range ends in 2262, q's in 2292
-        out[(a > T.LONG_MAX - epoch)] = np.datetime64(T.LONG_MAX, "ns")
-    return out
+        times[(a > T.LONG_MAX - epoch)] = np.datetime64(T.LONG_MAX, "ns")
+    return times
 
 
 def _datetimes(a: np.ndarray) -> np.ndarray:
     """Datetimes (days as floats) in milliseconds."""
     known = np.isfinite(a)
-    out = np.full(a.shape, "NaT", "M8[ms]")
-    out[known] = (np.rint(a[known] * _DAY).astype(np.int64) + 10957 * _DAY).view("M8[ms]")
-    return out
+    datetimes = np.full(a.shape, "NaT", "M8[ms]")
+    datetimes[known] = (np.rint(a[known] * _DAY).astype(np.int64) + 10957 * _DAY).view("M8[ms]")
+    return datetimes
 
 
 def _dict(x: Dict) -> Any:
     if x.keyed:
         keys, values = x.tables
         return Table(_table(keys) | _table(values), keys.names)
-    out: dict[Any, Any] = {}
-    for item, v in zip(x.k.items, x.v.items, strict=True):
-        out.setdefault(_hashable(from_q(item)), from_q(v))  # of equal keys, q finds the first
-    return out
+    entries: dict[Any, Any] = {}
+    for key, value in zip(x.k.items, x.v.items, strict=True):
+        entries.setdefault(
+            _hashable(from_q(key)), from_q(value)
+        )  # of equal keys, q finds the first
+    return entries
 
 
 def _hashable(x: Any) -> Any:
@@ -161,4 +163,4 @@ def _column(x: Value) -> Any:
     """A column: a one-dimensional array, or a list. Characters become numpy byte strings of length one."""
     if x.__class__ is Vec and x.t == T.C:
         return np.frombuffer(x.a.tobytes(), "S1")
-    return [from_q(i) for i in x.items] if isinstance(x, List) else from_q(x)
+    return [from_q(item) for item in x.items] if isinstance(x, List) else from_q(x)

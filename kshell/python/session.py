@@ -50,13 +50,13 @@ class Session(session.Session):
 
         def work() -> Any:
             value = self._run(text, "", 0, False)
-            return from_q(apply(value, [to_q(arg) for arg in args]) if args else value)
+            return from_q(apply(value, [to_q(argument) for argument in args]) if args else value)
 
         return self.for_python(work)
 
     def apply(self, f: Value, args: Sequence[Any]) -> Any:
         """Apply a q value to Python arguments."""
-        return self.for_python(lambda: from_q(apply(f, [to_q(arg) for arg in args])))
+        return self.for_python(lambda: from_q(apply(f, [to_q(argument) for argument in args])))
 
     def for_python(self, work: Callable[[], Any]) -> Any:
         """Run work for a Python caller: interrupts wait for work that must be completed, as at a prompt, and are
@@ -75,10 +75,10 @@ class Session(session.Session):
         """An error passed on to Python, with the lines of its report as notes."""
         for line in self.error_lines(e)[1:]:
             e.add_note(line)
-        kept = self.last_error = QError(
+        reported = self.last_error = QError(
             e.text
         )  # not the error passed on, which will hold the callers' frames
-        kept.frames = e.frames
+        reported.frames = e.frames
         return e
 
     def _interruptible(self, work: Callable[[], Any]) -> Any:
@@ -86,15 +86,15 @@ class Session(session.Session):
         prompt, and then raises KeyboardInterrupt, with the lines of the report as its notes. None is lost."""
         if not _stopped_by_python():
             return work()
-        over, came, late = False, False, False
-        stop: KeyboardInterrupt | None = None
+        returned, came, late = False, False, False
+        interruption: KeyboardInterrupt | None = None
 
         def handler(signum: int, frame: FrameType | None) -> None:
             nonlocal came, late
-            came, late = True, over
-            if self._runs and not over:
+            came, late = True, returned
+            if self._runs and not returned:
                 self.interrupt(signum, frame)
-            elif not over:
+            elif not returned:
                 raise KeyboardInterrupt
 
         try:
@@ -104,15 +104,15 @@ class Session(session.Session):
         except QError as e:
             if e.text != "stop" or not came:
                 raise
-            stop = KeyboardInterrupt()
+            interruption = KeyboardInterrupt()
             for line in self.error_lines(e)[1:]:
-                stop.add_note(line)
+                interruption.add_note(line)
         finally:
-            over = True
+            returned = True
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            if (late or interrupts.FORGOTTEN) and stop is None:
+            if (late or interrupts.FORGOTTEN) and interruption is None:
                 signal.raise_signal(signal.SIGINT)
-        raise stop
+        raise interruption
 
     def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
         try:
@@ -145,9 +145,9 @@ class Session(session.Session):
         self.for_python(lambda: self.names.delete(name))
 
     def __contains__(self, name: str) -> bool:
-        space, last = self.names.split(name)
-        return last in self.names.members(space) or (
-            space == "." and self.names.view(last) is not None
+        space, last_part = self.names.split(name)
+        return last_part in self.names.members(space) or (
+            space == "." and self.names.view(last_part) is not None
         )
 
     def __iter__(self) -> Iterator[str]:
@@ -161,10 +161,10 @@ class Session(session.Session):
         return self[name]
 
     def __setattr__(self, name: str, x: object) -> None:
-        own = callable(getattr(type(self), name, None)) or (
+        is_reserved = callable(getattr(type(self), name, None)) or (
             name in self.__dict__ and name not in _SETTABLE and not _within_kshell()
         )
-        if "_made" in self.__dict__ and name[:1] != "_" and own:
+        if "_made" in self.__dict__ and name[:1] != "_" and is_reserved:
             raise AttributeError(
                 f"{name} is a session's own: assign the variable as session[{name!r}]"
             )
@@ -200,9 +200,10 @@ def _within_kshell() -> bool:
 
 def check(name: str) -> None:
     """'assign if it cannot be the name of a variable."""
-    parts = name.removeprefix(".").split(".")
-    good = all(
-        part.isascii() and part.replace("_", "a").isalnum() and part[0].isalpha() for part in parts
+    segments = name.removeprefix(".").split(".")
+    is_valid = all(
+        segment.isascii() and segment.replace("_", "a").isalnum() and segment[0].isalpha()
+        for segment in segments
     )
-    if not good or name in _KEYWORDS or registry.find("verb", name) is not None:
+    if not is_valid or name in _KEYWORDS or registry.find("verb", name) is not None:
         raise QError("assign", hint=f"{name} cannot be the name of a variable")

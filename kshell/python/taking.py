@@ -48,12 +48,12 @@ Reasons = dict[str, list[str]]  # reasons why variables were changed or left out
 def own_frame(frame: types.FrameType) -> types.FrameType:
     """The innermost frame of the program itself, starting from one that may be inside a library (signals arrive
     anywhere)."""
-    at: types.FrameType | None = frame
-    while at is not None and (
-        at.f_code.co_filename.startswith(_LIBRARY) or at.f_code.co_filename[:1] == "<"
+    candidate: types.FrameType | None = frame
+    while candidate is not None and (
+        candidate.f_code.co_filename.startswith(_LIBRARY) or candidate.f_code.co_filename[:1] == "<"
     ):
-        at = at.f_back
-    return frame if at is None else at
+        candidate = candidate.f_back
+    return frame if candidate is None else candidate
 
 
 def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], Reasons]:
@@ -61,17 +61,17 @@ def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], 
     functions; and why others are left out."""
     session.names.load_builtins()
     taken: dict[str, Any] = {}
-    left: Reasons = {}
+    refused: Reasons = {}
     module = frame.f_globals.get("__name__")
-    for name, x in {**frame.f_globals, **frame.f_locals}.items():
-        if name[:1] == "_" or _of_code(x, module):
+    for name, value in {**frame.f_globals, **frame.f_locals}.items():
+        if name[:1] == "_" or _of_code(value, module):
             continue
-        reason = _refused(name, x)
+        reason = _refused(name, value)
         if reason:
-            left.setdefault(reason, []).append(name)
+            refused.setdefault(reason, []).append(name)
         else:
-            taken[name] = x
-    return taken, left
+            taken[name] = value
+    return taken, refused
 
 
 def _of_code(x: Any, module: str | None) -> bool:
@@ -137,7 +137,7 @@ def _room(x: Any, room: int, depth: int) -> int:
         return room
     try:
         shape = x.shape if hasattr(cls, "columns") else ()  # a data frame
-        return room - int(np.prod([int(n) for n in shape])) if shape else room
+        return room - int(np.prod([int(dimension) for dimension in shape])) if shape else room
     except Exception:
         return room
 
@@ -149,8 +149,8 @@ def put(session: Session, values: Mapping[str, Any], given: bool) -> Reasons:
     """Create variables in the session: modules before optimizers, whose parameters take their names, and these before
     schedulers; returns what went wrong. Variables not `given` by name are only read if their class is known."""
     problems: Reasons = {}
-    for name, x in sorted(values.items(), key=lambda item: _rank(item[1])):
-        problem = _put(session, name, x if given or _known(x) else Foreign(x))
+    for name, value in sorted(values.items(), key=lambda item: _rank(item[1])):
+        problem = _put(session, name, value if given or _known(value) else Foreign(value))
         if problem:
             problems.setdefault(problem, []).append(name)
     return problems
@@ -202,8 +202,8 @@ def note(session: Session, names: Mapping[str, Any], frame: types.FrameType, lef
         if name in space:
             kinds.setdefault(_kind(space[name]), []).append(name)
     order = sorted(kinds, key=lambda k: (k.startswith("foreign"), k))
-    there = "; ".join(f"{k} {_listed(kinds[k])}" for k in order) or "nothing"
-    lines = [f"from {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}: {there}"]
+    summary = "; ".join(f"{kind} {_listed(kinds[kind])}" for kind in order) or "nothing"
+    lines = [f"from {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}: {summary}"]
     return "".join(
         textwrap.fill(line, _WIDTH, subsequent_indent="  ", break_long_words=False) + "\n"
         for line in [*lines, *told(left, "not taken")]
@@ -216,8 +216,8 @@ def told(reasons: Reasons, what: str) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
-    more = len(names) - _NAMES
-    return ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+    omitted = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {omitted} more" if omitted > 0 else "")
 
 
 def _kind(x: Value) -> str:

@@ -45,7 +45,7 @@ def leave(code: int) -> NoReturn:
 def main() -> NoReturn:
     """Run the command line and exit."""
     try:
-        opts = parse_args(sys.argv[1:])
+        options = parse_args(sys.argv[1:])
     except UsageError as e:
         print(f"kshell: {e}\nkshell --help lists the options", file=sys.stderr)
         leave(2)
@@ -54,13 +54,13 @@ def main() -> NoReturn:
     tune_allocator()
     tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    for n in (signal.SIGINT, signal.SIGTERM):  # until there is a session, they end the program
-        signal.signal(n, lambda number, _: os._exit(128 + number))
+    for signum in (signal.SIGINT, signal.SIGTERM):  # until there is a session, they end the program
+        signal.signal(signum, lambda number, _: os._exit(128 + number))
     from kshell.shell import script
 
-    if opts.processes:
+    if options.processes:
         from kshell.k_api import launch
 
-        console = opts.stay or not (opts.script or opts.exprs)
-        leave(launch(opts.processes, lambda: leave(script.start(opts)), console))
-    leave(script.start(opts))
+        console = options.stay or not (options.script or options.exprs)
+        leave(launch(options.processes, lambda: leave(script.start(options)), console))
+    leave(script.start(options))

@@ -55,12 +55,12 @@ def offers(session: Session, text: str, after: str = "") -> list[Found]:
     if position.kind == "file":
         return files(position.prefix)
     size = len(position.prefix)
-    found = (
+    candidates = (
         _symbols(session, position)
         if position.kind == "symbol"
         else _words(session, position, after)
     )
-    return _matching(found, position.prefix, size)
+    return _matching(candidates, position.prefix, size)
 
 
 def _matching(found: Iterable[tuple[str, str]], prefix: str, size: int) -> list[Found]:
@@ -98,27 +98,27 @@ def _command(session: Session, line: str) -> list[Found]:
 
 def files(path: str, size: int | None = None) -> list[Found]:
     """The files and folders with which a path can continue; hidden ones if its last part begins with a dot."""
-    folder, _, last = path.rpartition("/")
+    folder, _, beginning = path.rpartition("/")
     folder = folder or ("/" if path[:1] == "/" else ".")
     try:
         names = _listed_names(folder)
     except OSError:
         return []
-    start = bisect_left(names, last)
-    rest = islice(names, start, None)
+    start = bisect_left(names, beginning)
+    following = islice(names, start, None)
     shown = (
-        n
-        for n in takewhile(lambda n: n.startswith(last), rest)
-        if n != last and (n[0] != "." or last[:1] == ".")
+        name
+        for name in takewhile(lambda n: n.startswith(beginning), following)
+        if name != beginning and (name[0] != "." or beginning[:1] == ".")
     )
-    kept = [(name, os.path.isdir(os.path.join(folder, name))) for name in islice(shown, MOST)]
+    entries = [(name, os.path.isdir(os.path.join(folder, name))) for name in islice(shown, MOST)]
     return [
         Found(
-            name + "/" * folder_,
-            len(last) if size is None else size,
-            "folder" if folder_ else "file",
+            name + "/" * is_folder,
+            len(beginning) if size is None else size,
+            "folder" if is_folder else "file",
         )
-        for name, folder_ in kept
+        for name, is_folder in entries
     ]
 
 
@@ -129,13 +129,13 @@ def _listed_names(folder: str) -> list[str]:
     """The names in a folder, sorted. Those of the last folder are cached until its modification time, or the folder,
     changes."""
     where = os.path.abspath(folder)
-    of = os.stat(folder)
-    state = (of.st_dev, of.st_ino, of.st_mtime_ns)
+    status = os.stat(folder)
+    state = (status.st_dev, status.st_ino, status.st_mtime_ns)
     if where in _LISTED and _LISTED[where][0] == state:
         return _LISTED[where][1]
     names = sorted(os.listdir(folder))
     _LISTED.clear()
-    if time.time_ns() - of.st_mtime_ns > SETTLED:
+    if time.time_ns() - status.st_mtime_ns > SETTLED:
         _LISTED[where] = state, names
     return names
 
@@ -145,12 +145,12 @@ def _listed_names(folder: str) -> list[str]:
 
 def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
     """The symbols possible at this position."""
-    prev = at.arg[-1] if at.arg else None
-    own = list(_of_call(session, at))
-    if prev is not None and prev.kind in WORDS:
-        own += [*session.words(prev.text), *session.parts(prev.text)]
-    if own:
-        yield from (row for row in own if _PLAIN.fullmatch(row[0]))
+    previous = at.arg[-1] if at.arg else None
+    choices = list(_of_call(session, at))
+    if previous is not None and previous.kind in WORDS:
+        choices += [*session.words(previous.text), *session.parts(previous.text)]
+    if choices:
+        yield from (row for row in choices if _PLAIN.fullmatch(row[0]))
     else:
         yield from ((name, "variable") for name in session.names.members(session.names.current))
         if at.prefix[:1] == ".":
@@ -178,15 +178,15 @@ def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
     for depth, call in enumerate(reversed(at.calls[1:])):
         if call.kind == "{":
             return
-        n = len(call.args) - 1
-        if n:
+        index = len(call.args) - 1
+        if index:
             entry = named(session, call)
             if depth == 0:
                 yield from _choices(call, entry)
-        if entry is not None and (depth or n):
+        if entry is not None and (depth or index):
             yield from ((option.name, option_note(option)) for option in entry.options)
         if call.head:
-            yield from _listed(session, call, depth, named(session, call) if n else None)
+            yield from _listed(session, call, depth, named(session, call) if index else None)
             for name in call.names():
                 yield from session.parts(name)
             if call.kind == "[":
@@ -211,11 +211,13 @@ def named(session: Session, call: Call) -> Entry | None:
     """The entry named by a symbol of a call before the current argument, or by the call itself."""
     taken = _taken(call)
     kinds = taken or [*(kind.name for kind in types()), "api"]
-    names = [s for i in range(len(call.args) - 1) if (s := call.symbol(i))]
+    names = [s for index in range(len(call.args) - 1) if (s := call.symbol(index))]
     if call.head and not taken:
         names.append(call.head)
-    found = (registry.find(kind, name) for name in names for kind in kinds)
-    return next((e for e in found if e is not None and session.options_of(e)), None)
+    entries = (registry.find(kind, name) for name in names for kind in kinds)
+    return next(
+        (entry for entry in entries if entry is not None and session.options_of(entry)), None
+    )
 
 
 def _choices(call: Call, entry: Entry | None) -> Iterator[tuple[str, str]]:
@@ -238,7 +240,7 @@ def option_note(o: Option) -> str:
         if o.default is None
         else f"= {q_text(o.default)}"
     )
-    return " ".join(part for part in (value or o.type, o.doc) if part)
+    return " ".join(piece for piece in (value or o.type, o.doc) if piece)
 
 
 def q_text(x: object) -> str:
@@ -266,9 +268,9 @@ def _words(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]
     if session.suspended:
         yield from ((name, "local") for name in session.suspended[-1].level.locals)
     yield from ((name, "local") for name in sorted(at.names))
-    head, dot, _ = at.prefix.rpartition(".")
+    owner, dot, _ = at.prefix.rpartition(".")
     if dot and at.prefix[0] != ".":
-        yield from ((f"{head}.{name}", note) for name, note in session.parts(head))
+        yield from ((f"{owner}.{name}", note) for name, note in session.parts(owner))
         return
     names = session.names
     if at.prefix[0] == ".":
@@ -287,14 +289,16 @@ def _registered() -> list[tuple[str, str]]:
         _SORTED.clear()
         every = (entry for kind in words() for entry in kind.entries())
         _SORTED[registry.version()] = sorted(
-            (e.name, e.summary) for e in every if e.name[0].isalpha() or "." in e.name
+            (entry.name, entry.summary)
+            for entry in every
+            if entry.name[0].isalpha() or "." in entry.name
         )
     return _SORTED[registry.version()]
 
 
 def _query(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]:
     """In a query: its columns, or tables after `from`."""
-    kinds = "".join(t.kind for t in at.arg)
+    kinds = "".join(token.kind for token in at.arg)
     start = kinds.rfind("q")
     if start < 0:
         return
@@ -312,15 +316,15 @@ def _query(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]
 def _source(after: str) -> str:
     """The name after `from` in a text."""
     tokens = list(scan(after.split("\n", 1)[0]))
-    at = next((i for i, token in enumerate(tokens) if token.kind == "f"), -1)
-    return tokens[at + 1].text if 0 <= at < len(tokens) - 1 else ""
+    position = next((index for index, token in enumerate(tokens) if token.kind == "f"), -1)
+    return tokens[position + 1].text if 0 <= position < len(tokens) - 1 else ""
 
 
 def _columns(session: Session, table: str) -> Iterator[tuple[str, str]]:
     """The columns of a table; of all tables if the table is unknown."""
-    found = session.parts(table.lstrip("`")) if table else []
-    yield from found
-    if not found:
+    columns = session.parts(table.lstrip("`")) if table else []
+    yield from columns
+    if not columns:
         for name, _ in _tables(session):
             yield from ((column, f"column of {name}") for column, _ in session.parts(name))
 

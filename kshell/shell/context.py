@@ -29,12 +29,16 @@ class Call:
 
     def symbol(self, i: int) -> str:
         """Argument i, if it is a single symbol; else empty."""
-        arg = self.args[i] if i < len(self.args) else []
-        return arg[0].text[1:] if len(arg) == 1 and arg[0].kind == "`" else ""
+        argument = self.args[i] if i < len(self.args) else []
+        return argument[0].text[1:] if len(argument) == 1 and argument[0].kind == "`" else ""
 
     def names(self) -> list[str]:
         """The names that form an argument by themselves."""
-        return [arg[0].text for arg in self.args if len(arg) == 1 and arg[0].kind == "a"]
+        return [
+            argument[0].text
+            for argument in self.args
+            if len(argument) == 1 and argument[0].kind == "a"
+        ]
 
 
 @dataclass
@@ -77,20 +81,20 @@ def place(text: str) -> Place | None:
     cut = start > whole
     line = "\n" + text[start:]  # after a line break, a slash begins a comment
     tokens = list(scan(line))
-    last = tokens[-1] if tokens else Token("", "", 0, 0)
-    if last.kind in '"0?' and last.end == len(line):
+    last_token = tokens[-1] if tokens else Token("", "", 0, 0)
+    if last_token.kind in '"0?' and last_token.end == len(line):
         return None
-    if "/" in line[last.end :]:
+    if "/" in line[last_token.end :]:
         return None
-    if last.kind == "`" and last.end == len(line):
-        prefix = last.text.rpartition("`")[2]
+    if last_token.kind == "`" and last_token.end == len(line):
+        prefix = last_token.text.rpartition("`")[2]
         if prefix[:1] == ":":
             return Place("file", prefix[1:], *_around(tokens[:-1], cut))
-        whole = last.text.count("`") == 1
+        whole = last_token.text.count("`") == 1
         before = (
             tokens[:-1]
             if whole
-            else [*tokens[:-1], last._replace(text=last.text.rpartition("`")[0])]
+            else [*tokens[:-1], last_token._replace(text=last_token.text.rpartition("`")[0])]
         )
         return Place("symbol", prefix, *_around(before, cut))
     match = _WORD.search(line)
@@ -107,9 +111,11 @@ def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
     statement is cut off."""
     calls = [Call()]
     for token in tokens:
-        arg = calls[-1].args[-1]
+        argument = calls[-1].args[-1]
         if token.kind in "([{":
-            calls.append(Call(token.kind, "" if token.kind == "{" else _head(arg), token.start))
+            calls.append(
+                Call(token.kind, "" if token.kind == "{" else _head(argument), token.start)
+            )
         elif token.kind in ")]}":
             if calls[-1].kind == _CLOSERS[token.kind]:
                 start = calls.pop().start
@@ -117,7 +123,7 @@ def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
         elif token.kind == ";":
             calls[-1].args.append([])
         elif token.kind != ".":
-            arg.append(token)
+            argument.append(token)
     brace = -1 if cut else next((call.start for call in calls if call.kind == "{"), None)
     return calls, [] if brace is None else [
         token.text for token in tokens if token.kind == "a" and token.start > brace
@@ -126,10 +132,10 @@ def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
 
 def _head(arg: list[Token]) -> str:
     """The name before a bracket; `enlist` and `seq`, which make lists, are looked through."""
-    names = [t for t in arg[-2:] if t.kind in WORDS]
+    names = [token for token in arg[-2:] if token.kind in WORDS]
     if not arg or arg[-1].kind not in WORDS:
         return ""
-    last = names[-1].text
-    if last in ("enlist", "seq"):
-        return names[0].text if len(names) == 2 else "module" if last == "seq" else last
-    return last
+    last_name = names[-1].text
+    if last_name in ("enlist", "seq"):
+        return names[0].text if len(names) == 2 else "module" if last_name == "seq" else last_name
+    return last_name

@@ -15,11 +15,11 @@ STUCK = "level [{}] cannot continue: it was in a query, a verb or a thread; 'tex
 def enter(session: Session, text: str) -> bool:
     """Execute a line typed in the debugger; was there an error?"""
     line = text.strip()
-    here = session.suspended[-1]
+    suspension = session.suspended[-1]
     if line == "\\":
         session.suspended.pop()
     elif line in _MOVES:
-        here.move(_MOVES[line])
+        suspension.move(_MOVES[line])
         show(session)
     elif line == "&":
         show(session, whole=True)
@@ -41,8 +41,8 @@ def signal(session: Session, text: str) -> None:
     """Signal an error from the innermost level, which is removed; when only the typed line is left, the debugger ends
     with it."""
     text = text.strip().lstrip("`").strip('"')
-    here = session.suspended[-1]
-    error = here.cut(text)
+    suspension = session.suspended[-1]
+    error = suspension.cut(text)
     if error is None:
         show(session, whole=True)
     else:
@@ -52,15 +52,15 @@ def signal(session: Session, text: str) -> None:
 
 def go_on(session: Session, text: str) -> bool:
     """Continue with the value of a text, or ::, in place of the failed call; was there an error?"""
-    here = session.suspended[-1]
-    level = here.stuck()
+    suspension = session.suspended[-1]
+    level = suspension.stuck()
     if level >= 0:
         session.warn(STUCK.format(level) + "\n")
         return True
-    found: list[Any] = []
-    if not attempt(session, lambda: found.append(session.run_suspended(text, False))):
+    results: list[Any] = []
+    if not attempt(session, lambda: results.append(session.run_suspended(text, False))):
         return True
-    return not attempt(session, session.go_on, found[0])
+    return not attempt(session, session.go_on, results[0])
 
 
 def run(session: Session, text: str) -> bool:

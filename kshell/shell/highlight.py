@@ -34,14 +34,16 @@ class QLexer(Lexer):
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = document.lines
         inside: dict[int, str] = {}  # the construct open before a line
-        ends = [0, -1]  # offset where a string is open -> its end
+        extent = [0, -1]  # offset where a string is open -> its end
 
         def closed(i: int) -> bool:
             """Is a string that is open at the end of a line closed later?"""
-            at = document.translate_row_col_to_index(i, len(lines[i]))
-            if not (ends[0] and ends[0] <= at < (ends[1] if ends[1] >= 0 else at + 1)):
-                ends[:] = at, string_end(document.text, at)
-            return ends[1] >= 0
+            offset = document.translate_row_col_to_index(i, len(lines[i]))
+            if not (
+                extent[0] and extent[0] <= offset < (extent[1] if extent[1] >= 0 else offset + 1)
+            ):
+                extent[:] = offset, string_end(document.text, offset)
+            return extent[1] >= 0
 
         def line(i: int) -> StyleAndTextTuples:
             if i >= len(lines):
@@ -49,9 +51,9 @@ class QLexer(Lexer):
             if i not in inside:
                 first = i - i % BLOCK
                 state = open_before(document.text[: document.translate_row_col_to_index(first, 0)])
-                for j in range(first, min(first + BLOCK, len(lines))):
-                    inside[j] = state
-                    state = open_after(lines[j], state)
+                for index in range(first, min(first + BLOCK, len(lines))):
+                    inside[index] = state
+                    state = open_after(lines[index], state)
             return styled(lines[i], inside[i], open_after(lines[i], inside[i]) == '"' and closed(i))
 
         return line
@@ -63,16 +65,16 @@ def styled(line: str, inside: str, goes_on: bool) -> StyleAndTextTuples:
     later?"""
     if len(line) > LONGEST:
         return [("", line)]
-    out: StyleAndTextTuples = []
-    at = 0
+    fragments: StyleAndTextTuples = []
+    position = 0
     spans = coloured(line, inside)
     if goes_on and spans:
         spans[-1] = ("string", *spans[-1][1:])
     for kind, start, end in [*spans, ("", len(line), len(line))]:
-        out += [
-            (style, part)
-            for style, part in (("", line[at:start]), (f"class:q.{kind}", line[start:end]))
-            if part
+        fragments += [
+            (style, piece)
+            for style, piece in (("", line[position:start]), (f"class:q.{kind}", line[start:end]))
+            if piece
         ]
-        at = end
-    return out
+        position = end
+    return fragments

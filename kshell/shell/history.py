@@ -45,15 +45,15 @@ class Entries(History):
                 text = file.read()
         except OSError:
             text = ""
-        out: list[list[str]] = []
+        entries: list[list[str]] = []
         fresh = True
         for line in text.split("\n"):
             if line[:1] == "+":
                 if fresh:
-                    out.append([])
-                out[-1].append(line[1:])
+                    entries.append([])
+                entries[-1].append(line[1:])
             fresh = line[:1] != "+"
-        return reversed(["\n".join(entry) for entry in out])
+        return reversed(["\n".join(entry) for entry in entries])
 
     def store_string(self, string: str) -> None:
         """Append an entry to the file."""
@@ -61,12 +61,12 @@ class Entries(History):
             return
         text = "".join(f"+{line}\n" for line in string.split("\n")) + "\n"
         try:
-            fd = os.open(self.where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            descriptor = os.open(self.where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError:
             return
         try:
-            os.write(fd, text.encode("utf-8", "surrogateescape"))
+            os.write(descriptor, text.encode("utf-8", "surrogateescape"))
         except OSError:
             pass
         finally:
-            os.close(fd)
+            os.close(descriptor)

@@ -22,8 +22,8 @@ def wants_more(text: str) -> bool:
     if not complete(text):
         return True
     start = text.rfind("\n") + 1
-    last = text[start:]
-    if not start or not last.strip() or last[0] not in " \t":
+    last_line = text[start:]
+    if not start or not last_line.strip() or last_line[0] not in " \t":
         return False
     return complete(text[statement_start(text) : start - 1])
 
@@ -48,10 +48,10 @@ def accept(buffer: Buffer) -> None:
 
 def bindings() -> KeyBindings:
     """The key bindings."""
-    keys = KeyBindings()
+    key_bindings = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER)
 
-    @keys.add("enter", filter=typing)
+    @key_bindings.add("enter", filter=typing)
     def _enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         state = buffer.complete_state
@@ -64,19 +64,19 @@ def bindings() -> KeyBindings:
         else:
             accept(buffer)
 
-    @keys.add("escape", "enter", filter=typing)
+    @key_bindings.add("escape", "enter", filter=typing)
     def _alt_enter(event: KeyPressEvent) -> None:
         new_line(event.current_buffer)
 
-    @keys.add(Keys.BracketedPaste, filter=typing)
+    @key_bindings.add(Keys.BracketedPaste, filter=typing)
     def _paste(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
         buffer = event.current_buffer
-        ends = text[-1:] == "\n" and buffer.document.is_cursor_at_the_end
-        buffer.insert_text(text.rstrip("\n") if ends else text)
-        if ends and complete(buffer.text):
+        ends_line = text[-1:] == "\n" and buffer.document.is_cursor_at_the_end
+        buffer.insert_text(text.rstrip("\n") if ends_line else text)
+        if ends_line and complete(buffer.text):
             accept(buffer)
-        elif ends:
+        elif ends_line:
             buffer.insert_text("\n")
 
-    return keys
+    return key_bindings

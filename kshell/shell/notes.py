@@ -22,11 +22,13 @@ def annotator(session: Session, colours: bool) -> Callable[[str, Any], str]:
         noted = [
             bool(note) and not line.endswith("..") for line, note in zip(lines, notes, strict=False)
         ]
-        wide = max((len(line) for line, n in zip(lines, noted, strict=False) if n), default=0)
-        for i, n in enumerate(noted):
-            if n and wide + 2 + len(notes[i]) < width:
-                lines[i] += " " * (wide - len(lines[i]) + 2) + (
-                    f"{GREY}{notes[i]}{END}" if colours else notes[i]
+        widest = max(
+            (len(line) for line, is_noted in zip(lines, noted, strict=False) if is_noted), default=0
+        )
+        for index, is_noted in enumerate(noted):
+            if is_noted and widest + 2 + len(notes[index]) < width:
+                lines[index] += " " * (widest - len(lines[index]) + 2) + (
+                    f"{GREY}{notes[index]}{END}" if colours else notes[index]
                 )
         return "\n".join(lines)
 

@@ -151,12 +151,12 @@ def _quiet(opts: Options, word: str, words: list[str]) -> None:
 
 def _command(opts: Options, word: str, words: list[str]) -> None:
     """An option that is also a system command."""
-    n = _COMMANDS[word]
-    if len(words) < n:
-        raise UsageError(f"{word} needs {n} number{'s' * (n > 1)}")
-    opts.commands.append(" ".join([word[1:], *words[:n]]))
-    _kept(opts, word, *words[:n])
-    del words[:n]
+    count = _COMMANDS[word]
+    if len(words) < count:
+        raise UsageError(f"{word} needs {count} number{'s' * (count > 1)}")
+    opts.commands.append(" ".join([word[1:], *words[:count]]))
+    _kept(opts, word, *words[:count])
+    del words[:count]
 
 
 def _memory(opts: Options, word: str, words: list[str]) -> None:
@@ -184,19 +184,19 @@ def _resume(opts: Options, word: str, words: list[str]) -> None:
 
 
 def _processes(opts: Options, word: str, words: list[str]) -> None:
-    need = f"-n needs a number of processes, 1 to {MOST}"
-    opts.processes = int(_digits(words, 1, MOST, need))
+    usage = f"-n needs a number of processes, 1 to {MOST}"
+    opts.processes = int(_digits(words, 1, MOST, usage))
 
 
 def _timeout(opts: Options, word: str, words: list[str]) -> None:
     """The number of seconds that a process waits for the others."""
     try:
-        found = float(words.pop(0))
+        seconds = float(words.pop(0))
     except (IndexError, ValueError):
-        found = 0.0
-    if not 0 < found < 1e6:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
         raise UsageError("--timeout needs a number of seconds")
-    opts.timeout = found
+    opts.timeout = seconds
 
 
 def _help(opts: Options, word: str, words: list[str]) -> None:
@@ -237,11 +237,11 @@ def parse_args(argv: list[str]) -> Options:
     words = list(argv)
     while words:
         word = words.pop(0)
-        take = _ANYWHERE.get(word)
-        if take is None and not opts.script:
-            take = _BEFORE_A_SCRIPT.get(word)
-        if take is not None:
-            take(opts, word, words)
+        reader = _ANYWHERE.get(word)
+        if reader is None and not opts.script:
+            reader = _BEFORE_A_SCRIPT.get(word)
+        if reader is not None:
+            reader(opts, word, words)
         else:
             _other(opts, word, words)
     return opts
@@ -249,14 +249,14 @@ def parse_args(argv: list[str]) -> Options:
 
 def _other(opts: Options, word: str, words: list[str]) -> None:
     """Handle a word that is not an option: the script, a user word, or an error."""
-    first = not opts.script and not opts.exprs
+    before_script = not opts.script and not opts.exprs
     if word in _REFUSED and not opts.script:
         raise UsageError(f"{word}: {_REFUSED[word]}")
-    if word.startswith("--") and first and not opts.args:
+    if word.startswith("--") and before_script and not opts.args:
         raise UsageError(f"unknown option {word}")
-    if word.startswith("-") and word != "-" and first:
+    if word.startswith("-") and word != "-" and before_script:
         opts.args.append(word)  # the user's option: what follows belongs to it
-    elif first and not opts.args:
+    elif before_script and not opts.args:
         opts.script = word
     else:
         opts.args.append(word)

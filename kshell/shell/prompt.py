@@ -118,9 +118,9 @@ def reader(session: Session) -> PromptSession[str]:
 
 def prompt_text(session: Session) -> str:
     """q), with the namespace, and one more bracket for each open debugger."""
-    held = session.suspended
-    space = held[-1].level.space if held else session.names.current
-    return "q" + space * (space != ".") + ")" * (1 + len(held))
+    suspended = session.suspended
+    space = suspended[-1].level.space if suspended else session.names.current
+    return "q" + space * (space != ".") + ")" * (1 + len(suspended))
 
 
 def plain(prompt: str, text: str) -> str:

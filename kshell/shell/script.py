@@ -56,11 +56,11 @@ def _start(session: Session, opts: Options) -> int:
     for command in opts.commands:
         if not _option(session, command):
             return 2
-    stay = opts.stay and sys.stdin.isatty() and not in_job()
-    session.interactive = stay  # so that a failure can be inspected
-    well = not opts.script or run_file(session, opts.script)
-    well = well and not any(report(session, text) for text in opts.exprs)
-    if not well and not (stay and session.last_error is not None):
+    stays = opts.stay and sys.stdin.isatty() and not in_job()
+    session.interactive = stays  # so that a failure can be inspected
+    succeeded = not opts.script or run_file(session, opts.script)
+    succeeded = succeeded and not any(report(session, text) for text in opts.exprs)
+    if not succeeded and not (stays and session.last_error is not None):
         return failed(session)
     listening = session.ipc is not None and session.ipc.stays
     if (opts.script or opts.exprs) and not opts.stay and not listening:
@@ -74,13 +74,13 @@ def _option(session: Session, command: str) -> bool:
         session.run("\\" + command)
         return True
     except QError as e:
-        why = e.text
-    form, what = next(
+        reason = e.text
+    form, meaning = next(
         line[2:].split("  ", 1)
         for line in USAGE.splitlines()
         if line.startswith(f"  -{command[0]} ")
     )
-    session.warn(f"kshell: -{command}: '{why}; expected {form}, {what.strip()}\n")
+    session.warn(f"kshell: -{command}: '{reason}; expected {form}, {meaning.strip()}\n")
     return False
 
 

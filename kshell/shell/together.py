@@ -45,22 +45,22 @@ class Together:
         self.lines.give(kind, text)
         errors = self._run(kind, text)
         for report, ranks in errors.items():
-            mark = f"[{spans(ranks)}] "
-            self.session.report("".join(f"{mark}{line}\n" for line in report.split("\n")))
+            label = f"[{spans(ranks)}] "
+            self.session.report("".join(f"{label}{line}\n" for line in report.split("\n")))
         return bool(errors)
 
     def _run(self, kind: str, text: str) -> dict[str, list[int]]:
-        own: list[int | None] = []
+        local_codes: list[int | None] = []
 
         def work() -> tuple[str, int | None]:
-            error, left = self._work(kind, text)
-            own.append(left)
-            return error, left
+            error, exit_code = self._work(kind, text)
+            local_codes.append(exit_code)
+            return error, exit_code
 
         errors, code = self.lines.run(work)
         if code is not None:
             self.ended = True
-            if own[0] is None:  # `exit` on another process
+            if local_codes[0] is None:  # `exit` on another process
                 attempt(self.session, self.session.at_exit, code)
             raise QExit(code)
         return errors
@@ -81,10 +81,10 @@ class Together:
 
 def spans(ranks: list[int]) -> str:
     """Numbers in order, with consecutive ones as first-last."""
-    out: list[list[int]] = []
+    ranges: list[list[int]] = []
     for rank in ranks:
-        if out and out[-1][1] == rank - 1:
-            out[-1][1] = rank
+        if ranges and ranges[-1][1] == rank - 1:
+            ranges[-1][1] = rank
         else:
-            out.append([rank, rank])
-    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
+            ranges.append([rank, rank])
+    return " ".join(str(begin) if begin == end else f"{begin}-{end}" for begin, end in ranges)

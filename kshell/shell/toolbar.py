@@ -33,8 +33,8 @@ def toolbar(session: Session) -> StyleAndTextTuples:
 
 def status(session: Session) -> str:
     """Device, memory and number of handles."""
-    device, used, handles = session.status()
-    return f"{device}  {used / 1e6:,.0f} MB  {handles} handle{'s' * (handles != 1)}"
+    device, used_bytes, handles = session.status()
+    return f"{device}  {used_bytes / 1e6:,.0f} MB  {handles} handle{'s' * (handles != 1)}"
 
 
 def signature(session: Session, text: str) -> str:
@@ -52,35 +52,35 @@ def signature(session: Session, text: str) -> str:
     position = place(text)
     if position is None:
         return ""
-    prev = position.arg[-1].text if position.arg and position.arg[-1].kind in WORDS else ""
+    previous = position.arg[-1].text if position.arg and position.arg[-1].kind in WORDS else ""
     if position.kind == "word" and position.prefix:
-        found = of_name(session, position.prefix)
-        if found:
-            return found
+        described = of_name(session, position.prefix)
+        if described:
+            return described
     for call in reversed(position.calls[1:]):
         entry = named(session, call) if len(call.args) > 1 else None
         if entry is not None and entry.options:
             return f"{entry.name}: {options_text(entry)}"
-        if call.head and not prev:
-            prev = call.head
-        if prev:
+        if call.head and not previous:
+            previous = call.head
+        if previous:
             break
-    return of_name(session, prev) if prev else ""
+    return of_name(session, previous) if previous else ""
 
 
 def of_name(session: Session, name: str) -> str:
     """The signature of a function with this name; empty if it is not one."""
     names = session.names
     space, last = names.split(name)
-    x = names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
-    if x is not None:
+    value = names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
+    if value is not None:
         return (
-            f"{name}:{session.show(x)}".split("\n")[0]
-            if x.__class__.__name__.startswith("Lambda")
+            f"{name}:{session.show(value)}".split("\n")[0]
+            if value.__class__.__name__.startswith("Lambda")
             else ""
         )
     entry = next(
-        (e for kind in words() if (e := kind.find(name)) is not None),
+        (candidate for kind in words() if (candidate := kind.find(name)) is not None),
         None,
     )
     if entry is None:

@@ -66,11 +66,11 @@ class Member(NamedTuple):
 
 def head(descr: str, shape: Sequence[int]) -> bytes:
     """The header of a .npy file for an array."""
-    out = io.BytesIO()
+    buffer = io.BytesIO()
     np.lib.format.write_array_header_1_0(
-        out, {"descr": descr, "fortran_order": False, "shape": tuple(shape)}
+        buffer, {"descr": descr, "fortran_order": False, "shape": tuple(shape)}
     )
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 def member(a: np.ndarray) -> Member:
@@ -92,17 +92,17 @@ def write(path: str, manifest: dict[str, Any], members: Sequence[Member], needs:
     members = list(members)
     text = _described(manifest, members)
     size = len(text) + sum(len(member.data) for member in members)
-    more = needs + described_cost(text) + _MEMBER * len(members) + size - Room(size).left
-    if more > 0:
-        members.append(member(np.zeros(more // 2 + (1 << 16), np.uint8)))
+    shortage = needs + described_cost(text) + _MEMBER * len(members) + size - Room(size).left
+    if shortage > 0:
+        members.append(member(np.zeros(shortage // 2 + (1 << 16), np.uint8)))
         text = _described(manifest, members)
 
     def fill(f: BinaryIO) -> None:
-        work = Task("saving", sum(len(member.data) for member in members))
-        with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as z:
-            _add(z, MANIFEST, work, text)
-            for i, member in enumerate(members):
-                _add(z, name_of(i), work, head(member.descr, member.shape), member.data)
+        task = Task("saving", sum(len(member.data) for member in members))
+        with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+            _add(archive, MANIFEST, task, text)
+            for index, member in enumerate(members):
+                _add(archive, name_of(index), task, head(member.descr, member.shape), member.data)
 
     atomic.write(path, fill)
 
@@ -115,9 +115,9 @@ def _described(manifest: dict[str, Any], members: Sequence[Member]) -> bytes:
 def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) -> None:
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o600 << 16
-    with z.open(info, "w", force_zip64=sum(map(len, parts)) > _ZIP64) as out:
-        for part in parts:
-            atomic.pour(out, part, work)
+    with z.open(info, "w", force_zip64=sum(map(len, parts)) > _ZIP64) as stream:
+        for chunk in parts:
+            atomic.pour(stream, chunk, work)
 
 
 # approximate bytes in memory by JSON token
@@ -159,17 +159,21 @@ def wrong(call: str, path: str, e: Exception) -> QError:
     file."""
     if isinstance(e, MemoryError) or (isinstance(e, RuntimeError) and of_memory(str(e).lower())):
         return as_qerror(e)
-    text = str(e).splitlines()
-    why = text[0] if text else "its content is wrong"
-    return QError(f"{call}: {path} is {'refused' if isinstance(e, TooMuch) else 'damaged'}: {why}")
+    lines = str(e).splitlines()
+    reason = lines[0] if lines else "its content is wrong"
+    return QError(
+        f"{call}: {path} is {'refused' if isinstance(e, TooMuch) else 'damaged'}: {reason}"
+    )
 
 
 def described_cost(text: bytes | bytearray) -> int:
     """The approximate memory that a JSON text and its values need."""
-    top = int(np.frombuffer(text, np.uint8).max()) if text else 0
-    width = 4 if top >= 0xF0 else 2 if top >= 0xC4 else 1  # bytes per character in Python
-    made = 4 if width > 1 or b"\\u" in text else 1
-    return len(text) * (1 + width + made) + sum(text.count(mark) * cost for mark, cost in _COSTS)
+    highest = int(np.frombuffer(text, np.uint8).max()) if text else 0
+    width = 4 if highest >= 0xF0 else 2 if highest >= 0xC4 else 1  # bytes per character in Python
+    value_width = 4 if width > 1 or b"\\u" in text else 1
+    return len(text) * (1 + width + value_width) + sum(
+        text.count(mark) * cost for mark, cost in _COSTS
+    )
 
 
 def bounded(text: bytes | bytearray, room: Room) -> Any:
@@ -184,10 +188,10 @@ def _no_number(text: str) -> None:
 
 
 def _unique(found: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(found)
-    if len(out) != len(found):
+    result = dict(found)
+    if len(result) != len(found):
         raise ValueError("a name is there twice")
-    return out
+    return result
 
 
 class Place(NamedTuple):
@@ -203,20 +207,20 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
     if size < _END.size:
         raise ValueError("it is cut off")
     f.seek(size - _END.size)
-    signature, *disks, here, count, length, start, comment = _END.unpack(f.read(_END.size))
-    if signature != b"PK\5\6" or comment or any(disks) or here != count:
+    signature, *disks, on_disk, count, length, start, comment = _END.unpack(f.read(_END.size))
+    if signature != b"PK\5\6" or comment or any(disks) or on_disk != count:
         raise ValueError("its end is not that of a zip")
     end = size - _END.size
     if (
         end >= _LOCATOR.size + _END64.size
     ):  # large zips, and torch's, have a zip64 end record before it
         f.seek(end - _LOCATOR.size)
-        signature, disk, large, disks_ = _LOCATOR.unpack(f.read(_LOCATOR.size))
+        signature, disk, large, disk_count = _LOCATOR.unpack(f.read(_LOCATOR.size))
         if signature == b"PK\6\7":
             end = large
             f.seek(end)
             signature, count, length, start = _END64.unpack(f.read(_END64.size))
-            if signature != b"PK\6\6" or disk or disks_ != 1:
+            if signature != b"PK\6\6" or disk or disk_count != 1:
                 raise ValueError("its end is not that of a zip")
     if start + length != end or count > _MEMBERS + size // 256:
         raise ValueError("its directory is out of place")
@@ -229,60 +233,67 @@ def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, s
     header has no extra field."""
     data, count = _directory(f, size)
     room.need(len(data) + _MEMBER * count)
-    at = 0
+    position = 0
     for _ in range(count):
-        signature, flags, method, crc, packed, length, n, extra, comment, offset = (
-            _ENTRY.unpack_from(data, at)
+        signature, flags, method, crc, packed, length, name_length, extra, comment, offset = (
+            _ENTRY.unpack_from(data, position)
         )
-        at += _ENTRY.size
-        name, more = bytes(data[at : at + n]), data[at + n : at + n + extra]
-        at += n + extra + comment
-        if signature != b"PK\1\2" or at > len(data):
+        position += _ENTRY.size
+        name, extra_fields = (
+            bytes(data[position : position + name_length]),
+            data[position + name_length : position + name_length + extra],
+        )
+        position += name_length + extra + comment
+        if signature != b"PK\1\2" or position > len(data):
             raise ValueError("its directory is damaged")
-        wide = [v == _M32 for v in (length, packed, offset)]
-        if any(wide):
-            found = _wide(more, sum(wide))
+        is_wide = [number == _M32 for number in (length, packed, offset)]
+        if any(is_wide):
+            numbers = _wide(extra_fields, sum(is_wide))
             length, packed, offset = (
-                found.pop(0) if w else v
-                for w, v in zip(wide, (length, packed, offset), strict=True)
+                numbers.pop(0) if flag else number
+                for flag, number in zip(is_wide, (length, packed, offset), strict=True)
             )
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         if method or packed != length or flags & 1:
             raise Compressed(f"{text} is compressed")
-        yield offset, name, text, Place(offset + _LOCAL.size + n, length, crc)
-    if at != len(data):
+        yield offset, name, text, Place(offset + _LOCAL.size + name_length, length, crc)
+    if position != len(data):
         raise ValueError("its directory is damaged")
 
 
 def _wide(extra: memoryview, n: int) -> list[int]:
     """The 64-bit numbers of a member."""
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<HH", extra, at)
+    offset = 0
+    while offset + 4 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, offset)
         if kind == 1:
-            return list(struct.unpack_from(f"<{n}Q", extra, at + 4))
-        at += 4 + length
+            return list(struct.unpack_from(f"<{n}Q", extra, offset + 4))
+        offset += 4 + length
     raise ValueError("its directory is damaged")
 
 
 def places(f: BinaryIO, size: int, room: Room) -> dict[str, Place]:
     """The members of an uncompressed zip, by name. ValueError and the like if it is compressed, has duplicate or
     overlapping members, or ends too early or too late, or exceeds the budget."""
-    out: dict[str, Place] = {}
-    last = 0
-    for offset, raw, name, place in sorted(_entries(f, size, room)):
+    by_name: dict[str, Place] = {}
+    previous_end = 0
+    for offset, raw_name, name, place in sorted(_entries(f, size, room)):
         f.seek(offset)
-        signature, n, extra = _LOCAL.unpack(f.read(_LOCAL.size))
-        if signature != b"PK\3\4" or n != len(raw) or f.read(n) != raw:
+        signature, name_length, extra = _LOCAL.unpack(f.read(_LOCAL.size))
+        if (
+            signature != b"PK\3\4"
+            or name_length != len(raw_name)
+            or f.read(name_length) != raw_name
+        ):
             raise ValueError(f"{name} has a wrong head")
         start = place.start + extra
-        if offset < last or start + place.length > size:
+        if offset < previous_end or start + place.length > size:
             raise ValueError(f"{name} is out of bounds")
-        if name in out:
+        if name in by_name:
             raise ValueError(f"{name} is there twice")
-        last = start + place.length
-        out[name] = place._replace(start=start)
-    return out
+        previous_end = start + place.length
+        by_name[name] = place._replace(start=start)
+    return by_name
 
 
 def pour(
@@ -294,15 +305,15 @@ def pour(
         raise ValueError(f"{name} has a wrong length")
     f.seek(place.start)
     buffer = into or memoryview(bytearray(min(place.length, _CHUNK)))
-    for at in range(0, place.length, _CHUNK):
+    for offset in range(0, place.length, _CHUNK):
         if PENDING:  # nothing changes before everything is read
             give_up()
-        n = min(_CHUNK, place.length - at)
-        part = buffer[at : at + n] if into is not None else buffer[:n]
-        if f.readinto(part) != n:  # type: ignore[attr-defined]
+        count = min(_CHUNK, place.length - offset)
+        chunk = buffer[offset : offset + count] if into is not None else buffer[:count]
+        if f.readinto(chunk) != count:  # type: ignore[attr-defined]
             raise ValueError(f"{name} is cut off")
-        crc = zlib.crc32(part, crc)
-        work.add(n)
+        crc = zlib.crc32(chunk, crc)
+        work.add(count)
     if crc != place.crc:
         raise ValueError(f"{name} has a wrong checksum")
 
@@ -323,8 +334,8 @@ class Archive:
                 problem = QError(f"{call}: {path} is not a snapshot")
             else:
                 self._file: BinaryIO = open(path, "rb")  # noqa: SIM115
-        except OSError as e:
-            problem = QError(os_text(e, path))
+        except OSError as error:
+            problem = QError(os_text(error, path))
         if problem is not None:
             raise problem
 
@@ -333,10 +344,10 @@ class Archive:
         try:
             self._open()
             return self
-        except WRONG as e:
-            problem = self.damaged(e)
-        except OSError as e:
-            problem = QError(os_text(e, self.path))
+        except WRONG as error:
+            problem = self.damaged(error)
+        except OSError as error:
+            problem = QError(os_text(error, self.path))
         finally:
             if not self.manifest:
                 self._file.close()
@@ -361,16 +372,16 @@ class Archive:
     def _read_manifest(self) -> None:
         text = bytearray(self._places[MANIFEST].length)
         self._pour(MANIFEST, self._places[MANIFEST], memoryview(text))
-        found = bounded(text, self.room)
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
+        manifest = bounded(text, self.room)
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise QError(f"{self.call}: {self.path} is not a snapshot")
-        if found["version"] != VERSION:
+        if manifest["version"] != VERSION:
             raise QError(
-                f"{self.call}: {self.path} has version {found['version']} of the format, this is {VERSION}"
+                f"{self.call}: {self.path} has version {manifest['version']} of the format, this is {VERSION}"
             )
-        if len(self._places) != len(found["arrays"]) + 1:
+        if len(self._places) != len(manifest["arrays"]) + 1:
             raise ValueError("arrays are missing")
-        self.manifest = found
+        self.manifest = manifest
 
     def _pour(self, name: str, place: Place, into: memoryview, crc: int = 0) -> None:
         pour(self._file, name, place, into, self._work, crc)
@@ -381,12 +392,16 @@ class Archive:
             raise ValueError(f"array {i} is not there")
         descr, shape = self.manifest["arrays"][i]
         dtype = np.dtype(descr)
-        if dtype.hasobject or dtype.fields or any(n.__class__ is not int or n < 0 for n in shape):
+        if (
+            dtype.hasobject
+            or dtype.fields
+            or any(dimension.__class__ is not int or dimension < 0 for dimension in shape)
+        ):
             raise ValueError(f"array {i} has a wrong type")
         length = self._places[name_of(i)].length - len(head(descr, shape))
         count = 1
-        for n in shape:
-            count *= n
+        for dimension in shape:
+            count *= dimension
         if length != count * dtype.itemsize:
             raise ValueError(f"array {i} has a wrong length")
         return descr, tuple(shape), length
@@ -395,22 +410,25 @@ class Archive:
         """Read array i into memory of its length, and check it."""
         descr, shape, length = self.entry(i)
         place = self._places[name_of(i)]
-        want = head(descr, shape)
+        expected = head(descr, shape)
         self._file.seek(place.start)
-        got = self._file.read(len(want))
-        if got != want or len(into) != length:
+        header = self._file.read(len(expected))
+        if header != expected or len(into) != length:
             raise ValueError(f"array {i} has a wrong head")
         self._taken.add(i)
         self.room.need(length)
         self._pour(
-            name_of(i), Place(place.start + len(want), length, place.crc), into, zlib.crc32(got)
+            name_of(i),
+            Place(place.start + len(expected), length, place.crc),
+            into,
+            zlib.crc32(header),
         )
 
     def array(self, i: int) -> np.ndarray:
         """Array i, in its own memory."""
         descr, shape, _ = self.entry(i)
-        out = np.empty(shape, np.dtype(descr))
+        array = np.empty(shape, np.dtype(descr))
         self.pour(
-            i, memoryview(out.reshape(-1).view(np.uint8).data) if out.size else memoryview(b"")
+            i, memoryview(array.reshape(-1).view(np.uint8).data) if array.size else memoryview(b"")
         )
-        return out
+        return array

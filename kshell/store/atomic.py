@@ -50,12 +50,12 @@ def write_all(files: Sequence[tuple[str, Fill]], over_file: bool = False) -> Non
     folders: dict[str, str] = {}
     try:
         for path, _ in files:
-            here = os.path.dirname(path)
-            if here not in folders:
-                folders[here] = os.path.realpath(here)
-                unfinished.settle(folders[here], wait=True)
-    except OSError as e:
-        problem = e
+            folder = os.path.dirname(path)
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+                unfinished.settle(folders[folder], wait=True)
+    except OSError as error:
+        problem = error
     if problem is not None:
         raise refused(problem, path)
     grouped: dict[str, list[tuple[str, Fill]]] = {}
@@ -92,8 +92,8 @@ def _write_all(grouped: dict[str, list[tuple[str, Fill]]], over_file: bool) -> N
                 save.close()
         _step("renamed")
         return
-    except OSError as e:
-        problem = e
+    except OSError as error:
+        problem = error
     raise refused(problem, path)
 
 
@@ -151,10 +151,10 @@ class _Files:
     def __init__(self, folder: str, over_file: bool) -> None:
         self.folder, self.over_file = folder, over_file
         top = self._missing()
-        above = os.path.dirname(top) if top else folder
-        for where in {above, os.path.dirname(folder)} if over_file else {above}:
-            unfinished.sweep(where)
-        self.staged, self.fd = unfinished.made(above, is_folder=True)
+        parent = os.path.dirname(top) if top else folder
+        for place in {parent, os.path.dirname(folder)} if over_file else {parent}:
+            unfinished.sweep(place)
+        self.staged, self.fd = unfinished.made(parent, is_folder=True)
         self.inner = folder[len(top) :] if top else ""
         self.names: list[str] = []
         if self.inner:
@@ -164,10 +164,10 @@ class _Files:
         """The topmost missing folder on the path; an empty text if none is missing."""
         if self.over_file and os.path.isfile(self.folder):
             return self.folder
-        top, up = "", self.folder
-        while not os.path.lexists(up):
-            top, up = up, os.path.dirname(up)
-        return top
+        topmost, folder = "", self.folder
+        while not os.path.lexists(folder):
+            topmost, folder = folder, os.path.dirname(folder)
+        return topmost
 
     def add(self, name: str, fill: Fill) -> None:
         fd = os.open(f"{self.staged}{self.inner}/{name}", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -178,17 +178,17 @@ class _Files:
         self.names.append(name)
 
     def commit(self) -> None:
-        at = self.staged + self.inner
-        while len(at) >= len(self.staged):
-            _sync(at)
-            at = os.path.dirname(at)
+        folder = self.staged + self.inner
+        while len(folder) >= len(self.staged):
+            _sync(folder)
+            folder = os.path.dirname(folder)
         for _ in range(_TRIES):
             top = self._missing()
-            below = self.folder[len(top) :] if top else ""
-            if not self.inner.endswith(below):
+            missing = self.folder[len(top) :] if top else ""
+            if not self.inner.endswith(missing):
                 break  # parent folders have disappeared meanwhile
             source = (
-                self.staged + self.inner[: len(self.inner) - len(below)]
+                self.staged + self.inner[: len(self.inner) - len(missing)]
                 if top
                 else self.staged + self.inner
             )
@@ -209,8 +209,8 @@ class _Files:
             else:
                 os.rename(source, target)
             return True
-        except OSError as e:
-            if e.errno not in _OCCUPIED:
+        except OSError as error:
+            if error.errno not in _OCCUPIED:
                 raise
         return False
 
@@ -227,14 +227,14 @@ def _exchange(a: str, b: str) -> None:
         _AT_CWD, os.fsencode(a), _AT_CWD, os.fsencode(b), _EXCHANGE
     ):
         return
-    aside = f"{b}.{os.getpid()}.old"
-    os.rename(b, aside)
+    temporary = f"{b}.{os.getpid()}.old"
+    os.rename(b, temporary)
     try:
         os.rename(a, b)
     except BaseException:
-        os.rename(aside, b)
+        os.rename(temporary, b)
         raise
-    os.rename(aside, a)
+    os.rename(temporary, a)
 
 
 def _sync(folder: str) -> None:
@@ -259,9 +259,9 @@ def filling(parts: Sequence[bytes | memoryview]) -> Callable[[BinaryIO], None]:
     """A function that writes these bytes, in order."""
 
     def fill(f: BinaryIO) -> None:
-        work = Task("saving", sum(map(len, parts)))
+        task = Task("saving", sum(map(len, parts)))
         for part in parts:
-            pour(f, part, work)
+            pour(f, part, task)
 
     return fill
 
@@ -272,8 +272,8 @@ def pour(f: IO[bytes], data: bytes | memoryview, work: Task) -> None:
         f.write(data)
         work.add(len(data))
         return
-    with memoryview(data) as whole:
-        for at in range(0, len(whole), _PIECE):
-            part = whole[at : at + _PIECE]
-            f.write(part)
-            work.add(len(part))
+    with memoryview(data) as view:
+        for offset in range(0, len(view), _PIECE):
+            piece = view[offset : offset + _PIECE]
+            f.write(piece)
+            work.add(len(piece))

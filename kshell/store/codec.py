@@ -67,13 +67,13 @@ _SINCE = ((1, frozenset((T.P, T.N))), (3, frozenset((T.G,))))
 def encode(x: Value, file: bool = False, capability: int = 6) -> bytes:
     """The bytes of a value; one that has no such form (a handle), or none that a receiver of this capability knows, is
     'type. Enumerations are sent as their values, but kept in a file."""
-    out = Out()
-    out.file = file
+    parts = Out()
+    parts.file = file
     for first, types in _SINCE:
         if capability < first:
-            out.without |= types
-    _put(x, out)
-    return b"".join(out)
+            parts.without |= types
+    _put(x, parts)
+    return b"".join(parts)
 
 
 def _put(x: Value, out: Out) -> None:
@@ -113,15 +113,15 @@ def _put_vec(x: Vec, out: Out) -> None:
     qtype = x.t
     if qtype in out.without:
         raise QError("type")
-    attr = ATTRS.index(x.attr)
+    attribute = ATTRS.index(x.attr)
     if qtype == T.ENUM and not out.file:
         plain = unenum(x)
         _put(Vec(plain.t, plain.a, x.attr) if plain.__class__ is Vec else plain, out)
         return
     if qtype == T.ENUM:
-        out.append(struct.pack("bB", qtype, attr) + _text(x.dom) + struct.pack("<i", len(x.a)))
+        out.append(struct.pack("bB", qtype, attribute) + _text(x.dom) + struct.pack("<i", len(x.a)))
     else:
-        out.append(struct.pack("<bBi", qtype, attr, len(x.a)))
+        out.append(struct.pack("<bBi", qtype, attribute, len(x.a)))
     if qtype == T.S:
         out.append(symbol_bytes(x.a))
     else:
@@ -133,18 +133,23 @@ def _put_nd(x: Nd, out: Out) -> None:
     if x.t == T.S or not x.a.size or x.t in out.without:
         _put_list(x, out)
         return
-    *outer, n = x.a.shape
-    rows = np.ascontiguousarray(x.a).reshape(-1, n).view(np.uint8).reshape(-1, n * x.a.itemsize)
-    head = np.frombuffer(struct.pack("<bBi", x.t, 0, n), np.uint8)
-    block = np.concatenate([np.broadcast_to(head, (len(rows), 6)), rows], axis=1)
-    for k in reversed(outer):  # lists of k: a header before every k rows
-        head = np.frombuffer(struct.pack("<bBi", 0, 0, k), np.uint8)
-        wide = (
-            block.reshape(-1, k * block.shape[1])
-            if k
+    *outer, count = x.a.shape
+    rows = (
+        np.ascontiguousarray(x.a)
+        .reshape(-1, count)
+        .view(np.uint8)
+        .reshape(-1, count * x.a.itemsize)
+    )
+    header = np.frombuffer(struct.pack("<bBi", x.t, 0, count), np.uint8)
+    block = np.concatenate([np.broadcast_to(header, (len(rows), 6)), rows], axis=1)
+    for length in reversed(outer):  # lists of k: a header before every k rows
+        header = np.frombuffer(struct.pack("<bBi", 0, 0, length), np.uint8)
+        grouped = (
+            block.reshape(-1, length * block.shape[1])
+            if length
             else np.empty((max(len(block), 1), 0), np.uint8)
         )
-        block = np.concatenate([np.broadcast_to(head, (len(wide), 6)), wide], axis=1)
+        block = np.concatenate([np.broadcast_to(header, (len(grouped), 6)), grouped], axis=1)
     out.append(block.tobytes())
 
 
@@ -154,8 +159,8 @@ def _put_list(x: List, out: Out) -> None:
     if flat is not None and flat.t not in out.without:
         out.append(vectors_bytes(flat))
         return
-    for i in x.items:
-        _put(i, out)
+    for item in x.items:
+        _put(item, out)
 
 
 def _put_dict(x: Dict, out: Out) -> None:
@@ -179,9 +184,9 @@ def _put_lambda(x: Lambda, out: Out) -> None:
 
 
 def _put_prim(x: Prim, out: Out) -> None:
-    n = number(x.name)
-    if n is not None:
-        out.append(bytes((x.t, n)))
+    code = number(x.name)
+    if code is not None:
+        out.append(bytes((x.t, code)))
     elif x.name in DERIVED:
         out.append(bytes((x.t, 102, OPERATORS.index(DERIVED[x.name][0]))))
     else:  # a function that kdb+ defines in q is sent as one that calls it
@@ -193,14 +198,14 @@ def _put_prim(x: Prim, out: Out) -> None:
 def _put_proj(x: Proj, out: Out) -> None:
     out.append(struct.pack("<bi", 104, len(x.args) + 1))
     _put(x.f, out)
-    for arg in x.args:
-        out.append(b"\x65\xff") if arg is HOLE else _put(arg, out)
+    for argument in x.args:
+        out.append(b"\x65\xff") if argument is HOLE else _put(argument, out)
 
 
 def _put_comp(x: Comp, out: Out) -> None:
     out.append(struct.pack("<bi", 105, len(x.fs)))
-    for f in x.fs:
-        _put(f, out)
+    for function in x.fs:
+        _put(function, out)
 
 
 def _put_derived(x: Derived, out: Out) -> None:
@@ -245,7 +250,11 @@ def cost(x: Value) -> int:
     if isinstance(x, Prim):  # possibly a function that calls it
         return function_cost(x.name + "[x;y;z]") + _VEC
     if isinstance(x, Proj):
-        return _LIST + cost(x.f) + sum(_ATOM if arg is HOLE else cost(arg) for arg in x.args)
+        return (
+            _LIST
+            + cost(x.f)
+            + sum(_ATOM if argument is HOLE else cost(argument) for argument in x.args)
+        )
     if isinstance(x, Comp):
         return _LIST + sum(map(cost, x.fs))
     if isinstance(x, Derived):
@@ -297,25 +306,25 @@ class Reader:
         if end < 0:
             self.short = True
             raise QError("corrupt")
-        s = self.raw[self.at : end].decode("utf-8", "surrogateescape")
+        text = self.raw[self.at : end].decode("utf-8", "surrogateescape")
         self.at = end + 1
-        return s
+        return text
 
     def value(self) -> Value:
         """The value at this position."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise QError("limit")
-        t = self.number("b")
+        qtype = self.number("b")
         try:
-            if t < 0:
-                return self._atom(-t)
-            if t <= 20:
-                return self._vector(t)
-            made = _GET.get(t)
-            if made is None:
+            if qtype < 0:
+                return self._atom(-qtype)
+            if qtype <= 20:
+                return self._vector(qtype)
+            decoder = _GET.get(qtype)
+            if decoder is None:
                 raise QError("corrupt")
-            return made(self, t)
+            return decoder(self, qtype)
         finally:
             self.depth -= 1
 
@@ -328,8 +337,8 @@ class Reader:
         if t == T.S:
             return sym(self.text())
         if t == T.ENUM:
-            dom = self.text()
-            return EnumAtom(self.number("q"), dom)
+            domain = self.text()
+            return EnumAtom(self.number("q"), domain)
         if t not in T.DTYPE:
             raise QError("corrupt")
         if t == T.G:
@@ -337,46 +346,52 @@ class Reader:
         return atom(t, self.array(t, 1)[0])
 
     def _vector(self, t: int) -> Value:
-        attr = self.number("B")
-        dom = self.text() if t == T.ENUM else ""
-        n = self.number("i")
-        if not 0 <= n <= len(self.data) or attr >= len(ATTRS):
-            self.short = n >= 0 and attr < len(ATTRS)
+        attribute = self.number("B")
+        domain = self.text() if t == T.ENUM else ""
+        count = self.number("i")
+        if not 0 <= count <= len(self.data) or attribute >= len(ATTRS):
+            self.short = count >= 0 and attribute < len(ATTRS)
             raise QError("corrupt")
-        self._needs(_LIST + 16 * n if t == 0 else _VEC + (_SYM if t == T.S else 0) * n)
+        self._needs(_LIST + 16 * count if t == 0 else _VEC + (_SYM if t == T.S else 0) * count)
         if t == 0:
-            return self._regular(n) or self._vectors(n) or collapse_list(self._items(n))
+            return self._regular(count) or self._vectors(count) or collapse_list(self._items(count))
         if t == T.S:
-            symbols = symbols_at(self.raw, self.at, n)
+            symbols = symbols_at(self.raw, self.at, count)
             if symbols is None:
                 self.short = True
                 raise QError("corrupt")
             self.at = symbols[1]
-            return Vec(t, symbols[0], ATTRS[attr])
+            return Vec(t, symbols[0], ATTRS[attribute])
         if t not in T.DTYPE:
             raise QError("corrupt")
         size = T.TYPE[t].size
-        self._needs(n * size)
-        items = self.array(t, n)
+        self._needs(count * size)
+        items = self.array(t, count)
         # single bytes that make up most of the data are referenced, others copied
-        items = items if size == 1 and 2 * n >= len(self.raw) else items.copy()
-        return Vec(t, items, ATTRS[attr], dom)
+        items = items if size == 1 and 2 * count >= len(self.raw) else items.copy()
+        return Vec(t, items, ATTRS[attribute], domain)
 
     def _regular(self, n: int) -> Value | None:
         """n vectors of one fixed-width type and one length, all at once; None if the data is anything else."""
-        head = bytes(self.data[self.at : self.at + 6])
-        if n < 2 or len(head) < 6 or head[0] not in T.DTYPE or head[0] in (T.S, T.ENUM) or head[1]:
+        header = bytes(self.data[self.at : self.at + 6])
+        if (
+            n < 2
+            or len(header) < 6
+            or header[0] not in T.DTYPE
+            or header[0] in (T.S, T.ENUM)
+            or header[1]
+        ):
             return None
-        t = T.TYPE[head[0]]
-        step = 6 + t.size * struct.unpack("<i", head[2:])[0]
-        if step <= 6 or self.at + n * step > len(self.data):
+        kind = T.TYPE[header[0]]
+        stride = 6 + kind.size * struct.unpack("<i", header[2:])[0]
+        if stride <= 6 or self.at + n * stride > len(self.data):
             return None
-        rows = np.frombuffer(self.data, np.uint8, n * step, self.at).reshape(n, step)
+        rows = np.frombuffer(self.data, np.uint8, n * stride, self.at).reshape(n, stride)
         if not (rows[:, :6] == rows[0, :6]).all():
             return None
-        self.at += n * step
-        self._needs(n * step)
-        return Nd(t.num, _known(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype)))
+        self.at += n * stride
+        self._needs(n * stride)
+        return Nd(kind.num, _known(kind.num, np.ascontiguousarray(rows[:, 6:]).view(kind.dtype)))
 
     def _vectors(self, n: int) -> Value | None:
         """n vectors of one type and of any lengths, all at once; None if what follows is not that."""
@@ -390,59 +405,59 @@ class Reader:
 
     def _items(self, n: int) -> list[Value]:
         """n values; plain vectors of fixed-width items are read without a call per part."""
-        raw, end = self.raw, len(self.raw)
-        out: list[Value] = []
+        buffer, end = self.raw, len(self.raw)
+        values: list[Value] = []
         with no_collection():
-            while len(out) < n:
-                at = self.at
-                size = _FIXED.get(raw[at]) if at + 6 <= end else None
-                if size is not None and raw[at + 1] == 0:
-                    t = raw[at]
-                    k = int.from_bytes(raw[at + 2 : at + 6], "little", signed=True)
-                    self.at = at + 6 + k * size
-                    if k < 0 or self.at > end:
-                        self.short = k >= 0
+            while len(values) < n:
+                start = self.at
+                size = _FIXED.get(buffer[start]) if start + 6 <= end else None
+                if size is not None and buffer[start + 1] == 0:
+                    qtype = buffer[start]
+                    count = int.from_bytes(buffer[start + 2 : start + 6], "little", signed=True)
+                    self.at = start + 6 + count * size
+                    if count < 0 or self.at > end:
+                        self.short = count >= 0
                         raise QError("corrupt")
                     if self.need is not None:
-                        self.need(_VEC + k * size)
-                    a = _known(t, np.frombuffer(raw, T.DTYPE[t], k, at + 6))
-                    out.append(Vec(t, a if size == 1 else a.copy()))
+                        self.need(_VEC + count * size)
+                    array = _known(qtype, np.frombuffer(buffer, T.DTYPE[qtype], count, start + 6))
+                    values.append(Vec(qtype, array if size == 1 else array.copy()))
                 else:
-                    out.append(self.value())
-        return out
+                    values.append(self.value())
+        return values
 
     def _dict(self, t: int) -> Value:
         self._needs(_LIST)
-        k, v = self.value(), self.value()
-        if not isinstance(k, Sized) or not isinstance(v, Sized) or len(k) != len(v):
+        keys, values = self.value(), self.value()
+        if not isinstance(keys, Sized) or not isinstance(values, Sized) or len(keys) != len(values):
             raise QError("corrupt")
-        return Dict(cast("ListValue", k), cast("ListValue", v), "s" if t == 127 else "")
+        return Dict(cast("ListValue", keys), cast("ListValue", values), "s" if t == 127 else "")
 
     def _table(self, t: int) -> Value:
         self.take(1)
-        d = self.value()
+        mapping = self.value()
         if (
-            d.__class__ is not Dict
-            or d.k.__class__ is not Vec
-            or d.k.t != T.S
-            or d.v.__class__ is Vec
+            mapping.__class__ is not Dict
+            or mapping.k.__class__ is not Vec
+            or mapping.k.t != T.S
+            or mapping.v.__class__ is Vec
         ):
             raise QError("corrupt")
-        cols = cast("list[ListValue]", d.v.items)
+        columns = cast("list[ListValue]", mapping.v.items)
         if (
-            not all(column.__class__ in (Vec, List, Nd, Table, Dict) for column in cols)
-            or len(set(map(len, cols))) > 1
+            not all(column.__class__ in (Vec, List, Nd, Table, Dict) for column in columns)
+            or len(set(map(len, columns))) > 1
         ):
             raise QError("corrupt")
-        return Table(sym_names(d.k), cols)
+        return Table(sym_names(mapping.k), columns)
 
     def _lambda(self, t: int) -> Value:
-        ctx, text = self.text(), self.value()
+        context, text = self.text(), self.value()
         if text.__class__ is not Vec or text.t != T.C:
             raise QError("corrupt")
         definition = text.a.tobytes().decode("utf-8", "surrogateescape")
         self._needs(function_cost(definition))
-        return LAMBDA.fn(definition, "." + ctx if ctx else ".")
+        return LAMBDA.fn(definition, "." + context if context else ".")
 
     def _prim(self, t: int) -> Value:
         self._needs(_ATOM)
@@ -464,13 +479,13 @@ class Reader:
         return Iter(_ITER[min(self.number("B"), 5)])
 
     def _many(self, t: int) -> Value:
-        n = self.number("i")
-        if not 1 <= n <= len(self.data):
-            self.short = n > 0
+        count = self.number("i")
+        if not 1 <= count <= len(self.data):
+            self.short = count > 0
             raise QError("corrupt")
         self._needs(_LIST)
-        f, *args = [self.value() for _ in range(n)]
-        return project(f, args) if t == 104 else Comp((f, *args))
+        function, *arguments = [self.value() for _ in range(count)]
+        return project(function, arguments) if t == 104 else Comp((function, *arguments))
 
     def _derived(self, t: int) -> Value:
         self._needs(_LIST)
@@ -483,11 +498,11 @@ class BigEndianReader(Reader):
     order = ">"
 
     def array(self, t: int, n: int) -> np.ndarray:
-        kind = np.dtype(T.DTYPE[t])
+        dtype = np.dtype(T.DTYPE[t])
         if t == T.G:
             return super().array(t, n)
-        data = self.take(n * kind.itemsize)
-        return _known(t, np.frombuffer(data, kind.newbyteorder(">")).astype(kind))
+        data = self.take(n * dtype.itemsize)
+        return _known(t, np.frombuffer(data, dtype.newbyteorder(">")).astype(dtype))
 
     def _regular(self, n: int) -> Value | None:
         return None
@@ -521,7 +536,7 @@ def decode(
 ) -> Value:
     """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
     reader = (Reader if little else BigEndianReader)(data, at, need)
-    x = reader.value()
+    value = reader.value()
     if reader.at != len(reader.data):
         raise QError("corrupt")
-    return x
+    return value

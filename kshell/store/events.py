@@ -23,12 +23,12 @@ _TAIL = 1 << 16  # bytes at the end of a file that are searched for the last ste
 
 
 def _table() -> list[int]:
-    out = []
-    for n in range(256):
+    table = []
+    for entry in range(256):
         for _ in range(8):
-            n = (n >> 1) ^ 0x82F63B78 if n & 1 else n >> 1
-        out.append(n)
-    return out
+            entry = (entry >> 1) ^ 0x82F63B78 if entry & 1 else entry >> 1
+        table.append(entry)
+    return table
 
 
 _CRC = _table()
@@ -36,21 +36,21 @@ _CRC = _table()
 
 def _crc(data: bytes) -> int:
     """The masked CRC-32C of a few bytes."""
-    c = 0xFFFFFFFF
-    for b in data:
-        c = _CRC[(c ^ b) & 255] ^ (c >> 8)
-    c ^= 0xFFFFFFFF
-    return (((c >> 15) | (c << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+    checksum = 0xFFFFFFFF
+    for byte in data:
+        checksum = _CRC[(checksum ^ byte) & 255] ^ (checksum >> 8)
+    checksum ^= 0xFFFFFFFF
+    return (((checksum >> 15) | (checksum << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def _varint(n: int) -> bytes:
-    out = bytearray()
+    encoded = bytearray()
     n &= (1 << 64) - 1
     while n > 127:
-        out.append(n & 127 | 128)
+        encoded.append(n & 127 | 128)
         n >>= 7
-    out.append(n)
-    return bytes(out)
+    encoded.append(n)
+    return bytes(encoded)
 
 
 def _field(number: int, data: bytes) -> bytes:
@@ -58,8 +58,8 @@ def _field(number: int, data: bytes) -> bytes:
 
 
 def _record(data: bytes) -> bytes:
-    n = struct.pack("<Q", len(data))
-    return n + struct.pack("<I", _crc(n)) + data + struct.pack("<I", _crc(data))
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", _crc(length)) + data + struct.pack("<I", _crc(data))
 
 
 def _event(seconds: float, rest: bytes) -> bytes:
@@ -77,7 +77,7 @@ def _scalars(seconds: float, step: int, values: Mapping[str, float]) -> bytes:
 
 def _finite(x: float | list[float]) -> Any:
     if isinstance(x, list):
-        return [_finite(i) for i in x]
+        return [_finite(item) for item in x]
     return x if isinstance(x, int) or math.isfinite(x) else None
 
 
@@ -86,8 +86,8 @@ def _opened(path: str) -> int:
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    except OSError as e:
-        problem = e
+    except OSError as error:
+        problem = error
     raise QError(os_text(problem, path))
 
 
@@ -117,28 +117,29 @@ class Events:
     """Appends records to a new TensorBoard file in a folder; a tag is call/name."""
 
     def __init__(self, folder: str) -> None:
-        now = time.time()
+        started = time.time()
         self.path = os.path.join(
             folder,
-            f"events.out.tfevents.{int(now):010}.{socket.gethostname()}.{os.getpid()}."
+            f"events.out.tfevents.{int(started):010}.{socket.gethostname()}.{os.getpid()}."
             f"{time.monotonic_ns()}",
         )
         self._fd = _opened(self.path)
-        _append(self._fd, _event(now, _field(3, b"brain.Event:2")), self.path)
+        _append(self._fd, _event(started, _field(3, b"brain.Event:2")), self.path)
 
     def add(self, call: str, step: int, seconds: float, values: Values) -> None:
         prefix = call + "/" if call else ""
-        one = {
+        scalars = {
             prefix + key: float(value)
             for key, value in values.items()
             if not isinstance(value, list)
         }
-        data = _scalars(seconds, step, one) if one else b""
+        data = _scalars(seconds, step, scalars) if scalars else b""
         for key, value in values.items():
             if isinstance(value, list):  # a step can have several: they are numbered consecutively
-                first = (step - 1) * len(value) + 1
+                first_step = (step - 1) * len(value) + 1
                 data += b"".join(
-                    _scalars(seconds, first + i, {prefix + key: n}) for i, n in enumerate(value)
+                    _scalars(seconds, first_step + index, {prefix + key: number})
+                    for index, number in enumerate(value)
                 )
         _append(self._fd, data, self.path)
 
@@ -151,28 +152,28 @@ def _append(fd: int, data: bytes, path: str) -> None:
     try:
         tails.added(fd, data)
         return
-    except OSError as e:
-        problem = e
+    except OSError as error:
+        problem = error
     raise QError(os_text(problem, path))
 
 
 def _last_steps(path: str) -> dict[str, int]:
     """The last step of each call in the last lines of a file, if it exists."""
-    out: dict[str, int] = {}
+    steps: dict[str, int] = {}
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
             lines = file.read().split(b"\n")
     except OSError:
-        return out
+        return steps
     for line in lines:
         try:
-            found = json.loads(line)
-            out[str(found["call"])] = int(found["step"])
+            record = json.loads(line)
+            steps[str(record["call"])] = int(record["step"])
         except (
             ValueError,
             KeyError,
             TypeError,
         ):  # not a record, or the first one, which may be truncated
             continue
-    return out
+    return steps

@@ -21,12 +21,12 @@ _END, _QUOTE = 10, 34
 @contextmanager
 def no_collection() -> Iterator[None]:
     """Inside, the garbage collector does not scan the many new objects."""
-    was = gc.isenabled()
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was:
+        if enabled:
             gc.enable()
 
 
@@ -82,16 +82,16 @@ class Fields:
     ) -> Rows:
         """The column with the text of such fields appended to the text of its rows."""
         low, high = np.searchsorted(other.rows, [rows.start, rows.stop]).tolist()
-        at = np.flatnonzero(other.columns[low:high] == i) + low
-        if not len(at):
+        positions = np.flatnonzero(other.columns[low:high] == i) + low
+        if not len(positions):
             return Rows(self.raw, starts, sizes, self.data)
-        row, top = other.rows[at] - rows.start, int((starts + sizes).max())
-        base, begin = int(starts.min()), int(other.starts[at[0]])
-        starts -= base
-        starts[row] = other.starts[at] + (top - base - begin)
-        sizes[row] = other.sizes[at]
-        text = other.text[begin : int(other.starts[at[-1]] + other.sizes[at[-1]])]
-        return Rows(b"".join([memoryview(self.raw)[base:top], text.data]), starts, sizes)
+        row_numbers, upper = other.rows[positions] - rows.start, int((starts + sizes).max())
+        lower, begin = int(starts.min()), int(other.starts[positions[0]])
+        starts -= lower
+        starts[row_numbers] = other.starts[positions] + (upper - lower - begin)
+        sizes[row_numbers] = other.sizes[positions]
+        text = other.text[begin : int(other.starts[positions[-1]] + other.sizes[positions[-1]])]
+        return Rows(b"".join([memoryview(self.raw)[lower:upper], text.data]), starts, sizes)
 
     def _regular(self, i: int, rows: slice) -> tuple[Array, Array]:
         if i >= self.width:
@@ -104,20 +104,24 @@ class Fields:
 
     def _ends(self, rows: slice) -> Array:
         """Where the fields of some rows end, one column each, after a column with the ends of the previous rows."""
-        width, n = self.width, rows.stop - rows.start
-        out = np.empty((width + 1, n), np.int64)
-        out[1:] = self.marks[rows.start * width : rows.stop * width].reshape(n, width).T
-        if n:
-            out[0, 0] = self.marks[rows.start * width - 1] if rows.start else -1
-            out[0, 1:] = out[-1, :-1]
-        return out
+        width, count = self.width, rows.stop - rows.start
+        ends = np.empty((width + 1, count), np.int64)
+        ends[1:] = self.marks[rows.start * width : rows.stop * width].reshape(count, width).T
+        if count:
+            ends[0, 0] = self.marks[rows.start * width - 1] if rows.start else -1
+            ends[0, 1:] = ends[-1, :-1]
+        return ends
 
     def _ragged(self, i: int, rows: slice, last: Array) -> tuple[Array, Array]:
         stop = last[rows]
-        at = np.concatenate([[0], last + 1])[rows] + i  # the mark after the field, if there is one
-        ends = self.marks[np.minimum(at, stop)].astype(np.int64)
-        starts = np.where(at > 0, self.marks[np.minimum(at, stop + 1) - 1].astype(np.int64) + 1, 0)
-        starts = np.where(at <= stop, starts, ends)
+        positions = (
+            np.concatenate([[0], last + 1])[rows] + i
+        )  # the mark after the field, if there is one
+        ends = self.marks[np.minimum(positions, stop)].astype(np.int64)
+        starts = np.where(
+            positions > 0, self.marks[np.minimum(positions, stop + 1) - 1].astype(np.int64) + 1, 0
+        )
+        starts = np.where(positions <= stop, starts, ends)
         return starts, ends - starts
 
 
@@ -141,17 +145,17 @@ def fields_of(raw: bytes, sep: bytes, breaks: bool = False) -> Fields | None:
 def _places(raw: bytes, sep: bytes, *others: int) -> tuple[Array, int]:
     """The offsets of separators, line ends and other characters, and the number of line ends."""
     data, rows = np.frombuffer(raw, np.uint8), 0
-    found, dtype = [], np.int32 if len(raw) < 1 << 31 else np.int64
-    for at in range(0, len(data), _PART):
-        part = data[at : at + _PART]
-        here = part == _END
-        rows += int(np.count_nonzero(here))
-        for other in (sep[0], *others):
-            here |= part == other
-        places: Array = np.flatnonzero(here).astype(dtype)
-        places += at
-        found.append(places)
-    return np.concatenate(found), rows
+    chunks, dtype = [], np.int32 if len(raw) < 1 << 31 else np.int64
+    for offset in range(0, len(data), _PART):
+        block = data[offset : offset + _PART]
+        matches = block == _END
+        rows += int(np.count_nonzero(matches))
+        for character in (sep[0], *others):
+            matches |= block == character
+        places: Array = np.flatnonzero(matches).astype(dtype)
+        places += offset
+        chunks.append(places)
+    return np.concatenate(chunks), rows
 
 
 def _quoted(raw: bytes, sep: bytes, breaks: bool) -> Fields | None:
@@ -163,10 +167,10 @@ def _quoted(raw: bytes, sep: bytes, breaks: bool) -> Fields | None:
             return None
         reader = _Quotes(_rewritten(raw, sep), sep, breaks)
         reader.read()
-    out = Fields(reader.raw, np.concatenate(reader.found), reader.rows)
-    out.quoted = reader.columns(out.width) if out.last is None else None
-    out.singled = reader.singled(out)
-    return out
+    fields = Fields(reader.raw, np.concatenate(reader.found), reader.rows)
+    fields.quoted = reader.columns(fields.width) if fields.last is None else None
+    fields.singled = reader.singled(fields)
+    return fields
 
 
 class _Quotes:
@@ -193,8 +197,8 @@ class _Quotes:
 
     def read(self) -> bool:
         """Process it; False if a quote, or a line break in quotes, is at a wrong place."""
-        for at in range(0, len(self.data), _PART):
-            if not self._part(at, self.data[at : at + _PART]):
+        for offset in range(0, len(self.data), _PART):
+            if not self._part(offset, self.data[offset : offset + _PART]):
                 return False
         return not self.inside
 
@@ -235,9 +239,9 @@ class _Quotes:
     def _keep(self, start: int, marks: Array, ends: Array) -> Array:
         """Record the offsets of marks; returns those within the block."""
         positions = np.flatnonzero(marks)
-        found: Array = positions.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
-        found += start
-        self.found.append(found)
+        offsets: Array = positions.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
+        offsets += start
+        self.found.append(offsets)
         self.count += len(positions)
         self.rows += int(np.count_nonzero(ends))
         return positions
@@ -301,30 +305,30 @@ def _bit(bits: Array, place: int) -> bool:
 def _places_of(bits: Array) -> Array:
     """The positions of set bits, which are few."""
     groups = bits.view(np.uint8)
-    some = np.flatnonzero(groups != 0)
-    positions = np.flatnonzero(np.unpackbits(groups[some], bitorder="little").view(np.bool_))
-    return some[positions >> 3] * 8 + (positions & 7)
+    nonzero = np.flatnonzero(groups != 0)
+    positions = np.flatnonzero(np.unpackbits(groups[nonzero], bitorder="little").view(np.bool_))
+    return nonzero[positions >> 3] * 8 + (positions & 7)
 
 
 def _next(bits: Array, first: bool) -> Array:
     """The bits shifted by one position; the first is given."""
-    out = bits << _BIT[1]
-    out[1:] |= bits[:-1] >> _BIT[63]
-    out[0] |= first
-    return out
+    shifted = bits << _BIT[1]
+    shifted[1:] |= bits[:-1] >> _BIT[63]
+    shifted[0] |= first
+    return shifted
 
 
 def _between(quote: Array, inside: bool) -> Array:
     """Bits set from each odd-numbered bit up to the one before the next; if one is open, from the start."""
-    out = quote.copy()
-    for k in (1, 2, 4, 8, 16, 32):
-        out ^= out << _BIT[k]
-    odd = np.bitwise_xor.accumulate(out >> _BIT[63])
+    result = quote.copy()
+    for shift in (1, 2, 4, 8, 16, 32):
+        result ^= result << _BIT[shift]
+    parity = np.bitwise_xor.accumulate(result >> _BIT[63])
     if inside:
-        odd ^= _BIT[1]
-        out[0] = ~out[0]
-    out[1:] ^= -odd[:-1]
-    return out
+        parity ^= _BIT[1]
+        result[0] = ~result[0]
+    result[1:] ^= -parity[:-1]
+    return result
 
 
 def _irregular(raw: bytes, sep: bytes) -> tuple[Array, Array]:
@@ -334,26 +338,28 @@ def _irregular(raw: bytes, sep: bytes) -> tuple[Array, Array]:
     quote, ends = kinds == _QUOTE, np.flatnonzero(kinds == _END)
     inside = np.logical_xor.accumulate(quote)
     before = np.concatenate([[False], inside[ends[:-1]]])
-    odd = np.flatnonzero(before != inside[ends])
+    irregular = np.flatnonzero(before != inside[ends])
     inside ^= np.repeat(before, np.diff(ends, prepend=-1))  # a line begins outside quotes
-    near = np.diff(marks, prepend=-1) == 1
+    adjacent = np.diff(marks, prepend=-1) == 1
     behind = np.flatnonzero(quote & ~inside) + 1
-    wrong = np.concatenate([np.flatnonzero(quote & inside & ~near), behind[~near[behind]] - 1])
-    return marks[ends], np.union1d(odd, np.searchsorted(ends, wrong))
+    wrong = np.concatenate(
+        [np.flatnonzero(quote & inside & ~adjacent), behind[~adjacent[behind]] - 1]
+    )
+    return marks[ends], np.union1d(irregular, np.searchsorted(ends, wrong))
 
 
 def _rewritten(raw: bytes, sep: bytes) -> bytes:
     """The text with such lines rewritten so that quotes surround fields, and are doubled inside them."""
     ends, lines = _irregular(raw, sep)
-    parts, done = [], 0
+    parts, copied = [], 0
     starts = np.concatenate([[0], ends[:-1] + 1])
     for start, stop in zip(starts[lines].tolist(), ends[lines].tolist(), strict=True):
-        parts.append(raw[done:start])
+        parts.append(raw[copied:start])
         parts.append(
             sep.join([_in_quotes(field, sep) for field in split_fields(raw[start:stop], sep)])
         )
-        done = stop
-    return b"".join([*parts, raw[done:]])
+        copied = stop
+    return b"".join([*parts, raw[copied:]])
 
 
 def _in_quotes(text: bytes, sep: bytes) -> bytes:

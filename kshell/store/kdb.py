@@ -132,34 +132,37 @@ def _nested(x: List) -> tuple[Array, Array]:
     if regular is not None:
         return _rows(regular)
     entries = np.empty(len(x.items), np.uint64)
-    parts: list[bytes] = []
-    at = 0
-    for k, item in enumerate(cast("list[Vec]", x.items)):
+    blocks: list[bytes] = []
+    offset = 0
+    for index, item in enumerate(cast("list[Vec]", x.items)):
         count = len(item.a)
         if count < 256:
-            part, flag = bytes((_SHORT + item.t, count)) + item.a.tobytes(), 1
+            block, flag = bytes((_SHORT + item.t, count)) + item.a.tobytes(), 1
         else:
-            gap = -at % 16
-            part, flag = bytes(gap) + _HEAD.pack(b"\0\0", item.t, 0, count) + item.a.tobytes(), 0
-            at += gap
-        entries[k] = at | flag << 56
-        parts.append(part)
-        at += len(part) if flag else len(part) - gap
-    return entries, np.frombuffer(b"".join(parts), np.uint8)
+            padding = -offset % 16
+            block, flag = (
+                bytes(padding) + _HEAD.pack(b"\0\0", item.t, 0, count) + item.a.tobytes(),
+                0,
+            )
+            offset += padding
+        entries[index] = offset | flag << 56
+        blocks.append(block)
+        offset += len(block) if flag else len(block) - padding
+    return entries, np.frombuffer(b"".join(blocks), np.uint8)
 
 
 def _rows(x: Nd) -> tuple[Array, Array]:
-    rows, n = x.a.shape
-    data = np.ascontiguousarray(x.a).view(np.uint8).reshape(rows, n * x.a.itemsize)
-    short = n < 256
-    head = bytes((_SHORT + x.t, n)) if short else _HEAD.pack(b"\0\0", x.t, 0, n)
-    step = len(head) + data.shape[1]
-    step += 0 if short else -step % 16
-    out = np.zeros((rows, step), np.uint8)
-    out[:, : len(head)] = np.frombuffer(head, np.uint8)
-    out[:, len(head) : len(head) + data.shape[1]] = data
-    entries = np.arange(rows, dtype=np.uint64) * np.uint64(step)
-    return entries | np.uint64(1 << 56) if short else entries, out
+    rows, count = x.a.shape
+    items = np.ascontiguousarray(x.a).view(np.uint8).reshape(rows, count * x.a.itemsize)
+    short = count < 256
+    header = bytes((_SHORT + x.t, count)) if short else _HEAD.pack(b"\0\0", x.t, 0, count)
+    stride = len(header) + items.shape[1]
+    stride += 0 if short else -stride % 16
+    array = np.zeros((rows, stride), np.uint8)
+    array[:, : len(header)] = np.frombuffer(header, np.uint8)
+    array[:, len(header) : len(header) + items.shape[1]] = items
+    entries = np.arange(rows, dtype=np.uint64) * np.uint64(stride)
+    return entries | np.uint64(1 << 56) if short else entries, array
 
 
 # ------------------------------------------------------------------ reading
@@ -167,38 +170,38 @@ def _rows(x: Nd) -> tuple[Array, Array]:
 
 def size_of(path: str) -> int:
     """The size of a file's content in bytes, uncompressed."""
-    where, before = unfinished.look(path)
-    if os.path.isfile(where) and os.path.getsize(where) > len(compress.MAGIC):
-        with open(where, "rb") as file:
+    location, record = unfinished.look(path)
+    if os.path.isfile(location) and os.path.getsize(location) > len(compress.MAGIC):
+        with open(location, "rb") as file:
             if file.read(len(compress.MAGIC)) == compress.MAGIC:
                 with (
                     mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
                     memoryview(data) as view,
                 ):
                     return compress.tail_of(view).size
-    return before.size if before else os.path.getsize(where)
+    return record.size if record else os.path.getsize(location)
 
 
 def contents(path: str) -> Bytes:
     """The bytes of a file: mapped if large, decompressed if compressed."""
     problem: OSError | None = None
-    size, (where, before) = 0, unfinished.look(path)
+    size, (location, record) = 0, unfinished.look(path)
     try:
-        with open(where, "rb") as file:
+        with open(location, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             data: Any = (
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 if size >= _MAPPED
                 else file.read()
             )
-    except OSError as e:
-        problem = e
+    except OSError as error:
+        problem = error
     if problem is not None:
-        if where != path:  # it has just been moved
+        if location != path:  # it has just been moved
             return contents(path)
         raise refused(problem, asked=size)
-    if before is not None:
-        return data[: before.at] + before.head + data[before.at + len(before.head) : before.size]
+    if record is not None:
+        return data[: record.at] + record.head + data[record.at + len(record.head) : record.size]
     return compress.unpack(data[:]) if data[:8] == compress.MAGIC else data
 
 
@@ -210,8 +213,8 @@ def read(path: str) -> Value:
     file."""
     try:
         return _read(path)
-    except QError as e:
-        error = e
+    except QError as exception:
+        error = exception
     raise QError(f"{path}: {error.text}") if error.text in _DAMAGE else error
 
 
@@ -233,49 +236,49 @@ def _general(data: Bytes) -> Value:
     if data[2:4] == b"\0\0" and len(data) >= 8:
         return List(list(records(data)))  # a log: appended items are not counted in its header
     reader = Reader(bytes(data), 2)
-    x = reader.value()
+    value = reader.value()
     if reader.at != len(reader.data):
         raise QError("corrupt")
-    return x
+    return value
 
 
 def records(data: Bytes) -> Any:
     """The values, one after another, in a file with a general list; 'badtail at an incomplete value."""
     reader = Reader(bytes(data), 8)
-    bad = False
+    damaged = False
     while reader.at < len(reader.data):
         try:
-            x = reader.value()
+            value = reader.value()
         except (QError, struct.error):
-            bad = True
-        if bad:
+            damaged = True
+        if damaged:
             raise QError("badtail")
-        yield x
+        yield value
 
 
 def valid_part(data: Bytes) -> tuple[int, int, bool]:
     """The number of values in a general list's file, the end of the last complete one, and whether nothing follows
     it."""
     reader = Reader(bytes(data), 8)
-    n, end = 0, 8
+    count, end = 0, 8
     while reader.at < len(reader.data):
         try:
             reader.value()
         except (QError, struct.error):
-            return n, end, False
-        n, end = n + 1, reader.at
-    return n, end, True
+            return count, end, False
+        count, end = count + 1, reader.at
+    return count, end, True
 
 
 def torn_at(data: Bytes) -> int:
     """The start of the last value in a general list's file, if only its first bytes are there; -1 if not."""
     reader = Reader(bytes(data), 8)
     while reader.at < len(reader.data):
-        end = reader.at
+        start = reader.at
         try:
             reader.value()
         except (QError, struct.error):
-            return end if reader.short else -1
+            return start if reader.short else -1
     return -1
 
 
@@ -283,92 +286,105 @@ def _head_at(data: Bytes, at: int) -> tuple[int, str, int]:
     """Type, attribute and count in the header at an offset."""
     if len(data) < at + 16:
         raise QError("corrupt")
-    _, t, attr, n = _HEAD.unpack(bytes(data[at : at + 16]))
-    if attr >= len(ATTRS):
+    _, qtype, attribute, count = _HEAD.unpack(bytes(data[at : at + 16]))
+    if attribute >= len(ATTRS):
         raise QError("corrupt")
-    return t, ATTRS[attr], n
+    return qtype, ATTRS[attribute], count
 
 
 def _vector(data: Bytes, at: int, dom: str = "") -> Value:
-    t, attr, n = _head_at(data, at)
-    if t not in T.DTYPE or t == T.S:
+    qtype, attribute, count = _head_at(data, at)
+    if qtype not in T.DTYPE or qtype == T.S:
         raise QError("corrupt")
-    size = T.TYPE[t].size
-    if n == 0:
-        n = (
+    size = T.TYPE[qtype].size
+    if count == 0:
+        count = (
             len(data) - at - 16
         ) // size  # in files made by appending, the count may not be updated
-    if n < 0 or at + 16 + n * size > len(data):
+    if count < 0 or at + 16 + count * size > len(data):
         raise QError("corrupt")
-    return Vec(t, np.frombuffer(data, T.DTYPE[t], n, at + 16), attr, dom)
+    return Vec(qtype, np.frombuffer(data, T.DTYPE[qtype], count, at + 16), attribute, dom)
 
 
 def _paged(path: str, data: Bytes) -> Value:
-    t, _, _ = _head_at(data, PAGE - 16)
-    dom = bytes(data[16 : PAGE - 16]).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
-    if T.ENUM <= t < ANYMAP:
-        data = data if t == T.ENUM else data[: PAGE - 14] + bytes((T.ENUM,)) + data[PAGE - 13 :]
-        return _vector(data, PAGE - 16, dom)
-    if t != ANYMAP:
+    qtype, _, _ = _head_at(data, PAGE - 16)
+    domain = bytes(data[16 : PAGE - 16]).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+    if T.ENUM <= qtype < ANYMAP:
+        data = data if qtype == T.ENUM else data[: PAGE - 14] + bytes((T.ENUM,)) + data[PAGE - 13 :]
+        return _vector(data, PAGE - 16, domain)
+    if qtype != ANYMAP:
         return _vector(data, PAGE - 16)
-    n = _head_at(data, PAGE - 16)[2] or (len(data) - PAGE) // 8
-    if PAGE + 8 * n > len(data):
+    count = _head_at(data, PAGE - 16)[2] or (len(data) - PAGE) // 8
+    if PAGE + 8 * count > len(data):
         raise QError("corrupt")
-    return _items(np.frombuffer(data, np.uint64, n, PAGE), contents(path + "#"))
+    return _items(np.frombuffer(data, np.uint64, count, PAGE), contents(path + "#"))
 
 
 def _items(entries: Array, data: Bytes) -> Value:
     """The list whose items begin at these offsets in the second file."""
-    at = (entries & np.uint64((1 << 56) - 1)).astype(np.int64) + PAGE
+    offsets = (entries & np.uint64((1 << 56) - 1)).astype(np.int64) + PAGE
     short = entries >> np.uint64(56) == 1
-    if not len(at):
+    if not len(offsets):
         return List([])
-    if int(at.max()) >= len(data):
+    if int(offsets.max()) >= len(data):
         raise QError("corrupt")
-    return _same(at, short, data) or List(
-        [_item(data, int(k), bool(s)) for k, s in zip(at, short, strict=True)]
+    return _same(offsets, short, data) or List(
+        [
+            _item(data, int(offset), bool(is_short))
+            for offset, is_short in zip(offsets, short, strict=True)
+        ]
     )
 
 
 def _same(at: Array, short: Array, data: Bytes) -> Value | None:
     """The items as one array, if they have one type and length and are evenly spaced; else None."""
     count = len(at)
-    step = int(at[1] - at[0]) if count > 1 else 0
-    head = 2 if short[0] else 16
-    if count < 2 or step <= head or (short != short[0]).any() or (np.diff(at) != step).any():
+    stride = int(at[1] - at[0]) if count > 1 else 0
+    header_size = 2 if short[0] else 16
+    if (
+        count < 2
+        or stride <= header_size
+        or (short != short[0]).any()
+        or (np.diff(at) != stride).any()
+    ):
         return None
     first = _item(data, int(at[0]), bool(short[0]))
     if first.__class__ is not Vec:
         return None
     size = len(first.a) * first.a.itemsize
-    if int(at[-1]) + head + size > len(data):
+    if int(at[-1]) + header_size + size > len(data):
         return None
-    array = np.frombuffer(data, np.uint8, int(at[-1] - at[0]) + head + size, int(at[0]))
-    rows = np.lib.stride_tricks.as_strided(array, (count, head + size), (step, 1), writeable=False)
-    if (rows[:, 2 if not short[0] else 0 : head] != rows[0, 2 if not short[0] else 0 : head]).any():
+    array = np.frombuffer(data, np.uint8, int(at[-1] - at[0]) + header_size + size, int(at[0]))
+    rows = np.lib.stride_tricks.as_strided(
+        array, (count, header_size + size), (stride, 1), writeable=False
+    )
+    if (
+        rows[:, 2 if not short[0] else 0 : header_size]
+        != rows[0, 2 if not short[0] else 0 : header_size]
+    ).any():
         return None
-    return Nd(first.t, np.ascontiguousarray(rows[:, head:]).view(first.a.dtype))
+    return Nd(first.t, np.ascontiguousarray(rows[:, header_size:]).view(first.a.dtype))
 
 
 def _item(data: Bytes, at: int, short: bool) -> Value:
     """The item of a list that begins at an offset in its second file."""
     if short:
-        t, n = data[at] - _SHORT, 1
+        qtype, count = data[at] - _SHORT, 1
         start = at + 1
-        if t > 0:
-            n, start = data[at + 1], at + 2
+        if qtype > 0:
+            count, start = data[at + 1], at + 2
     else:
-        t, _, n = _head_at(data, at)
+        qtype, _, count = _head_at(data, at)
         start = at + 16
-    row = T.TYPE.get(abs(t))
+    row = T.TYPE.get(abs(qtype))
     if row is None or row.num in (T.S, T.ENUM):
         raise QError("nyi")
-    if start + n * row.size > len(data):
+    if start + count * row.size > len(data):
         raise QError("corrupt")
-    array = np.frombuffer(data, row.dtype, n, start)
+    array = np.frombuffer(data, row.dtype, count, start)
     return (
-        Vec(t, array)
-        if t > 0
+        Vec(qtype, array)
+        if qtype > 0
         else char(chr(array[0]))
         if row.num == T.C
         else atom(row.num, array[0])
@@ -377,15 +393,15 @@ def _item(data: Bytes, at: int, short: bool) -> Value:
 
 def _old(data: Bytes) -> Value:
     """A vector in the format of kdb+ before 64-bit counts."""
-    t, attr, n = struct.unpack("<bxBxi", bytes(data[8:16]))
+    qtype, attribute, count = struct.unpack("<bxBxi", bytes(data[8:16]))
     if (
-        t not in T.DTYPE
-        or t in (T.S, T.ENUM)
-        or attr >= len(ATTRS)
-        or not 0 <= n * T.TYPE[t].size <= len(data) - 16
+        qtype not in T.DTYPE
+        or qtype in (T.S, T.ENUM)
+        or attribute >= len(ATTRS)
+        or not 0 <= count * T.TYPE[qtype].size <= len(data) - 16
     ):
         raise QError("type")
-    return Vec(t, np.frombuffer(data, T.DTYPE[t], n, 16), ATTRS[attr])
+    return Vec(qtype, np.frombuffer(data, T.DTYPE[qtype], count, 16), ATTRS[attribute])
 
 
 # ------------------------------------------------------------------ appending
@@ -403,8 +419,8 @@ def append(files: Sequence[tuple[str, Value]]) -> bool:
     appending = _Appending(files)
     try:
         return unfinished.in_turn(os.path.dirname(files[0][0]) or ".", appending.work)
-    except OSError as e:
-        problem = e
+    except OSError as error:
+        problem = error
     raise refused(problem, appending.path)
 
 
@@ -419,10 +435,10 @@ class _Target(NamedTuple):
 
     def before(self) -> list[unfinished.Before]:
         """The records from which its files are restored if an append fails."""
-        out = [_before(self.path, self.f, self.first)]
+        records = [_before(self.path, self.f, self.first)]
         if self.second is not None:
-            out.append(_before(self.path + "#", self.second))
-        return out
+            records.append(_before(self.path + "#", self.second))
+        return records
 
     def poured(self) -> tuple[BinaryIO, int, bytes]:
         """Write the items; returns what must be written last, as _poured does."""
@@ -449,9 +465,9 @@ class _Appending:
                     return False
                 targets.append(target)
             note([record for target in targets for record in target.before()])
-            heads = [target.poured() for target in targets]
-            for f, at, head in heads:
-                _put(f, at, head)
+            headers = [target.poured() for target in targets]
+            for file, offset, header in headers:
+                _put(file, offset, header)
         return True
 
 
@@ -462,20 +478,20 @@ def _opened(streams: ExitStack, path: str) -> BinaryIO:
 
 def _target(streams: ExitStack, path: str, x: Value) -> _Target | None:
     """The file to append x to; None if it cannot be appended to in place."""
-    f = _opened(streams, path)
-    first = f.read(PAGE)
-    if not _can_append(first, x):
+    file = _opened(streams, path)
+    first_page = file.read(PAGE)
+    if not _can_append(first_page, x):
         return None
     second = None if x.__class__ is Vec else _opened(streams, path + "#")
-    return _Target(path, f, first, second, x)
+    return _Target(path, file, first_page, second, x)
 
 
 def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
     """The record from which a file with this header is restored if appending fails."""
-    about = os.fstat(f.fileno())
-    at = 0 if first[:2] == VECTOR else PAGE - 16
+    status = os.fstat(f.fileno())
+    offset = 0 if first[:2] == VECTOR else PAGE - 16
     return unfinished.Before(
-        os.path.basename(path), about.st_ino, about.st_size, at, first[at : at + 16]
+        os.path.basename(path), status.st_ino, status.st_size, offset, first[offset : offset + 16]
     )
 
 
@@ -502,39 +518,41 @@ def _can_append(first: bytes, x: Value) -> bool:
 def _put(f: BinaryIO, at: int, data: bytes | memoryview) -> None:
     """Write bytes at an offset of a file."""
     f.seek(at)
-    with memoryview(data) as left:
-        done = 0
-        while done < len(left):
-            done += f.write(left[done:])
+    with memoryview(data) as remaining:
+        written = 0
+        while written < len(remaining):
+            written += f.write(remaining[written:])
 
 
 def _poured(f: BinaryIO, first: bytes, x: Vec) -> tuple[BinaryIO, int, bytes]:
     """Append a vector to the one in a file with this header; returns the offset and content of its new header."""
-    at = 0 if first[:2] == VECTOR else PAGE - 16
-    t, attr, n = _head_at(first, at)
-    size = T.TYPE[t].size
-    n = n or (os.fstat(f.fileno()).st_size - at - 16) // size
-    keep = ATTRS.index(attr if attr == "s" and _still_sorted(f, at, n, x) else "")
-    _put(f, at + 16 + n * size, _view(x.a))
-    return f, at, _HEAD.pack(first[at : at + 2], t, keep, n + len(x.a))
+    offset = 0 if first[:2] == VECTOR else PAGE - 16
+    qtype, attribute, count = _head_at(first, offset)
+    size = T.TYPE[qtype].size
+    count = count or (os.fstat(f.fileno()).st_size - offset - 16) // size
+    attr_code = ATTRS.index(
+        attribute if attribute == "s" and _still_sorted(f, offset, count, x) else ""
+    )
+    _put(f, offset + 16 + count * size, _view(x.a))
+    return f, offset, _HEAD.pack(first[offset : offset + 2], qtype, attr_code, count + len(x.a))
 
 
 def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: List) -> tuple[BinaryIO, int, bytes]:
     """Append vectors to those in a file and its second one, like _poured."""
-    n = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
-    base = os.fstat(g.fileno()).st_size - PAGE
-    base += -base % 16
+    count = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
+    start = os.fstat(g.fileno()).st_size - PAGE
+    start += -start % 16
     entries, items = _nested(x)
-    _put(g, PAGE + base, _view(items))
-    _put(f, PAGE + 8 * n, _view(entries + np.uint64(base)))
-    return f, PAGE - 16, _HEAD.pack(first[PAGE - 16 : PAGE - 14], ANYMAP, 0, n + len(entries))
+    _put(g, PAGE + start, _view(items))
+    _put(f, PAGE + 8 * count, _view(entries + np.uint64(start)))
+    return f, PAGE - 16, _HEAD.pack(first[PAGE - 16 : PAGE - 14], ANYMAP, 0, count + len(entries))
 
 
 def _still_sorted(f: BinaryIO, at: int, n: int, x: Vec) -> bool:
     """Is a sorted vector still sorted with x appended?"""
     f.seek(at + 16 + max(n - 1, 0) * x.a.itemsize)
-    last = np.frombuffer(f.read(x.a.itemsize) if n else b"", x.a.dtype)
+    last_item = np.frombuffer(f.read(x.a.itemsize) if n else b"", x.a.dtype)
     if x.t in (T.G, T.ENUM):
         return False
-    array = np.concatenate([last, x.a])
-    return bool((array[1:] >= array[:-1]).all())
+    joined = np.concatenate([last_item, x.a])
+    return bool((joined[1:] >= joined[:-1]).all())

@@ -27,12 +27,14 @@ _EPOCH = {T.D: np.datetime64("2000-01-01", "D"), T.M: np.datetime64("2000-01", "
 
 def kind_of(names: list[str]) -> tuple[str, int, list[str]] | None:
     """Field, type and folders of the partitions among some names; None if there are none."""
-    found = [
-        name for name in names if name[:1].isdigit() and any(p.match(name) for _, _, p in KINDS)
+    folders = [
+        name
+        for name in names
+        if name[:1].isdigit() and any(pattern.match(name) for _, _, pattern in KINDS)
     ]
-    for field, t, pattern in KINDS:
-        if found and all(pattern.match(n) for n in found):
-            return field, t, found
+    for field, qtype, pattern in KINDS:
+        if folders and all(pattern.match(name) for name in folders):
+            return field, qtype, folders
     return None
 
 
@@ -41,8 +43,8 @@ def raw_of(name: str, t: int) -> int:
     if t not in _EPOCH:
         return int(name)
     try:
-        unit = np.datetime64(name.replace(".", "-"))
-        return int((unit - _EPOCH[t]).astype(np.int64))
+        value = np.datetime64(name.replace(".", "-"))
+        return int((value - _EPOCH[t]).astype(np.int64))
     except ValueError:
         pass
     raise QError("part")
@@ -66,23 +68,25 @@ class Database:
 
     def scan(self) -> None:
         """Find the partitions and tables."""
-        found: list[tuple[int, str]] = []
+        partitions: list[tuple[int, str]] = []
         self.per_segment: list[list[int]] = []
         kind = None
         for folder in self.segments or [self.root]:
-            here = kind_of(
+            segment_kind = kind_of(
                 unfinished.names_in(folder) if os.path.isdir(folder) or not self.segments else []
             )
             self.per_segment.append([])
-            if here is not None:
-                kind = here
-                self.per_segment[-1] = sorted(raw_of(n, here[1]) for n in here[2])
-                found += [(v, folder) for v in self.per_segment[-1]]
+            if segment_kind is not None:
+                kind = segment_kind
+                self.per_segment[-1] = sorted(
+                    raw_of(name, segment_kind[1]) for name in segment_kind[2]
+                )
+                partitions += [(value, folder) for value in self.per_segment[-1]]
         if kind is None:
             raise QError("empty" if self.segments else "part")
         self.field, self.t = kind[0], kind[1]
-        found.sort(key=lambda f: f[0])
-        self.PV, self.PD = [v for v, _ in found], [d for _, d in found]
+        partitions.sort(key=lambda f: f[0])
+        self.PV, self.PD = [value for value, _ in partitions], [folder for _, folder in partitions]
         self.view(None)
         self.prototypes: dict[str, Table] = {}
         self.tables: dict[str, list[str]] = {}
@@ -94,10 +98,15 @@ class Database:
 
     def view(self, values: list[int] | None) -> None:
         """Restrict the view to some partitions; None for all."""
-        at = [i for i, v in enumerate(self.PV) if values is None or v in values]
-        if not at:
+        indices = [
+            index for index, value in enumerate(self.PV) if values is None or value in values
+        ]
+        if not indices:
             raise QError("invalid partition filter")
-        self.pv, self.pd = [self.PV[i] for i in at], [self.PD[i] for i in at]
+        self.pv, self.pd = (
+            [self.PV[index] for index in indices],
+            [self.PD[index] for index in indices],
+        )
         self.counts: dict[str, list[int]] = {}
 
     def vec(self, values: list[int]) -> Vec:
@@ -110,10 +119,12 @@ class Database:
 
     def count(self, name: str) -> list[int]:
         """The number of rows of a table in each partition in view."""
-        found = self.counts.get(name)
-        if found is None:
-            found = self.counts[name] = [len(self.part(name, i)) for i in range(len(self.pv))]
-        return found
+        counts = self.counts.get(name)
+        if counts is None:
+            counts = self.counts[name] = [
+                len(self.part(name, index)) for index in range(len(self.pv))
+            ]
+        return counts
 
     def part(self, name: str, i: int) -> Table:
         """A table in one partition, with its columns not read yet; without the virtual column."""
@@ -128,18 +139,18 @@ class Database:
     def fill(self, first: bool = False) -> None:
         """Record an empty table for each table that is missing from some partition (`.Q.bv`)."""
         order = range(len(self.pv)) if first else range(len(self.pv) - 1, -1, -1)
-        for i in order:
-            folder = self.folder(i)
+        for partition in order:
+            folder = self.folder(partition)
             for name in unfinished.names_in(folder):
                 path = f"{folder}/{name}"
                 if name not in self.prototypes and splay.is_splayed(path):
-                    t = splay.read(path)
-                    self.tables.setdefault(name, t.names)
+                    splayed = splay.read(path)
+                    self.tables.setdefault(name, splayed.names)
                     if any(
-                        not splay.is_splayed(f"{self.folder(k)}/{name}")
-                        for k in range(len(self.pv))
+                        not splay.is_splayed(f"{self.folder(partition)}/{name}")
+                        for partition in range(len(self.pv))
                     ):
-                        self.prototypes[name] = empty_like(t)
+                        self.prototypes[name] = empty_like(splayed)
 
 
 def empty_like(t: Table) -> Table:
@@ -173,14 +184,16 @@ class PartCols(splay.LazyCols):
         counts = self.db.count(self.name)
         if i == 0:
             return Vec(self.db.t, np.repeat(self.db.vec(self.db.pv).a, counts))
-        return joined([self.db.part(self.name, k).cols[i - 1] for k in range(len(counts))])
+        return joined(
+            [self.db.part(self.name, partition).cols[i - 1] for partition in range(len(counts))]
+        )
 
     def of(self, part: int) -> Table:
         """The table in one partition, with the partition value as its first column."""
-        t = self.db.part(self.name, part)
-        n = self.db.count(self.name)[part]
-        first = Vec(self.db.t, np.full(n, self.db.pv[part], T.DTYPE[self.db.t]))
-        return Table(self.names, _WithFirst(self.names, first, t.cols))
+        stored = self.db.part(self.name, part)
+        count = self.db.count(self.name)[part]
+        first = Vec(self.db.t, np.full(count, self.db.pv[part], T.DTYPE[self.db.t]))
+        return Table(self.names, _WithFirst(self.names, first, stored.cols))
 
     def there(self) -> bool:
         """Does it exist in the first partition in view, or count as empty where it is missing?"""
@@ -197,13 +210,16 @@ class PartCols(splay.LazyCols):
         return list(self.of(len(self.db.pv) - 1).cols)
 
     def head(self, n: int) -> Table:
-        out, k = [], 0
-        for part in range(len(self.db.pv)):
-            out.append(self.of(part))
-            k += self.db.count(self.name)[part]
-            if k >= n:
+        pieces, count = [], 0
+        for partition in range(len(self.db.pv)):
+            pieces.append(self.of(partition))
+            count += self.db.count(self.name)[partition]
+            if count >= n:
                 break
-        return Table(self.names, [joined([t.cols[i] for t in out]) for i in range(len(self.names))])
+        return Table(
+            self.names,
+            [joined([piece.cols[index] for piece in pieces]) for index in range(len(self.names))],
+        )
 
 
 class _WithFirst(splay.LazyCols):
@@ -219,38 +235,42 @@ class _WithFirst(splay.LazyCols):
 
 def joined(parts: Sequence[ListValue]) -> ListValue:
     """The parts of a column as one."""
-    full = [part for part in parts if len(part)]
-    if len(full) <= 1:
-        return full[0] if full else parts[0] if parts else List([])
-    return concat(full)
+    nonempty = [part for part in parts if len(part)]
+    if len(nonempty) <= 1:
+        return nonempty[0] if nonempty else parts[0] if parts else List([])
+    return concat(nonempty)
 
 
 def table(db: Database, name: str) -> Table:
     """A partitioned table of a database."""
-    cols = PartCols(db, name)
-    return Table(list(cols.names), cols)
+    columns = PartCols(db, name)
+    return Table(list(columns.names), columns)
 
 
 def expected(root: str, value: int, t: int, name: str) -> str:
     """The expected location of a table in a partition: with par.txt, in its number's segment."""
     segments = segments_of(root)
     folder = segments[value % len(segments)] if segments else root
-    return "/".join(p for p in (folder, name_of(value, t), name) if p)
+    return "/".join(part for part in (folder, name_of(value, t), name) if part)
 
 
 def check(root: str) -> list[list[str]]:
     """Create empty tables that partitions lack, like those of the latest partition that has them; for each partition,
     latest first, its folder if something was created there."""
-    db = Database(root)
-    like: dict[str, Table] = {}
-    for i in reversed(range(len(db.pv))):
-        for name in unfinished.names_in(db.folder(i)):
-            if name not in like and splay.is_splayed(f"{db.folder(i)}/{name}"):
-                like[name] = empty_like(splay.read(f"{db.folder(i)}/{name}"))
-    out: list[list[str]] = []
-    for i in reversed(range(len(db.pv))):
-        lacking = [n for n in like if not splay.is_splayed(f"{db.folder(i)}/{n}")]
+    database = Database(root)
+    prototypes: dict[str, Table] = {}
+    for partition in reversed(range(len(database.pv))):
+        for name in unfinished.names_in(database.folder(partition)):
+            if name not in prototypes and splay.is_splayed(f"{database.folder(partition)}/{name}"):
+                prototypes[name] = empty_like(splay.read(f"{database.folder(partition)}/{name}"))
+    created: list[list[str]] = []
+    for partition in reversed(range(len(database.pv))):
+        lacking = [
+            name
+            for name in prototypes
+            if not splay.is_splayed(f"{database.folder(partition)}/{name}")
+        ]
         for name in lacking:
-            splay.write(f"{db.folder(i)}/{name}", like[name])
-        out.append([db.folder(i)] if lacking else [])
-    return out
+            splay.write(f"{database.folder(partition)}/{name}", prototypes[name])
+        created.append([database.folder(partition)] if lacking else [])
+    return created

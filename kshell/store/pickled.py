@@ -60,10 +60,10 @@ class Reader:
                 if self.marks or len(self.stack) != 1 or self.at != len(data):
                     raise ValueError("the pickle does not end where it should")
                 return self.stack[0]
-            work = _WORK.get(code)
-            if work is None:
+            operation = _WORK.get(code)
+            if operation is None:
                 raise Refused(f"operation {code:#04x} of a pickle")
-            work(self)
+            operation(self)
 
     # ------------------------------------------------------------ parts
 
@@ -83,28 +83,28 @@ class Reader:
 
     def line(self) -> str:
         end = self.data.index(b"\n", self.at)
-        found = self.data[self.at : end].decode()
+        text = self.data[self.at : end].decode()
         self.at = end + 1
-        return found
+        return text
 
     def text(self, n: int) -> None:
         if n > _LONG:
             self.need(4 * min(n, len(self.data) - self.at))
-        found = self.take(n).decode()
-        self.push(found, 0 if n > _LONG else sys.getsizeof(found))
+        text = self.take(n).decode()
+        self.push(text, 0 if n > _LONG else sys.getsizeof(text))
 
     def marked(self) -> list[Any]:
         """Pop the items pushed since the last mark."""
         start = self.marks.pop()
-        found = self.stack[start:]
+        items = self.stack[start:]
         del self.stack[start:]
-        return found
+        return items
 
     def top(self, kind: type) -> Any:
-        found = self.stack[-1]
-        if found.__class__ is not kind or (self.marks and len(self.stack) <= self.marks[-1]):
-            raise Refused(f"additions to a {type(found).__name__}")
-        return found
+        target = self.stack[-1]
+        if target.__class__ is not kind or (self.marks and len(self.stack) <= self.marks[-1]):
+            raise Refused(f"additions to a {type(target).__name__}")
+        return target
 
     def pop(self) -> Any:
         if self.marks and len(self.stack) <= self.marks[-1]:
@@ -127,13 +127,18 @@ class Reader:
         self.push(self.named(f"{'builtins' if module == '__builtin__' else module}.{name}"))
 
     def _reduce(self) -> None:
-        args, maker = self.pop(), self.pop()
-        if maker.__class__ is not Maker or args.__class__ is not tuple:
+        arguments, maker = self.pop(), self.pop()
+        if maker.__class__ is not Maker or arguments.__class__ is not tuple:
             raise Refused(f"a call of a {type(maker).__name__}")
         self.need(
-            maker.cost + (maker.each * len(args[0]) if args and hasattr(args[0], "__len__") else 0)
+            maker.cost
+            + (
+                maker.each * len(arguments[0])
+                if arguments and hasattr(arguments[0], "__len__")
+                else 0
+            )
         )
-        self.push(maker.make(*args), 8)
+        self.push(maker.make(*arguments), 8)
 
     def _build(self) -> None:
         state, target = self.pop(), self.stack[-1]
@@ -156,14 +161,14 @@ class Reader:
         self._tuple([self.pop() for _ in range(n)][::-1])
 
     def _append(self) -> None:
-        x = self.pop()
+        item = self.pop()
         self.need(16)
-        self.top(list).append(x)
+        self.top(list).append(item)
 
     def _appends(self) -> None:
-        found = self.marked()
-        self.need(16 * len(found))
-        self.top(list).extend(found)
+        items = self.marked()
+        self.need(16 * len(items))
+        self.top(list).extend(items)
 
     def _set(self, keys: list[Any], values: list[Any]) -> None:
         target = self.top(dict)
@@ -173,17 +178,17 @@ class Reader:
         target.update(zip(keys, values, strict=True))
 
     def _item(self) -> None:
-        v, k = self.pop(), self.pop()
-        self._set([k], [v])
+        value, key = self.pop(), self.pop()
+        self._set([key], [value])
 
     def _items(self) -> None:
-        found = self.marked()
-        self._set(found[::2], found[1::2])
+        pairs = self.marked()
+        self._set(pairs[::2], pairs[1::2])
 
     def _add(self) -> None:
-        found = self.marked()
-        self.need(120 * len(found))
-        self.top(set).update(map(plain_key, found))
+        items = self.marked()
+        self.need(120 * len(items))
+        self.top(set).update(map(plain_key, items))
 
     def _mark(self) -> None:
         self.need(16)
@@ -212,7 +217,7 @@ class Reader:
 def plain_key(k: object) -> Any:
     """A key of a dictionary or an item of a set: a number, a string, or a tuple of these."""
     if k.__class__ not in _KEYS and not (
-        k.__class__ is tuple and all(i.__class__ in _KEYS for i in k)
+        k.__class__ is tuple and all(item.__class__ in _KEYS for item in k)
     ):
         raise Refused(f"a key that is a {type(k).__name__}")
     return k

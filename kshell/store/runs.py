@@ -22,8 +22,8 @@ _ENCODED: list[bytes] = []  # of each symbol, by code
 def symbol_bytes(codes: np.ndarray) -> bytes:
     """Symbols one after the other, each with a zero byte at its end."""
     if len(_ENCODED) < len(SYMBOLS):
-        new = SYMBOLS[len(_ENCODED) :]
-        _ENCODED.extend([s.s.encode("utf-8", "surrogateescape") + b"\0" for s in new])
+        added = SYMBOLS[len(_ENCODED) :]
+        _ENCODED.extend([symbol.s.encode("utf-8", "surrogateescape") + b"\0" for symbol in added])
     return b"".join(map(_ENCODED.__getitem__, codes.tolist()))
 
 
@@ -52,11 +52,13 @@ def flattened(x: List) -> Flat | None:
     first = items[0] if len(items) >= FEW else None
     if first.__class__ is not Vec or first.t in (T.S, T.ENUM):
         return None
-    t = first.t
-    arrays = [i.a for i in items if i.__class__ is Vec and i.t == t and not i.attr]
+    qtype = first.t
+    arrays = [
+        item.a for item in items if item.__class__ is Vec and item.t == qtype and not item.attr
+    ]
     if len(arrays) < len(items):
         return None
-    return Flat(t, np.concatenate(arrays), np.cumsum([len(a) for a in arrays]))
+    return Flat(qtype, np.concatenate(arrays), np.cumsum([len(array) for array in arrays]))
 
 
 def vectors_bytes(flat: Flat) -> bytes:
@@ -64,16 +66,16 @@ def vectors_bytes(flat: Flat) -> bytes:
     width = T.TYPE[flat.t].size
     sizes = flat.sizes
     starts = HEAD * np.arange(len(flat)) + flat.starts * width  # where each head stands
-    out = np.empty(HEAD * len(flat) + int(flat.ends[-1]) * width, np.uint8)
-    body = np.ones(len(out), bool)
+    encoded = np.empty(HEAD * len(flat) + int(flat.ends[-1]) * width, np.uint8)
+    is_body = np.ones(len(encoded), bool)
     heads = np.empty((len(flat), HEAD), np.uint8)
     heads[:, 0], heads[:, 1] = flat.t, 0
     heads[:, 2:] = sizes.astype("<i4").view(np.uint8).reshape(-1, 4)
     places = starts[:, None] + np.arange(HEAD)
-    body[places] = False
-    out[places] = heads
-    out[body] = np.ascontiguousarray(flat.a[: flat.ends[-1]]).view(np.uint8)
-    return out.tobytes()
+    is_body[places] = False
+    encoded[places] = heads
+    encoded[is_body] = np.ascontiguousarray(flat.a[: flat.ends[-1]]).view(np.uint8)
+    return encoded.tobytes()
 
 
 def vectors_at(raw: bytes | bytearray, at: int, n: int) -> tuple[Flat, int] | None:
@@ -82,10 +84,10 @@ def vectors_at(raw: bytes | bytearray, at: int, n: int) -> tuple[Flat, int] | No
     kind = raw[at] if at + HEAD <= len(raw) else 0
     if n < FEW or kind not in T.DTYPE or kind in (T.S, T.ENUM):
         return None
-    width, end, last = T.TYPE[kind].size, at, len(raw) - HEAD
+    width, end, limit = T.TYPE[kind].size, at, len(raw) - HEAD
     starts = []
     for _ in range(n):
-        if end > last or raw[end] != kind or raw[end + 1]:
+        if end > limit or raw[end] != kind or raw[end + 1]:
             return None
         (count,) = _count(raw, end + 2)
         if count < 0:
@@ -96,7 +98,7 @@ def vectors_at(raw: bytes | bytearray, at: int, n: int) -> tuple[Flat, int] | No
         return None
     heads = np.array(starts) - at
     sizes = np.diff(heads, append=end - at) - HEAD
-    body = np.ones(end - at, bool)
-    body[heads[:, None] + np.arange(HEAD)] = False
-    items = np.frombuffer(raw, np.uint8, end - at, at)[body].view(T.DTYPE[kind])
+    is_body = np.ones(end - at, bool)
+    is_body[heads[:, None] + np.arange(HEAD)] = False
+    items = np.frombuffer(raw, np.uint8, end - at, at)[is_body].view(T.DTYPE[kind])
     return Flat(kind, items, np.cumsum(sizes) // width), end

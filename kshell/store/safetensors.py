@@ -59,38 +59,40 @@ def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[s
     """The tensors in a file, in the header's order, its metadata, and the offset of the data. ValueError and the like
     if the header is invalid, or does not match the file."""
     f.seek(0)
-    n = struct.unpack("<Q", f.read(8))[0]
-    if not 2 <= n <= min(MOST, size - 8):
+    length = struct.unpack("<Q", f.read(8))[0]
+    if not 2 <= length <= min(MOST, size - 8):
         raise ValueError("the header has a wrong length")
-    found = bounded(f.read(n), room)
-    if not isinstance(found, dict):
+    entries = bounded(f.read(length), room)
+    if not isinstance(entries, dict):
         raise ValueError("the header is no dictionary")
-    room.need(_TENSOR * len(found))
-    meta = found.pop(_META, {})
-    if not isinstance(meta, dict) or any(value.__class__ is not str for value in meta.values()):
+    room.need(_TENSOR * len(entries))
+    metadata = entries.pop(_META, {})
+    if not isinstance(metadata, dict) or any(
+        value.__class__ is not str for value in metadata.values()
+    ):
         raise ValueError("the metadata are no texts")
-    places = [_place(key, value) for key, value in found.items()]
-    at = 0
+    places = [_place(key, value) for key, value in entries.items()]
+    offset = 0
     for place in sorted(places, key=lambda p: (p.start, p.end)):
-        if place.start != at:
+        if place.start != offset:
             raise ValueError(f"{place.name} is out of place")
-        at = place.end
-    if at != size - 8 - n:
+        offset = place.end
+    if offset != size - 8 - length:
         raise ValueError("the file has a wrong length")
-    return places, meta, 8 + n
+    return places, metadata, 8 + length
 
 
 def _place(name: str, v: dict[str, Any]) -> Place:
     if set(v) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"{name} has a wrong description")
     start, end = v["data_offsets"]
-    if any(i.__class__ is not int or i < 0 for i in (start, end, *v["shape"])):
+    if any(number.__class__ is not int or number < 0 for number in (start, end, *v["shape"])):
         raise ValueError(f"{name} has wrong numbers")
     if v["dtype"] not in SIZES:
         raise ValueError(f"{name} has type {v['dtype']}, which is not known")
     length = SIZES[v["dtype"]]
-    for i in v["shape"]:
-        length *= i
+    for number in v["shape"]:
+        length *= number
     if end - start != length:
         raise ValueError(f"{name} has a wrong length")
     return Place(name, v["dtype"], tuple(v["shape"]), start, end)
@@ -100,14 +102,14 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
     """Offsets for tensors, given by name, type and shape: the widest items first, so that all are aligned."""
     lengths = {}
     for name, dtype, shape in tensors:
-        n = SIZES[dtype]
-        for i in shape:
-            n *= i
-        lengths[name] = n
-    starts, at = {}, 0
+        length = SIZES[dtype]
+        for dimension in shape:
+            length *= dimension
+        lengths[name] = length
+    starts, offset = {}, 0
     for name, _, _ in sorted(tensors, key=lambda t: -SIZES[t[1]]):
-        starts[name] = at
-        at += lengths[name]
+        starts[name] = offset
+        offset += lengths[name]
     return [
         Place(name, dtype, tuple(shape), starts[name], starts[name] + lengths[name])
         for name, dtype, shape in tensors
@@ -116,8 +118,8 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
 
 def described(places: Sequence[Place], meta: dict[str, str]) -> bytes:
     """The bytes that the digest covers besides the data: names, types, shapes, offsets and metadata."""
-    others = sorted((key, value) for key, value in meta.items() if key not in (DIGEST, OWN))
-    return json.dumps([sorted(map(list, places)), others]).encode()
+    entries = sorted((key, value) for key, value in meta.items() if key not in (DIGEST, OWN))
+    return json.dumps([sorted(map(list, places)), entries]).encode()
 
 
 def header(places: Sequence[Place], meta: dict[str, str]) -> bytes:

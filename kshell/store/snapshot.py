@@ -69,14 +69,16 @@ def _plain(x: Value) -> bool:
 
 def _are_lists(made: list[Value]) -> TypeGuard[list[ListValue]]:
     """Do they all have a length? A table column may be a dictionary."""
-    return all(isinstance(c, Vec | List | Table | Dict) for c in made)
+    return all(isinstance(column, Vec | List | Table | Dict) for column in made)
 
 
 def _alike(items: Sequence[Value]) -> TypeGuard[Sequence[Vec]]:
     """Are a list's items vectors of one type, such as strings?"""
     first = items[0]
     qtype = first.t if first.__class__ is Vec else 0
-    return _fixed(qtype) and all(i.__class__ is Vec and i.t == qtype and not i.attr for i in items)
+    return _fixed(qtype) and all(
+        item.__class__ is Vec and item.t == qtype and not item.attr for item in items
+    )
 
 
 def form_cost(form: Form) -> int:
@@ -84,9 +86,9 @@ def form_cost(form: Form) -> int:
     tag = form[0]
     if tag == "h":
         return 0
-    more = codec.function_cost(form[1]) if tag == "f" and form[1].__class__ is str else 0
+    code_cost = codec.function_cost(form[1]) if tag == "f" and form[1].__class__ is str else 0
     inside = sum(16 * len(part) for part in form[1:] if part.__class__ is list)
-    return _FORM + more + inside
+    return _FORM + code_cost + inside
 
 
 class Encoder:
@@ -139,9 +141,9 @@ class Encoder:
         if x.__class__ is Dict:
             return ["d", self.value(x.k), self.value(x.v), x.attr]
         if x.__class__ is Table:
-            return ["t", list(x.names), [self.value(col) for col in x.cols]]
+            return ["t", list(x.names), [self.value(column) for column in x.cols]]
         if isinstance(x, List) and not (x.items and _plain(x)):
-            return ["l", [self.value(i) for i in x.items], x.attr]
+            return ["l", [self.value(item) for item in x.items], x.attr]
         if isinstance(x, List) and x.attr:
             return ["a", x.attr, self._value(List(x.items))]
         if x is HOLE:
@@ -151,19 +153,19 @@ class Encoder:
     def _end_to_end(self, items: Sequence[Vec]) -> Form:
         """A list of vectors of one type, as one array with end offsets."""
         sizes = np.fromiter(map(len, items), np.int64, len(items))
-        whole = np.concatenate([item.a for item in items])
-        return ["flat", items[0].t, self.array(whole), self.array(np.cumsum(sizes))]
+        joined = np.concatenate([item.a for item in items])
+        return ["flat", items[0].t, self.array(joined), self.array(np.cumsum(sizes))]
 
     def _symbols(self, x: Vec) -> Form:
         """Many symbols as indices into a short list of them: this is read in one piece, without extra memory."""
-        there = np.zeros(int(x.a.max()) + 1, bool)
-        there[x.a] = True
-        place = np.cumsum(there, dtype=np.int32) - np.int32(1)
+        present = np.zeros(int(x.a.max()) + 1, bool)
+        present[x.a] = True
+        positions = np.cumsum(present, dtype=np.int32) - np.int32(1)
         return [
             "s",
             x.attr,
-            self.array(place[x.a]),
-            self._coded(Vec(T.S, np.flatnonzero(there).astype(x.a.dtype))),
+            self.array(positions[x.a]),
+            self._coded(Vec(T.S, np.flatnonzero(present).astype(x.a.dtype))),
         ]
 
     def _coded(self, x: Value) -> Form:
@@ -179,17 +181,22 @@ class Encoder:
                 raise QError("a locked function cannot be saved")
             return ["f", x.text, x.ctx, x.own, x.source.name, x.source.file, x.source.line]
         if isinstance(x, Prim):
-            known = None if x.entry is None else registry.find(x.entry.kind, x.entry.name)
-            if known is None or known is not x.entry:
+            entry = None if x.entry is None else registry.find(x.entry.kind, x.entry.name)
+            if entry is None or entry is not x.entry:
                 return self._coded(x)
-            return ["p", known.kind, known.name, x.name, x.t]
+            return ["p", entry.kind, entry.name, x.name, x.t]
         if isinstance(x, Proj):
-            holes = sum(arg is HOLE for arg in x.args)
-            return ["proj", self.value(x.f), [self.value(arg) for arg in x.args], x.rank - holes]
+            holes = sum(argument is HOLE for argument in x.args)
+            return [
+                "proj",
+                self.value(x.f),
+                [self.value(argument) for argument in x.args],
+                x.rank - holes,
+            ]
         if isinstance(x, ListProj):
-            return ["lp", [self.value(arg) for arg in x.args]]
+            return ["lp", [self.value(argument) for argument in x.args]]
         if isinstance(x, Comp):
-            return ["comp", [self.value(f) for f in x.fs]]
+            return ["comp", [self.value(function) for function in x.fs]]
         if isinstance(x, Iter):
             return ["it", x.glyph]
         if isinstance(x, Derived):
@@ -213,62 +220,62 @@ class Decoder:
             if self.depth > MAX_DEPTH:
                 raise ValueError("too deep")
             self.archive.room.need(form_cost(form))
-            tag, *rest = form
-            return _READ[tag](self, *rest)
+            tag, *fields = form
+            return _READ[tag](self, *fields)
         finally:
             self.depth -= 1
 
     def _typed(self, t: int, i: int) -> np.ndarray:
-        a = self.archive.array(i)
+        array = self.archive.array(i)
         if (
             not _fixed(t)
-            or a.dtype != T.DTYPE[t]
-            or (t == T.B and a.size and int(a.view(np.uint8).max()) > 1)
+            or array.dtype != T.DTYPE[t]
+            or (t == T.B and array.size and int(array.view(np.uint8).max()) > 1)
         ):
             raise ValueError(f"array {i} has a wrong type")
-        return a
+        return array
 
     def _vec(self, t: int, attr: str, i: int) -> Value:
-        a = self._typed(t, i)
-        if a.ndim != 1 or attr not in codec.ATTRS:
+        array = self._typed(t, i)
+        if array.ndim != 1 or attr not in codec.ATTRS:
             raise ValueError(f"array {i} is no vector")
-        return Vec(t, a, attr)
+        return Vec(t, array, attr)
 
     def _symbols(self, attr: str, i: int, form: Form) -> Value:
-        a, names = self.archive.array(i), self.value(form)
+        array, names = self.archive.array(i), self.value(form)
         if (
-            a.dtype != np.int32
-            or a.ndim != 1
-            or not len(a)
+            array.dtype != np.int32
+            or array.ndim != 1
+            or not len(array)
             or names.__class__ is not Vec
             or names.t != T.S
             or attr not in codec.ATTRS
-            or int(a.min()) < 0
-            or int(a.max()) >= len(names)
+            or int(array.min()) < 0
+            or int(array.max()) >= len(names)
         ):
             raise ValueError(f"array {i} has wrong symbols")
-        for at in range(0, len(a), _PIECE):
-            a[at : at + _PIECE] = names.a[a[at : at + _PIECE]]
-        return Vec(T.S, a, attr)
+        for offset in range(0, len(array), _PIECE):
+            array[offset : offset + _PIECE] = names.a[array[offset : offset + _PIECE]]
+        return Vec(T.S, array, attr)
 
     def _nd(self, t: int, i: int) -> Value:
-        a = self._typed(t, i)
-        if a.ndim < 2:
+        array = self._typed(t, i)
+        if array.ndim < 2:
             raise ValueError(f"array {i} is no nested list")
-        return Nd(t, a)
+        return Nd(t, array)
 
     def _flat(self, t: int, i: int, j: int) -> Value:
-        a, ends = self._typed(t, i), self.archive.array(j)
+        array, ends = self._typed(t, i), self.archive.array(j)
         sizes = np.diff(ends, prepend=0)
         if (
-            a.ndim != 1
+            array.ndim != 1
             or ends.ndim != 1
             or ends.dtype.kind != "i"
             or (sizes < 0).any()
-            or (ends[-1] if len(ends) else 0) > len(a)
+            or (ends[-1] if len(ends) else 0) > len(array)
         ):
             raise ValueError(f"array {j} has wrong ends")
-        return flat_list(t, a, ends)
+        return flat_list(t, array, ends)
 
     def _handle(self, i: int) -> Value:
         if self.handle is None:
@@ -276,43 +283,43 @@ class Decoder:
         return self.handle(i)
 
     def _dict(self, k: Form, v: Form, attr: str) -> Value:
-        both = [self.value(k), self.value(v)]
-        if not _are_lists(both) or len(both[0]) != len(both[1]):
+        halves = [self.value(k), self.value(v)]
+        if not _are_lists(halves) or len(halves[0]) != len(halves[1]):
             raise ValueError("a wrong dictionary")
-        return Dict(both[0], both[1], "s" if attr == "s" else "")
+        return Dict(halves[0], halves[1], "s" if attr == "s" else "")
 
     def _table(self, names: list[str], cols: list[Form]) -> Value:
-        made = [self.value(column) for column in cols]
+        columns = [self.value(column) for column in cols]
         if (
-            len(names) != len(made)
+            len(names) != len(columns)
             or any(name.__class__ is not str for name in names)
-            or not _are_lists(made)
-            or len(set(map(len, made))) > 1
+            or not _are_lists(columns)
+            or len(set(map(len, columns))) > 1
         ):
             raise ValueError("a wrong table")
-        return Table(list(names), made)
+        return Table(list(names), columns)
 
     def _list(self, items: list[Form], attr: str = "") -> Value:
-        out = List([self.value(i) for i in items])
+        result = List([self.value(form) for form in items])
         if attr in ("s", "u"):
-            out.attr = attr
-        return out
+            result.attr = attr
+        return result
 
     def _attr(self, attr: str, form: Form) -> Value:
-        out = self.value(form)
-        if attr not in ("s", "u") or out.__class__ is not List:
+        result = self.value(form)
+        if attr not in ("s", "u") or result.__class__ is not List:
             raise ValueError("a wrong attribute")
-        out.attr = attr
-        return out
+        result.attr = attr
+        return result
 
     def _short(self, text: str) -> Value:
         return self._decoded(base64.b64decode(text, validate=True))
 
     def _long(self, i: int) -> Value:
-        a = self.archive.array(i)
-        if a.dtype != np.uint8 or a.ndim != 1:
+        array = self.archive.array(i)
+        if array.dtype != np.uint8 or array.ndim != 1:
             raise ValueError(f"array {i} has a wrong type")
-        return self._decoded(a.data.toreadonly())
+        return self._decoded(array.data.toreadonly())
 
     def _decoded(self, data: bytes | memoryview) -> Value:
         room = self.archive.room
@@ -331,20 +338,25 @@ class Decoder:
         return codec.LAMBDA.fn(text, ctx, own, shown, file, line)
 
     def _prim(self, kind: str, entry: str, name: str, t: int) -> Value:
-        found = registry.find(kind, entry)
-        if found is None or not found.fns or t.__class__ is not int or not 100 <= t <= 112:
+        registered = registry.find(kind, entry)
+        if (
+            registered is None
+            or not registered.fns
+            or t.__class__ is not int
+            or not 100 <= t <= 112
+        ):
             raise ValueError(f"{entry} is not known here")
-        return Prim(name, found.fns, found, t)
+        return Prim(name, registered.fns, registered, t)
 
     def _proj(self, f: Form, args: list[Form], missing: int) -> Value:
         if missing.__class__ is not int or not 0 <= missing <= 8:
             raise ValueError("a wrong projection")
-        return Proj(self.value(f), tuple(self.value(arg) for arg in args), missing)
+        return Proj(self.value(f), tuple(self.value(form) for form in args), missing)
 
     def _comp(self, fs: list[Form]) -> Value:
         if not fs:
             raise ValueError("a wrong composition")
-        return Comp(tuple(self.value(f) for f in fs))
+        return Comp(tuple(self.value(form) for form in fs))
 
 
 _READ: dict[str, Callable[..., Value]] = {

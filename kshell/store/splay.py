@@ -44,15 +44,15 @@ class LazyCols(list[Any]):
         return Table(self.names, self[:])
 
     def _at(self, i: int) -> Value:
-        x = list.__getitem__(self, i)
-        if x is None:
-            x = self.make(i if i >= 0 else i + len(self))
-            list.__setitem__(self, i, x)
-        return x
+        column = list.__getitem__(self, i)
+        if column is None:
+            column = self.make(i if i >= 0 else i + len(self))
+            list.__setitem__(self, i, column)
+        return column
 
     def __getitem__(self, i: SupportsIndex | slice) -> Any:
         if isinstance(i, slice):
-            return [self._at(k) for k in range(*i.indices(len(self)))]
+            return [self._at(index) for index in range(*i.indices(len(self)))]
         return self._at(i.__index__())
 
     def __iter__(self) -> Iterator[Any]:
@@ -103,12 +103,12 @@ def is_splayed(path: str) -> bool:
 
 def names_in(path: str) -> list[str]:
     """The names of the columns of a splayed table."""
-    x = kdb.read(os.path.join(path, ".d"))
-    if x.__class__ is List and not x.items:
+    names = kdb.read(os.path.join(path, ".d"))
+    if names.__class__ is List and not names.items:
         return []
-    if x.__class__ is not Vec or x.t != T.S:
+    if names.__class__ is not Vec or names.t != T.S:
         raise QError("type")
-    return sym_names(x)
+    return sym_names(names)
 
 
 def read(path: str) -> Table:
@@ -125,11 +125,13 @@ def write(path: str, x: Value, packing: kdb.Packing | dict[str, kdb.Packing] | N
         raise QError("type")
     path = path.rstrip("/")
     values: list[Any] = []
-    for name, col in zip(x.names, x.cols, strict=True):
-        if not storable(col):
+    for name, column in zip(x.names, x.cols, strict=True):
+        if not storable(column):
             raise QError("type")
-        how = packing.get(name, packing.get("")) if isinstance(packing, dict) else packing
-        values.append((f"{path}/{name}", col, how))
+        column_packing = (
+            packing.get(name, packing.get("")) if isinstance(packing, dict) else packing
+        )
+        values.append((f"{path}/{name}", column, column_packing))
     kdb.write_all([*values, (f"{path}/.d", sym_vec(x.names), None)], over_file=True)
 
 
@@ -137,8 +139,10 @@ def packings_of(path: str) -> dict[str, kdb.Packing]:
     """The compression of a splayed table's compressed columns."""
     if not os.path.isdir(path):
         return {}
-    found = {name: kdb.packing_of(os.path.join(path, name)) for name in unfinished.names_in(path)}
-    return {name: how for name, how in found.items() if how is not None}
+    packings = {
+        name: kdb.packing_of(os.path.join(path, name)) for name in unfinished.names_in(path)
+    }
+    return {name: packing for name, packing in packings.items() if packing is not None}
 
 
 def storable(col: Value) -> bool:

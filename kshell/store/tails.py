@@ -34,16 +34,16 @@ def _alone(fd: int) -> Iterator[bool]:
 
 def added(fd: int, data: bytes) -> None:
     """Append a record: all of it, or nothing if that fails and no other process has appended."""
-    start, left = -1, memoryview(data)
+    start, remaining = -1, memoryview(data)
     try:
-        while left:
-            n = os.write(fd, left)
-            if n < len(left) and start < 0:
-                start = os.fstat(fd).st_size - n
-            left = left[n:]
+        while remaining:
+            count = os.write(fd, remaining)
+            if count < len(remaining) and start < 0:
+                start = os.fstat(fd).st_size - count
+            remaining = remaining[count:]
     except OSError:
-        done = len(data) - len(left)
-        if start >= 0 and os.fstat(fd).st_size == start + done:
+        written = len(data) - len(remaining)
+        if start >= 0 and os.fstat(fd).st_size == start + written:
             os.ftruncate(fd, start)
         raise
 
@@ -51,17 +51,17 @@ def added(fd: int, data: bytes) -> None:
 def note_whole(path: str) -> None:
     """Remember that a log contains only complete messages."""
     with contextlib.suppress(OSError):
-        about = os.stat(path)
-        _WHOLE[about.st_dev, about.st_ino] = about.st_size, about.st_mtime_ns
+        status = os.stat(path)
+        _WHOLE[status.st_dev, status.st_ino] = status.st_size, status.st_mtime_ns
 
 
 def mend_log(fd: int, path: str) -> int:
     """Cut off the last message of an open log if it is incomplete; returns the number of bytes cut. Files that are not
     logs, or are damaged otherwise, are left alone."""
-    about = os.fstat(fd)
-    if not about.st_size or _WHOLE.get((about.st_dev, about.st_ino)) == (
-        about.st_size,
-        about.st_mtime_ns,
+    status = os.fstat(fd)
+    if not status.st_size or _WHOLE.get((status.st_dev, status.st_ino)) == (
+        status.st_size,
+        status.st_mtime_ns,
     ):
         return 0
     with open(path, "rb") as file:
@@ -85,19 +85,19 @@ def mend_lines(fd: int, path: str) -> None:
         size = os.fstat(fd).st_size
         if not alone or not size:
             return
-        at, last = size, b""
-        while at and b"\n" not in last and len(last) < MOST:
-            at, n = max(0, at - _PIECE), min(at, _PIECE)
-            file.seek(at)
-            last = file.read(n) + last
-        last = last[last.rfind(b"\n") + 1 :]
-        if not last:
+        offset, tail = size, b""
+        while offset and b"\n" not in tail and len(tail) < MOST:
+            offset, count = max(0, offset - _PIECE), min(offset, _PIECE)
+            file.seek(offset)
+            tail = file.read(count) + tail
+        tail = tail[tail.rfind(b"\n") + 1 :]
+        if not tail:
             return
-        text = last.rstrip(b"\0")  # which a power cut may leave instead of the data
+        text = tail.rstrip(b"\0")  # which a power cut may leave instead of the data
         if text[: len(_RECORD)] == _RECORD[: len(text)] and not _is_json(text):
             text = b""
-        if len(text) < len(last):
-            os.ftruncate(fd, size - len(last) + len(text))
+        if len(text) < len(tail):
+            os.ftruncate(fd, size - len(tail) + len(text))
         if text:
             os.write(fd, b"\n")
 

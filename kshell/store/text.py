@@ -19,8 +19,8 @@ def read_bytes(path: str, offset: int = 0, length: int = -1) -> bytes:
 
     try:
         return unfinished.opened(path, work)
-    except OSError as e:
-        problem = e
+    except OSError as error:
+        problem = error
     raise refused(problem)
 
 
@@ -38,45 +38,45 @@ def split_fields(line: bytes, sep: bytes) -> list[bytes]:
     """The fields of one line; a field in double quotes may contain the separator, and doubled quotes."""
     if b'"' not in line:
         return line.split(sep)
-    out: list[bytes] = []
-    rest = line
+    fields: list[bytes] = []
+    remaining = line
     while True:
-        if rest[:1] == b'"':
-            end = _closing(rest)
-            out.append(rest[1:end].replace(b'""', b'"'))
-            rest = rest[end + 1 :]
-            at = rest.find(sep)
+        if remaining[:1] == b'"':
+            end = _closing(remaining)
+            fields.append(remaining[1:end].replace(b'""', b'"'))
+            remaining = remaining[end + 1 :]
+            position = remaining.find(sep)
         else:
-            at = rest.find(sep)
-            out.append(rest if at < 0 else rest[:at])
-        if at < 0:
-            return out
-        rest = rest[at + len(sep) :]
+            position = remaining.find(sep)
+            fields.append(remaining if position < 0 else remaining[:position])
+        if position < 0:
+            return fields
+        remaining = remaining[position + len(sep) :]
 
 
 def _closing(text: bytes) -> int:
     """The position of the quote that closes the one at the start of the text; its length if there is none."""
-    at = 1
+    position = 1
     while True:
-        at = text.find(b'"', at)
-        if at < 0:
+        position = text.find(b'"', position)
+        if position < 0:
             return len(text)
-        if text[at : at + 2] != b'""':
-            return at
-        at += 2
+        if text[position : position + 2] != b'""':
+            return position
+        position += 2
 
 
 def split_pairs(data: bytes, sep: bytes) -> list[bytes]:
     """Split a text at each separator that is not in double quotes."""
-    out = [b""]
-    for k, part in enumerate(data.split(b'"')):
-        if k % 2:
-            out[-1] += b'"' + part + b'"'
+    pieces = [b""]
+    for index, part in enumerate(data.split(b'"')):
+        if index % 2:
+            pieces[-1] += b'"' + part + b'"'
         else:
-            first, *rest = part.split(sep)
-            out[-1] += first
-            out += rest
-    return out
+            first, *following = part.split(sep)
+            pieces[-1] += first
+            pieces += following
+    return pieces
 
 
 def columns(data: bytes, sep: bytes, n: int, breaks: bool = False) -> list[list[bytes]]:
@@ -88,12 +88,17 @@ def columns(data: bytes, sep: bytes, n: int, breaks: bool = False) -> list[list[
         else lines_of(data)
     )
     if b'"' not in data and lines:
-        per = lines[0].count(sep) + 1
+        per_line = lines[0].count(sep) + 1
         flat = sep.join(lines).split(sep)
-        if len(flat) == per * len(lines) and all(line.count(sep) == per - 1 for line in lines):
-            return [flat[i::per] if i < per else [b""] * len(lines) for i in range(n)]
+        if len(flat) == per_line * len(lines) and all(
+            line.count(sep) == per_line - 1 for line in lines
+        ):
+            return [
+                flat[index::per_line] if index < per_line else [b""] * len(lines)
+                for index in range(n)
+            ]
     rows = [split_fields(line, sep) for line in lines]
-    return [[row[i] if i < len(row) else b"" for row in rows] for i in range(n)]
+    return [[row[index] if index < len(row) else b"" for row in rows] for index in range(n)]
 
 
 def fixed(data: bytes, widths: list[int]) -> list[list[bytes]]:
@@ -101,12 +106,12 @@ def fixed(data: bytes, widths: list[int]) -> list[list[bytes]]:
     lines = lines_of(data)
     size = sum(widths)
     if len(lines) == 1 and size and len(data) >= 2 * size and len(data) % size == 0:
-        lines = [data[k : k + size] for k in range(0, len(data), size)]
-    out, at = [], 0
+        lines = [data[start : start + size] for start in range(0, len(data), size)]
+    result, offset = [], 0
     for width in widths:
-        out.append([line[at : at + width] for line in lines])
-        at += width
-    return out
+        result.append([line[offset : offset + width] for line in lines])
+        offset += width
+    return result
 
 
 def csv_field(text: bytes, sep: bytes) -> bytes:

@@ -181,11 +181,11 @@ def settle(folder: str, wait: bool = False) -> bool:
 
 def finish(folder: str, names: Sequence[str] | None = None) -> None:
     """Move the files of a committed save to their places, in this order if given."""
-    held = os.path.join(folder, SAVE)
-    for name in sorted(os.listdir(held)) if names is None else names:
-        _take_place(os.path.join(held, name), os.path.join(folder, name))
+    staged = os.path.join(folder, SAVE)
+    for name in sorted(os.listdir(staged)) if names is None else names:
+        _take_place(os.path.join(staged, name), os.path.join(folder, name))
     with contextlib.suppress(OSError):  # it is gone, or already belongs to another save
-        os.rmdir(held)
+        os.rmdir(staged)
 
 
 def _take_place(source: str, target: str) -> None:
@@ -199,17 +199,17 @@ def _take_place(source: str, target: str) -> None:
         if not os.path.exists(source):
             return
         raise
-    except OSError as e:
-        if e.errno != errno.EXDEV:
+    except OSError as error:
+        if error.errno != errno.EXDEV:
             raise
     with open(source, "rb") as file:
-        beside, fd = made(os.path.dirname(target))
-        with open(fd, "wb") as to:
+        temporary, fd = made(os.path.dirname(target))
+        with open(fd, "wb") as output:
             while data := file.read(1 << 20):
-                to.write(data)
-            to.flush()
+                output.write(data)
+            output.flush()
             os.fsync(fd)
-            os.replace(beside, target)
+            os.replace(temporary, target)
     os.unlink(source)
 
 
@@ -242,8 +242,8 @@ def turn(folder: str) -> Any:
         fd = -1
     if fd < 0:
         raise Busy
-    about = os.fstat(fd)
-    if not lock(fd, pid=_records(fd)[0] if about.st_size else 0) or not os.fstat(fd).st_nlink:
+    status = os.fstat(fd)
+    if not lock(fd, pid=_records(fd)[0] if status.st_size else 0) or not os.fstat(fd).st_nlink:
         os.close(fd)
         raise Busy
     noted: list[Before] = []
@@ -253,15 +253,15 @@ def turn(folder: str) -> Any:
         text = json.dumps([os.getpid(), [[*file[:4], file.head.hex()] for file in files]])
         os.pwrite(fd, text.encode() + b"\n", 0)
 
-    done = False
+    complete = False
     try:
         if os.fstat(fd).st_size:
             take_back(folder, _records(fd)[1])
             os.ftruncate(fd, 0)
         yield note
-        done = True
+        complete = True
     finally:
-        if not done:
+        if not complete:
             take_back(folder, noted)
         os.unlink(path)
         os.close(fd)
@@ -275,8 +275,8 @@ def _records(fd: int) -> tuple[int, list[Before]]:
         if data.endswith(b"\n"):
             pid, files = json.loads(data)
             return pid, [
-                Before(name, inode, size, at, bytes.fromhex(head))
-                for name, inode, size, at, head in files
+                Before(name, inode, size, offset, bytes.fromhex(header))
+                for name, inode, size, offset, header in files
             ]
     return 0, []
 
@@ -303,16 +303,21 @@ def look(path: str) -> tuple[str, Before | None]:
     folder = path[: path.rfind("/") + 1]
     if not os.access(folder + SAVE, os.F_OK) or settle(folder or "."):
         return path, None
-    name, held = path[len(folder) :], folder + SAVE
-    if os.path.isdir(held):
-        there = f"{held}/{name}"
-        return there if os.path.exists(there) else path, None
+    name, save = path[len(folder) :], folder + SAVE
+    if os.path.isdir(save):
+        location = f"{save}/{name}"
+        return location if os.path.exists(location) else path, None
     with contextlib.suppress(OSError):
-        fd = os.open(held, os.O_RDONLY)
+        fd = os.open(save, os.O_RDONLY)
         try:
             inode = os.stat(path).st_ino
             return path, next(
-                (b for b in _records(fd)[1] if b.name == name and b.inode == inode), None
+                (
+                    record
+                    for record in _records(fd)[1]
+                    if record.name == name and record.inode == inode
+                ),
+                None,
             )
         finally:
             os.close(fd)
@@ -321,12 +326,12 @@ def look(path: str) -> tuple[str, Before | None]:
 
 def opened(path: str, work: Callable[[Any], Any]) -> Any:
     """work(file) on a file opened for reading, wherever its content currently is."""
-    where = look(path)[0]
+    location = look(path)[0]
     try:
-        with open(where, "rb") as file:
+        with open(location, "rb") as file:
             return work(file)
     except FileNotFoundError:
-        if where == path:
+        if location == path:
             raise
     with open(path, "rb") as file:  # it has just been moved there
         return work(file)
@@ -339,11 +344,11 @@ def there(path: str) -> bool:
 
 def names_in(folder: str) -> list[str]:
     """The names in a folder, sorted; temporary files are left out, and removed if their process is gone."""
-    found = os.listdir(folder)
-    if any(map(is_ours, found)):
+    names = os.listdir(folder)
+    if any(map(is_ours, names)):
         clean(folder)
-        found = os.listdir(folder)
+        names = os.listdir(folder)
         with contextlib.suppress(OSError):
-            found += os.listdir(os.path.join(folder, SAVE))
-        found = list({n for n in found if not is_ours(n)})
-    return sorted(found)
+            names += os.listdir(os.path.join(folder, SAVE))
+        names = list({name for name in names if not is_ours(name)})
+    return sorted(names)

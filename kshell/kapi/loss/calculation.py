@@ -128,12 +128,18 @@ def _bce(m: Module, x: Tensor, y: Tensor, w: Tensor | None = None) -> Any:
     try:
         if low >= 0 and high <= 1:
             return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
-    except RuntimeError as e:
-        if "target should be between 0 and 1" not in str(e):
+    except RuntimeError as exc:
+        if "target should be between 0 and 1" not in str(exc):
             raise
-    each = -(y * x.log().clamp(min=-100) + (1 - y) * (-x).log1p().clamp(min=-100))
-    each = each if w is None else each * w
-    return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
+    losses = -(y * x.log().clamp(min=-100) + (1 - y) * (-x).log1p().clamp(min=-100))
+    losses = losses if w is None else losses * w
+    return (
+        losses
+        if m.reduction == "none"
+        else losses.mean()
+        if m.reduction == "mean"
+        else losses.sum()
+    )
 
 
 def _flags(x: Tensor, y: Tensor) -> Any:

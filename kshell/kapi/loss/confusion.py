@@ -66,18 +66,18 @@ def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:
         if not (isinstance(x, TensorHandle) or is_array(x)):
             raise CallError("confusion", expected=f"a tensor or array as {role}", given=kname(x))
     (y, p), _ = as_tensors(given)
-    deep = p.dim() - y.dim()
-    if abs(deep) > 1 or (y.shape[:-1] if deep < 0 else y.shape) != (
-        p.shape[:-1] if deep > 0 else p.shape
+    depth = p.dim() - y.dim()
+    if abs(depth) > 1 or (y.shape[:-1] if depth < 0 else y.shape) != (
+        p.shape[:-1] if depth > 0 else p.shape
     ):
         raise QError(
             f"confusion: true classes of size {list(y.shape)} and predictions of size {list(p.shape)} do not "
             "fit: they are of one size, or one of them has scores along one more dimension"
         )
-    both = not deep and y.dim() > 1 and y.is_floating_point() and p.is_floating_point()
-    a, m = _classes(y, "true classes", deep < 0 or both)
-    b, n = _classes(p, "predictions", deep > 0 or both)
-    return a, b, max(m, n)
+    both = not depth and y.dim() > 1 and y.is_floating_point() and p.is_floating_point()
+    truth, classes_y = _classes(y, "true classes", depth < 0 or both)
+    predicted, classes_p = _classes(p, "predictions", depth > 0 or both)
+    return truth, predicted, max(classes_y, classes_p)
 
 
 def _names(x: Value, classes: int) -> list[str]:
@@ -132,11 +132,12 @@ def confusion(x: Value) -> Value:
     if not 2 <= len(args) <= 4:
         raise QError(f"confusion: expecting 2-4 args, given {len(args)}")
     ignored = _class_to_ignore(args[3]) if len(args) == 4 else None
-    y, p, n = _pair(args[:2])
-    names = _names(args[2], n) if len(args) > 2 else []
-    counts = _counts(y, p, ignored, len(names) or n)
-    names = names or [str(i) for i in range(len(counts))]
+    y, p, classes = _pair(args[:2])
+    names = _names(args[2], classes) if len(args) > 2 else []
+    counts = _counts(y, p, ignored, len(names) or classes)
+    names = names or [str(index) for index in range(len(counts))]
     key = "true" if "class" in names else "class"
     return Dict(
-        Table([key], [sym_vec(names)]), Table(list(names), [longs(c.copy()) for c in counts.T])
+        Table([key], [sym_vec(names)]),
+        Table(list(names), [longs(column.copy()) for column in counts.T]),
     )

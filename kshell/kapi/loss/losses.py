@@ -295,18 +295,18 @@ def entry_of(name: str) -> Entry:
 
 def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[str, Any]:
     """The given options as {name: Python value}. A symbol in last position is the reduction."""
-    rest, named = _arguments(args)
+    positional, named = _arguments(args)
     reduce: dict[str, Any] = {}
     names = [option.name for option in entry.options]
-    if rest and rest[-1].__class__ is Sym and names[-1] == "reduce":
-        reduce = parse(entry, (), [("reduce", rest.pop())])
+    if positional and positional[-1].__class__ is Sym and names[-1] == "reduce":
+        reduce = parse(entry, (), [("reduce", positional.pop())])
     if names == ["reduce"]:
-        if len(rest) + len(reduce) > 1:
+        if len(positional) + len(reduce) > 1:
             raise QError(
-                f"{entry.name}: only 1 positional argument(reduce) expected, {len(rest) + len(reduce)} given"
+                f"{entry.name}: only 1 positional argument(reduce) expected, {len(positional) + len(reduce)} given"
             )
-        if rest:
-            raise CallError(entry.name, at="reduce", expected="symbol", given=kname(rest[0]))
+        if positional:
+            raise CallError(entry.name, at="reduce", expected="symbol", given=kname(positional[0]))
         for key, _ in named:
             if key != "reduce":
                 raise CallError(
@@ -314,16 +314,17 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
                     f"unrecognized option: {key}, {entry.name} loss expects single option: reduce",
                     given=SAID,
                 )
-    places = len(names) - (names[-1] == "reduce")
-    values = parse(entry, rest[:places], (), before)
-    if len(rest) > places:
+    slots = len(names) - (names[-1] == "reduce")
+    values = parse(entry, positional[:slots], (), before)
+    if len(positional) > slots:
         raise QError(
-            f"{entry.name}: expecting up to {before + places} additional positional args, "
-            f"{before + len(rest) + len(reduce)} given"
+            f"{entry.name}: expecting up to {before + slots} additional positional args, "
+            f"{before + len(positional) + len(reduce)} given"
         )
     tensors = {option.name for option in entry.options if option.type == "tensor"}
     named = [
-        (k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named
+        (key, NIL if key in tensors and x.__class__ is Vec and not len(x) else x)
+        for key, x in named
     ]  # without weights
     return {**values, **reduce, **parse(entry, (), named, before)}
 
@@ -382,9 +383,12 @@ def loss(x: Value) -> Value:
     2e
     """
     if x.__class__ is List and len(x.items) == 3:  # the call in a training loop
-        h, a, b = x.items
-        if h.__class__ is LossHandle and a.__class__ is b.__class__ is TensorHandle:
-            return TensorHandle(calculate(h.get(), (a.get(), b.get())))
+        source, prediction, truth = x.items
+        if (
+            source.__class__ is LossHandle
+            and prediction.__class__ is truth.__class__ is TensorHandle
+        ):
+            return TensorHandle(calculate(source.get(), (prediction.get(), truth.get())))
     if x.__class__ is Sym:
         return loss_handle(make(entry_of(x.s), ()))
     if is_state(x) and x.__class__ is Dict:
@@ -393,8 +397,8 @@ def loss(x: Value) -> Value:
     first = args[0] if args else None
     if first.__class__ is Sym:
         return loss_handle(make(entry_of(first.s), args[1:]))
-    own = behaves("loss", first) if isinstance(first, KHandle) else None
-    return _of_object(first, args[1:]) if own is None else own(first, *args[1:])
+    method = behaves("loss", first) if isinstance(first, KHandle) else None
+    return _of_object(first, args[1:]) if method is None else method(first, *args[1:])
 
 
 def _of_object(h: Value | None, rest: Sequence[Value]) -> Value:
@@ -402,13 +406,15 @@ def _of_object(h: Value | None, rest: Sequence[Value]) -> Value:
     if not isinstance(h, LossHandle | ModelHandle):
         raise CallError("loss", "unrecognized arg(s)", expected=UNSAID)
     handle(h)
-    m = h.obj if isinstance(h, LossHandle) else h.obj.loss
+    module = h.obj if isinstance(h, LossHandle) else h.obj.loss
     if not rest:
-        return definition(m, every_option()) if isinstance(h, LossHandle) else loss_handle(m)
+        return (
+            definition(module, every_option()) if isinstance(h, LossHandle) else loss_handle(module)
+        )
     flag = flag_of(rest[0]) if len(rest) == 1 else None
     if flag is not None and isinstance(h, LossHandle):
-        return definition(m, flag)
-    return tensor_handle(calculate(m, inputs(rest)))
+        return definition(module, flag)
+    return tensor_handle(calculate(module, inputs(rest)))
 
 
 def _from_dict(d: Dict) -> Value:
@@ -439,11 +445,11 @@ def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Valu
         if weighted and len(args) > n and not _is_option(args[n]):
             count += 1
         if len(args) > count:
-            m = class_of(entry)(**torch_args(entry, parse_options(entry, args[count:], count)))
+            module = class_of(entry)(**torch_args(entry, parse_options(entry, args[count:], count)))
         else:
-            m = plain[0] if plain else plain.setdefault(0, make(entry, ()))
+            module = plain[0] if plain else plain.setdefault(0, make(entry, ()))
         tensors = [as_tensor(arg) for arg in args[:count]]
-        result = calculate(m, tensors)
+        result = calculate(module, tensors)
         if any(isinstance(arg, KHandle) for arg in args[:count]):
             return tensor_handle(result)
         return to_q(result)
@@ -514,15 +520,19 @@ def _objtype(h: LossHandle) -> Value:
 
 @behaviour("str", LossHandle)
 def _str(h: LossHandle) -> Value:
-    m = h.obj
-    entry = type_of(m)
+    module = h.obj
+    entry = type_of(module)
     record = loss_record(entry)
     if record.text:
         return string(record.text)
-    if type_of_module(m) is not None or not entry.target.startswith("torch.nn."):
-        return string(cpp_text(m))
+    if type_of_module(module) is not None or not entry.target.startswith("torch.nn."):
+        return string(cpp_text(module))
     shown = record.shown
-    inner = "" if shown is None else f"({', '.join(f'{n}={_cpp(getattr(m, n))}' for n in shown)})"
+    inner = (
+        ""
+        if shown is None
+        else f"({', '.join(f'{name}={_cpp(getattr(module, name))}' for name in shown)})"
+    )
     return string("torch::nn::" + entry.target.removeprefix("torch.nn.") + inner)
 
 

@@ -43,10 +43,10 @@ def _method(name: str, key: str) -> Callable[..., Any]:
     """A tensor method with one option."""
 
     def run(x: Tensor, **options: Any) -> Any:
-        n = options[key]
+        counts = options[key]
         if name in ("repeat", "tile"):
-            reserve([*x.shape, *(k for k in n if k > 0)], x.element_size())
-        return getattr(x, name)(*(n if isinstance(n, list) else [n]))
+            reserve([*x.shape, *(count for count in counts if count > 0)], x.element_size())
+        return getattr(x, name)(*(counts if isinstance(counts, list) else [counts]))
 
     return run
 

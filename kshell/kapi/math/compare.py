@@ -24,8 +24,8 @@ def _extreme(name: str, doc: str, example: str) -> Row:
 
 
 def _promoted(x: Tensor, y: Tensor) -> tuple[Any, Any]:
-    kind = torch.promote_types(x.dtype, y.dtype)
-    return x.to(kind), y.to(kind)
+    dtype = torch.promote_types(x.dtype, y.dtype)
+    return x.to(dtype), y.to(dtype)
 
 
 def isclose(x: Tensor, y: Tensor, **options: Any) -> Any:

@@ -65,13 +65,13 @@ def _made(name: str, target: str) -> Callable[..., Any]:
 
     def run(length: int, *, options: TensorOptions | None = None, **found: Any) -> Any:
         guard.length(name, length)
-        o = options or TensorOptions()
+        settings = options or TensorOptions()
         if "out" not in found:
-            found |= {"dtype": o.dtype, "device": o.device}
-        fn = torch
-        for part in target.split("."):
-            fn = getattr(fn, part)
-        return _with(fn(length, **found), o)
+            found |= {"dtype": settings.dtype, "device": settings.device}
+        function = torch
+        for word in target.split("."):
+            function = getattr(function, word)
+        return _with(function(length, **found), settings)
 
     return run
 

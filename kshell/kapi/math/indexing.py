@@ -378,20 +378,20 @@ def padsequence(x: Value) -> Value:
     4 5 -1
     """
     args = items(x)
-    n = next(
+    count = next(
         (
-            i
-            for i, arg in enumerate(args)
+            index
+            for index, arg in enumerate(args)
             if not isinstance(arg, KHandle) and (is_atom(arg) or looks_paired(arg))
         ),
         len(args),
     )
-    options = match("padsequence", _PADDING, args[n:])
+    options = match("padsequence", _PADDING, args[count:])
     first = args[0] if args else NIL
-    if n == 1 and first.__class__ is VectorHandle:
+    if count == 1 and first.__class__ is VectorHandle:
         tensors, wrap = list(first.get()), True
     else:
-        tensors, wrap = inputs(args[:n])
+        tensors, wrap = inputs(args[:count])
     if not tensors or any(tensor is None or not tensor.dim() for tensor in tensors):
         raise CallError(
             "padsequence", "expecting sequences, each a tensor or array of one dimension or more"

@@ -178,10 +178,10 @@ def _trailing(name: str, n: int, x: Value) -> tuple[list[Value], Any]:
         raise QError(f"{name}: expecting up to {n + 1} args, given {len(args)}")
     if len(args) == n:
         return args, None
-    last = NIL if is_empty(args[n]) else args[n]
-    if last is not NIL and last.__class__ is not TensorHandle:
-        raise QError(f"{name}: output must be a tensor, given {kname(last)}")
-    return args[:n], last
+    output = NIL if is_empty(args[n]) else args[n]
+    if output is not NIL and output.__class__ is not TensorHandle:
+        raise QError(f"{name}: output must be a tensor, given {kname(output)}")
+    return args[:n], output
 
 
 def _finish(
@@ -211,23 +211,23 @@ def clamp(x: Value) -> Value:
     q)clamp(-5 -1 0 1 9;-2;0N)
     -2 -1 0 1 9
     """
-    args, out = _trailing("clamp", 3, x)
+    args, output = _trailing("clamp", 3, x)
     tensors, wrap = inputs(args[:1])
     bounds: list[Any] = []
-    for word, b in zip(("lo", "hi"), args[1:], strict=True):
-        if null_bound(b):
+    for label, limit in zip(("lo", "hi"), args[1:], strict=True):
+        if null_bound(limit):
             bounds.append(None)
-        elif number_of(b) is not None:
-            bounds.append(number_of(b))
+        elif number_of(limit) is not None:
+            bounds.append(number_of(limit))
         else:
-            more, other = inputs([b])
-            wrap = wrap or other
-            bounds.append(more[0].to(tensors[0].device))
-            if b.__class__ is not TensorHandle and atom_t(b):
-                raise CallError("clamp", expected=f"number for {word}", given=kname(b))
+            extras, wrap_bound = inputs([limit])
+            wrap = wrap or wrap_bound
+            bounds.append(extras[0].to(tensors[0].device))
+            if limit.__class__ is not TensorHandle and atom_t(limit):
+                raise CallError("clamp", expected=f"number for {label}", given=kname(limit))
     if bounds == [None, None]:  # rejected by torch
-        kind = tensors[0].dtype
-        bounds = [None, float("inf") if kind.is_floating_point else torch.iinfo(kind).max]
+        dtype = tensors[0].dtype
+        bounds = [None, float("inf") if dtype.is_floating_point else torch.iinfo(dtype).max]
     if any(isinstance(bound, torch.Tensor) for bound in bounds):
         bounds = [
             torch.as_tensor(bound, device=tensors[0].device)
@@ -235,7 +235,7 @@ def clamp(x: Value) -> Value:
             else bound
             for bound in bounds
         ]
-    return _finish(torch.clamp, "clamp_", args, [*tensors, *bounds], out, wrap)
+    return _finish(torch.clamp, "clamp_", args, [*tensors, *bounds], output, wrap)
 
 
 @api(
@@ -251,10 +251,10 @@ def lerp(x: Value) -> Value:
     q)lerp(1 2 3f;10 20 30f;.5)
     5.5 11 16.5
     """
-    args, out = _trailing("lerp", 3, x)
+    args, output = _trailing("lerp", 3, x)
     weight = number_of(args[2])
     if weight is not None:
         tensors, wrap = inputs(args[:2])
-        return _finish(torch.lerp, "lerp_", args, [*tensors, weight], out, wrap)
+        return _finish(torch.lerp, "lerp_", args, [*tensors, weight], output, wrap)
     tensors, wrap = inputs(args)
-    return _finish(torch.lerp, "lerp_", args, tensors, out, wrap)
+    return _finish(torch.lerp, "lerp_", args, tensors, output, wrap)

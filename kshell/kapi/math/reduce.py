@@ -64,7 +64,7 @@ def aminmax(x: Tensor, **options: Any) -> Any:
 
 def prod(x: Tensor, **options: Any) -> Any:
     """torch.prod; keepdim without dim means all dimensions."""
-    fn = torch.prod
+    function = torch.prod
     output = options.pop("out", None)
     if "dim" in options:
         if len(options["dim"]) > 1:
@@ -72,11 +72,11 @@ def prod(x: Tensor, **options: Any) -> Any:
                 f"prod: product can only be calculated along a single dimension, given {len(options['dim'])}"
             )
         options["dim"] = options["dim"][0]
-        return fn(x, **options, **({} if output is None else {"out": output}))
-    keep = options.pop("keepdim", False)
-    r = fn(x, **options)
-    r = r.reshape((1,) * x.dim()) if keep else r
-    return r if output is None else output.resize_(r.shape).copy_(r)
+        return function(x, **options, **({} if output is None else {"out": output}))
+    keepdim = options.pop("keepdim", False)
+    result = function(x, **options)
+    result = result.reshape((1,) * x.dim()) if keepdim else result
+    return result if output is None else output.resize_(result.shape).copy_(result)
 
 
 def _spread(name: str) -> Callable[..., Any]:

@@ -114,17 +114,17 @@ def _left_out(x: Value, option: MathOption) -> bool:
 def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
     """Match the arguments after the inputs to options: each goes to the next option of its type."""
     values: dict[str, Any] = {}
-    at = 0
+    position = 0
     paired = (
         bool(given)
         and looks_paired(given[-1])
         and not any(option.read(given[-1]) is not None for option in options)
     )
     for x in given[:-1] if paired else given:
-        start = at
-        while at < len(options):
-            option = options[at]
-            at += 1
+        start = position
+        while position < len(options):
+            option = options[position]
+            position += 1
             value = option.read(x)
             if value is not None:
                 if not _left_out(x, option):
@@ -135,8 +135,10 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
         else:
             if name_of(x) and any(option.read is _dtype for option in options[start:]):
                 raise CallError(name, f"unrecognized data type: {name_of(x)}", says=(name_of(x),))
-            rest = ", ".join(f"{o.name} ({o.words})" for o in options[start:])
-            raise QError(f"{name}: unexpected {kname(x)}" + (f", expecting {rest}" if rest else ""))
+            expected = ", ".join(f"{option.name} ({option.words})" for option in options[start:])
+            raise QError(
+                f"{name}: unexpected {kname(x)}" + (f", expecting {expected}" if expected else "")
+            )
     if paired:
         _named(name, options, given[-1], values)
     for option in options:
@@ -151,10 +153,10 @@ def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, An
     for key, value in pairs(x):
         option = known.get(key)
         if option is None:
-            rest = ", ".join(known)
+            expected = ", ".join(known)
             raise QError(
                 f"{name} option: {key} not recognized, "
-                + (f"expecting {rest}" if rest else "there is none")
+                + (f"expecting {expected}" if expected else "there is none")
             )
         parsed = option.named(value)
         if parsed is None:

@@ -90,39 +90,39 @@ def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[An
     To torch, a plain number next to an array or tensor is a 0-dimensional tensor: 2.5 turns integers into doubles, but
     single precision stays single. At the positions `numbers` it is a number: 2.5 turns integers into the default type.
     """
-    like = None
+    example = None
     for x in given:
         if x.__class__ is TensorHandle:
-            like = as_tensor(x)
+            example = as_tensor(x)
             break
-    tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
+    tensors = [x if x.__class__ in _PLAIN else as_tensor(x, example) for x in given]
     for tensor in tensors:
         if tensor is None:
             raise undefined()
     base = _base([tensor for tensor in tensors if tensor.__class__ not in _PLAIN])
-    for i, tensor in enumerate(tensors):
+    for index, tensor in enumerate(tensors):
         if tensor.__class__ in _PLAIN:
-            own = _OWN[tensor.__class__]()
-            kind = own if base is None else torch.result_type(base, tensor)
+            standard = _OWN[tensor.__class__]()
+            dtype = standard if base is None else torch.result_type(base, tensor)
             if (
                 base is not None
-                and i not in numbers
-                and kind.is_floating_point
+                and index not in numbers
+                and dtype.is_floating_point
                 and not base.dtype.is_floating_point
             ):
-                kind = own
-            tensors[i] = torch.scalar_tensor(
-                tensor, dtype=kind, device=None if like is None else like.device
+                dtype = standard
+            tensors[index] = torch.scalar_tensor(
+                tensor, dtype=dtype, device=None if example is None else example.device
             )
-    return tensors, like is not None
+    return tensors, example is not None
 
 
 def _base(tensors: Sequence[Any]) -> Any:
     """The tensor whose type plain numbers follow: the first, or one with the common type."""
     if len(tensors) < 2:
         return tensors[0] if tensors else None
-    kind = functools.reduce(torch.promote_types, [tensor.dtype for tensor in tensors])
-    return next((tensor for tensor in tensors if tensor.dtype == kind), tensors[0])
+    dtype = functools.reduce(torch.promote_types, [tensor.dtype for tensor in tensors])
+    return next((tensor for tensor in tensors if tensor.dtype == dtype), tensors[0])
 
 
 # classes of plain numbers, and the matching tensor types
@@ -149,8 +149,8 @@ def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(target, str):
         return target
     fn: Any = torch
-    for part in target.split(".")[1:]:
-        fn = getattr(fn, part)
+    for attribute in target.split(".")[1:]:
+        fn = getattr(fn, attribute)
     return fn
 
 
@@ -184,29 +184,29 @@ def write(
     """Run fn and write its result to a tensor handle, or several results to the first tensors of a vector; `row`
     declares whether it can fail midway. An undefined tensor simply becomes the result. A failed call leaves everything
     unchanged."""
-    into = out.get()
+    target = out.get()
     if out.__class__ is VectorHandle:
         results = list(fn(*tensors, **options))
-        into[: len(results)] = results
+        target[: len(results)] = results
         return
-    if into is None:
+    if target is None:
         out.obj = fn(*tensors, **options)
         return
     half, copy, apart = (
         (row.half, row.out == "copy", False) if row is not None else (None, False, False)
     )
-    if row is not None and half is not None and not copy and guard.large((into,)):
-        half(row.name, *tensors, **options, outs=(into,))
+    if row is not None and half is not None and not copy and guard.large((target,)):
+        half(row.name, *tensors, **options, outs=(target,))
         half, apart = None, half is APART
     if copy or apart:
         result = fn(*tensors, **options)
         if apart and row is not None:
-            guard.fits(row.name, [result.dtype], (into,))
-        with guard.kept((into,), sizes=True), torch.no_grad():
-            into.resize_(result.shape).copy_(result)
+            guard.fits(row.name, [result.dtype], (target,))
+        with guard.kept((target,), sizes=True), torch.no_grad():
+            target.resize_(result.shape).copy_(result)
     else:
-        with guard.kept((into,), sizes=half is None):
-            fn(*tensors, **options, out=into)
+        with guard.kept((target,), sizes=half is None):
+            fn(*tensors, **options, out=target)
 
 
 def _output(row: Row, rest: list[Value]) -> Any:
@@ -222,7 +222,7 @@ def _output(row: Row, rest: list[Value]) -> Any:
     if is_empty(last):
         if not row.inplace:
             if last is not NIL and any(
-                word.read in (dims, longs_of) for word in option_words(row.options)
+                option.read in (dims, longs_of) for option in option_words(row.options)
             ):
                 return None
             raise CallError(row.name, "not available in place")
@@ -241,14 +241,14 @@ def _is_data(x: Value) -> bool:
 def _two(x: Value) -> list[Any] | None:
     """The two parts of a vector or of a list that is not an array: a matrix and its pivots."""
     if x.__class__ is VectorHandle:
-        parts = list(x.get())
+        pair = list(x.get())
     elif x.__class__ is List and not is_array(x):
-        parts = x.items
+        pair = x.items
     else:
         return None
     return (
-        [TensorHandle(part) if isinstance(part, torch.Tensor) else part for part in parts]
-        if len(parts) == 2
+        [TensorHandle(item) if isinstance(item, torch.Tensor) else item for item in pair]
+        if len(pair) == 2
         else None
     )
 
@@ -282,7 +282,7 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
 
 def _needed(row: Row) -> int:
     """The number of required options."""
-    return sum(word.required for word in (*option_words(row.lead), *option_words(row.options)))
+    return sum(option.required for option in (*option_words(row.lead), *option_words(row.options)))
 
 
 def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
@@ -306,26 +306,30 @@ class _Words(NamedTuple):
 def function(row: Row) -> Callable[[Value], Value]:
     """The k-api function for a row."""
     options, lead = option_words(row.options), option_words(row.lead)
-    n, required = row.inputs, any(option.required for option in (*lead, *options))
+    number, required = row.inputs, any(option.required for option in (*lead, *options))
     words = _Words(options, lead, required)
     plain_second = 1 in row.numbers and row.half is None
     cache: list[Callable[..., Any]] = []
 
     def run(x: Value) -> Value:
         fn = cache[0] if cache else _resolve(row, cache)
-        if n == 1 and x.__class__ is TensorHandle and not required:
+        if number == 1 and x.__class__ is TensorHandle and not required:
             return wrapped(fn(as_tensor(x)), True)
-        if n == 2 and x.__class__ is List and len(x.items) == 2:
-            a, b = x.items
-            if a.__class__ is TensorHandle and b.__class__ is TensorHandle and not required:
-                return wrapped(fn(as_tensor(a), as_tensor(b)), True)
-            if plain_second and a.__class__ is TensorHandle and b.__class__ in _PLAIN:
-                return TensorHandle(fn(as_tensor(a), b))
-        if n == ANY:
+        if number == 2 and x.__class__ is List and len(x.items) == 2:
+            first, second = x.items
+            if (
+                first.__class__ is TensorHandle
+                and second.__class__ is TensorHandle
+                and not required
+            ):
+                return wrapped(fn(as_tensor(first), as_tensor(second)), True)
+            if plain_second and first.__class__ is TensorHandle and second.__class__ in _PLAIN:
+                return TensorHandle(fn(as_tensor(first), second))
+        if number == ANY:
             tensors, wrap = _all_inputs(row.name, x)
             return wrapped(fn(*tensors), wrap)
         args = list(_given(row, x, required))
-        if n == 1 and len(args) > 1 and not (options or lead):
+        if number == 1 and len(args) > 1 and not (options or lead):
             if all(is_list(arg) and len(arg) for arg in args):
                 to_tensor(x)  # lists that are not an array: it says why
         return _called(row, words, fn, args)
@@ -337,42 +341,44 @@ def _called(row: Row, words: _Words, fn: Callable[..., Any], args: list[Value]) 
     """The result of a row's function for inputs, options and an output."""
     before: dict[str, Any] = {}
     if words.lead:
-        end = 1 + len(words.lead)
-        before = match(row.name, words.lead, args[1:end])
-        args[1:end] = []
+        stop = 1 + len(words.lead)
+        before = match(row.name, words.lead, args[1:stop])
+        args[1:stop] = []
         arguments(row.name, row.inputs, List(args))
-    k = _count_inputs(row, args) if row.more else row.inputs
-    tensors, wrap = inputs(args[:k], row.numbers)
+    count = _count_inputs(row, args) if row.more else row.inputs
+    tensors, wrap = inputs(args[:count], row.numbers)
     wrap = wrap or row.wrap
-    for i in row.writes:
-        tensors[i] = tensors[i] if args[i].__class__ is TensorHandle else tensors[i].clone()
-    rest = args[k:]
-    if not rest:
+    for index in row.writes:
+        tensors[index] = (
+            tensors[index] if args[index].__class__ is TensorHandle else tensors[index].clone()
+        )
+    remaining = args[count:]
+    if not remaining:
         if words.required:
             match(row.name, words.options, ())
         return wrapped(fn(*tensors, **before), wrap)
-    out = _output(row, rest)
-    values = match(row.name, words.options, rest) | before
-    if out is None:
+    output = _output(row, remaining)
+    values = match(row.name, words.options, remaining) | before
+    if output is None:
         return wrapped(fn(*tensors, **values), wrap)
-    if out is NIL:
+    if output is NIL:
         return _in_place(row, args[0], tensors, values)
     if row.last:
         values.setdefault("dim", -1)
-    write(fn, tensors, values, out, row)
+    write(fn, tensors, values, output, row)
     return NIL
 
 
 def _count_inputs(row: Row, args: list[Value]) -> int:
     """The number of arguments that are inputs, for a row with a variable number; removes empty ones."""
-    n, most = row.inputs, row.inputs + row.more
-    k = n
-    while k < min(most, len(args)) and _is_data(args[k]):
-        k += 1
-    for _ in range(most - k):
-        if k < len(args) and is_empty(args[k]) and not (row.inplace or row.out):
-            del args[k]  # the optional argument is omitted
-    return k
+    least, most = row.inputs, row.inputs + row.more
+    count = least
+    while count < min(most, len(args)) and _is_data(args[count]):
+        count += 1
+    for _ in range(most - count):
+        if count < len(args) and is_empty(args[count]) and not (row.inplace or row.out):
+            del args[count]  # the optional argument is omitted
+    return count
 
 
 def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
@@ -382,18 +388,18 @@ def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
 
 def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
     """Write the result to the first input: a tensor is changed in place; for an array, a changed copy is returned."""
-    own = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
+    target = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
     method = getattr(torch.Tensor, row.inplace) if isinstance(row.inplace, str) else row.inplace
-    change = functools.partial(guard.guarded(row.name, method, row.half), own)
+    change = functools.partial(guard.guarded(row.name, method, row.half), target)
     if row.half is None or x.__class__ is not TensorHandle:
         change(*tensors[1:], **options)
-    elif guard.large((own,)):
-        row.half(row.name, *tensors, **options, outs=(own,))
+    elif guard.large((target,)):
+        row.half(row.name, *tensors, **options, outs=(target,))
         change(*tensors[1:], **options)
     else:
-        with guard.kept((own,)):
+        with guard.kept((target,)):
             change(*tensors[1:], **options)
-    return NIL if x.__class__ is TensorHandle else to_q(own, copy=False)
+    return NIL if x.__class__ is TensorHandle else to_q(target, copy=False)
 
 
 def forms(row: Row) -> tuple[str, ...]:
@@ -403,15 +409,15 @@ def forms(row: Row) -> tuple[str, ...]:
     if row.inputs == ANY:
         return (f"{row.name}(x;y;..)", f"{row.name} vector")
     inputs_given = ["x", "y", "z"][: row.inputs]
-    inputs_given[1:1] = [word.name for word in option_words(row.lead)]
-    names = [*inputs_given, *(word.name for word in option_words(row.options))]
+    inputs_given[1:1] = [option.name for option in option_words(row.lead)]
+    names = [*inputs_given, *(option.name for option in option_words(row.options))]
     full = f"{row.name}({';'.join(names)})" if len(names) > 1 else f"{row.name} {names[0]}"
-    more = []
+    variants = []
     if row.out and row.outputs:
-        more.append(f"{row.name}({';'.join([*names, 'output'])})")
+        variants.append(f"{row.name}({';'.join([*names, 'output'])})")
     if row.inplace:
-        more.append(f"{row.name}({';'.join([*inputs_given, '[]'])})")
-    return (full, *more)
+        variants.append(f"{row.name}({';'.join([*inputs_given, '[]'])})")
+    return (full, *variants)
 
 
 def register(rows: Sequence[Row], topic: str) -> None:

@@ -53,19 +53,19 @@ def every_option() -> bool:
 
 def module_behind(x: Value, call: str) -> Any:
     """The torch module of a module, loss, model or optimizer handle."""
-    h = handle(x)
-    if h is None:
+    target = handle(x)
+    if target is None:
         raise QError(f"{call}: expecting pytorch object, not implemented for {kname(x)}")
-    return h.torch_module(call)
+    return target.torch_module(call)
 
 
 def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
     """The torch module of a call's first argument, a module or model, and the arguments after it."""
     args = items(x)
-    h = handle(args[0]) if args else None
-    if not isinstance(h, ModuleHandle | ModelHandle):
+    target = handle(args[0]) if args else None
+    if not isinstance(target, ModuleHandle | ModelHandle):
         raise CallError(call, expecting="module or model", given=kname(args[0] if args else x))
-    return module_of(h), args[1:]
+    return module_of(target), args[1:]
 
 
 # ------------------------------------------------------------------ module
@@ -132,24 +132,24 @@ def _of_handle(h: KHandle, rest: Sequence[Value]) -> Value:
 
 def _with_module(h: ModuleHandle, rest: Sequence[Value]) -> Value:
     """`module` with a module as its first argument: return its definition, or extend it."""
-    m = h.obj
+    module = h.obj
     flag = flag_of(rest[0]) if len(rest) == 1 else None
     if not rest or flag is not None:
-        return definition(m, every_option() if flag is None else flag)
+        return definition(module, every_option() if flag is None else flag)
     if len(rest) == 1 and isinstance(rest[0], ModuleHandle):
-        extend(m, rest[0].get())
+        extend(module, rest[0].get())
         lend(rest, h, True)
     elif len(rest) == 1:
-        define(rest[0], m)
+        define(rest[0], module)
     elif len(rest) == 2 and rest[0].__class__ is int:
         if isinstance(rest[1], ModuleHandle):
-            extend(m, rest[1].get(), rest[0])
+            extend(module, rest[1].get(), rest[0])
             lend(rest, h, True)
         else:
-            define(rest[1], m, rest[0])
+            define(rest[1], module, rest[0])
     else:
         raise QError(
-            f"module: {type_name(m)} given as 1st arg, but unable to parse remaining arg(s)"
+            f"module: {type_name(module)} given as 1st arg, but unable to parse remaining arg(s)"
         )
     return NIL
 
@@ -216,12 +216,12 @@ def state(x: Value) -> Value:
     """
     args = items(x)
     flag = flag_of(args[1]) if len(args) == 2 else None
-    h = handle(args[0]) if args else None
-    if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
+    target = handle(args[0]) if args else None
+    if target is None or len(args) > 2 or (len(args) == 2 and flag is None):
         raise CallError(
             "state", expecting="module, loss, optimizer or model and optional flag", given=kname(x)
         )
-    return ask("state", h, every_option() if flag is None else flag)
+    return ask("state", target, every_option() if flag is None else flag)
 
 
 @behaviour("state", ModuleHandle)
@@ -237,13 +237,13 @@ def clone(x: Value) -> Value:
     q)state[a]~state clone a
     1b
     """
-    h = handle(x)
-    if isinstance(h, TensorHandle):
-        return tensor_handle(None if h.obj is None else h.obj.detach().clone())
-    if h is None:
+    target = handle(x)
+    if isinstance(target, TensorHandle):
+        return tensor_handle(None if target.obj is None else target.obj.detach().clone())
+    if target is None:
         raise QError(f"clone: expecting module, model or optimizer, not implemented for {kname(x)}")
-    m = copy.deepcopy(module_behind(h, "clone"))
-    return LossHandle(m) if isinstance(h, LossHandle) else module_handle(m)
+    duplicate = copy.deepcopy(module_behind(target, "clone"))
+    return LossHandle(duplicate) if isinstance(target, LossHandle) else module_handle(duplicate)
 
 
 @api("training", "training m", "training(m;flag)", held=True, effect="reads1")
@@ -256,13 +256,13 @@ def training(x: Value) -> Value:
     0b
     """
     args = items(x)
-    h = handle(args[0]) if args else None
+    target = handle(args[0]) if args else None
     flag = flag_of(args[1]) if len(args) == 2 else None
-    if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
+    if target is None or len(args) > 2 or (len(args) == 2 and flag is None):
         raise CallError("training", "unrecognized arg(s), expects module/model and optional flag")
-    if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"training: not implemented for {h.kind}")
-    module = module_behind(h, "training")
+    if not isinstance(target, ModuleHandle | ModelHandle):
+        raise QError(f"training: not implemented for {target.kind}")
+    module = module_behind(target, "training")
     if flag is None:
         return bool(module.training)
     module.train(flag)
@@ -313,29 +313,33 @@ def _tensorcount(h: KHandle) -> Value:
 
 @behaviour("elements", ModuleHandle, LossHandle)
 def _elements(h: KHandle) -> Value:
-    return sum(elements_of(t) for t in tensors_of_module(h.obj))
+    return sum(elements_of(tensor) for tensor in tensors_of_module(h.obj))
 
 
 @behaviour("numel", ModuleHandle, LossHandle)
 def _numel(h: KHandle) -> Value:
-    return sum(t.numel() for t in tensors_of_module(h.obj))
+    return sum(tensor.numel() for tensor in tensors_of_module(h.obj))
 
 
 @behaviour("bytes", ModuleHandle, LossHandle)
 def _bytes(h: KHandle) -> Value:
-    return sum(bytes_of(t) for t in tensors_of_module(h.obj))
+    return sum(bytes_of(tensor) for tensor in tensors_of_module(h.obj))
 
 
 def device_of_module(m: Module) -> Any:
     """The device of a module's first parameter or buffer; the CPU if it has none."""
-    t = next(iter(tensors_of_module(m)), None)
-    return torch.device("cpu") if t is None else t.device
+    tensor = next(iter(tensors_of_module(m)), None)
+    return torch.device("cpu") if tensor is None else tensor.device
 
 
 def beside(tensors: Sequence[Any], m: Module) -> Any:
     """The device of a module, if one of the tensors is elsewhere; None if all are there, or if it has no parameters."""
-    t = next(iter(tensors_of_module(m)), None)
-    return None if t is None or all(x.device == t.device for x in tensors) else t.device
+    first = next(iter(tensors_of_module(m)), None)
+    return (
+        None
+        if first is None or all(tensor.device == first.device for tensor in tensors)
+        else first.device
+    )
 
 
 def brought(tensors: list[Any], m: Module) -> list[Any]:
@@ -345,8 +349,8 @@ def brought(tensors: list[Any], m: Module) -> list[Any]:
         return tensors
     wait = device.type == "cpu"  # the CPU reads the data next
     moved = [tensor.to(device, non_blocking=not wait) for tensor in tensors]
-    for tensor, there in zip(tensors, moved, strict=True):
-        guard.copied(tensor, there)
+    for tensor, result in zip(tensors, moved, strict=True):
+        guard.copied(tensor, result)
     return moved
 
 
@@ -364,7 +368,7 @@ def _named(h: KHandle) -> dict[str, Any]:
 def _dtype(h: KHandle) -> Value:
     """Data types by parameter name."""
     named = _named(h)
-    return symdict(list(named), [sym(dtype_name(value.dtype)) for value in named.values()])
+    return symdict(list(named), [sym(dtype_name(param.dtype)) for param in named.values()])
 
 
 @behaviour("ktype", ModuleHandle, LossHandle, ModelHandle)
@@ -372,7 +376,7 @@ def _ktype(h: KHandle) -> Value:
     """The q type characters by parameter name."""
     named = _named(h)
     return symdict(
-        list(named), [char(T.TYPE[ktype_of(value.dtype)].char) for value in named.values()]
+        list(named), [char(T.TYPE[ktype_of(param.dtype)].char) for param in named.values()]
     )
 
 
@@ -381,7 +385,7 @@ def _gradient(h: KHandle) -> Value:
     """By parameter name, whether gradients are computed."""
     named = _named(h)
     return symdict(
-        list(named), [sym("grad" if value.requires_grad else "nograd") for value in named.values()]
+        list(named), [sym("grad" if param.requires_grad else "nograd") for param in named.values()]
     )
 
 
@@ -391,21 +395,21 @@ def _gradflag(h: KHandle, select: Value | None = None, *rest: Value) -> Value:
     named = _named(h)
     if select is not None:
         wanted = names_of(select)
-        missing = [n for n in wanted or [""] if n not in named]
+        missing = [name for name in wanted or [""] if name not in named]
         if wanted is None or missing:
             raise QError(
                 f"gradflag: no parameter `{missing[0]}"
                 if wanted
                 else f"gradflag: expected parameter name(s), given {kname(select)}"
             )
-        named = {n: named[n] for n in wanted}
+        named = {name: named[name] for name in wanted}
     if rest:
         flag = need(flag_of(rest[0]), "gradflag", "boolean scalar", rest[0])
         set_flags(named.values(), flag)
         return NIL
     if select.__class__ is Sym:
         return bool(named[select.s].requires_grad)
-    return symdict(list(named), [bool(value.requires_grad) for value in named.values()])
+    return symdict(list(named), [bool(param.requires_grad) for param in named.values()])
 
 
 @behaviour("zerograd", ModuleHandle)
@@ -424,31 +428,34 @@ def _nograd(h: ModuleHandle) -> Value:
 def move(m: Module, how: Callable[[Any], Any]) -> None:
     """Move a module or convert its type, together with the state of live optimizers for its parameters; all or
     nothing."""
-    parts = [(part, dict(part._parameters), dict(part._buffers)) for part in m.modules()]
+    records = [
+        (submodule, dict(submodule._parameters), dict(submodule._buffers))
+        for submodule in m.modules()
+    ]
     before = {
-        id(value): (value, value.data, value.grad, part, name)
-        for part, own, _ in parts
-        for name, value in own.items()
+        id(value): (value, value.data, value.grad, submodule, name)
+        for submodule, parameters, _ in records
+        for name, value in parameters.items()
         if value is not None
     }
     try:
         how(m)
     except BaseException:
-        for p, data, grad, _, _ in before.values():
-            p.data, p.grad = data, grad
-        for part, own, buffers in parts:
-            part._parameters.update(own)
-            part._buffers.update(buffers)
+        for tensor, data, grad, _, _ in before.values():
+            tensor.data, tensor.grad = data, grad
+        for submodule, parameters, buffers in records:
+            submodule._parameters.update(parameters)
+            submodule._buffers.update(buffers)
         raise
-    was: dict[int, tuple[Any, Any]] = {}
-    for key, (_, data, _, part, name) in before.items():
-        now: Any = part._parameters[name]
-        if now.device != data.device or now.dtype != data.dtype:
-            was[key] = now, data.dtype
-    if was:
+    changed: dict[int, tuple[Any, Any]] = {}
+    for identity, (_, data, _, submodule, name) in before.items():
+        current: Any = submodule._parameters[name]
+        if current.device != data.device or current.dtype != data.dtype:
+            changed[identity] = current, data.dtype
+    if changed:
         for optimizer in live_optimizers():
-            if any(id(param) in was for param in optimizer.parameters()):
-                optimizer.moved(was)
+            if any(id(param) in changed for param in optimizer.parameters()):
+                optimizer.moved(changed)
 
 
 @behaviour("to", ModuleHandle, LossHandle)
@@ -462,10 +469,12 @@ def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
             given=SAID,
             expected=UNSAID,
         )
-    form = {} if options.memory is None else {"memory_format": memory_format(options.memory)}
+    keywords = {} if options.memory is None else {"memory_format": memory_format(options.memory)}
     move(
         h.obj,
-        lambda m: m.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form),
+        lambda m: m.to(
+            device=options.device, dtype=options.dtype, non_blocking=not wait, **keywords
+        ),
     )
     return NIL
 
@@ -500,15 +509,15 @@ def moduletypes(x: Value) -> Value:
         for name, submodule in module_behind(args[0], "moduletypes").named_modules()
     }
     if len(args) == 1:
-        return symdict(list(types), [sym(value) for value in types.values()])
+        return symdict(list(types), [sym(kind) for kind in types.values()])
     wanted = names_of(args[1])
     if wanted is None:
         raise CallError(
             "moduletypes", expecting="2nd arg of module types(symbols)", given=kname(args[1])
         )
-    for t in wanted:
-        entry_of(t)
-    types = {key: value for key, value in types.items() if value in wanted}
+    for kind in wanted:
+        entry_of(kind)
+    types = {name: kind for name, kind in types.items() if kind in wanted}
     if args[1].__class__ is Sym:
         return sym_vec(types)
-    return symdict(list(types), [sym(value) for value in types.values()])
+    return symdict(list(types), [sym(kind) for kind in types.values()])

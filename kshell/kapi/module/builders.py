@@ -48,9 +48,9 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
         check(entry, options)
     guard.windows(entry.name, options)
     try:
-        m = (record.make or _plain)(entry, options)
-        remember(entry, m, options)
-        return m
+        module = (record.make or _plain)(entry, options)
+        remember(entry, module, options)
+        return module
     except QError:
         raise
     except Exception as exc:
@@ -63,8 +63,12 @@ def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]
     positional."""
     last = args[-1] if args else NIL
     if args and entry.options and last.__class__ is not Dict:
-        at = len(args) - 1
-        if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(last):
+        position = len(args) - 1
+        if (
+            position < len(entry.options)
+            and entry.options[position].type == "any"
+            and not is_empty(last)
+        ):
             return list(args), []
         if last.__class__ is List and not last.items:  # `()`: no pairs, or an omitted option
             return list(args[:-1]), []
@@ -103,7 +107,7 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
             "module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
             f"given {kname(x)}"
         )
-    return {name: own_tensor(v) for name, v in named_values(x).items()}
+    return {name: own_tensor(value) for name, value in named_values(x).items()}
 
 
 def parmdict(entry: Entry, given: Given) -> Any:
@@ -133,8 +137,8 @@ def _is_weight(positional: Sequence[Value]) -> bool:
 
 def embed_place(positional: Sequence[Value]) -> list[str]:
     """Either rows and columns, or weights and a flag to freeze them, then the other options."""
-    head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
-    return [*head, "padindex", "maxnorm", "p", "scale", "sparse"]
+    leading = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
+    return [*leading, "padindex", "maxnorm", "p", "scale", "sparse"]
 
 
 def prelu_place(positional: Sequence[Value]) -> list[str]:
@@ -153,8 +157,8 @@ def pad_place(positional: Sequence[Value]) -> list[str]:
 
 def embedbag_place(positional: Sequence[Value]) -> list[str]:
     """As for embed; a symbol in last position is the mode, wherever it falls."""
-    head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
-    order = [*head, "maxnorm", "p", "scale", "mode", "sparse", "padindex"]
+    leading = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
+    order = [*leading, "maxnorm", "p", "scale", "mode", "sparse", "padindex"]
     count = len(positional)
     if 1 < count < 6 and positional[-1].__class__ is Sym:
         return [*order[: count - 1], "mode"]
@@ -164,7 +168,7 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
 def embed(entry: Entry, given: Given) -> Any:
     """An embedding with rows and columns, or with given weights, optionally frozen."""
     cls = getattr(nn.tables, class_of(entry).__name__)
-    kw = torch_args(
+    keywords = torch_args(
         entry,
         {
             key: value
@@ -173,28 +177,28 @@ def embed(entry: Entry, given: Given) -> Any:
         },
     )
     weight = given.get("weight")
-    sizes: Given = {k: given.get(k) for k in ("rows", "cols")}
+    sizes: Given = {key: given.get(key) for key in ("rows", "cols")}
     if weight is None:
-        for key, word in (("rows", "rows"), ("cols", "columns")):
+        for key, label in (("rows", "rows"), ("cols", "columns")):
             if sizes[key] is None or sizes[key] <= 0:
-                raise QError(f"{entry.name}: positive number of {word} required")
-        m = cls(sizes["rows"], sizes["cols"], **kw)
+                raise QError(f"{entry.name}: positive number of {label} required")
+        module = cls(sizes["rows"], sizes["cols"], **keywords)
     else:
         if weight.ndim != 2:
             raise QError(f"{entry.name}: weight matrix expected, given {weight.ndim} dimension(s)")
         if not weight.is_floating_point():
             raise CallError(entry.name, "weight matrix is not floating point")
-        for key, n in zip(sizes, weight.shape, strict=True):
-            if sizes[key] not in (None, n):
+        for key, size in zip(sizes, weight.shape, strict=True):
+            if sizes[key] not in (None, size):
                 raise QError(
                     f"{entry.name}: {key} = {sizes[key]} but weights are {list(weight.shape)}"
                 )
-        m = cls(*weight.shape, _weight=weight.detach(), **kw)
+        module = cls(*weight.shape, _weight=weight.detach(), **keywords)
     if weight is not None or "freeze" in given:
-        m.from_weights = True
+        module.from_weights = True
     if given.get("freeze"):
-        m.weight.requires_grad_(False)
-    return m
+        module.weight.requires_grad_(False)
+    return module
 
 
 def embed_live(m: Module, every: bool, state: bool) -> Dict:
@@ -224,8 +228,8 @@ EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze
 def avgpool1d(entry: Entry, given: Given) -> Any:
     """One-dimensional average pooling with a divisor, which torch's module lacks."""
     divisor = given.get("divisor")
-    m = _plain(entry, {key: value for key, value in given.items() if key != "divisor"})
-    return m if divisor is None else nn.shape.AvgPool1d(m, divisor)
+    pool = _plain(entry, {key: value for key, value in given.items() if key != "divisor"})
+    return pool if divisor is None else nn.shape.AvgPool1d(pool, divisor)
 
 
 AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {
@@ -290,8 +294,8 @@ ATTENTION_READ: dict[str, Callable[[Any], Any]] = {
 
 
 def _activation(m: Module) -> str:
-    fn = m.activation
-    return str(getattr(fn, "__name__", type(fn).__name__)).lower()
+    function = m.activation
+    return str(getattr(function, "__name__", type(function).__name__)).lower()
 
 
 LAYER_READ: dict[str, Callable[[Any], Any]] = {
@@ -367,9 +371,9 @@ def coder(entry: Entry, given: Given) -> Any:
     """A stack of encoder or decoder layers, optionally with a final layer normalization."""
     layer = _part(f"{entry.name}layer", given[f"{entry.name}layer"])
     norm = given.get("layernorm")
-    end = None
+    final = None
     if norm is not None and not is_empty(norm) and not (norm.__class__ is Dict and not len(norm)):
         bare = norm.__class__ is Sym or (norm.__class__ is Vec and not len(norm))
-        end = torch.nn.LayerNorm(layer.self_attn.embed_dim) if bare else _part("layernorm", norm)
-    kw = {"enable_nested_tensor": False} if entry.name == "encoder" else {}
-    return class_of(entry)(layer, given["layers"], norm=end, **kw)
+        final = torch.nn.LayerNorm(layer.self_attn.embed_dim) if bare else _part("layernorm", norm)
+    keywords = {"enable_nested_tensor": False} if entry.name == "encoder" else {}
+    return class_of(entry)(layer, given["layers"], norm=final, **keywords)

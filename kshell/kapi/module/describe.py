@@ -72,14 +72,14 @@ def label(m: Module) -> str:
     entry = type_of(m)
     if entry is None:
         return type(m).__name__
-    if own := module_record(entry).label:
-        return own
-    head, _, last = entry.target.rpartition(".")
+    if special := module_record(entry).label:
+        return special
+    package, _, class_name = entry.target.rpartition(".")
     return (
-        last
-        if head == "torch.nn"
-        else f"knn::{last}"
-        if head.startswith("kshell")
+        class_name
+        if package == "torch.nn"
+        else f"knn::{class_name}"
+        if package.startswith("kshell")
         else type(m).__name__
     )
 
@@ -124,14 +124,14 @@ def definition(m: Module, every: bool = True, state: bool = False) -> Value:
         )
     rows: list[list[Value]] = []
     _walk(m, 0, name_of_module(m), every, _Shared() if state else None, "", rows)
-    cols = list(zip(*rows, strict=True))
+    columns = list(zip(*rows, strict=True))
     return table(
         names,
         [
-            longs(cols[0]),
-            sym_vec([s.s for s in cols[1]]),
-            sym_vec([s.s for s in cols[2]]),
-            *(collapse(list(column)) for column in cols[3:]),
+            longs(columns[0]),
+            sym_vec([symbol.s for symbol in columns[1]]),
+            sym_vec([symbol.s for symbol in columns[2]]),
+            *(collapse(list(column)) for column in columns[3:]),
         ],
     )
 
@@ -178,12 +178,12 @@ def _walk(
 
 def named_parameters(m: Module) -> Iterator[tuple[Any, str, str]]:
     """Each parameter of a module and its submodules: (tensor, type of the owning module, dotted name)."""
-    for path, part in m.named_modules():
+    for path, submodule in m.named_modules():
         kind = ""
-        for name, value in part._parameters.items():
-            if value is not None:
-                kind = kind or type_name(part)
-                yield value, kind, f"{path}.{name}" if path else name
+        for name, tensor in submodule._parameters.items():
+            if tensor is not None:
+                kind = kind or type_name(submodule)
+                yield tensor, kind, f"{path}.{name}" if path else name
 
 
 # ------------------------------------------------------------------ text in libtorch's form
@@ -208,9 +208,9 @@ def cpp_text(m: Module, indent: str = "") -> str:
     children = list(m.named_children())
     bare = record.container and record.text is None  # only its name is written
     # libtorch's modules do not show options before children
-    own = "" if bare or (children and not own_class) else _options_text(m, entry, record)
-    if not bare and (own or not children):
-        name += f"({own})"
+    options = "" if bare or (children and not own_class) else _options_text(m, entry, record)
+    if not bare and (options or not children):
+        name += f"({options})"
     if not children:
         return name
     inner = indent + "  "

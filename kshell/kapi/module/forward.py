@@ -52,8 +52,8 @@ def inputs_of(x: Value, m: Module | None, call: str, gaps: bool = False) -> list
     list of these. Arrays become tensors on the module's device and keep their type. With `gaps`, an undefined tensor or
     `::` keeps its position, as None."""
     if x.__class__ is TensorHandle:
-        t = x.get()
-        return [t] if t is not None or gaps else []
+        tensor = x.get()
+        return [tensor] if tensor is not None or gaps else []
     if gaps and x is NIL:
         return [None]
     if x.__class__ is VectorHandle:
@@ -69,7 +69,9 @@ def inputs_of(x: Value, m: Module | None, call: str, gaps: bool = False) -> list
         raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)
     return (
-        chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
+        chosen
+        if chosen is not None
+        else [tensor for item in x.items for tensor in inputs_of(item, m, call, gaps)]
     )
 
 
@@ -80,8 +82,8 @@ def inputs_with_names(
     tensors on the device of the module `at`. `gaps` is as for `inputs_of`."""
     last: Any = given[-1] if given else None
     if last.__class__ is not Dict and last.__class__ is not DictHandle:
-        return [t for a in given for t in inputs_of(a, at, call, gaps)]
-    before = [t for a in given[:-1] for t in inputs_of(a, at, call, True)]
+        return [tensor for argument in given for tensor in inputs_of(argument, at, call, gaps)]
+    before = [tensor for argument in given[:-1] for tensor in inputs_of(argument, at, call, True)]
     inputs = add_named(before, last, m, call, device_of_module(at))
     if inputs is not None:
         return inputs
@@ -93,24 +95,26 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
     """The tensors selected by a (vector;indices) or (dictionary;keys) pair; None if it is not such a pair."""
     if len(given) != 2:
         return None
-    h, by = given
-    if h.__class__ is VectorHandle:
-        at = longs_of(by)
-        if at is None or isinstance(by, KHandle):
+    source, selection = given
+    if source.__class__ is VectorHandle:
+        positions = longs_of(selection)
+        if positions is None or isinstance(selection, KHandle):
             return None
-        tensors = h.get()
-        for i in at:
-            if not 0 <= i < len(tensors):
-                raise QError(f"{call}: vector[{i}] invalid for {len(tensors)}-element vector")
-        return [tensors[i] for i in at]
-    if h.__class__ is DictHandle:
-        names = names_of(by)
+        tensors = source.get()
+        for position in positions:
+            if not 0 <= position < len(tensors):
+                raise QError(
+                    f"{call}: vector[{position}] invalid for {len(tensors)}-element vector"
+                )
+        return [tensors[position] for position in positions]
+    if source.__class__ is DictHandle:
+        names = names_of(selection)
         if names is None:
             return None
         for name in names:
-            if name not in h.get():
+            if name not in source.get():
                 raise QError(f"{call}: dictionary key: `{name} not found")
-        return [h.obj[name] for name in names]
+        return [source.obj[name] for name in names]
     return None
 
 
@@ -167,14 +171,14 @@ def in_mode(m: Module, train: bool, run: Callable[[], Any]) -> Any:
     """run() with the module in training or evaluation mode; afterwards the mode of every submodule is restored."""
     if m.training is train:
         return run()
-    parts = [(submodule, submodule.training) for submodule in m.modules()]
+    modes = [(submodule, submodule.training) for submodule in m.modules()]
     m.train(train)
     try:
         return run()
     finally:
-        for k, was in parts:
-            if k.training is not was:
-                k.training = was
+        for module, training in modes:
+            if module.training is not training:
+                module.training = training
 
 
 def with_gradients(grad: bool, run: Callable[[], Any]) -> Any:
@@ -198,7 +202,9 @@ def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
             return []
         raise QError(f"the output is a {type(out).__name__}, expecting tensors")
     return [
-        t for value in (out if named is None else named.values()) for t in flat(value, gaps, True)
+        tensor
+        for value in (out if named is None else named.values())
+        for tensor in flat(value, gaps, True)
     ]
 
 
@@ -214,15 +220,15 @@ def wrapped(out: Any) -> Value:
 
 def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
     """The parts of an output by name: tensors, lists and dictionaries of tensors, numbers and strings."""
-    parts: dict[str, Value] = {}
-    for key, val in named.items():
-        if val is None or isinstance(val, bool | float):
-            parts[key] = NIL if val is None else val
-        elif isinstance(val, int | str):
-            parts[key] = long(val) if isinstance(val, int) else sym(val)
-        elif isinstance(val, torch.Tensor | tuple | list) or named_output(val) is not None:
-            parts[key] = value(val)
-    return symdict(list(parts), list(parts.values()))
+    fields: dict[str, Value] = {}
+    for key, field in named.items():
+        if field is None or isinstance(field, bool | float):
+            fields[key] = NIL if field is None else field
+        elif isinstance(field, int | str):
+            fields[key] = long(field) if isinstance(field, int) else sym(field)
+        elif isinstance(field, torch.Tensor | tuple | list) or named_output(field) is not None:
+            fields[key] = value(field)
+    return symdict(list(fields), list(fields.values()))
 
 
 def _values(out: Any) -> Value:
@@ -235,37 +241,45 @@ def _values(out: Any) -> Value:
 def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     """The module and the input tensors of a call."""
     args = x.items if x.__class__ is List else [x]
-    h = handle(args[0]) if args else None
-    if isinstance(h, ModelHandle) and len(args) == 1:
-        return h.obj.module, h.obj.inputs(test)
-    if not isinstance(h, ModuleHandle | ModelHandle):
+    target = handle(args[0]) if args else None
+    if isinstance(target, ModelHandle) and len(args) == 1:
+        return target.obj.module, target.obj.inputs(test)
+    if not isinstance(target, ModuleHandle | ModelHandle):
         raise CallError(call, "requires a module or model and at least one input")
-    m = module_of(h)
-    rest = args[1:]
-    device = m
-    if len(rest) > 1 and rest[0].__class__ is Sym:
-        m, rest = child_of(m, rest[0], call), rest[1:]
-    if not rest:
+    module = module_of(target)
+    arguments = args[1:]
+    device = module
+    if len(arguments) > 1 and arguments[0].__class__ is Sym:
+        module, arguments = child_of(module, arguments[0], call), arguments[1:]
+    if not arguments:
         raise CallError(call, "requires a module or model and at least one input")
-    if len(rest) == 2 and rest[0].__class__ is DictHandle and names_of(rest[1]) is not None:
-        return m, chosen_of(rest, call) or []
-    if rest[-1].__class__ is Dict or rest[-1].__class__ is DictHandle:
-        return m, inputs_with_names(rest, m, device, call)
-    tensors = [t for a in rest for t in inputs_of(a, device, call, True)]
+    if (
+        len(arguments) == 2
+        and arguments[0].__class__ is DictHandle
+        and names_of(arguments[1]) is not None
+    ):
+        return module, chosen_of(arguments, call) or []
+    if arguments[-1].__class__ is Dict or arguments[-1].__class__ is DictHandle:
+        return module, inputs_with_names(arguments, module, device, call)
+    tensors = [
+        tensor for argument in arguments for tensor in inputs_of(argument, device, call, True)
+    ]
     while tensors and tensors[-1] is None:
         tensors.pop()
     if tensors and tensors[0] is None:
         raise CallError(call, "the first input is undefined")
-    return m, tensors
+    return module, tensors
 
 
 def output(x: Value, call: str, train: bool, grad: bool) -> Any:
     """The torch output of a forward call with q arguments."""
     try:
-        m, tensors = _arguments(x, call, not train)
-        if train and not m.training:
-            _check_mode(m, call)
-        return with_gradients(grad, lambda: in_mode(m, train, lambda: calculate(m, tensors)))
+        module, tensors = _arguments(x, call, not train)
+        if train and not module.training:
+            _check_mode(module, call)
+        return with_gradients(
+            grad, lambda: in_mode(module, train, lambda: calculate(module, tensors))
+        )
     except Exception as exc:
         raise known_to_all(call, exc, _module_of(x), grad, x) from None
 
@@ -276,7 +290,7 @@ def _check_mode(m: Module, call: str) -> None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code is not nn.callback.Callback.forward.__code__:
         frame = frame.f_back
-    if frame is not None and any(part is m for part in frame.f_locals["self"].modules()):
+    if frame is not None and any(submodule is m for submodule in frame.f_locals["self"].modules()):
         warn_once(
             f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode"
         )
@@ -285,10 +299,10 @@ def _check_mode(m: Module, call: str) -> None:
 def _module_of(x: Value) -> Any:
     """The module on which a call runs forward, None if unknown."""
     args = x.items if x.__class__ is List else [x]
-    h = handle(args[0]) if args else None
-    if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
+    target = handle(args[0]) if args else None
+    if not isinstance(target, ModuleHandle | ModelHandle) or target.obj is GONE:
         return None
-    module = module_of(h)
+    module = module_of(target)
     if len(args) > 2 and args[1].__class__ is Sym:
         try:
             return child_of(module, args[1], "forward")
@@ -316,21 +330,21 @@ def forward(x: Value) -> Value:
     4 1
     """
     if x.__class__ is List and len(x.items) == 2:
-        h, a = x.items
-        if h.__class__ is ModuleHandle and a.__class__ is TensorHandle:
-            m, t = h.obj, a.obj
-            if m is GONE or t is GONE:
-                raise stale(h if m is GONE else a)
-            if t is not None and m.training and torch.is_grad_enabled():
+        target, argument = x.items
+        if target.__class__ is ModuleHandle and argument.__class__ is TensorHandle:
+            module, tensor = target.obj, argument.obj
+            if module is GONE or tensor is GONE:
+                raise stale(target if module is GONE else argument)
+            if tensor is not None and module.training and torch.is_grad_enabled():
                 try:
-                    result = calculate(m, (t,))
+                    result = calculate(module, (tensor,))
                     return (
                         TensorHandle(result)
                         if isinstance(result, torch.Tensor)
                         else wrapped(result)
                     )
                 except Exception as exc:
-                    raise known_to_all("forward", exc, m, True, x) from None
+                    raise known_to_all("forward", exc, module, True, x) from None
     return wrapped(output(x, "forward", True, True))
 
 
@@ -377,8 +391,8 @@ def kforward(x: Value) -> Value:
     if isinstance(x, ModelHandle):
         raise CallError("kforward", "cannot be called without input(s)")
     try:
-        m, tensors = _arguments(x, "kforward", False)
-        return wrapped(calculate(m, tensors))
+        module, tensors = _arguments(x, "kforward", False)
+        return wrapped(calculate(module, tensors))
     except Exception as exc:
         raise known_to_all("kforward", exc, _module_of(x), torch.is_grad_enabled(), x) from None
 
@@ -403,10 +417,10 @@ def functionalcall(x: Value) -> Value:
     bias  | 3
     """
     args = x.items if x.__class__ is List else [x]
-    h = handle(args[0]) if args else None
-    if len(args) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
+    target = handle(args[0]) if args else None
+    if len(args) < 3 or not isinstance(target, ModuleHandle | ModelHandle):
         raise CallError("functionalcall", "expecting (module;dictionary;input;..)")
-    module = module_of(h)
+    module = module_of(target)
     named = _substitutes(args[1], module)
     try:
         tensors = _arguments(List([args[0], *args[2:]]), "functionalcall", False)[1]
@@ -435,10 +449,10 @@ def _substitutes(d: Value, m: Module) -> dict[str, Any]:
         raise CallError(
             "functionalcall", expecting="a dictionary of tensors by name", given=kname(d)
         )
-    own = dict(
+    known = dict(
         (*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False))
     )
     for name in names:
-        if name not in own:
+        if name not in known:
             raise QError(f"functionalcall: no parameter or buffer `{name}")
     return {f"m.{name}": value for name, value in zip(names, values, strict=True)}

@@ -71,9 +71,9 @@ def unfreeze(x: Value) -> Value:
 
 
 def _freeze(x: Value, flag: bool, call: str) -> Value:
-    h = handle(x)
-    if h is not None:
-        set_flags(_all_tensors(h, call), flag)
+    target = handle(x)
+    if target is not None:
+        set_flags(_all_tensors(target, call), flag)
         return NIL
     args = items(x) if x.__class__ is List else []
     if len(args) == 1:
@@ -85,7 +85,7 @@ def _freeze(x: Value, flag: bool, call: str) -> Value:
     if wanted is not None:
         values = _new_values(args, wanted, call)
         if not values:
-            wanted = [n for name in wanted for n in _inside(named, name)]
+            wanted = [inner for name in wanted for inner in _inside(named, name)]
     elif len(args) == 3:
         raise QError(f"{call}: expecting 2nd arg of dictionary, but given {len(args)} args")
     else:
@@ -120,7 +120,7 @@ def _named(x: Value, call: str) -> dict[str, Any]:
 
 def _inside(named: dict[str, Any], name: str) -> list[str]:
     """The parameter names of a child module; for a parameter, its own name."""
-    inside = [] if name in named else [n for n in named if n.startswith(f"{name}.")]
+    inside = [] if name in named else [path for path in named if path.startswith(f"{name}.")]
     return inside or [name]
 
 
@@ -149,14 +149,14 @@ def _from_dict(x: Value, call: str) -> tuple[list[str], list[Any]]:
 
 
 def _check_names(named: dict[str, Any], wanted: list[str], values: list[Any], call: str) -> None:
-    for k, name in enumerate(wanted):
-        t = named.get(name)
-        if t is None:
+    for position, name in enumerate(wanted):
+        param = named.get(name)
+        if param is None:
             raise unknown("unable to find parameter `", name, named, call=call, given=UNSAID)
-        if values and not _fits(values[k].shape, t.shape):
+        if values and not _fits(values[position].shape, param.shape):
             raise QError(
-                f"{call}: size mismatch for parameter `{name}, size is {size_text(t.shape)} vs new size of "
-                f"{size_text(values[k].shape)}"
+                f"{call}: size mismatch for parameter `{name}, size is {size_text(param.shape)} vs new size of "
+                f"{size_text(values[position].shape)}"
             )
 
 
@@ -164,4 +164,7 @@ def _fits(small: Sequence[int], full: Sequence[int]) -> bool:
     """Does a shape broadcast to another?"""
     if len(small) > len(full):
         return False
-    return all(a in (1, b) for a, b in zip(reversed(small), reversed(full), strict=False))
+    return all(
+        extent in (1, target)
+        for extent, target in zip(reversed(small), reversed(full), strict=False)
+    )

@@ -111,38 +111,38 @@ def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -
     key = tuple([_key(arg) for arg in args])
     if None in key:
         return build(entry, args, n).eval()
-    m = kept.get(key)
-    if m is None:
-        m = build(entry, args, n).eval()
-        if not getattr(m, "inplace", False) and not m.state_dict():
+    module = kept.get(key)
+    if module is None:
+        module = build(entry, args, n).eval()
+        if not getattr(module, "inplace", False) and not module.state_dict():
             if len(kept) >= _KEPT_MOST:
                 kept.clear()
-            kept[key] = m
-    return m
+            kept[key] = module
+    return module
 
 
 def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
     """Apply the module with the options after the inputs."""
-    n = module_record(entry).n[0]
+    count = module_record(entry).n[0]
     # if several arguments are required, a rectangular list is the argument list, not one array
-    several = n > 1 or any(option.default is REQUIRED for option in entry.options)
+    several = count > 1 or any(option.default is REQUIRED for option in entry.options)
     args = items(x) if several else data_items(x)
-    if len(args) < n:
-        raise QError(f"{entry.name}: expects at least {n} args, {len(args)} given")
-    for arg in args[:n]:
+    if len(args) < count:
+        raise QError(f"{entry.name}: expects at least {count} args, {len(args)} given")
+    for arg in args[:count]:
         if arg.__class__ is not TensorHandle and not is_array(arg):
             raise CallError(entry.name, expected="tensor or array", given=kname(arg))
-    tensors, handles = as_tensors(args[:n])
-    m = _module(entry, args[n:], n, kept)
+    tensors, handles = as_tensors(args[:count])
+    module = _module(entry, args[count:], count, kept)
     if not tensors[0].is_cpu:
-        m.to(tensors[0].device)
-    if getattr(m, "inplace", False):
+        module.to(tensors[0].device)
+    if getattr(module, "inplace", False):
         if not handles:
-            m.inplace = False  # q arrays are never written
+            module.inplace = False  # q arrays are never written
         else:
-            m(*tensors)  # gradients flow through it, as through other in-place calls
+            module(*tensors)  # gradients flow through it, as through other in-place calls
             return NIL
-    return result(m(*tensors), handles)
+    return result(module(*tensors), handles)
 
 
 def _register(name: str) -> None:
@@ -150,10 +150,10 @@ def _register(name: str) -> None:
     inputs = "xy"[: module_record(entry).n[0]]
     call, _, shown = _EXAMPLES[name].partition("|")
 
-    kept: dict[Any, Any] = {}
+    modules: dict[Any, Any] = {}
 
     def run(x: Value) -> Value:
-        return _call(entry, x, kept)
+        return _call(entry, x, modules)
 
     run.__doc__ = (
         f"{entry.summary}\n\nThe module type `{name}` as a function: its options follow the input.\n\n"
@@ -306,18 +306,18 @@ def interpolate(x: Value) -> Value:
             "interpolate", expected="tensor or array", given=kname(args[0] if args else x)
         )
     positional, named = split_args(_INTERPOLATE, args[1:])
-    o = parse(_INTERPOLATE, positional, named)
-    size_or_scale(_INTERPOLATE, o)
+    options = parse(_INTERPOLATE, positional, named)
+    size_or_scale(_INTERPOLATE, options)
     tensor = as_tensor(args[0])
     spatial = max(tensor.dim() - 2, 1)
-    size, scale, mode = (o.get(k) for k in ("size", "scale", "mode"))
+    size, scale, mode = (options.get(name) for name in ("size", "scale", "mode"))
     resized = torch.nn.functional.interpolate(
         tensor,
         _spread(size, spatial),
         _spread(scale, spatial),
         _MODES.get(mode or "", mode or "nearest"),
-        o.get("align"),
-        o.get("rescale"),
+        options.get("align"),
+        options.get("rescale"),
     )
     return result(resized, args[0].__class__ is TensorHandle)
 

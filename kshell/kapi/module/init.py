@@ -104,9 +104,9 @@ def _method(name: str) -> Callable[..., Any]:
 
 def random(t: Tensor, low: float | None = None, high: float | None = None) -> None:
     """Integers below a bound, between two bounds, or over the full range of the type."""
-    if any(isinstance(n, float) and not n.is_integer() for n in (low, high)):
+    if any(isinstance(bound, float) and not bound.is_integer() for bound in (low, high)):
         raise CallError("random", "requires integers for low & high limits")
-    t.random_(*(int(n) for n in (low, high) if n is not None))
+    t.random_(*(int(bound) for bound in (low, high) if bound is not None))
 
 
 def snormal(t: Tensor, fraction: float, std: float = 0.01) -> None:
@@ -260,7 +260,7 @@ def _selected(
     else:
         numbers = [option for option in options if option.read(0) is not None]
         selects = long_of(x) is not None and (
-            indexed or sum(number_of(a) is not None for a in rest) > len(numbers)
+            indexed or sum(number_of(argument) is not None for argument in rest) > len(numbers)
         )
     return rest.pop(0) if selects else None
 
@@ -281,20 +281,20 @@ def _tensors(name: str, h: KHandle, select: Value | None) -> list[Any]:
     named = tensors_in(h, select, name)
     if named is None:
         raise QError(f"{name}: not implemented for {h.plural}")
-    if any(t is None for _, t in named):
+    if any(tensor is None for _, tensor in named):
         raise undefined()
-    return [t for _, t in named]
+    return [tensor for _, tensor in named]
 
 
 def _parts(name: str, t: Tensor, select: Value) -> list[Any]:
     """The items of a tensor at the selected indices."""
-    at = longs_of(select) or []
-    for i in at:
-        if not t.dim() or not 0 <= i < t.shape[0]:
+    positions = longs_of(select) or []
+    for position in positions:
+        if not t.dim() or not 0 <= position < t.shape[0]:
             raise QError(
-                f"{name}: index {i} out of bounds for a tensor of size {size_text(t.shape)}"
+                f"{name}: index {position} out of bounds for a tensor of size {size_text(t.shape)}"
             )
-    return [t[i] for i in at]
+    return [t[position] for position in positions]
 
 
 def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any]) -> None:
@@ -304,34 +304,39 @@ def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any
             fn(tensors[0], **options)
             return
         filled = [tensor.clone() for tensor in tensors]
-        for t in filled:
-            fn(t, **options)
-        for t, new in zip(tensors, filled, strict=True):
-            t.copy_(new)
+        for target in filled:
+            fn(target, **options)
+        for target, source in zip(tensors, filled, strict=True):
+            target.copy_(source)
 
 
 def _register(row: Init) -> None:
     options = option_words(row.options)
 
     def run(x: Value) -> Value:
-        data, *rest = _given(row.name, x)
-        h = handle(data)
+        data, *arguments = _given(row.name, x)
+        target = handle(data)
         select = None
-        if h is not None or row.name == "fill":
-            named = h is not None and h.__class__ not in (TensorHandle, VectorHandle)
-            select = _selected(options, named, rest, row.indexed)
-        rest.sort(
+        if target is not None or row.name == "fill":
+            named = target is not None and target.__class__ not in (TensorHandle, VectorHandle)
+            select = _selected(options, named, arguments, row.indexed)
+        arguments.sort(
             key=lambda a: next(
-                (i for i, option in enumerate(options) if option.read(a) is not None), len(options)
+                (index for index, option in enumerate(options) if option.read(a) is not None),
+                len(options),
             )
         )
-        options_given = match(row.name, options, rest)
-        if h is not None:
-            _fill(row.fill, _tensors(row.name, h, select), options_given)
+        options_given = match(row.name, options, arguments)
+        if target is not None:
+            _fill(row.fill, _tensors(row.name, target, select), options_given)
             return NIL
-        own = to_tensor(data)
-        _fill(row.fill, [own] if select is None else _parts(row.name, own, select), options_given)
-        return to_q(own, copy=False)
+        tensor = to_tensor(data)
+        _fill(
+            row.fill,
+            [tensor] if select is None else _parts(row.name, tensor, select),
+            options_given,
+        )
+        return to_q(tensor, copy=False)
 
     _add(row, options, run)
 
@@ -377,7 +382,7 @@ def gain(x: Value) -> Value:
         raise QError(f"gain: expecting 1-2 args, given {len(args)}")
     name = nonlinearity(args[0])
     if name is None:
-        known = "".join("`" + n for n in NONLINEAR)
+        known = "".join("`" + choice for choice in NONLINEAR)
         raise QError(
             f"gain: expected a nonlinearity, one of {known}, given "
             + (f"`{name_of(args[0])}" if args[0].__class__ is Sym else kname(args[0]))

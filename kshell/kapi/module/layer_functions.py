@@ -44,33 +44,33 @@ def _convolution(name: str, torch_name: str) -> Callable[..., Any]:
 
 def _convolutions() -> list[Row]:
     rows = []
-    for d in (1, 2, 3):
-        size = "1 1 " + " ".join(["2"] * d)
+    for dims in (1, 2, 3):
+        size = "1 1 " + " ".join(["2"] * dims)
         rows.append(
             Row(
-                f"conv{d}d",
-                _convolution(f"conv{d}d", f"conv{d}d"),
-                f"Convolution of x with weights y, {d}-d; plus a bias.",
-                f"raze over conv{d}d({size}#1e;{size}#1e)|,{2**d}e",
+                f"conv{dims}d",
+                _convolution(f"conv{dims}d", f"conv{dims}d"),
+                f"Convolution of x with weights y, {dims}-d; plus a bias.",
+                f"raze over conv{dims}d({size}#1e;{size}#1e)|,{2**dims}e",
                 inputs=2,
                 more=1,
                 out=False,
                 since="torch",
                 options="stride:dims pad/padding:pad dilate/dilation:dims groups:long",
-                forms=(f"conv{d}d(x;y[;bias];stride;pad;dilate;groups)",),
+                forms=(f"conv{dims}d(x;y[;bias];stride;pad;dilate;groups)",),
             )
         )
         rows.append(
             Row(
-                f"convtranspose{d}d",
-                _convolution(f"convtranspose{d}d", f"conv_transpose{d}d"),
-                f"Transposed convolution of x with weights y, {d}-d; plus a bias.",
-                f"sum raze over convtranspose{d}d({size}#1e;{size}#1e)|{4**d}e",
+                f"convtranspose{dims}d",
+                _convolution(f"convtranspose{dims}d", f"conv_transpose{dims}d"),
+                f"Transposed convolution of x with weights y, {dims}-d; plus a bias.",
+                f"sum raze over convtranspose{dims}d({size}#1e;{size}#1e)|{4**dims}e",
                 inputs=2,
                 more=1,
                 out=False,
                 since="torch",
-                forms=(f"convtranspose{d}d(x;y[;bias];stride;pad;outpad;groups;dilate)",),
+                forms=(f"convtranspose{dims}d(x;y[;bias];stride;pad;outpad;groups;dilate)",),
                 options="stride:dims pad/padding:dims outpad/output_padding:dims groups:long dilate/dilation:dims",
             )
         )

@@ -64,8 +64,8 @@ class _Signature:
         """Is the input after that many required, or annotated as a dictionary?"""
         if before >= len(self.places):
             return self.all_places
-        p = self.places[before]
-        return p.default is p.empty or bool(_DICTIONARY.search(str(p.annotation)))
+        param = self.places[before]
+        return param.default is param.empty or bool(_DICTIONARY.search(str(param.annotation)))
 
 
 def _tensors_only(m: Module) -> bool:
@@ -78,19 +78,19 @@ def _tensors_only(m: Module) -> bool:
 
 def _are_names(m: Module, names: Sequence[str], before: int, call: str) -> bool:
     """Are these names of inputs? If not, a dictionary with them is one input."""
-    own = _Signature(m)
-    wrong = [name for name in names if name not in own.names]
+    signature = _Signature(m)
+    wrong = [name for name in names if name not in signature.names]
     if not wrong:
         return True
-    if len(wrong) == len(names) and not _tensors_only(m) and own.takes_dictionary(before):
+    if len(wrong) == len(names) and not _tensors_only(m) and signature.takes_dictionary(before):
         return False
-    if own.all_names:
+    if signature.all_names:
         return True
     raise unknown(
         f"{type(m).__name__} has no input `",
         wrong[0],
-        own.names,
-        f", its inputs are {' '.join(own.names)}" if own.names else "",
+        signature.names,
+        f", its inputs are {' '.join(signature.names)}" if signature.names else "",
         call=call,
     )
 
@@ -121,10 +121,10 @@ def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Module, call: st
     entry = type_of(m)
     if entry is not None and module_record(entry).cls is None:
         return None
-    own = _Signature(m)
+    signature = _Signature(m)
     return (
         None
-        if own.all_places or len(tensors) + len(named) <= len(own.places)
+        if signature.all_places or len(tensors) + len(named) <= len(signature.places)
         else Inputs([*tensors, dict(named)])
     )
 

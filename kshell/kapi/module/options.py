@@ -198,8 +198,8 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
 
 def _with_nulls(name: str, value: Any, dims: int) -> Any:
     """Output sizes, with None for a null, which means the input's size."""
-    sizes = tuple(None if v == NULL_J.v else v for v in (value if dims > 1 else (value,)))
-    if all(v is None for v in sizes):
+    sizes = tuple(None if size == NULL_J.v else size for size in (value if dims > 1 else (value,)))
+    if all(size is None for size in sizes):
         raise CallError(name, "no output size given")
     return sizes if dims > 1 else sizes[0]
 
@@ -280,14 +280,18 @@ def with_defaults(cls: type, options: Sequence[Option]) -> tuple[Option, ...]:
     """The options of a class; those without a default take the class's default, or are required if it has none."""
     known = inspect.signature(cls).parameters
     completed = []
-    for o in options:
-        p = known.get(torch_name(o))
-        if o.default is None and p is not None:
-            plain = p.default is None or type(p.default) in _TYPES
-            o = o._replace(
-                default=REQUIRED if p.default is p.empty else p.default if plain else None
+    for option in options:
+        param = known.get(torch_name(option))
+        if option.default is None and param is not None:
+            plain = param.default is None or type(param.default) in _TYPES
+            option = option._replace(
+                default=REQUIRED
+                if param.default is param.empty
+                else param.default
+                if plain
+                else None
             )
-        completed.append(o)
+        completed.append(option)
     return tuple(completed)
 
 
@@ -296,11 +300,11 @@ _NAMES: dict[str, tuple[int, set[str]]] = {}
 
 def known_names(kind: str) -> set[str]:
     """Every option name used by any entry of the kind."""
-    held = _NAMES.get(kind)
-    if held is None or held[0] != registry.version():
+    cached = _NAMES.get(kind)
+    if cached is None or cached[0] != registry.version():
         names = {option.name for entry in registry.entries(kind) for option in entry.options}
-        held = _NAMES[kind] = (registry.version(), names)
-    return held[1]
+        cached = _NAMES[kind] = (registry.version(), names)
+    return cached[1]
 
 
 def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
@@ -310,7 +314,7 @@ def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
     place = record.place
     if place is not None:
         by_name = {option.name: option for option in entry.options}
-        return [by_name[k] for k in place(positional)]
+        return [by_name[name] for name in place(positional)]
     options = list(entry.options)
     count = len(positional)
     if record.shortflag and 0 < count < len(options) and flag_of(positional[-1]) is not None:
@@ -366,17 +370,17 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
             raise CallError(entry.name, record.need.get(option.name) or f"no {option.name} given")
         if (option.low is None and option.high is None) or value is None:
             continue
-        for v in value if value.__class__ is tuple else (value,):
-            if option.low is not None and v < option.low:
+        for number in value if value.__class__ is tuple else (value,):
+            if option.low is not None and number < option.low:
                 text = record.need.get(option.name, "")
                 if text.startswith("positive"):
                     raise CallError(entry.name, text)
                 raise QError(
-                    f"{entry.name}: {option.name} is {number_word(v)}, below {option.low:g}"
+                    f"{entry.name}: {option.name} is {number_word(number)}, below {option.low:g}"
                 )
-            if option.high is not None and v > option.high:
+            if option.high is not None and number > option.high:
                 raise QError(
-                    f"{entry.name}: {option.name} is {number_word(v)}, above {option.high:g}"
+                    f"{entry.name}: {option.name} is {number_word(number)}, above {option.high:g}"
                 )
 
 
@@ -409,8 +413,8 @@ def torch_name(o: Option) -> str:
 
 def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:
     """The default of an option, which may be another option's value (a pool's stride is its size)."""
-    other = type_record(entry).like.get(option.name)
-    return values.get(other) if other else option.default
+    source = type_record(entry).like.get(option.name)
+    return values.get(source) if source else option.default
 
 
 def _differs(a: object, b: object) -> bool:
@@ -487,14 +491,14 @@ def _own_values(entry: Entry, m: Module) -> dict[str, Any]:
     saved = m.__dict__.get(_GIVEN, {})
     values = {}
     for option in entry.options:
-        now = _attribute(m, option)
-        before, then = saved.get(option.name, (_NONE, _NONE))
-        if before is not _NONE and (now is _NONE or not _differs(now, then)):
-            now = before
-        if now is _NONE:
-            now = option.default
-        if now is not REQUIRED:
-            values[option.name] = now
+        current = _attribute(m, option)
+        before, initial = saved.get(option.name, (_NONE, _NONE))
+        if before is not _NONE and (current is _NONE or not _differs(current, initial)):
+            current = before
+        if current is _NONE:
+            current = option.default
+        if current is not REQUIRED:
+            values[option.name] = current
     return values
 
 
@@ -504,10 +508,10 @@ def live_values(entry: Entry, m: Module) -> dict[str, Any]:
     if record.cls is not None:
         return _own_values(entry, m)
     readers, like = record.read, record.like
-    out = {}
+    values = {}
     for option in entry.options:
         if option.name in readers:
-            out[option.name] = readers[option.name](m)
+            values[option.name] = readers[option.name](m)
             continue
         if option.torch == "-":
             continue
@@ -518,10 +522,10 @@ def live_values(entry: Entry, m: Module) -> dict[str, Any]:
             and (value is not None or option.default is not None)
         ):
             value = value is not None and value is not False  # bias: a parameter, or None
-        out[option.name] = (
-            out[like[option.name]] if value is None and option.name in like else value
+        values[option.name] = (
+            values[like[option.name]] if value is None and option.name in like else value
         )
-    return record.hide(out) if record.hide else out
+    return record.hide(values) if record.hide else values
 
 
 def options_dict(entry: Entry) -> Dict:
@@ -537,7 +541,7 @@ def options_dict(entry: Entry) -> Dict:
             values[option.name] = example[option.name]
         elif option.default is not REQUIRED:
             values[option.name] = option.default
-    for key, other in record.like.items():
+    for key, source in record.like.items():
         if key not in example:
-            values[key] = values.get(other)
+            values[key] = values.get(source)
     return as_dict(entry, record.hide(values) if record.hide else values)

@@ -169,14 +169,14 @@ row(
 
 
 def _indices(entry: Entry, given: dict[str, Any]) -> Any:
-    ind = given["ind"]
-    if ind.dtype != torch.int64:
-        raise QError(f"{entry.name} ind: long(s) expected, given {dtype_name(ind.dtype)}(s)")
-    if ind.dim() > 1:
+    indices = given["ind"]
+    if indices.dtype != torch.int64:
+        raise QError(f"{entry.name} ind: long(s) expected, given {dtype_name(indices.dtype)}(s)")
+    if indices.dim() > 1:
         raise QError(
-            f"{entry.name}: expecting scalar index or 1-dim list, given {ind.dim()}-d tensor"
+            f"{entry.name}: expecting scalar index or 1-dim list, given {indices.dim()}-d tensor"
         )
-    return nn.ops.IndexSelect(given["dim"], ind)
+    return nn.ops.IndexSelect(given["dim"], indices)
 
 
 row(
@@ -251,14 +251,16 @@ row(
 
 def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
     """Integer means and standard deviations are converted to doubles."""
-    for key, word in (("mean", "mean(s)"), ("std", "stddev(s)")):
-        t = given[key]
-        if not t.numel():
-            raise QError(f"{entry.name}: no {word} defined")
-        if t.dtype == torch.int64:
-            given = {**given, key: t.double()}
-        elif not t.is_floating_point():
-            raise QError(f"{entry.name} {key}: double(s) expected, given {dtype_name(t.dtype)}(s)")
+    for key, label in (("mean", "mean(s)"), ("std", "stddev(s)")):
+        tensor = given[key]
+        if not tensor.numel():
+            raise QError(f"{entry.name}: no {label} defined")
+        if tensor.dtype == torch.int64:
+            given = {**given, key: tensor.double()}
+        elif not tensor.is_floating_point():
+            raise QError(
+                f"{entry.name} {key}: double(s) expected, given {dtype_name(tensor.dtype)}(s)"
+            )
     return nn.ops.Zscore(given["mean"], given["std"], given.get("inplace", False))
 
 
@@ -312,19 +314,19 @@ _FIELDS = ("fn", "in", "out", "parms", "buffers")
 
 def _callback_fields(args: Sequence[Value]) -> dict[str, Value]:
     """The options of a callback as given, by name."""
-    rest = list(args)
+    positional = list(args)
     named: Sequence[tuple[str, Value]] = ()
     if (
-        rest
-        and is_pairs(rest[-1])
-        and (named_fields := pairs(rest[-1]))
+        positional
+        and is_pairs(positional[-1])
+        and (named_fields := pairs(positional[-1]))
         and named_fields[0][0] in _FIELDS
     ):
         named = named_fields
-        rest.pop()
-    if len(rest) > len(_FIELDS):
-        raise QError(f"callback: expecting up to {len(_FIELDS)} options, {len(rest)} given")
-    fields = dict(zip(_FIELDS, rest, strict=False))
+        positional.pop()
+    if len(positional) > len(_FIELDS):
+        raise QError(f"callback: expecting up to {len(_FIELDS)} options, {len(positional)} given")
+    fields = dict(zip(_FIELDS, positional, strict=False))
     for key, value in named:
         if key not in _FIELDS:
             raise QError(f"callback option: {key} not recognized")
@@ -335,25 +337,27 @@ def _callback_fields(args: Sequence[Value]) -> dict[str, Value]:
 def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
     fields = _callback_fields(args)
-    fn = fields.get("fn")
-    if fn is None:
+    function = fields.get("fn")
+    if function is None:
         raise CallError("callback", "no k function defined")
-    if isinstance(fn, Lambda) and not fn.ctx.strip(
+    if isinstance(function, Lambda) and not function.ctx.strip(
         "."
     ):  # its text defines it completely; in a namespace it would also need that namespace's names
-        if 1 < fn.rank <= 4:
-            fields.setdefault("in", _inputs(fn.rank - 1))
-        fn = string(fn.text)
-    if not (fn.__class__ is Sym and fn.s) and not (is_text(fn) and text_of(fn)):
-        raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
+        if 1 < function.rank <= 4:
+            fields.setdefault("in", _inputs(function.rank - 1))
+        function = string(function.text)
+    if not (function.__class__ is Sym and function.s) and not (
+        is_text(function) and text_of(function)
+    ):
+        raise QError(f"callback function expected as symbol or string, given {kname(function)}")
     words = names_of(fields.get("in", sym("tensor")))
-    if not words or any(word != "tensor" for word in words) or len(words) > 3:
+    if not words or any(name != "tensor" for name in words) or len(words) > 3:
         raise QError("callback in: expecting 1-3 symbols, each `tensor")
     output = fields.get("out", sym("tensor"))
     if output.__class__ is not Sym or output.s != "tensor":
         raise QError("callback out: expecting `tensor")
     return {
-        "fn": fn,
+        "fn": function,
         "in": len(words),
         "parms": _named("parms", fields.get("parms")),
         "buffers": _named("buffers", fields.get("buffers")),
@@ -367,8 +371,8 @@ def _named(word: str, x: Value | None) -> dict[str, Any]:
     if x.__class__ is DictHandle:
         return dict(x.get())
     if x.__class__ is Dict and (not len(x.k) or names_of(x.k) is not None):
-        keys, values = names_of(x.k) or [], seq_items(x.v)
-    elif x.__class__ is List and len(x.items) == 2 and (keys := names_of(x.items[0]) or []):
+        names, values = names_of(x.k) or [], seq_items(x.v)
+    elif x.__class__ is List and len(x.items) == 2 and (names := names_of(x.items[0]) or []):
         values = [x.items[1]] if x.items[0].__class__ is Sym else seq_items(x.items[1])
     elif x.__class__ is List and not x.items:
         return {}
@@ -376,10 +380,10 @@ def _named(word: str, x: Value | None) -> dict[str, Any]:
         raise CallError(
             "callback", at=word, expecting="k dictionary or (syms;vals)", given=kname(x)
         )
-    if len(keys) != len(values):
-        raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
+    if len(names) != len(values):
+        raise QError(f"callback {word}: {len(names)} name(s) but {len(values)} value(s)")
     tensors = map(own_tensor, values)
-    return {key: tensor for key, tensor in zip(keys, tensors, strict=True) if tensor is not None}
+    return {key: tensor for key, tensor in zip(names, tensors, strict=True) if tensor is not None}
 
 
 class _QFunction:
@@ -401,17 +405,17 @@ class _QFunction:
         if self.source.__class__ is Sym:
             return session.names.get(self.text)
         if self.made is None or self.made[0]() is not session:
-            fn = session.evaluate(self.text)
-            if not isinstance(fn, Lambda):
-                return fn
-            self.made = weakref.ref(session), fn
+            function = session.evaluate(self.text)
+            if not isinstance(function, Lambda):
+                return function
+            self.made = weakref.ref(session), function
         return self.made[1]
 
     def __call__(self, m: Module, *inputs: Any) -> Any:
-        fn = self._function()
-        own = [ModuleHandle(m), *map(TensorHandle, inputs)]
+        function = self._function()
+        handles = [ModuleHandle(m), *map(TensorHandle, inputs)]
         try:
-            result = stoppable(apply, fn, own)
+            result = stoppable(apply, function, handles)
             if result.__class__ is TensorHandle and result.obj is GONE:
                 raise stale(result)
             if result.__class__ is not TensorHandle or result.obj is None:
@@ -424,8 +428,8 @@ class _QFunction:
                 exc.__traceback__
             )  # the traceback has the q frames
         finally:
-            for h in own:
-                h.free(LENT)
+            for handle in handles:
+                handle.free(LENT)
         raise error
 
 
@@ -437,22 +441,22 @@ def _callback(entry: Entry, given: dict[str, Any]) -> Any:
 
 def _callback_live(m: Callback, every: bool, state: bool) -> Dict:
     """The options of a live callback; parameters and buffers are in its state."""
-    fn: Any = m.fn
-    options: dict[str, Value] = {"fn": fn.source}
+    function: Any = m.fn
+    options: dict[str, Value] = {"fn": function.source}
     if every or m.inputs != 1:
         options["in"] = _inputs(m.inputs)
     if every:
         options["out"] = sym("tensor")
-    for key, own in (("parms", m.named_parameters), ("buffers", m.named_buffers)):
-        named = {} if state else dict(own(recurse=False))
+    for key, method in (("parms", m.named_parameters), ("buffers", m.named_buffers)):
+        named = {} if state else dict(method(recurse=False))
         if named or (every and not state):
             options[key] = dict_q(named)
     return symdict(list(options), list(options.values()))
 
 
 def _callback_text(m: Callback) -> str:
-    fn: Any = m.fn
-    return f"fn={fn.text}, in={','.join(['tensor'] * m.inputs)}, out=tensor"
+    function: Any = m.fn
+    return f"fn={function.text}, in={','.join(['tensor'] * m.inputs)}, out=tensor"
 
 
 def _inputs(n: int) -> Value:
@@ -501,7 +505,7 @@ def callbacks(x: Value) -> Value:
         ["fn", "in", "out"],
         [
             List([string(signature) for signature in _SIGNATURES]),
-            collapse([_inputs(k + 1) for k in range(len(_SIGNATURES))]),
+            collapse([_inputs(index + 1) for index in range(len(_SIGNATURES))]),
             sym_vec(["tensor"] * len(_SIGNATURES)),
         ],
     )

@@ -57,38 +57,38 @@ def child_of(m: Module, x: Sym | int | Special, call: str) -> Any:
                 "no child module named `", x.s, (name for name, _ in m.named_modules()), call=call
             )
         return child
-    n = x.v if isinstance(x, Special) else x
+    index = x.v if isinstance(x, Special) else x
     every = list(m.modules())[1:]
-    if not 0 <= n < len(every):
+    if not 0 <= index < len(every):
         raise CallError(
             call,
-            f"invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}",
+            f"invalid index[{number_word(index)}] for {len(every)} child module{'s' * (len(every) != 1)}",
             given=SAID,
             expected=UNSAID,
         )
-    return every[n]
+    return every[index]
 
 
 def _inside(m: Module, path: str) -> Any:
     """The submodule with a dotted name; for an empty name the module itself; None if there is none."""
-    found: Module | None = m
+    submodule: Module | None = m
     for key in path.split(".") if path else ():
-        if found is None:
+        if submodule is None:
             break
-        found = found._modules.get(key)
-    return found
+        submodule = submodule._modules.get(key)
+    return submodule
 
 
 @behaviour("do_reached", ModuleHandle, ModelHandle)
 def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
-    module, of = module_of(h), "k" if isinstance(h, ModelHandle) else "m"
-    for call, parts in (
+    module, letter = module_of(h), "k" if isinstance(h, ModelHandle) else "m"
+    for call, members in (
         ("child", module._modules),
         ("parm", module._parameters),
         ("buffer", module._buffers),
     ):
-        if name in parts:
-            return f"{call}({of};`{name}) is its {_WORDS[call]} of this name"
+        if name in members:
+            return f"{call}({letter};`{name}) is its {_WORDS[call]} of this name"
     return "training(m;1b) sets the mode" if name == "train" else ""
 
 
@@ -111,7 +111,7 @@ def _module_and_child(x: Value, call: str) -> Any:
 def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
     if x.__class__ is DictHandle:
         return sym_vec(x.get())
-    return sym_vec([n for n, _ in find(_module_and_child(x, call)) if n])
+    return sym_vec([name for name, _ in find(_module_and_child(x, call)) if name])
 
 
 @api("names", "names m", "names(m;name)", "names(m;index)", "names dict", effect="none")
@@ -156,7 +156,9 @@ def buffernames(x: Value) -> Value:
 
 def _handles(found: Any) -> Value:
     named = dict(found)
-    return Dict(sym_vec(named), collapse([module_handle(value) for value in named.values()]))
+    return Dict(
+        sym_vec(named), collapse([module_handle(submodule) for submodule in named.values()])
+    )
 
 
 @api(
@@ -276,11 +278,11 @@ def outputmodule(x: Value) -> Value:
 
 def _end_type(x: Value, call: str, at: int) -> Value:
     """The type of a network's first or last module; for a loss, its own."""
-    h = handle(x)
-    if isinstance(h, LossHandle):
-        return ask("objtype", h)
-    m = end_of(module_behind(x, call), at)
-    return sym("" if m is None else type_name(m))
+    target = handle(x)
+    if isinstance(target, LossHandle):
+        return ask("objtype", target)
+    module = end_of(module_behind(x, call), at)
+    return sym("" if module is None else type_name(module))
 
 
 # containers that only hold modules, or pass their input from one to the next; others compute themselves
@@ -321,28 +323,28 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     )
     if len(args) == 2:
         if tensor is None:
-            own = module.named_parameters() if kind == "parameter" else module.named_buffers()
-            raise unknown(f"{kind} `", name, (n for n, _ in own), " not found", call=call)
+            known = module.named_parameters() if kind == "parameter" else module.named_buffers()
+            raise unknown(f"{kind} `", name, (key for key, _ in known), " not found", call=call)
         return tensor_handle(tensor)
-    new = args[2]
-    other = _enlisted(new) if kind == "parameter" else None
+    value = args[2]
+    tied = _enlisted(value) if kind == "parameter" else None
     if tensor is not None:
-        if other is None:
-            put(tensor, as_tensor(new))
+        if tied is None:
+            put(tensor, as_tensor(value))
         else:
-            _tie(owner, last, tensor, other)
+            _tie(owner, last, tensor, tied)
         return NIL
     if owner is None:
         raise QError(f"{call}: no child module named `{path}")
-    t = other
-    if new.__class__ is TensorHandle:
-        t = as_tensor(new)
-    elif t is None:
-        t = to_tensor(new).to(device_of_module(module))
+    registered = tied
+    if value.__class__ is TensorHandle:
+        registered = as_tensor(value)
+    elif registered is None:
+        registered = to_tensor(value).to(device_of_module(module))
     if kind == "parameter":
-        owner.register_parameter(last, _as_parameter(t))
+        owner.register_parameter(last, _as_parameter(registered))
     else:
-        owner.register_buffer(last, t)
+        owner.register_buffer(last, registered)
     return NIL
 
 

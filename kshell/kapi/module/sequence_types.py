@@ -198,18 +198,20 @@ def _layer_of(coder: Any) -> Given | None:
 
 def _layer(m: Transformer) -> Given:
     """The options of a transformer's layers, unless they are custom."""
-    layers = [v for v in (_layer_of(m.decoder), _layer_of(m.encoder)) if v is not None]
+    layers = [
+        options for options in (_layer_of(m.decoder), _layer_of(m.encoder)) if options is not None
+    ]
     layers.sort(key=lambda v: (v["in"], v["heads"]) != (m.d_model, m.nhead))
     return layers[0] if layers else {"dim": 2048, "dropout": 0.1, "fn": "relu", "normfirst": False}
 
 
 def _coder_options(m: Transformer, coder: Any) -> Any:
     """The options of a transformer's encoder or decoder, if custom."""
-    own = (
+    standard = (
         type(coder) in (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder)
         and coder.norm is not None
     )
-    if own and (not len(coder.layers) or _layer_of(coder) == _layer(m)):
+    if standard and (not len(coder.layers) or _layer_of(coder) == _layer(m)):
         return symdict([], [])
     return lambda every: symdict(
         ["module", "options"], [sym(type_name(coder)), options_of(coder, every, False)]

@@ -86,7 +86,7 @@ def pairs_of(x: Value) -> list[tuple[int, Value]] | None:
     single = _pair(x)
     if single is not None:
         return [single]
-    pairs = [pair for i in x.items if (pair := _pair(i)) is not None]
+    pairs = [pair for item in x.items if (pair := _pair(item)) is not None]
     return pairs if len(pairs) == len(x.items) else None
 
 
@@ -108,13 +108,13 @@ def is_state(x: Value) -> bool:
 def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
     """The definitions in a state with their depths; by default 0 for the first and 1 for the others."""
     rows = []
-    for k, item in enumerate([x] if x.__class__ is Dict else seq_items(x)):
+    for position, item in enumerate([x] if x.__class__ is Dict else seq_items(x)):
         if item.__class__ is not Dict:
             raise QError("type")
-        depth = named_values(item).get("depth", 1 if k else first)
+        depth = named_values(item).get("depth", 1 if position else first)
         if depth.__class__ is not int:
             raise CallError("module", expected="long depth", given=kname(depth))
-        rows.append((depth, spec_row(item, k)))
+        rows.append((depth, spec_row(item, position)))
     return rows
 
 
@@ -134,9 +134,9 @@ def is_single(x: Value) -> bool:
 def _push(x: Value, depth: int, q: Stack) -> None:
     """Put the module for a definition, or an existing module (possibly part of others too), at a depth."""
     if isinstance(x, ModuleHandle):
-        m = x.get()
-        q.to_depth(type_name(m), depth)
-        q.put(m, type_of(m), False)
+        module = x.get()
+        q.to_depth(type_name(module), depth)
+        q.put(module, type_of(module), False)
     else:
         q.push(depth, spec_of(x))
 
@@ -145,13 +145,13 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
     if is_single(x):
         _push(x, depth, q)
         return
-    head = _head(x)
-    if isinstance(head, ModuleHandle) and x.__class__ is List and len(x.items) > 1:
+    first = _head(x)
+    if isinstance(first, ModuleHandle) and x.__class__ is List and len(x.items) > 1:
         raise QError(
-            f"{type_name(head.get())}: an existing module cannot be given layers in a specification; "
+            f"{type_name(first.get())}: an existing module cannot be given layers in a specification; "
             "add one with module(ptr;spec)"
         )
-    _push(head, depth, q)
+    _push(first, depth, q)
     if x.__class__ is List:
         for child in x.items[1:]:
             _push_tree(child, depth + 1, q)
@@ -160,42 +160,42 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
 def define(x: Value, root: Module | None = None, depth: int | None = None) -> Any:
     """The module for a specification; with `root`, that module extended in place by a definition or a tree, optionally
     at a depth."""
-    q = Stack(root)
-    at = depth or len(q.open)
+    stack = Stack(root)
+    start = depth or len(stack.open)
     try:
         if depth is not None:
             if x.__class__ is List and x.items and (x.items[0].__class__ is not Sym or _is_tree(x)):
-                _push_tree(x, at, q)
+                _push_tree(x, start, stack)
             else:
-                _push(x, at, q)
+                _push(x, start, stack)
         elif is_state(x):
             base = None
-            rows = _rows(x, at)
-            for d, spec in rows:
-                q.push_row(d, spec)
-                base = q.open[-1] if base is None else base
+            rows = _rows(x, start)
+            for level, spec in rows:
+                stack.push_row(level, spec)
+                base = stack.open[-1] if base is None else base
             if base is not None and any(shared_of(spec.parms) for _, spec in rows):
                 share(base, rows)
         else:
             pairs = pairs_of(x)
             if pairs is None:
-                _push_tree(x, at, q)
+                _push_tree(x, start, stack)
             else:
-                for d, v in pairs:
-                    _push(v, d, q)
+                for level, item in pairs:
+                    _push(item, level, stack)
     except BaseException:
         if root is not None:
-            q.undo()
+            stack.undo()
         raise
-    return q.root
+    return stack.root
 
 
 def extend(root: Module, m: Module, depth: int | None = None) -> None:
     """Add an existing module to the innermost open container of another, or at a depth."""
-    q = Stack(root)
+    stack = Stack(root)
     if depth:
-        q.to_depth(type_name(m), depth)
-    q.put(m, type_of(m), False)
+        stack.to_depth(type_name(m), depth)
+    stack.put(m, type_of(m), False)
 
 
 # ------------------------------------------------------------------ trees and pairs as q values
@@ -214,7 +214,7 @@ def seq_of(x: Value) -> Value:
                 if isinstance(x, List)
                 else QError("seq: expecting at least one module symbol, given  empty list")
             )
-        return List([items[0], *(_enlist(i) for i in items[1:])])
+        return List([items[0], *(_enlist(item) for item in items[1:])])
     raise CallError("seq", expecting=f"module symbol{'s' * (x.__class__ is Vec)}", given=kname(x))
 
 
@@ -242,13 +242,13 @@ def _is_tree(x: Value) -> bool:
     """Is x a container with its layers, as made by seq, rather than a type with its options?"""
     if x.__class__ is not List or len(x.items) < 2:
         return False
-    head = x.items[0]
-    names = seq_items(head) if is_list(head) else [head]
+    first = x.items[0]
+    names = seq_items(first) if is_list(first) else [first]
     entry = registry.find("module", names[0].s) if names and names[0].__class__ is Sym else None
     return (
         entry is not None
         and module_record(entry).container
-        and all(_is_tree(i) or _is_layer(i) for i in x.items[1:])
+        and all(_is_tree(item) or _is_layer(item) for item in x.items[1:])
     )
 
 
@@ -264,10 +264,10 @@ def _is_layer(x: Value) -> bool:
 def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
     """The (depth;value) pairs for a tree, depth first."""
     tree = x.items if x.__class__ is List else []
-    head = tree[0] if tree else x
-    if head.__class__ is Vec and head.t == T.S and len(head) == 1:
-        head = head.items[0]
-    pairs: list[Value] = [List([depth, head])]
+    first = tree[0] if tree else x
+    if first.__class__ is Vec and first.t == T.S and len(first) == 1:
+        first = first.items[0]
+    pairs: list[Value] = [List([depth, first])]
     for child in tree[1:]:
         pairs += pairs_from_tree(child, depth + 1)
     return pairs
@@ -278,16 +278,16 @@ def tree_from_pairs(x: Value) -> Value:
     pairs = pairs_of(x)
     if pairs is None:
         raise CallError("tree", expecting="depth,value pairs", given=kname(x))
-    value, at = _subtree(pairs, 0, pairs[0][0])
-    if at < len(pairs):
+    value, position = _subtree(pairs, 0, pairs[0][0])
+    if position < len(pairs):
         raise QError(
-            f"tree: pair[{at}] has depth {pairs[at][0]}, expecting a depth above {pairs[0][0]}"
+            f"tree: pair[{position}] has depth {pairs[position][0]}, expecting a depth above {pairs[0][0]}"
         )
     return value
 
 
 def _subtree(found: list[tuple[int, Value]], at: int, depth: int) -> tuple[Value, int]:
-    head, at = found[at][1], at + 1
+    first, at = found[at][1], at + 1
     children = []
     while at < len(found) and found[at][0] > depth:
         if found[at][0] > depth + 1:
@@ -296,4 +296,4 @@ def _subtree(found: list[tuple[int, Value]], at: int, depth: int) -> tuple[Value
             )
         child, at = _subtree(found, at, depth + 1)
         children.append(child)
-    return (List([head, *children]) if children else enlist(head)), at
+    return (List([first, *children]) if children else enlist(first)), at

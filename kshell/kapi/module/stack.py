@@ -55,11 +55,15 @@ def spec_of(x: Value) -> Spec:
     if not len(x):
         empty = "empty symbol list" if x.__class__ is Vec else "empty list"
         raise CallError("module", empty, expected=UNSAID)
-    kind, *rest = x.items
+    kind, *arguments = x.items
     if kind.__class__ is not Sym:
         raise QError(f"module: no symbol found, given {kname(x)}")
-    name = rest[0] if rest else NIL
-    return Spec(kind.s, name.s, rest[1:], 2) if name.__class__ is Sym else Spec(kind.s, "", rest)
+    name = arguments[0] if arguments else NIL
+    return (
+        Spec(kind.s, name.s, arguments[1:], 2)
+        if name.__class__ is Sym
+        else Spec(kind.s, "", arguments)
+    )
 
 
 def spec_row(d: Dict, at: int) -> Spec:
@@ -89,8 +93,8 @@ def create(x: Value) -> Any:
 
 def _create(spec: Spec) -> Any:
     entry = entry_of(spec.kind)
-    if spec.name and not spec.args and (told := module_record(entry).alone):
-        raise QError(f"{entry.name}: {told.format(spec.name)}")
+    if spec.name and not spec.args and (message := module_record(entry).alone):
+        raise QError(f"{entry.name}: {message.format(spec.name)}")
     if (
         spec.name
         and not spec.args
@@ -102,15 +106,15 @@ def _create(spec: Spec) -> Any:
             name="", args=(sym(spec.name),), before=1
         )  # (`gelu;`tanh): an option, not a name
     try:
-        m = build(entry, spec.args, spec.before)
-    except QError as e:
+        module = build(entry, spec.args, spec.before)
+    except QError as exc:
         named = spec.name if spec.before == 2 else ""
-        e.hint = name_hint(entry, named, spec.args) or e.hint or layers_hint(entry, spec.args)
+        exc.hint = name_hint(entry, named, spec.args) or exc.hint or layers_hint(entry, spec.args)
         raise
-    set_name(m, spec.name)
+    set_name(module, spec.name)
     if spec.parms is not None or spec.buffers is not None:
-        put_state(m, spec)
-    return m
+        put_state(module, spec)
+    return module
 
 
 def _is_option(name: str, o: Option) -> bool:
@@ -140,14 +144,14 @@ def layers_hint(entry: Entry, args: Sequence[Value]) -> str:
     """A hint if a container's layers are among its options, or its options next to it; else empty."""
     if not module_record(entry).container or (args and not any(head_type(arg) for arg in args)):
         return ""
-    head = f"(`{entry.name};..)" if entry.options else f"`{entry.name}"
-    return f"what defines a {entry.name} is one item, its layers are the items after it: seq({head};(`linear;..);..)"
+    form = f"(`{entry.name};..)" if entry.options else f"`{entry.name}"
+    return f"what defines a {entry.name} is one item, its layers are the items after it: seq({form};(`linear;..);..)"
 
 
 def head_type(x: Value) -> Entry | None:
     """The module type at the start of a list."""
-    head = x.items[0] if is_list(x) and len(x) else None
-    return registry.find("module", head.s) if isinstance(head, Sym) else None
+    first = x.items[0] if is_list(x) and len(x) else None
+    return registry.find("module", first.s) if isinstance(first, Sym) else None
 
 
 # ------------------------------------------------------------------ parameters and buffers from a state
@@ -157,13 +161,13 @@ def put_state(m: Module, spec: Spec, where: str = "") -> None:
     """Set a module's own parameters and buffers from the dictionaries of a state."""
     if spec.kind == "parmdict":
         holder: Any = m
-        for k, t in tensors_of(spec.parms).items():
-            holder[k] = torch.nn.Parameter(t, requires_grad=t.is_floating_point())
+        for key, tensor in tensors_of(spec.parms).items():
+            holder[key] = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
         return
     name = where or spec.kind
     parms, buffers = tensors_of(spec.parms), tensors_of(spec.buffers)
     floats = [value for value in (*parms.values(), *buffers.values()) if _is_float(value)]
-    if floats and all(t.dtype == torch.float64 for t in floats):
+    if floats and all(tensor.dtype == torch.float64 for tensor in floats):
         m.double()  # the state of a double module, rather than of a float one with some doubles
     with torch.no_grad():
         for kind, saved, named in (
@@ -171,14 +175,14 @@ def put_state(m: Module, spec: Spec, where: str = "") -> None:
             ("buffer", spec.buffers, m.named_buffers(recurse=False)),
         ):
             if saved is not None:
-                own = {k: t for k, t in named if k not in shared_of(saved)}
-                _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
-    for k, t in parms.items():  # of a callback, or added by `parm` and `buffer`
-        if k not in m._parameters:
-            m.register_parameter(k, torch.nn.Parameter(t, requires_grad=_is_float(t)))
-    for k, t in buffers.items():
-        if k not in m._buffers:
-            m.register_buffer(k, t)
+                current = {key: tensor for key, tensor in named if key not in shared_of(saved)}
+                _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, current)
+    for key, tensor in parms.items():  # of a callback, or added by `parm` and `buffer`
+        if key not in m._parameters:
+            m.register_parameter(key, torch.nn.Parameter(tensor, requires_grad=_is_float(tensor)))
+    for key, tensor in buffers.items():
+        if key not in m._buffers:
+            m.register_buffer(key, tensor)
 
 
 def _is_float(t: Tensor) -> bool:
@@ -196,30 +200,32 @@ def _by_name(x: Value | None) -> dict[str, Value]:
 
 def tensors_of(x: Value | None) -> dict[str, Any]:
     """The tensors of a state's parameters or buffers."""
-    return {name: to_tensor(v) for name, v in _by_name(x).items() if v.__class__ is not Sym}
+    return {
+        name: to_tensor(value) for name, value in _by_name(x).items() if value.__class__ is not Sym
+    }
 
 
 def shared_of(x: Value | None) -> dict[str, str]:
     """The parameters of a state that other modules share, with the names of their first occurrence."""
-    return {name: v.s for name, v in _by_name(x).items() if v.__class__ is Sym}
+    return {name: symbol.s for name, symbol in _by_name(x).items() if symbol.__class__ is Sym}
 
 
 def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[str, Any]) -> None:
     for key, value in own.items():
-        t = given.get(key)
-        if t is None:
+        tensor = given.get(key)
+        if tensor is None:
             raise QError(f"{kind}: unable to find  {what}: {key}")
-        if value.dtype != t.dtype and not (
-            value.dtype.itemsize < 4 and value.is_floating_point() and t.is_floating_point()
+        if value.dtype != tensor.dtype and not (
+            value.dtype.itemsize < 4 and value.is_floating_point() and tensor.is_floating_point()
         ):
             raise QError(
-                f"{name}: type mismatch, {key} is {dtype_name(value.dtype)}, input is {dtype_name(t.dtype)}"
+                f"{name}: type mismatch, {key} is {dtype_name(value.dtype)}, input is {dtype_name(tensor.dtype)}"
             )
-        if value.shape != t.shape:
+        if value.shape != tensor.shape:
             raise QError(
-                f"{name}: size mismatch, {key} is {list(value.shape)}, input is {list(t.shape)}"
+                f"{name}: size mismatch, {key} is {list(value.shape)}, input is {list(tensor.shape)}"
             )
-        value.copy_(t)
+        value.copy_(tensor)
 
 
 # ------------------------------------------------------------------ the stack of open containers
@@ -238,10 +244,10 @@ class Stack:
         self.made: list[
             Any
         ] = []  # a module that made its own children, and the path down to that of the last row
-        m = root
-        while m is not None and is_container(m):
-            self.open.append(m)
-            m = last_child(m)
+        module = root
+        while module is not None and is_container(module):
+            self.open.append(module)
+            module = last_child(module)
         if root is not None and not self.open:
             self.open.append(root)
 
@@ -267,9 +273,9 @@ class Stack:
         no_buffers = module_record(entry).container and spec.kind != "callback"
         if no_buffers and spec.buffers is not None and length_of(spec.buffers):
             raise CallError(spec.kind, "no buffers expected")
-        m = _create(spec)
-        self.put(m, entry, True)
-        return m
+        module = _create(spec)
+        self.put(module, entry, True)
+        return module
 
     def put(self, m: Module, entry: Entry | None, new: bool) -> None:
         """Add a module, new or existing, to the innermost open container; a container stays open."""
@@ -343,14 +349,14 @@ def put_implicit(owner: Module, spec: Spec) -> Any:
         return child
     if spec.name not in owner._modules and not is_container(owner):
         raise QError(f"unable to find {spec.kind}({spec.name}) in parent {label(owner)}")
-    new = _create(spec)
+    created = _create(spec)
     if spec.name not in owner._modules:
-        add_child(owner, new, True)
-        return new
-    owner._modules[spec.name] = new
+        add_child(owner, created, True)
+        return created
+    owner._modules[spec.name] = created
     if not is_container(owner):
         mark_replaced(owner, spec.name)
-    return new
+    return created
 
 
 def _is_of(m: Module, spec: Spec) -> bool:
@@ -365,11 +371,11 @@ def _is_of(m: Module, spec: Spec) -> bool:
 
 def same_options(a: Module, b: Module) -> bool:
     """Do two modules have the same type and options?"""
-    entry, two = type_of(a), type_of(b)
-    if entry is None or entry is not two:
+    entry, second = type_of(a), type_of(b)
+    if entry is None or entry is not second:
         return False
     x, y = live_values(entry, a), live_values(entry, b)
-    return all(_plain(x[k]) == _plain(y[k]) for k in x)
+    return all(_plain(x[key]) == _plain(y[key]) for key in x)
 
 
 def _plain(v: object) -> Any:
@@ -383,8 +389,8 @@ def _grown(adder: Callable[[str, Module], object], child: Module) -> str:
         raise QError(f"module: child name `{name} must not contain a dot")
     try:
         return str(adder(name, child))
-    except ValueError as e:
-        error = QError(str(e))
+    except ValueError as exc:
+        error = QError(str(exc))
     raise error
 
 
@@ -394,21 +400,21 @@ def add_child(parent: Module, child: Module, new: bool) -> str:
     if adder is not None:
         _check_apart(parent, child, new)
         return _grown(adder, child)
-    mine, entry = type_of(child), type_of(parent)
+    child_entry, entry = type_of(child), type_of(parent)
     if entry is None or not (record := module_record(entry)).container or entry.name == "parmdict":
         raise QError(
             f"unable to add a {label(child)} module as a child of a {label(parent)} module"
         )
-    if record.children != "any" and mine is not None:
-        if mine.name == "sequential":
+    if record.children != "any" and child_entry is not None:
+        if child_entry.name == "sequential":
             raise CallError(
                 "sequential",
                 "unable to create type-erased module, forward method uses template; "
                 "a sequence inside of another is `seqnest",
             )
-        if module_record(mine).result == "":
+        if module_record(child_entry).result == "":
             raise CallError(
-                mine.name, "unable to create type-erased module, no forward method defined"
+                child_entry.name, "unable to create type-erased module, no forward method defined"
             )
     name = "" if record.numbered else name_of_module(child)
     name = name or str(len(parent._modules))

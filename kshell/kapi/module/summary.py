@@ -46,18 +46,18 @@ def summary(x: Value) -> Value:
         sizes = _sizes(m, [t for value in inputs for t in _inputs(m, value)]) if inputs else {}
     except Exception as exc:
         raise known_to_all("summary", exc, m, False, x) from None
-    names, parts = zip(*m.named_modules(), strict=True)
-    owned = [{id(p): p for p, _, _ in named_parameters(part)}.values() for part in parts]
+    names, modules = zip(*m.named_modules(), strict=True)
+    owned = [{id(p): p for p, _, _ in named_parameters(module)}.values() for module in modules]
     return table(
         ["depth", "name", "module", "size", "elements", "trainable", "bytes"],
         [
             longs([name.count(".") + bool(name) for name in names]),
             sym_vec([name_of_module(m), *names[1:]]),
-            sym_vec([type_name(part) for part in parts]),
-            List([sizes.get(id(part), longs([])) for part in parts]),
-            longs([sum(p.numel() for p in own) for own in owned]),
-            longs([sum(p.numel() for p in own if p.requires_grad) for own in owned]),
-            longs([sum(p.numel() * p.element_size() for p in own) for own in owned]),
+            sym_vec([type_name(module) for module in modules]),
+            List([sizes.get(id(module), longs([])) for module in modules]),
+            longs([sum(p.numel() for p in params) for params in owned]),
+            longs([sum(p.numel() for p in params if p.requires_grad) for params in owned]),
+            longs([sum(p.numel() * p.element_size() for p in params) for params in owned]),
         ],
     )
 
@@ -67,7 +67,7 @@ def _inputs(m: Module, x: Value) -> Sequence[Any]:
     if x.__class__ is not Vec or x.t != T.J:
         return inputs_of(x, m, "summary")
     size = x.a.tolist()
-    if any(n < 0 for n in size):
+    if any(length < 0 for length in size):
         raise CallError("summary", f"size {size_text(size)} has a negative dimension", given=SAID)
     dtype = next(
         (param.dtype for param in m.parameters() if param.is_floating_point()), default_dtype()
@@ -81,23 +81,23 @@ def _sizes(m: Module, inputs: Sequence[Any]) -> dict[int, Value]:
     by_id: dict[int, Value] = {}
 
     def note(part: Module, _: Any, found: Any) -> None:
-        sizes = [longs(list(t.shape)) for t in flat(found)]
+        sizes = [longs(list(tensor.shape)) for tensor in flat(found)]
         by_id[id(part)] = sizes[0] if len(sizes) == 1 else List(list(sizes))
 
-    hooks = [part.register_forward_hook(note) for part in m.modules()]
+    hooks = [submodule.register_forward_hook(note) for submodule in m.modules()]
     try:
         with_gradients(False, lambda: in_mode(m, False, lambda: calculate(m, inputs)))
     finally:
         for hook in hooks:
             hook.remove()
-    for part in reversed(
+    for submodule in reversed(
         list(m.modules())
     ):  # sequences with several inputs run only their children
         if (
-            isinstance(part, torch.nn.Sequential)
-            and id(part) not in by_id
-            and len(part)
-            and id(part[-1]) in by_id
+            isinstance(submodule, torch.nn.Sequential)
+            and id(submodule) not in by_id
+            and len(submodule)
+            and id(submodule[-1]) in by_id
         ):
-            by_id[id(part)] = by_id[id(part[-1])]
+            by_id[id(submodule)] = by_id[id(submodule[-1])]
     return by_id

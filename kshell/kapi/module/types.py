@@ -188,8 +188,8 @@ row(
 def _parameters(m: ParameterDict) -> str:
     """The parameters of a dictionary in libtorch's form, one per line."""
     return "\n" + "".join(
-        f"({key}): Parameter containing: [{scalar_text(value)} of size {list(value.shape)}]\n"
-        for key, value in m.items()
+        f"({key}): Parameter containing: [{scalar_text(param)} of size {list(param.shape)}]\n"
+        for key, param in m.items()
     )
 
 
@@ -411,7 +411,7 @@ for _n, _c, _s in (
 
 def _table(m: Module) -> str:
     """The options of an embedding in libtorch's form: sizes, and options that were set."""
-    more: list[tuple[str, Any]] = [
+    extras: list[tuple[str, Any]] = [
         ("padding_idx", None),
         ("max_norm", None),
         ("norm_type", 2.0),
@@ -419,9 +419,11 @@ def _table(m: Module) -> str:
         ("sparse", False),
     ]
     if hasattr(m, "mode"):  # a bag
-        more = [*more[1:], ("mode", "mean"), ("include_last_offset", False), more[0]]
+        extras = [*extras[1:], ("mode", "mean"), ("include_last_offset", False), extras[0]]
     return f"num_embeddings={m.num_embeddings}, embedding_dim={m.embedding_dim}" + "".join(
-        f", {k}={cpp_value(getattr(m, k))}" for k, v in more if getattr(m, k) != v
+        f", {name}={cpp_value(getattr(m, name))}"
+        for name, default in extras
+        if getattr(m, name) != default
     )
 
 

@@ -83,8 +83,8 @@ def _lppool(dims: int) -> Callable[[Any], str]:
     """The options of a power-average pool in libtorch's form."""
 
     def size(v: object) -> str:
-        many = v if isinstance(v, tuple) else (v,) * dims
-        return str(list(many) if dims > 1 else many[0])
+        sizes = v if isinstance(v, tuple) else (v,) * dims
+        return str(list(sizes) if dims > 1 else sizes[0])
 
     return lambda m: (
         f"norm_type={m.norm_type:g}, kernel_size={size(m.kernel_size)}, "
@@ -119,8 +119,10 @@ def _padding(m: Any) -> str:
 
 def _resize(m: Module) -> str:
     """The options of a resizing module in libtorch's form."""
-    key, v = ("size", m.size) if m.scale_factor is None else ("scale_factor", m.scale_factor)
-    sizes = ", ".join(cpp_value(n) for n in (v if isinstance(v, tuple | list) else (v,)))
+    key, size = ("size", m.size) if m.scale_factor is None else ("scale_factor", m.scale_factor)
+    sizes = ", ".join(
+        cpp_value(number) for number in (size if isinstance(size, tuple | list) else (size,))
+    )
     return f"{key}=[{sizes}], mode={cpp_value(make.upsample_mode(m))}"
 
 

@@ -52,39 +52,39 @@ def _parts() -> Any:
 
 def part_of(t: Tensor) -> _Part | None:
     """The record of a tensor that shows a batch; None for other tensors, and if its memory has been replaced."""
-    part = _parts().get(t)
+    record = _parts().get(t)
     if (
-        part is not None
-        and part.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
+        record is not None
+        and record.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
     ):
         del _parts()[t]
         return None
-    return part
+    return record
 
 
 def show_part(t: Tensor, start: int, n: int, dim: int = 0) -> None:
     """Make a tensor show n items of its whole from `start` along a dimension."""
-    shown = part_of(t)
-    whole = t.detach() if shown is None else shown.whole
-    if shown is not None and shown.dim != dim:
+    record = part_of(t)
+    whole = t.detach() if record is None else record.whole
+    if record is not None and record.dim != dim:
         t.data = whole
-    part = whole.narrow(dim, start, n)
+    view = whole.narrow(dim, start, n)
     _parts()[t] = _Part(whole, dim, start)
-    t.data = part
+    t.data = view
 
 
 def show_whole(t: Tensor) -> None:
     """Make a tensor show its whole again."""
-    part = part_of(t)
-    if part is not None:
-        t.data = part.whole
+    record = part_of(t)
+    if record is not None:
+        t.data = record.whole
         del _parts()[t]
 
 
 def whole_of(t: Tensor) -> Any:
     """The whole tensor, whatever batch it shows."""
-    part = part_of(t)
-    return t if part is None else part.whole
+    record = part_of(t)
+    return t if record is None else record.whole
 
 
 def count(n: int, w: int, drop: bool = False) -> int:
@@ -97,50 +97,62 @@ def count(n: int, w: int, drop: bool = False) -> int:
 
 def _members(x: Value, call: str) -> list[tuple[str, Any]]:
     """The tensors of a handle, each with a description for messages."""
-    h = handle(x)
-    if isinstance(h, TensorHandle):
-        return [] if h.obj is None else [("tensor", h.obj)]
-    if isinstance(h, VectorHandle):
-        return [(f"vector[{i}]", t) for i, t in enumerate(h.obj) if t is not None]
-    if isinstance(h, DictHandle):
-        return [(f"dictionary[{key}]", value) for key, value in h.obj.items() if value is not None]
+    source = handle(x)
+    if isinstance(source, TensorHandle):
+        return [] if source.obj is None else [("tensor", source.obj)]
+    if isinstance(source, VectorHandle):
+        return [
+            (f"vector[{position}]", tensor)
+            for position, tensor in enumerate(source.obj)
+            if tensor is not None
+        ]
+    if isinstance(source, DictHandle):
+        return [
+            (f"dictionary[{name}]", tensor)
+            for name, tensor in source.obj.items()
+            if tensor is not None
+        ]
     raise CallError(call, expecting="tensor, vector, dictionary or model", given=kname(x))
 
 
 def _extent(found: Sequence[tuple[str, Any]], dim: int, call: str) -> int:
     """The size of the whole tensors along a dimension, which must be the same for all."""
-    n = -1
-    for word, t in found:
-        whole = whole_of(t)
+    extent = -1
+    for label, tensor in found:
+        whole = whole_of(tensor)
         if not whole.dim():
-            raise CallError(call, f"{word} has no dimensions", says=(word,))
+            raise CallError(call, f"{label} has no dimensions", says=(label,))
         if not 0 <= dim < whole.dim():
             raise CallError(
                 call, f"dimension {dim} is not in the range 0-{whole.dim() - 1}", says=(dim,)
             )
         size = whole.size(dim)
-        if n >= 0 and size != n:
-            raise QError(f"{word} size={size}, but previous tensor(s) have size={n} for dim {dim}")
-        n = size
-    return n
+        if extent >= 0 and size != extent:
+            raise QError(
+                f"{label} size={size}, but previous tensor(s) have size={extent} for dim {dim}"
+            )
+        extent = size
+    return extent
 
 
 def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
-    n = _extent(found, dim, "batch")
-    if n <= 0:
+    extent = _extent(found, dim, "batch")
+    if extent <= 0:
         return False
-    if not 0 < w < n:
+    if not 0 < w < extent:
         raise QError(
-            f"batch: size {w} not in the range 1-{n - 1} (tensor size is {n} for dimension {dim})"
+            f"batch: size {w} not in the range 1-{extent - 1} (tensor size is {extent} for dimension {dim})"
         )
-    part, shown = part_of(found[0][1]), found[0][1].size(dim)
-    start = 0 if part is None or part.dim != dim or shown == n else part.start // w * w + w
-    for _, t in found:
-        if start < n:
-            show_part(t, start, min(w, n - start), dim)
+    record, shown = part_of(found[0][1]), found[0][1].size(dim)
+    start = (
+        0 if record is None or record.dim != dim or shown == extent else record.start // w * w + w
+    )
+    for _, tensor in found:
+        if start < extent:
+            show_part(tensor, start, min(w, extent - start), dim)
         else:
-            show_whole(t)
-    return start < n
+            show_whole(tensor)
+    return start < extent
 
 
 @api(
@@ -159,51 +171,51 @@ def batch(x: Value) -> Value:
     ,6
     """
     args = items(x)
-    h = handle(args[0]) if args else None
-    if h is None:
+    target = handle(args[0]) if args else None
+    if target is None:
         raise QError(f"batch: not implemented for {kname(x)}")
-    if len(args) == 1 and behaves("batch", h) is not None:
-        return ask("batch", h)
+    if len(args) == 1 and behaves("batch", target) is not None:
+        return ask("batch", target)
     if not 2 <= len(args) <= 3:
         raise QError(f"batch: expecting 2-3 args, given {len(args)}")
-    members = _members(h, "batch")
-    w, dim = _width_and_dim(args[1])
+    members = _members(target, "batch")
+    width, dim = _width_and_dim(args[1])
     if len(args) == 2:
-        return _next(members, w, dim)
-    _show_at(members, w, dim, args[2])
+        return _next(members, width, dim)
+    _show_at(members, width, dim, args[2])
     return NIL
 
 
 def _width_and_dim(x: Value) -> tuple[int, int]:
     """The batch size of a call, and the batch dimension."""
-    size = longs_of(x)
-    if size is None:
+    sizes = longs_of(x)
+    if sizes is None:
         raise QError(
             f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(x)}"
         )
-    if not 1 <= len(size) <= 2:
+    if not 1 <= len(sizes) <= 2:
         raise QError(
-            f"batch: 2nd arg is batch size or batch size & dimension, but given {len(size)} elements"
+            f"batch: 2nd arg is batch size or batch size & dimension, but given {len(sizes)} elements"
         )
-    w, dim = size[0], size[1] if len(size) == 2 else 0
+    width, dim = sizes[0], sizes[1] if len(sizes) == 2 else 0
     if dim < 0:
         raise CallError("batch", "dimension cannot be negative")
-    return w, dim
+    return width, dim
 
 
 def _show_at(members: Any, w: int, dim: int, x: Value) -> None:
     """Show the batch at an index, of width w."""
-    i = long_of(x)
-    if i is None:
+    index = long_of(x)
+    if index is None:
         raise QError(f"batch: 3rd arg is batch index, but given {kname(x)}")
-    n = _extent(members, dim, "batch")
-    w = min(w, n)
+    extent = _extent(members, dim, "batch")
+    w = min(w, extent)
     if w < 1:
-        raise CallError("batch", f"size {w} not in the range 1-{n}", says=(w,))
-    if not 0 <= i * w < n:
-        raise QError(f"batch[{i}] invalid, valid range is from 0-{count(n, w, True) - 1}")
-    for _, t in members:
-        show_part(t, i * w, min(w, n - i * w), dim)
+        raise CallError("batch", f"size {w} not in the range 1-{extent}", says=(w,))
+    if not 0 <= index * w < extent:
+        raise QError(f"batch[{index}] invalid, valid range is from 0-{count(extent, w, True) - 1}")
+    for _, tensor in members:
+        show_part(tensor, index * w, min(w, extent - index * w), dim)
 
 
 @api("restore", "restore(ptr;dim)", "restore ptr", "restore model", effect="changes")
@@ -216,23 +228,23 @@ def restore(x: Value) -> Value:
     q)restore t
     10
     """
-    h, dim = _with_dim(x, "restore")
-    if behaves("restore", h) is not None:
-        return ask("restore", h)
-    n = 0
-    for _, t in _members(h, "restore"):
-        part = part_of(t)
-        along = dim if part is None else part.dim
-        show_whole(t)
-        n = t.size(along) if along < t.dim() else 0
-    return n
+    target, dim = _with_dim(x, "restore")
+    if behaves("restore", target) is not None:
+        return ask("restore", target)
+    extent = 0
+    for _, tensor in _members(target, "restore"):
+        record = part_of(tensor)
+        along = dim if record is None else record.dim
+        show_whole(tensor)
+        extent = tensor.size(along) if along < tensor.dim() else 0
+    return extent
 
 
 def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
     """The handle of a call and an optional dimension."""
     args = items(x)
-    h = handle(args[0]) if args else None
-    if h is None:
+    target = handle(args[0]) if args else None
+    if target is None:
         raise CallError(call, expecting="tensor, vector, dictionary or model", given=kname(x))
     if len(args) > 2:
         raise QError(
@@ -242,13 +254,13 @@ def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
     dim = long_of(args[1]) if len(args) == 2 else 0
     if dim is None:
         raise QError(f"{call}: 2nd arg is dimension, but given {kname(args[1])}")
-    if dim and isinstance(h, ModelHandle):
+    if dim and isinstance(target, ModelHandle):
         raise QError(
             f"{call}: model data is only batched on dimension 0, but given dimension {dim}"
         )
     if dim < 0:
         raise CallError(call, "dimension cannot be negative")
-    return h, dim
+    return target, dim
 
 
 @api("shuffle", "shuffle ptr", "shuffle(ptr;dim)", "shuffle model", held=True, effect="changes")
@@ -262,27 +274,29 @@ def shuffle(x: Value) -> Value:
     q)til[7]~asc tensor t
     1b
     """
-    h, dim = _with_dim(x, "shuffle")
-    if behaves("shuffle", h) is not None:
-        return ask("shuffle", h)
-    members = _members(h, "shuffle")
-    n = _extent(members, dim, "shuffle")
-    if n <= 0:
+    target, dim = _with_dim(x, "shuffle")
+    if behaves("shuffle", target) is not None:
+        return ask("shuffle", target)
+    members = _members(target, "shuffle")
+    extent = _extent(members, dim, "shuffle")
+    if extent <= 0:
         return NIL
-    order = torch.randperm(n, device=members[0][1].device)
-    moved = reordered([whole_of(t) for _, t in members], order, dim)
-    if isinstance(h, TensorHandle):
-        h.obj = moved[0]
-    elif isinstance(h, VectorHandle):
-        h.obj[:] = _filled(h.obj, moved)
+    order = torch.randperm(extent, device=members[0][1].device)
+    shuffled = reordered([whole_of(tensor) for _, tensor in members], order, dim)
+    if isinstance(target, TensorHandle):
+        target.obj = shuffled[0]
+    elif isinstance(target, VectorHandle):
+        target.obj[:] = _filled(target.obj, shuffled)
     else:
-        h.obj.update(zip(list(h.obj), _filled(h.obj.values(), moved), strict=True))
+        target.obj.update(
+            zip(list(target.obj), _filled(target.obj.values(), shuffled), strict=True)
+        )
     return NIL
 
 
 def _filled(old: Iterable[Any], moved: Sequence[Any]) -> list[Any]:
-    new = iter(moved)
-    return [None if t is None else next(new) for t in old]
+    replacements = iter(moved)
+    return [None if tensor is None else next(replacements) for tensor in old]
 
 
 def reordered(tensors: Iterable[Any], order: Tensor, dim: int = 0) -> list[Any]:

@@ -24,9 +24,9 @@ def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
         handle = need_handle(x, name)
         if handle.__class__ is not TensorHandle:
             raise QError(f"{name}: not implemented for {handle.plural}")
-        t = as_tensor(handle)
-        t = fn(t.to_dense() if t.layout is not torch.strided else t)
-        return tensor_handle(t) if x.__class__ is List else to_q(t)
+        tensor = as_tensor(handle)
+        tensor = fn(tensor.to_dense() if tensor.layout is not torch.strided else tensor)
+        return tensor_handle(tensor) if x.__class__ is List else to_q(tensor)
 
     run.__doc__ = f"{doc}\n\nFor an enlisted tensor, the result is a tensor.\n\n{example}\n"
     api(name, f"{name} t", f"{name} enlist t")(run)

@@ -71,8 +71,8 @@ _WHOLE = ("mmu", "lsq", "cov", "scov", "cor", "in", "bin", "binr", "deltas", "ra
 
 def _tensors_of(h: KHandle) -> dict[Any, Any]:
     """The tensors of a vector or dictionary, by position or name."""
-    held = h.get()
-    return held if isinstance(held, dict) else dict(enumerate(held))
+    members = h.get()
+    return members if isinstance(members, dict) else dict(enumerate(members))
 
 
 def _holder(h: KHandle, tensors: dict[Any, Any]) -> KHandle:
@@ -93,9 +93,13 @@ def each_monad(h: KHandle, name: str) -> Value:
         return sym_vec(list(h.get())) if name == "key" else at_place(h, (NIL,))
     if name not in _ATOMIC:
         raise QError(f"{'condition' if name == 'item' else name}: not implemented for {h.plural}")
-    fn = MONADS[name]
+    function = MONADS[name]
     return _holder(
-        h, {key: invoke(name, fn, _defined(name, value)) for key, value in _tensors_of(h).items()}
+        h,
+        {
+            key: invoke(name, function, _defined(name, tensor))
+            for key, tensor in _tensors_of(h).items()
+        },
     )
 
 
@@ -105,10 +109,14 @@ def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
     cast = name == "$" and h is y and x.__class__ in (Sym, Atom)
     if name in _WHOLE or not (cast or (name in DYADS and name != "$")):
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
-    own = _tensors_of(h)
-    a, b = _spread(name, x, h, own), _spread(name, y, h, own)
+    tensors = _tensors_of(h)
+    each_x, each_y = _spread(name, x, h, tensors), _spread(name, y, h, tensors)
     return _holder(
-        h, {key: pair(name, a[key], b[key], _defined(name, value)) for key, value in own.items()}
+        h,
+        {
+            key: pair(name, each_x[key], each_y[key], _defined(name, tensor))
+            for key, tensor in tensors.items()
+        },
     )
 
 
@@ -143,28 +151,30 @@ def _listed(keys: Iterable[str]) -> str:
 def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
     """The positions that an index selects from a vector (by position) or dictionary (by name)."""
     vector = h.__class__ is VectorHandle
-    held = h.get()
-    places = (
-        list(held if not vector else range(len(held)))
+    members = h.get()
+    positions = (
+        list(members if not vector else range(len(members)))
         if i is NIL or i is HOLE
         else longs_of(i)
         if vector
         else names_of(i)
     )
-    if places is None or isinstance(i, KHandle):
+    if positions is None or isinstance(i, KHandle):
         raise CallError(
             "index", expected=f"{'long' if vector else 'symbol'}(s) for {h.kind}", given=kname(i)
         )
-    if any(place not in (held if not vector else range(len(held))) for place in places):
+    if any(
+        position not in (members if not vector else range(len(members))) for position in positions
+    ):
         raise QError("index")
-    return places
+    return positions
 
 
 @behaviour("do_index", VectorHandle, DictHandle)
 def at_place(h: KHandle, args: Sequence[Value]) -> Value:
     """`v i`, ``d`key``: a handle for one tensor, a list for several; further indices index the tensors."""
-    places = _places_in(h, args[0])
-    handles = [tensor_handle(h.get()[place]) for place in places]
+    positions = _places_in(h, args[0])
+    handles = [tensor_handle(h.get()[position]) for position in positions]
     items: list[Value] = [*handles]
     if len(args) > 1:
         items = [index(handle, args[1:]) for handle in handles]
@@ -177,72 +187,72 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     require gradients, are not replaced but given the values. Further indices amend the tensors."""
     if len(args) < 2:
         refuse("amend")  # the container's tensors are replaced, their memory is not written
-    held = h.get()
+    members = h.get()
     every = not args or args[0] is NIL or args[0] is HOLE
-    new = h.__class__ is DictHandle and len(args) == 1 and not every and (f is None or f is NIL)
-    many = every or is_list(args[0])
-    places = names_of(args[0]) if new else _places_in(h, args[0] if args else NIL)
-    if places is None:
+    named = h.__class__ is DictHandle and len(args) == 1 and not every and (f is None or f is NIL)
+    several = every or is_list(args[0])
+    positions = names_of(args[0]) if named else _places_in(h, args[0] if args else NIL)
+    if positions is None:
         raise CallError("amend", expected="symbol(s) for dictionary", given=kname(args[0]))
-    values = [y] * len(places)
-    if many and isinstance(y, VectorHandle | DictHandle):
-        y = List(_held_by(y, places))
-    if many and is_list(y) and not isinstance(y, KHandle):
-        if len(y) != len(places):
-            raise QError(f"amend: {len(places)} tensor(s) and {len(y)} value(s)")
+    values = [y] * len(positions)
+    if several and isinstance(y, VectorHandle | DictHandle):
+        y = List(_held_by(y, positions))
+    if several and is_list(y) and not isinstance(y, KHandle):
+        if len(y) != len(positions):
+            raise QError(f"amend: {len(positions)} tensor(s) and {len(y)} value(s)")
         values = seq_items(y)
     if len(args) > 1:
-        own = [_defined("amend", held[place]) for place in places]
-        with guard.kept(own if len(own) > 1 else ()):
-            for t, value in zip(own, values, strict=True):
-                amend(tensor_handle(t), args[1:], f, value)
+        selected = [_defined("amend", members[position]) for position in positions]
+        with guard.kept(selected if len(selected) > 1 else ()):
+            for tensor, value in zip(selected, values, strict=True):
+                amend(tensor_handle(tensor), args[1:], f, value)
         return h
     tensors = [
-        _put(held[place] if place in places and not new else None, f, value)
-        for place, value in zip(places, values, strict=True)
+        _put(members[position] if position in positions and not named else None, f, value)
+        for position, value in zip(positions, values, strict=True)
     ]
     if isinstance(h, DictHandle):
-        put_named(h, dict(zip(places, tensors, strict=True)), "amend")
+        put_named(h, dict(zip(positions, tensors, strict=True)), "amend")
         return h
-    for place, t in zip(places, tensors, strict=True):
-        held[place] = t
+    for position, tensor in zip(positions, tensors, strict=True):
+        members[position] = tensor
     return h
 
 
 @behaviour("do_undo", VectorHandle, DictHandle)
 def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
     """A function that restores the current tensors of a vector or dictionary, and the values at an index."""
-    held = h.get()
-    before = held.copy()
+    members = h.get()
+    before = members.copy()
     if len(args) > 1:
-        parts = [
-            undo(tensor_handle(_defined("amend", held[n])), args[1:])
-            for n in _places_in(h, args[0])
+        restorers = [
+            undo(tensor_handle(_defined("amend", members[position])), args[1:])
+            for position in _places_in(h, args[0])
         ]
     else:
-        parts = [
-            undo(tensor_handle(value), (NIL,))
-            for value in _tensors_of(h).values()
-            if value is not None and value.requires_grad
+        restorers = [
+            undo(tensor_handle(tensor), (NIL,))
+            for tensor in _tensors_of(h).values()
+            if tensor is not None and tensor.requires_grad
         ]
 
     def put_back() -> None:
-        for part in parts:
-            part()
-        held.clear()
-        held.update(before) if isinstance(held, dict) else held.extend(before)
+        for restorer in restorers:
+            restorer()
+        members.clear()
+        members.update(before) if isinstance(members, dict) else members.extend(before)
 
     return put_back
 
 
 def _held_by(y: VectorHandle | DictHandle, places: Sequence[Any]) -> list[Value]:
     """The tensors to put at some positions: those of a vector in order, those of a dictionary by name."""
-    held = y.get()
-    if not isinstance(held, dict):
-        return [tensor_handle(t) for t in held]
-    if set(held) != set(places):
-        raise QError(f"amend: expected tensors {_shown(places)}, given {_shown(held)}")
-    return [tensor_handle(held[place]) for place in places]
+    members = y.get()
+    if not isinstance(members, dict):
+        return [tensor_handle(tensor) for tensor in members]
+    if set(members) != set(places):
+        raise QError(f"amend: expected tensors {_shown(places)}, given {_shown(members)}")
+    return [tensor_handle(members[place]) for place in places]
 
 
 def _shown(places: Iterable[Any]) -> str:
@@ -253,7 +263,7 @@ def _put(old: Tensor | None, f: Value, y: Value) -> Any:
     """The replacement for a tensor: y, f of the tensor, or f of the tensor and y."""
     name = f.name if f.__class__ is Prim else ""
     if f is not None and f is not NIL and name != ":":
-        part = tensor_handle(_defined("amend", old))
-        y = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
-    t = operand("amend", y)
-    return t if isinstance(y, KHandle) else to_tensor(y)  # a separate tensor
+        handle = tensor_handle(_defined("amend", old))
+        y = stoppable(apply, f, (handle,) if y is NIL or y is HOLE else (handle, y))
+    replacement = operand("amend", y)
+    return replacement if isinstance(y, KHandle) else to_tensor(y)  # a separate tensor

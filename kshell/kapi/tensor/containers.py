@@ -34,20 +34,20 @@ def _vector_of(values: Sequence[Value]) -> VectorHandle:
 
 def _dict_of(names: Sequence[str], values: Sequence[Value]) -> DictHandle:
     """A dictionary of the tensors of some values, which are lent to it."""
-    made = dict_handle(dict(zip(names, read_tensors(values, "dict"), strict=True)))
-    lend(values, made)
-    return made
+    dictionary = dict_handle(dict(zip(names, read_tensors(values, "dict"), strict=True)))
+    lend(values, dictionary)
+    return dictionary
 
 
 def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
     """The tensors of some values: a tensor handle's tensor, or a new one for an array. The handles are unchanged."""
     tensors = []
     for value in values:
-        h = handle(value)
-        if h is None:
+        source = handle(value)
+        if source is None:
             tensors.append(to_tensor(value))
-        elif h.__class__ is TensorHandle:
-            tensors.append(h.obj)
+        elif source.__class__ is TensorHandle:
+            tensors.append(source.obj)
         else:
             raise CallError(call, expected="tensor or array", given=kname(value))
     return tensors
@@ -55,19 +55,19 @@ def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
 
 def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
     """The positions that x selects in a vector of n tensors; with `grow`, -1 and 0N append."""
-    at = longs_of(x)
-    if at is None:
+    positions = longs_of(x)
+    if positions is None:
         raise CallError(call, expected="long index for vector", given=kname(x))
-    for k, i in enumerate(at):
-        if grow and i in (-1, NULL_J.v):
-            at[k], n = n, n + 1
-        elif not 0 <= i < n:
+    for slot, index in enumerate(positions):
+        if grow and index in (-1, NULL_J.v):
+            positions[slot], n = n, n + 1
+        elif not 0 <= index < n:
             raise CallError(
                 call,
-                f"vector[{i}] out of bounds, index must be less than {n}",
-                given=UNSAID if i < 0 else SAID,
+                f"vector[{index}] out of bounds, index must be less than {n}",
+                given=UNSAID if index < 0 else SAID,
             )  # show nulls as such, not as their number
-    return at
+    return positions
 
 
 def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
@@ -119,7 +119,7 @@ def vector(x: Value) -> Value:
     if is_empty(x):
         return vector_handle([])
     if x.__class__ is Vec:
-        return vector_handle([t.clone() for t in to_tensor(x, own=False)])
+        return vector_handle([tensor.clone() for tensor in to_tensor(x, own=False)])
     if not is_list(x):
         return _vector_of([x])
     args = items(x)
@@ -137,20 +137,20 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
             tensors.extend(list(rest[0].get()))
             lend(rest, h)
             return NIL
-        at = _positions(rest[0], len(tensors), "vector")
+        positions = _positions(rest[0], len(tensors), "vector")
         return (
-            to_q(tensors[at[0]])
+            to_q(tensors[positions[0]])
             if long_of(rest[0]) is not None
-            else list_q([tensors[i] for i in at])
+            else list_q([tensors[position] for position in positions])
         )
     if len(rest) != 2:
         raise QError(f"vector: expecting up to 3 args, given {len(rest) + 1}")
-    at = _positions(rest[0], len(tensors), "vector", grow=True)
-    values = _values(rest[1], len(at), long_of(rest[0]) is not None, "vector")
-    new = read_tensors(values, "vector")
-    tensors.extend([None] * (max(at, default=-1) + 1 - len(tensors)))
-    for i, t in zip(at, new, strict=True):
-        tensors[i] = t
+    positions = _positions(rest[0], len(tensors), "vector", grow=True)
+    values = _values(rest[1], len(positions), long_of(rest[0]) is not None, "vector")
+    replacements = read_tensors(values, "vector")
+    tensors.extend([None] * (max(positions, default=-1) + 1 - len(tensors)))
+    for position, tensor in zip(positions, replacements, strict=True):
+        tensors[position] = tensor
     lend(values, h)
     return NIL
 
@@ -244,30 +244,30 @@ def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
     """Put tensors into a dictionary: a module's parameters and buffers, and tensors that require gradients, are given
     the values; all others are replaced. On an error, nothing changes."""
     named = h.get()
-    own = hasattr(named, "objtype")  # the dictionary of a module's parameters or buffers
-    kept = {
-        key: (named[key], value)
-        for key, value in tensors.items()
+    of_module = hasattr(named, "objtype")  # the dictionary of a module's parameters or buffers
+    in_place = {
+        key: (named[key], tensor)
+        for key, tensor in tensors.items()
         if key in named
         and named[key] is not None
-        and value is not None
-        and (own or named[key].requires_grad)
+        and tensor is not None
+        and (of_module or named[key].requires_grad)
     }
-    for key, (old, t) in kept.items():
-        if not fits(t.shape, old.shape):
+    for key, (current, replacement) in in_place.items():
+        if not fits(replacement.shape, current.shape):
             raise QError(
-                f"{call}: `{key} with size of {size_text(old.shape)} cannot be updated with new values of size "
-                + size_text(t.shape)
+                f"{call}: `{key} with size of {size_text(current.shape)} cannot be updated with new values of size "
+                + size_text(replacement.shape)
             )
-    for old, t in kept.values():
-        put(old, t)
-    named.update({key: value for key, value in tensors.items() if key not in kept})
+    for current, replacement in in_place.values():
+        put(current, replacement)
+    named.update({key: tensor for key, tensor in tensors.items() if key not in in_place})
 
 
 def fits(size: Sequence[int], into: Sequence[int]) -> bool:
     """Can a tensor of one size be copied into another size: no more dimensions, and each equal or 1?"""
     return len(size) <= len(into) and all(
-        n in (1, k) for n, k in zip(size[::-1], into[::-1], strict=False)
+        extent in (1, target) for extent, target in zip(size[::-1], into[::-1], strict=False)
     )
 
 
@@ -282,8 +282,8 @@ def tensors_in(
     if h.__class__ is TensorHandle:
         return [(None, h.get())]
     if h.__class__ is VectorHandle:
-        at = range(len(h.get())) if select is None else _positions(select, len(h.obj), call)
-        return [(i, h.obj[i]) for i in at]
+        positions = range(len(h.get())) if select is None else _positions(select, len(h.obj), call)
+        return [(position, h.obj[position]) for position in positions]
     if h.__class__ is DictHandle:
         names = list(h.get()) if select is None else keys_of(h, select, call)
         return [(name, h.obj[name]) for name in names]

@@ -103,8 +103,8 @@ def _of_arguments(x: List) -> Value:
             _assign(args[1], to_tensor(first, own=False))
             return NIL
         if names_of(args[1]):
-            t, o = to_tensor(first), tensor_options(args[1], "tensor")
-            return tensor_handle(None if t is None else _finish(t, o))
+            tensor, options = to_tensor(first), tensor_options(args[1], "tensor")
+            return tensor_handle(None if tensor is None else _finish(tensor, options))
     return tensor_handle(to_tensor(x))
 
 
@@ -117,18 +117,18 @@ def _finish(t: Tensor, o: TensorOptions) -> Any:
 
 def _assign(out: TensorHandle, t: Tensor | None) -> None:
     """Write values to an output tensor; its size changes, its type, device and identity do not."""
-    old = out.get()
-    if old is None or t is None:
+    current = out.get()
+    if current is None or t is None:
         out.obj = t
         return
     with torch.no_grad():
-        if old.layout is not torch.strided:
-            out.obj = t.to(device=old.device, dtype=old.dtype).to_sparse()
+        if current.layout is not torch.strided:
+            out.obj = t.to(device=current.device, dtype=current.dtype).to_sparse()
             return
-        if old.shape != t.shape:
-            with guard.kept((old,), sizes=True):
-                old.resize_(t.shape)
-        old.copy_(t)
+        if current.shape != t.shape:
+            with guard.kept((current,), sizes=True):
+                current.resize_(t.shape)
+        current.copy_(t)
 
 
 # ------------------------------------------------------------------ reading
@@ -150,24 +150,24 @@ def _read(t: Tensor | None, rest: Sequence[Value]) -> Value:
     if t is None:
         raise CallError("tensor", "cannot index an undefined tensor", says=("tensor",))
     dim = long_of(rest[0]) if len(rest) == 2 else 0
-    at = longs_of(rest[-1])
-    if at is None and len(rest) == 1 and names_of(rest[0]):
+    positions = longs_of(rest[-1])
+    if positions is None and len(rest) == 1 and names_of(rest[0]):
         tensor_options(rest[0], "tensor")  # meant as tensor options: report a wrong name
         raise QError(
             "tensor: expected long index, given a tensor's options; to(t;options) converts a tensor"
         )
-    if dim is None or at is None:
+    if dim is None or positions is None:
         raise CallError(
             "tensor", expected="long index", given=kname(rest[0] if dim is None else rest[-1])
         )
     t = t.detach()
     if long_of(rest[-1]) is not None:
-        return to_q(t.select(dim, at[0]), complexfirst=flag)
-    where = torch.tensor(at, dtype=torch.int64)
+        return to_q(t.select(dim, positions[0]), complexfirst=flag)
+    indices = torch.tensor(positions, dtype=torch.int64)
     guard.indices()(
-        "tensor", t, where, dim=dim
+        "tensor", t, indices, dim=dim
     )  # checked before torch is called: a GPU could not recover
-    return to_q(t.index_select(dim, where.to(t.device)), complexfirst=flag)
+    return to_q(t.index_select(dim, indices.to(t.device)), complexfirst=flag)
 
 
 def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
@@ -178,30 +178,30 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
         tensors = h.get()
         if not rest:
             return collapse([tensor_handle(tensor) for tensor in tensors])
-        at = longs_of(rest[0])
-        if at is None:
+        positions = longs_of(rest[0])
+        if positions is None:
             raise CallError("tensor", expected="long index for vector", given=kname(rest[0]))
-        for i in at:
-            if not 0 <= i < len(tensors):
+        for position in positions:
+            if not 0 <= position < len(tensors):
                 raise CallError(
                     "tensor",
-                    f"vector[{i}] out of bounds, index must be less than {len(tensors)}",
-                    given=UNSAID if i < 0 else SAID,
+                    f"vector[{position}] out of bounds, index must be less than {len(tensors)}",
+                    given=UNSAID if position < 0 else SAID,
                 )  # show nulls as such, not as their number
-        handles = [tensor_handle(tensors[i]) for i in at]
+        handles = [tensor_handle(tensors[position]) for position in positions]
         return handles[0] if long_of(rest[0]) is not None else List(list(handles))
     if h.__class__ is DictHandle:
         named = h.get()
         if not rest:
-            return symdict(list(named), [tensor_handle(value) for value in named.values()])
+            return symdict(list(named), [tensor_handle(tensor) for tensor in named.values()])
         names = names_of(rest[0])
         if names is None:
             raise CallError("tensor", expected="symbol key(s) for dictionary", given=kname(rest[0]))
         for name in names:
             if name not in named:
                 raise QError(f"tensor: no dictionary key `{name}")
-        handles_of_names = [tensor_handle(named[name]) for name in names]
-        return handles_of_names[0] if name_of(rest[0]) is not None else List(list(handles_of_names))
+        named_handles = [tensor_handle(named[name]) for name in names]
+        return named_handles[0] if name_of(rest[0]) is not None else List(list(named_handles))
     raise QError(f"tensor: not implemented for {h.plural}")
 
 
@@ -254,15 +254,15 @@ class _Call:
 
     def size(self, x: Value | None) -> list[int]:
         """The size given by x."""
-        n = longs_of(x) if x is not None else None
-        if n is None:
+        sizes = longs_of(x) if x is not None else None
+        if sizes is None:
             raise QError(
                 f"tensor: {self.mode} expects a size, given {kname(x) if x is not None else 'none'}"
             )
-        if any(k < 0 for k in n):
-            raise QError(f"tensor: {self.mode} size {size_text(n)} has a negative dimension")
-        reserve(n, 8)
-        return n
+        if any(size < 0 for size in sizes):
+            raise QError(f"tensor: {self.mode} size {size_text(sizes)} has a negative dimension")
+        reserve(sizes, 8)
+        return sizes
 
     def number(self, i: int, word: str) -> int | float:
         """Positional argument i as a number."""
@@ -314,55 +314,59 @@ def _sized(c: _Call) -> Any:
 
 def _full(c: _Call) -> Any:
     """full: without an option, the data type is the fill value's."""
-    at = 0 if c.example is not None else 1
-    c.only(at + 1)
-    n = c.size(c.args[0] if c.args else None) if at else []
-    fill = to_tensor(c.args[at]) if len(c.args) > at else None
+    position = 0 if c.example is not None else 1
+    c.only(position + 1)
+    size = c.size(c.args[0] if c.args else None) if position else []
+    fill = to_tensor(c.args[position]) if len(c.args) > position else None
     if fill is None or fill.dim():
         raise CallError("tensor", "full expects a scalar fill value")
     return (
-        torch.full(n, fill.item(), **c.keywords(fill.dtype))
-        if at
+        torch.full(size, fill.item(), **c.keywords(fill.dtype))
+        if position
         else c.like(fill.item(), default=fill.dtype)
     )
 
 
 def _randint(c: _Call) -> Any:
     """randint: (high;size), (low;high;size), or an example tensor and (high), (low;high)."""
-    k = len(c.args) - (c.example is None)
+    bounds = len(c.args) - (c.example is None)
     c.only(3 if c.example is None else 2)
-    if k < 1:
+    if bounds < 1:
         raise CallError("tensor", "randint expects high and size, or low, high and size")
-    low, high = (0, c.long(0, "high")) if k == 1 else (c.long(0, "low"), c.long(1, "high"))
+    low, high = (0, c.long(0, "high")) if bounds == 1 else (c.long(0, "low"), c.long(1, "high"))
     if c.example is not None:
         return c.like(low, high)
-    return torch.randint(low, high, c.size(c.args[k]), **c.keywords(torch.int64))
+    return torch.randint(low, high, c.size(c.args[bounds]), **c.keywords(torch.int64))
 
 
 def _randperm(c: _Call) -> Any:
     c.only(1)
-    n = c.long(0, "n")
-    c.size(n)
-    return torch.randperm(n, **c.keywords(torch.int64))
+    count = c.long(0, "n")
+    c.size(count)
+    return torch.randperm(count, **c.keywords(torch.int64))
 
 
 def _arange(c: _Call) -> Any:
     """arange, range: (end), (start;end), (start;end;step)."""
     c.only(3)
     words = ("end",) if len(c.args) < 2 else ("start", "end", "step")
-    n = [c.number(i, words[i]) for i in range(max(len(c.args), 1))]
-    start, end, step = (0, n[0], 1) if len(n) == 1 else (n[0], n[1], n[2] if len(n) == 3 else 1)
+    numbers = [c.number(index, words[index]) for index in range(max(len(c.args), 1))]
+    start, end, step = (
+        (0, numbers[0], 1)
+        if len(numbers) == 1
+        else (numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else 1)
+    )
     if step and (end - start) / step > 0:
         c.size(int(min((end - start) / step, 1 << 62)))
     if c.mode == "range":
-        if len(n) == 1 and c.out is None:
+        if len(numbers) == 1 and c.out is None:
             raise CallError("tensor", "range expects start and end")
         count = int((end - start) / step) + 1 if step else 0
         if count < 1:
             raise CallError("tensor", "range has no values between its bounds")
         points = torch.arange(count, dtype=torch.float64, device=c.device()) * step + start
         return points.to(c.dtype())
-    whole = all(isinstance(k, int) for k in n)
+    whole = all(isinstance(number, int) for number in numbers)
     return torch.arange(start, end, step, **c.keywords(torch.int64 if whole else None))
 
 
@@ -380,11 +384,11 @@ def _spaced(c: _Call) -> Any:
 
 def _eye(c: _Call) -> Any:
     c.only(2)
-    n = c.long(0, "rows")
-    m = c.long(1, "columns") if len(c.args) > 1 else n
-    c.size(n), c.size(m)
-    reserve((n, m), 8)
-    return torch.eye(n, m, **c.keywords())
+    rows = c.long(0, "rows")
+    columns = c.long(1, "columns") if len(c.args) > 1 else rows
+    c.size(rows), c.size(columns)
+    reserve((rows, columns), 8)
+    return torch.eye(rows, columns, **c.keywords())
 
 
 def _complex(c: _Call) -> Any:
@@ -393,12 +397,12 @@ def _complex(c: _Call) -> Any:
     if not c.args:
         raise CallError("tensor", "complex expects real and imaginary parts", says=("complex",))
     flag = c.args[1] if len(c.args) == 2 and c.args[1].__class__ is bool else None
-    parts = as_tensors(c.args if flag is None else c.args[:1])[0]
-    kind = _part_type(c.options.dtype, parts)
-    first, *rest = (part.to(kind) for part in parts)
-    if rest:
+    tensors = as_tensors(c.args if flag is None else c.args[:1])[0]
+    dtype = _part_type(c.options.dtype, tensors)
+    first, *second = (tensor.to(dtype) for tensor in tensors)
+    if second:
         return torch.complex(
-            *(tensor.contiguous() for tensor in torch.broadcast_tensors(first, rest[0]))
+            *(tensor.contiguous() for tensor in torch.broadcast_tensors(first, second[0]))
         )
     return _complex_of(
         first, bool(table().state.get("complexfirst", True)) if flag is None else flag
@@ -411,10 +415,12 @@ def _part_type(asked: DType | None, parts: Sequence[Any]) -> Any:
         if not asked.is_complex:
             raise QError(f"tensor: complex expects a complex data type, given `{dtype_name(asked)}")
         return asked.to_real()
-    own = [
-        part.dtype for part in parts if part.dtype in (torch.float16, torch.float32, torch.float64)
+    dtypes = [
+        tensor.dtype
+        for tensor in parts
+        if tensor.dtype in (torch.float16, torch.float32, torch.float64)
     ]
-    return functools.reduce(torch.promote_types, own) if own else default_dtype()
+    return functools.reduce(torch.promote_types, dtypes) if dtypes else default_dtype()
 
 
 def _complex_of(t: Tensor, front: bool) -> Any:
@@ -425,8 +431,8 @@ def _complex_of(t: Tensor, front: bool) -> Any:
             f"complex: single input array must have a {'first' if front else 'last'} dimension of size 2 "
             f"(real{';' if front else ',' + chr(39)}imaginary), given size of {size_text(t.shape)}"
         )
-    real, imag = t.unbind(dim)
-    return torch.complex(real.contiguous(), imag.contiguous())
+    real, imaginary = t.unbind(dim)
+    return torch.complex(real.contiguous(), imaginary.contiguous())
 
 
 def _sparse(c: _Call) -> Any:
@@ -436,12 +442,12 @@ def _sparse(c: _Call) -> Any:
         return torch.sparse_coo_tensor(c.size(c.args[0]), **c.keywords())
     if len(c.args) < 2:
         raise CallError("tensor", "sparse expects indices and values")
-    (at, values), _ = as_tensors(c.args[:2])
-    if at.dim() == 1:
-        at = at.unsqueeze(0)
+    (indices, values), _ = as_tensors(c.args[:2])
+    if indices.dim() == 1:
+        indices = indices.unsqueeze(0)
     size = (c.size(c.args[2]),) if len(c.args) == 3 else ()
     values = values.to(c.options.dtype) if c.options.dtype is not None else values.clone()
-    return torch.sparse_coo_tensor(at.clone(), values, *size)
+    return torch.sparse_coo_tensor(indices.clone(), values, *size)
 
 
 _SIZED = {"zeros", "ones", "empty", "rand", "randn", "full", "randint"}
@@ -466,17 +472,17 @@ MODES: dict[str, Callable[[_Call], Any]] = {
 
 def _create(mode: str, given: Sequence[Value]) -> Value:
     """Make a tensor by a creation mode, as a new handle or written to an output tensor."""
-    make = MODES.get(mode)
-    if make is None:
+    creator = MODES.get(mode)
+    if creator is None:
         raise unknown("unrecognized tensor creation mode: ", mode, MODES)
-    c = _Call(mode, given)
-    t = make(c)
-    if c.out is not None:
-        _assign(c.out, t)
+    call = _Call(mode, given)
+    tensor = creator(call)
+    if call.out is not None:
+        _assign(call.out, tensor)
         return NIL
-    o = c.options
-    if mode == "sparse" and o.layout is None:
-        o.layout = "sparse"
-    if o.memory is not None and o.memory != "preserve" and t.dim() in (4, 5):
-        t = t.contiguous(memory_format=memory_format(o.memory))
-    return tensor_handle(_finish(t, o))
+    options = call.options
+    if mode == "sparse" and options.layout is None:
+        options.layout = "sparse"
+    if options.memory is not None and options.memory != "preserve" and tensor.dim() in (4, 5):
+        tensor = tensor.contiguous(memory_format=memory_format(options.memory))
+    return tensor_handle(_finish(tensor, options))

@@ -46,10 +46,10 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
 def _grads_in(h: VectorHandle | DictHandle) -> Value:
     """The gradients of a vector's tensors, or of a dictionary's, by name."""
     tensors = tensors_in(h, None, "grad") or []
-    values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
+    gradients = collapse([NIL if tensor is None else to_q(tensor.grad) for _, tensor in tensors])
     if isinstance(h, DictHandle):
-        return Dict(sym_vec([str(key) for key, _ in tensors]), values)
-    return values
+        return Dict(sym_vec([str(key) for key, _ in tensors]), gradients)
+    return gradients
 
 
 @api("grad", "grad t", "grad enlist t", "grad vector", "grad dict", effect="none")
@@ -69,18 +69,18 @@ def grad(x: Value) -> Value:
     weight| 3 3
     bias  | 1
     """
-    h, rest = _head(x, "grad")
-    if isinstance(h, VectorHandle | DictHandle) and h is x:
-        return _grads_in(h)
-    if h.__class__ is not TensorHandle or rest:
+    handle, arguments = _head(x, "grad")
+    if isinstance(handle, VectorHandle | DictHandle) and handle is x:
+        return _grads_in(handle)
+    if handle.__class__ is not TensorHandle or arguments:
         raise CallError("grad", expecting="a tensor", given=kname(x))
-    t = h.get()
-    gradient = None if t is None else t.grad
+    tensor = handle.get()
+    gradient = None if tensor is None else tensor.grad
     if x.__class__ is List:
         if gradient is None:
-            raise QError("no gradient defined", hint=_NO_LEAF if _unkept(t) else "")
+            raise QError("no gradient defined", hint=_NO_LEAF if _unkept(tensor) else "")
         return tensor_handle(gradient)
-    if gradient is None and _unkept(t):
+    if gradient is None and _unkept(tensor):
         warn_once(f"grad: {_NO_LEAF}")
     return to_q(gradient)
 
@@ -113,29 +113,29 @@ def gradflag(x: Value) -> Value:
     q)gradflag t
     1b
     """
-    h, rest = _head(x, "gradflag")
-    select = rest[0] if rest and is_selector(rest[0]) else None
-    rest = rest[1:] if select is not None else rest
-    if select is not None and isinstance(h, TensorHandle):
+    handle, arguments = _head(x, "gradflag")
+    selector = arguments[0] if arguments and is_selector(arguments[0]) else None
+    arguments = arguments[1:] if selector is not None else arguments
+    if selector is not None and isinstance(handle, TensorHandle):
         raise QError(
             "gradflag: expected boolean scalar, indices or names not valid with a tensor, given "
-            f"{kname(select)}"
+            f"{kname(selector)}"
         )
-    tensors = tensors_in(h, select, "gradflag")
+    tensors = tensors_in(handle, selector, "gradflag")
     if tensors is None:
-        return ask("gradflag", h, select, *rest)
-    if not rest:
-        flags = [t is not None and t.requires_grad for _, t in tensors]
-        if isinstance(h, DictHandle) and (select is None or select.__class__ is not Sym):
+        return ask("gradflag", handle, selector, *arguments)
+    if not arguments:
+        flags = [tensor is not None and tensor.requires_grad for _, tensor in tensors]
+        if isinstance(handle, DictHandle) and (selector is None or selector.__class__ is not Sym):
             return Dict(sym_vec([str(key) for key, _ in tensors]), bools(flags))
-        single = isinstance(h, TensorHandle) or (
-            select is not None and not isinstance(select, List) and not hasattr(select, "a")
+        single = isinstance(handle, TensorHandle) or (
+            selector is not None and not isinstance(selector, List) and not hasattr(selector, "a")
         )
         return flags[0] if single else bools(flags)
-    flag = flag_of(rest[0])
-    if flag is None or len(rest) > 1:
-        raise CallError("gradflag", expected="boolean scalar", given=kname(rest[0]))
-    set_flags([t for _, t in tensors], flag)
+    flag = flag_of(arguments[0])
+    if flag is None or len(arguments) > 1:
+        raise CallError("gradflag", expected="boolean scalar", given=kname(arguments[0]))
+    set_flags([tensor for _, tensor in tensors], flag)
     return NIL
 
 
@@ -143,12 +143,12 @@ def set_flags(tensors: Iterable[Any], flag: bool) -> None:
     """Set whether tensors require gradients; on an error, none is changed."""
     before = [(tensor, tensor.requires_grad) for tensor in tensors]
     try:
-        for t, _ in before:
-            t.requires_grad_(flag)
+        for target, _ in before:
+            target.requires_grad_(flag)
     except BaseException:
-        for t, was in before:
-            if t.requires_grad is not was:
-                t.requires_grad_(was)
+        for target, required in before:
+            if target.requires_grad is not required:
+                target.requires_grad_(required)
         raise
 
 
@@ -169,22 +169,22 @@ def detach(x: Value) -> Value:
     q)gradflag detach x
     0b
     """
-    h, rest = _head(x, "detach")
-    if h.__class__ is TensorHandle:
-        if rest and (len(rest) > 1 or flag_of(rest[0]) is None):
+    handle, arguments = _head(x, "detach")
+    if handle.__class__ is TensorHandle:
+        if arguments and (len(arguments) > 1 or flag_of(arguments[0]) is None):
             raise CallError("detach", expecting="tensor or (tensor;inplace flag)", given=kname(x))
-        t = as_tensor(h)
-        if not rest or not rest[0]:
-            return tensor_handle(t.detach())
-        h.obj = _detached(t)
+        tensor = as_tensor(handle)
+        if not arguments or not arguments[0]:
+            return tensor_handle(tensor.detach())
+        handle.obj = _detached(tensor)
         return NIL
-    tensors = tensors_in(h, rest[0] if rest else None, "detach")
+    tensors = tensors_in(handle, arguments[0] if arguments else None, "detach")
     if tensors is None:
-        raise QError(f"detach: not implemented for {h.plural}")
-    if len(rest) > 1:
-        raise QError(f"detach: expecting up to 2 args, given {len(rest) + 1}")
-    for place, t in tensors:
-        put_in(h, place, _detached(t))
+        raise QError(f"detach: not implemented for {handle.plural}")
+    if len(arguments) > 1:
+        raise QError(f"detach: expecting up to 2 args, given {len(arguments) + 1}")
+    for position, tensor in tensors:
+        put_in(handle, position, _detached(tensor))
     return NIL
 
 
@@ -252,24 +252,26 @@ def backward(x: Value) -> Value:
     q)grad x
     0.3333333 0.3333333 0.3333333e
     """
-    h, rest = _head(x, "backward")
-    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
-        return ask("backward", h, *rest)
-    mode = name_of(rest[-1]) if rest else None
+    handle, arguments = _head(x, "backward")
+    if not isinstance(handle, TensorHandle | VectorHandle | DictHandle):
+        return ask("backward", handle, *arguments)
+    mode = name_of(arguments[-1]) if arguments else None
     retain, create = MODES["free"] if mode is None else _mode(mode)
-    rest = rest if mode is None else rest[:-1]
-    if len(rest) > 1:
+    arguments = arguments if mode is None else arguments[:-1]
+    if len(arguments) > 1:
         raise CallError(
             "backward", "unrecognized arg(s), expecting tensor, optional gradient and mode"
         )
-    tensors = list(h.tensors())
+    tensors = list(handle.tensors())
     if any(tensor is None for tensor in tensors):
         raise CallError("backward", "undefined tensor", says=("tensor",))
-    outer = _outer_gradients(h, tensors, rest)
+    gradients = _outer_gradients(handle, tensors, arguments)
     run_backward(
         "backward",
         tensors,
-        lambda: torch.autograd.backward(tensors, outer, retain_graph=retain, create_graph=create),
+        lambda: torch.autograd.backward(
+            tensors, gradients, retain_graph=retain, create_graph=create
+        ),
     )
     return NIL
 
@@ -282,7 +284,7 @@ def _outer(h: KHandle, x: Value) -> list[Value]:
         return list(map(tensor_handle, x.get()))
     if h.__class__ is DictHandle and isinstance(x, Dict | DictHandle):
         gradients = (
-            {key: tensor_handle(value) for key, value in x.get().items()}
+            {key: tensor_handle(tensor) for key, tensor in x.get().items()}
             if isinstance(x, DictHandle)
             else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
         )
@@ -290,7 +292,7 @@ def _outer(h: KHandle, x: Value) -> list[Value]:
             raise QError(
                 f"backward: expected gradients of {_listed(h.get())}, given {_listed(gradients)}"
             )
-        return [gradients[k] for k in h.get()]
+        return [gradients[key] for key in h.get()]
     if isinstance(x, KHandle) or not is_list(x):
         raise CallError("backward", expected="a gradient for each tensor", given=kname(x))
     return seq_items(x)
@@ -360,31 +362,31 @@ def nograd(x: Value) -> Value:
 
 def zero_gradient(t: Tensor | None) -> None:
     """Zero a tensor's gradient, if it has one, and detach it from any graph."""
-    g = None if t is None or not t.is_leaf else t.grad
-    if g is not None:
-        if g.grad_fn is not None:
-            g.detach_()
+    gradient = None if t is None or not t.is_leaf else t.grad
+    if gradient is not None:
+        if gradient.grad_fn is not None:
+            gradient.detach_()
         else:
-            g.requires_grad_(False)
-        g.zero_()
+            gradient.requires_grad_(False)
+        gradient.zero_()
 
 
 def drop_gradient(t: Tensor | None) -> None:
     """Remove a tensor's gradient. It must outlive its removal from the tensor: otherwise a thread reading it at that
     moment gets freed memory."""
     if t is not None and t.is_leaf:
-        old = t.grad
+        gradient = t.grad
         t.grad = None
-        del old
+        del gradient
 
 
 @behaviour("zerograd", TensorHandle, VectorHandle, DictHandle)
 def _zero(h: KHandle) -> None:
-    for t in h.tensors():
-        zero_gradient(t)
+    for tensor in h.tensors():
+        zero_gradient(tensor)
 
 
 @behaviour("nograd", TensorHandle, VectorHandle, DictHandle)
 def _drop(h: KHandle) -> None:
-    for t in h.tensors():
-        drop_gradient(t)
+    for tensor in h.tensors():
+        drop_gradient(tensor)

@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 def need_handle(x: Value, call: str) -> KHandle:
     """x as a live handle; otherwise an error that says what it is."""
-    h = handle(x)
-    if h is None and x.__class__ is List and len(x) == 1:
-        h = handle(x.items[0])
-    if h is None:
+    target = handle(x)
+    if target is None and x.__class__ is List and len(x) == 1:
+        target = handle(x.items[0])
+    if target is None:
         raise QError(f"{call}: need allocated torch object, e.g. tensor, module, given {kname(x)}")
-    return h
+    return target
 
 
 # ------------------------------------------------------------------ lifetime
@@ -76,35 +76,37 @@ def free(x: Value) -> Value:
         handle(x)
         x.free()
         return NIL
-    for h in _to_free(x):
-        h.free()
+    for target in _to_free(x):
+        target.free()
     return NIL
 
 
 def _to_free(x: Value) -> list[KHandle]:
     """The handles in a list or dictionary; if an item is not a handle, nothing is freed."""
     if x.__class__ is Dict:
-        places, where = (
+        labels, container = (
             [
-                f"key[`{item.s}]" if hasattr(item, "s") else f"key[{i}]"
-                for i, item in enumerate(seq_items(x.k))
+                f"key[`{key.s}]" if hasattr(key, "s") else f"key[{index}]"
+                for index, key in enumerate(seq_items(x.k))
             ],
             "dictionary",
         )
         values = seq_items(x.v)
     elif x.__class__ is List:
-        values, where = x.items, "list"
-        places = [f"element[{i}]" for i in range(len(values))]
+        values, container = x.items, "list"
+        labels = [f"element[{index}]" for index in range(len(values))]
     else:
         raise CallError(
             "free", expecting="pytorch object or list/dictionary of objects", given=kname(x)
         )
     handles: list[KHandle] = []
-    for place, value in zip(places, values, strict=True):
+    for label, value in zip(labels, values, strict=True):
         if not isinstance(value, KHandle):
-            raise QError(f"free: expecting pytorch object but {place} is {kname(value)}")
+            raise QError(f"free: expecting pytorch object but {label} is {kname(value)}")
         if value.obj is GONE:
-            raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(value).hint)
+            raise QError(
+                f"free: stale pointer, {label} of given {container}", hint=stale(value).hint
+            )
         handles.append(value)
     return handles
 
@@ -124,10 +126,10 @@ def return_(x: Value) -> Value:
 
 def value_of(h: KHandle) -> Value:
     """The q value of a tensor, vector or dictionary handle."""
-    value = behaves("to_q", h)
-    if value is None:
+    converter = behaves("to_q", h)
+    if converter is None:
         raise QError(f"return: expecting tensor, vector or dictionary, given {h.kind}")
-    return value(h)
+    return converter(h)
 
 
 behaviour("to_q", TensorHandle)(lambda h: to_q(h.get()))
@@ -146,37 +148,37 @@ def use(x: Value, y: Value) -> Value:
     q)tensor t
     0 0e
     """
-    h = handle(x)
-    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
+    target = handle(x)
+    if not isinstance(target, TensorHandle | VectorHandle | DictHandle):
         raise QError("use: 1st arg must be tensor, vector or dictionary")
-    other = handle(y)
-    if other is h:
+    source = handle(y)
+    if source is target:
         return NIL
-    if other is not None:
-        if isinstance(h, VectorHandle) and isinstance(other, TensorHandle):
-            h.obj = [other.get()]
-            lend([other], h)
+    if source is not None:
+        if isinstance(target, VectorHandle) and isinstance(source, TensorHandle):
+            target.obj = [source.get()]
+            lend([source], target)
             return NIL
-        if not isinstance(other, TensorHandle | VectorHandle | DictHandle):
-            raise QError(f"use: unable to re-assign {h.kind} to given {other.kind}")
-        if other.__class__ is not h.__class__:
-            raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
-        h.obj = other.get()
-        lend([other], h)
-    elif isinstance(h, TensorHandle):
-        h.obj = to_tensor(y)
-    elif isinstance(h, VectorHandle):
+        if not isinstance(source, TensorHandle | VectorHandle | DictHandle):
+            raise QError(f"use: unable to re-assign {target.kind} to given {source.kind}")
+        if source.__class__ is not target.__class__:
+            raise QError(f"use: cannot re-assign {target.kind} to {source.kind}")
+        target.obj = source.get()
+        lend([source], target)
+    elif isinstance(target, TensorHandle):
+        target.obj = to_tensor(y)
+    elif isinstance(target, VectorHandle):
         values = seq_items(y) if is_list(y) else [y]
-        h.obj = read_tensors(values, "use")
-        lend(values, h)
+        target.obj = read_tensors(values, "use")
+        lend(values, target)
     elif (
         y.__class__ is Dict
         or y is NIL
         or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle)))
     ):
-        h.obj = cast("DictHandle", dict_(y)).get()
+        target.obj = cast("DictHandle", dict_(y)).get()
     else:
-        raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
+        raise QError(f"use: unable to re-assign {target.kind}, given {kname(y)}")
     return NIL
 
 
@@ -227,47 +229,47 @@ def obj(x: Value) -> Value:
     named = name_of(x) == "names"
     if not (is_empty(x) or named):
         raise QError(f"obj: empty arg expected, given {kname(x)}")
-    rows = [(h, *_row(h)) for h in table() if whole_of(h) is None]
-    cols = list(zip(*rows, strict=True)) if rows else [()] * 7
+    rows = [(handle, *_row(handle)) for handle in table() if whole_of(handle) is None]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 7
     result = make_table(
         ["ptr", "class", "device", "dtype", "size", "elements", "bytes"],
         [
-            List(list(cols[0])),
-            sym_vec(cols[1]),
-            sym_vec(cols[2]),
-            sym_vec(cols[3]),
-            collapse(list(cols[4])) if rows else List([]),
-            longs(cols[5]),
-            longs(cols[6]),
+            List(list(columns[0])),
+            sym_vec(columns[1]),
+            sym_vec(columns[2]),
+            sym_vec(columns[3]),
+            collapse(list(columns[4])) if rows else List([]),
+            longs(columns[5]),
+            longs(columns[6]),
         ],
     )
     if named:
         names = referring()
         result.names.append("names")
-        result.cols.append(List([sym_vec(names.get(h.number, ())) for h in cols[0]]))
+        result.cols.append(List([sym_vec(names.get(handle.number, ())) for handle in columns[0]]))
     return result
 
 
 def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
     """Class, device, dtype, size, elements, bytes of a handle's object."""
     if h.__class__ is TensorHandle:
-        t = h.obj
-        if t is None:
+        tensor = h.obj
+        if tensor is None:
             return h.kind, "", "", longs([]), 0, 0
         return (
             h.kind,
-            device_of(t),
-            dtype_name(t.dtype),
-            longs(list(t.shape)),
-            elements_of(t),
-            bytes_of(t),
+            device_of(tensor),
+            dtype_name(tensor.dtype),
+            longs(list(tensor.shape)),
+            elements_of(tensor),
+            bytes_of(tensor),
         )
     tensors = list(h.tensors())
     if isinstance(h, VectorHandle | DictHandle):
         size: Value = len(tensors)
         elements, size_bytes = sum(map(elements_of, tensors)), sum(map(bytes_of, tensors))
     else:
-        size, elements, size_bytes = (_total(n, h) for n in ("size", "elements", "bytes"))
+        size, elements, size_bytes = (_total(name, h) for name in ("size", "elements", "bytes"))
     return h.kind, first_device(h), "", size, elements, size_bytes
 
 
@@ -279,8 +281,8 @@ def first_device(h: KHandle) -> str:
 
 def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -> None:
     """Register one function as the source of tensor count, elements and bytes for a class."""
-    for i, name in enumerate(("tensorcount", "elements", "bytes")):
-        behaviour(name, cls)(lambda h, i=i: counts(h.obj)[i])
+    for index, name in enumerate(("tensorcount", "elements", "bytes")):
+        behaviour(name, cls)(lambda h, i=index: counts(h.obj)[i])
 
 
 class TensorsHandle(KHandle):
@@ -297,7 +299,7 @@ class TensorsHandle(KHandle):
         setattr(self.obj, name, t)
 
     def tensors(self) -> Iterable[Any]:
-        return [t for t in self.named().values() if t is not None]
+        return [tensor for tensor in self.named().values() if tensor is not None]
 
     def holds(self) -> list[Any]:
         return [self.obj, *self.tensors()]
@@ -323,12 +325,12 @@ class TensorsHandle(KHandle):
 
     def to(self, options: TensorOptions, wait: bool) -> None:
         moved = {
-            name: convert_to(t, options, wait=wait)
-            for name, t in self.named().items()
-            if t is not None
+            name: convert_to(tensor, options, wait=wait)
+            for name, tensor in self.named().items()
+            if tensor is not None
         }
-        for name, t in moved.items():
-            self.put(name, t)
+        for name, tensor in moved.items():
+            self.put(name, tensor)
 
     def checkpoint(self) -> Any:
         return dict(self.named())
@@ -336,8 +338,8 @@ class TensorsHandle(KHandle):
 
 def _total(name: str, h: KHandle) -> Any:
     """An attribute of a module, loss, optimizer or model; 0 if its class has none."""
-    fn = behaves(name, h)
-    return fn(h) if fn is not None else 0
+    counter = behaves(name, h)
+    return counter(h) if counter is not None else 0
 
 
 @behaviour("tensors", TensorHandle)
@@ -383,12 +385,12 @@ def class_(x: Value) -> Value:
     q)class each(tensor 1 2;vector(1 2;3))
     `tensor`vector
     """
-    h = handle(x)
-    if h is None:
+    target = handle(x)
+    if target is None:
         raise QError(f"class: need allocated torch object, e.g. tensor, module, given {kname(x)}")
-    if whole_of(h) is not None:
+    if whole_of(target) is not None:
         raise QError(STALE)
-    return sym(h.kind)
+    return sym(target.kind)
 
 
 @api("objtype", "objtype ptr", effect="none")
@@ -427,4 +429,4 @@ def resolve(x: Value) -> Value:
     """
     if x.__class__ is Dict:
         return Dict(cast("ListValue", resolve(x.k)), cast("ListValue", resolve(x.v)))
-    return collapse([resolve(i) for i in x.items]) if x.__class__ is List else x
+    return collapse([resolve(item) for item in x.items]) if x.__class__ is List else x

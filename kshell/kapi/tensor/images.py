@@ -35,16 +35,16 @@ def png_bytes(t: Tensor) -> bytes:
     t = t[None] if t.dim() == 2 else t
     if t.dim() != 3 or t.shape[0] not in _COLOURS or not t.numel():
         raise QError(f"png: expecting 1-4 channels x height x width, given size {list(t.shape)}")
-    a = t.clamp(0, 255).to(torch.uint8).permute(1, 2, 0).contiguous()
-    height, width, channels = a.shape
+    pixels = t.clamp(0, 255).to(torch.uint8).permute(1, 2, 0).contiguous()
+    height, width, channels = pixels.shape
     rows = torch.cat(
-        (a.new_zeros(height, 1), a.reshape(height, -1)), 1
+        (pixels.new_zeros(height, 1), pixels.reshape(height, -1)), 1
     )  # 0 at the start of each row: no filter
-    head = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.numpy().tobytes())), (b"IEND", b""))
+    header = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.numpy().tobytes())), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d))
-        for kind, d in parts
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
     )
 
 
@@ -87,18 +87,22 @@ def makegrid(x: Value) -> Value:
     args = items(x)
     if not 2 <= len(args) <= 5:
         raise QError(f"makegrid: expecting 2-5 args, (x;rows;cols;pad;padvalue), given {len(args)}")
-    t = _picture(args[0], "makegrid")
-    numbers = [_count(arg, w) for arg, w in zip(args[1:4], ("rows", "cols", "pad"), strict=False)]
-    value = number_of(args[4]) if len(args) == 5 else 0
-    if value is None:
+    images = _picture(args[0], "makegrid")
+    numbers = [
+        _count(arg, label) for arg, label in zip(args[1:4], ("rows", "cols", "pad"), strict=False)
+    ]
+    padding = number_of(args[4]) if len(args) == 5 else 0
+    if padding is None:
         raise QError(f"makegrid: padding value is {kname(args[4])}, expecting a number")
-    if t.dim() not in (3, 4) or not t.numel():
-        raise QError(f"makegrid: expecting 3 or 4-dimensional input, given size {list(t.shape)}")
-    t = t[:, None] if t.dim() == 3 else t
-    t = t.expand(-1, 3, -1, -1) if t.shape[1] == 1 else t
+    if images.dim() not in (3, 4) or not images.numel():
+        raise QError(
+            f"makegrid: expecting 3 or 4-dimensional input, given size {list(images.shape)}"
+        )
+    images = images[:, None] if images.dim() == 3 else images
+    images = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
     if all(number is None for number in numbers[:2]):
         raise CallError("makegrid", "both rows & columns cannot be null")
-    return result(grid(t, numbers, value), args[0].__class__ is TensorHandle)
+    return result(grid(images, numbers, padding), args[0].__class__ is TensorHandle)
 
 
 def _count(x: Value, word: str) -> int | None:
@@ -115,18 +119,18 @@ def _count(x: Value, word: str) -> int | None:
 
 def grid(t: Tensor, numbers: Sequence[int | None], value: float) -> Any:
     """The images of a 4-dimensional tensor in rows and columns; images that do not fit are left out."""
-    n, channels, height, width = t.shape
-    rows, cols, pad = [*numbers, *(None, None, 2)[len(numbers) :]]
-    rows = -(-n // (cols or 1)) if rows is None else rows
-    cols = -(-n // rows) if cols is None else cols
+    count, channels, height, width = t.shape
+    rows, columns, pad = [*numbers, *(None, None, 2)[len(numbers) :]]
+    rows = -(-count // (columns or 1)) if rows is None else rows
+    columns = -(-count // rows) if columns is None else columns
     pad = pad or 0
-    t = t[: rows * cols]
+    t = t[: rows * columns]
     high, wide = height + pad, width + pad
-    out = t.new_full((rows * cols, channels, high, wide), value)
-    out[: t.shape[0], :, :height, :width] = t
-    out = (
-        out.view(rows, cols, channels, high, wide)
+    canvas = t.new_full((rows * columns, channels, high, wide), value)
+    canvas[: t.shape[0], :, :height, :width] = t
+    canvas = (
+        canvas.view(rows, columns, channels, high, wide)
         .permute(2, 0, 3, 1, 4)
-        .reshape(channels, rows * high, cols * wide)
+        .reshape(channels, rows * high, columns * wide)
     )
-    return torch.nn.functional.pad(out, (pad, 0, pad, 0), value=value) if pad else out
+    return torch.nn.functional.pad(canvas, (pad, 0, pad, 0), value=value) if pad else canvas

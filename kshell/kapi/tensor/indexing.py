@@ -52,21 +52,21 @@ def _checked(at: Tensor | int | None, size: int) -> Any:
 def _indices(args: Sequence[Value], t: Tensor) -> list[Any]:
     if len(args) > t.dim() and not (len(args) == 1 and (args[0] is NIL or args[0] is HOLE)):
         raise QError("rank")
-    return [_checked(_index_of(i, t), size) for i, size in zip(args, t.shape, strict=False)]
+    return [_checked(_index_of(index, t), size) for index, size in zip(args, t.shape, strict=False)]
 
 
 def _select(t: Tensor, at: Sequence[Any]) -> Any:
     """t[i;j;..], where each index selects along its own dimension, as in q. A view if possible."""
     for dim in range(len(at) - 1, -1, -1):
-        i = at[dim]
-        if i is None:
+        index = at[dim]
+        if index is None:
             continue
-        if isinstance(i, int):
-            t = t.select(dim, i)
-        elif i.dtype == torch.bool or i.dim() != 1:
-            t = t[(slice(None),) * dim + (i,)]
+        if isinstance(index, int):
+            t = t.select(dim, index)
+        elif index.dtype == torch.bool or index.dim() != 1:
+            t = t[(slice(None),) * dim + (index,)]
         else:
-            t = t.index_select(dim, torch.where(i < 0, i + t.shape[dim], i))
+            t = t.index_select(dim, torch.where(index < 0, index + t.shape[dim], index))
     return t
 
 
@@ -79,44 +79,44 @@ def index(h: TensorHandle, args: Sequence[Value]) -> Value:
 
 def _places(t: Tensor, at: Sequence[Any]) -> tuple[Any, ...]:
     """Indices for several dimensions, broadcast so that torch's advanced indexing selects all their combinations."""
-    lists = [i for i in at if isinstance(i, torch.Tensor)]
+    lists = [index for index in at if isinstance(index, torch.Tensor)]
     if len(lists) < 2:
-        return tuple(slice(None) if i is None else i for i in at)
+        return tuple(slice(None) if index is None else index for index in at)
     indices: list[Any] = []
-    seen = 0
-    full = [
-        torch.arange(n, device=t.device) if i is None else i
-        for i, n in zip(at, t.shape, strict=False)
+    axis = 0
+    filled = [
+        torch.arange(length, device=t.device) if index is None else index
+        for index, length in zip(at, t.shape, strict=False)
     ]
-    count = sum(not isinstance(i, int) for i in full)
-    for i in full:
-        if isinstance(i, int):
-            indices.append(i)
+    dims = sum(not isinstance(index, int) for index in filled)
+    for index in filled:
+        if isinstance(index, int):
+            indices.append(index)
             continue
-        i = i.nonzero().squeeze(-1) if i.dtype == torch.bool else i
-        shape = [1] * count
-        shape[seen] = -1
-        indices.append(i.reshape(shape))
-        seen += 1
+        index = index.nonzero().squeeze(-1) if index.dtype == torch.bool else index
+        shape = [1] * dims
+        shape[axis] = -1
+        indices.append(index.reshape(shape))
+        axis += 1
     return tuple(indices)
 
 
 @behaviour("do_same", TensorHandle)
 def same(h: TensorHandle, other: TensorHandle) -> bool:
     """Do two tensors have the same type, size and elements? Doubles are compared with q's tolerance."""
-    tensor, b = as_tensor(h), as_tensor(other)
-    if tensor.dtype != b.dtype or tensor.shape != b.shape or tensor.device != b.device:
+    left, right = as_tensor(h), as_tensor(other)
+    if left.dtype != right.dtype or left.shape != right.shape or left.device != right.device:
         return False
-    if not (tensor.is_floating_point() or tensor.is_complex()):
-        return invoke("converge", torch.equal, tensor, b)
-    return invoke("converge", torch.allclose, tensor, b, rtol=2.0**-43, atol=0, equal_nan=True)
+    if not (left.is_floating_point() or left.is_complex()):
+        return invoke("converge", torch.equal, left, right)
+    return invoke("converge", torch.allclose, left, right, rtol=2.0**-43, atol=0, equal_nan=True)
 
 
 @behaviour("do_rows", TensorHandle)
 def rows(h: TensorHandle) -> list[Value]:
     """The items along the first dimension; a tensor without dimensions is its own only item."""
     tensor = as_tensor(h)
-    return [tensor_handle(i) for i in invoke("rows", tensor.unbind)] if tensor.dim() else [h]
+    return [tensor_handle(row) for row in invoke("rows", tensor.unbind)] if tensor.dim() else [h]
 
 
 @behaviour("do_choose", TensorHandle)
@@ -146,22 +146,22 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     tensor = as_tensor(h)
 
     def run() -> None:
-        at = _places(tensor, _indices(args, tensor))
+        indices = _places(tensor, _indices(args, tensor))
         name = f.name if f.__class__ is Prim else ""
         with _writing(tensor):
             if f is None or f is NIL or name == ":":
-                tensor[at] = _value(y, tensor)
+                tensor[indices] = _value(y, tensor)
             elif (
                 name in ("+", "-")
                 and y is not NIL
                 and y is not HOLE
-                and any(isinstance(i, torch.Tensor) for i in at)
+                and any(isinstance(index, torch.Tensor) for index in indices)
             ):
-                _add_at(tensor, at, _value(y, tensor), 1 if name == "+" else -1)
+                _add_at(tensor, indices, _value(y, tensor), 1 if name == "+" else -1)
             else:
-                part = tensor_handle(tensor[at].clone())
-                result = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
-                tensor[at] = _value(result, tensor)
+                current = tensor_handle(tensor[indices].clone())
+                result = stoppable(apply, f, (current,) if y is NIL or y is HOLE else (current, y))
+                tensor[indices] = _value(result, tensor)
 
     invoke("amend", run)
     return h
@@ -181,15 +181,15 @@ def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
     tensor = as_tensor(h)
 
     def kept() -> tuple[Any, Any]:
-        at = _places(tensor, _indices(args, tensor))
+        indices = _places(tensor, _indices(args, tensor))
         with _writing(tensor):
-            return at, tensor[at].clone()
+            return indices, tensor[indices].clone()
 
-    at, before = invoke("amend", kept)
+    indices, original = invoke("amend", kept)
 
     def put_back() -> None:
         with _writing(tensor):
-            tensor[at] = before
+            tensor[indices] = original
 
     return put_back
 
@@ -197,27 +197,28 @@ def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
 def _add_at(t: Tensor, at: tuple[Any, ...], v: Tensor, sign: int) -> None:
     shape = t[at].shape
     whole = [
-        torch.arange(n, device=t.device) if isinstance(i, slice) else i
-        for i, n in zip(at, t.shape, strict=False)
+        torch.arange(length, device=t.device) if isinstance(index, slice) else index
+        for index, length in zip(at, t.shape, strict=False)
     ]
     if (
-        any(isinstance(i, slice) for i in at)
+        any(isinstance(index, slice) for index in at)
         or len(at) < t.dim()
-        or any(isinstance(i, torch.Tensor) and i.dtype == torch.bool for i in whole)
+        or any(isinstance(index, torch.Tensor) and index.dtype == torch.bool for index in whole)
     ):
         if len(at) == 1 and at[0].dtype != torch.bool and at[0].dim() == 1:
             t.index_add_(0, at[0], v.expand(shape).to(t.dtype), alpha=sign)
         else:
             t[at] = t[at] + sign * v
         return
-    index = tuple(
-        i if isinstance(i, torch.Tensor) else torch.tensor(i, device=t.device) for i in at
+    indices = tuple(
+        index if isinstance(index, torch.Tensor) else torch.tensor(index, device=t.device)
+        for index in at
     )
-    t.index_put_(index, (sign * v.to(t.dtype)).expand(shape), accumulate=True)
+    t.index_put_(indices, (sign * v.to(t.dtype)).expand(shape), accumulate=True)
 
 
 def _value(y: Value, t: Tensor) -> Any:
     """The values to write, as a tensor of the right type."""
-    v = operand("amend", y, t)
-    v = v if isinstance(v, torch.Tensor) else torch.tensor(v)
-    return v.to(device=t.device, dtype=t.dtype)
+    values = operand("amend", y, t)
+    values = values if isinstance(values, torch.Tensor) else torch.tensor(values)
+    return values.to(device=t.device, dtype=t.dtype)

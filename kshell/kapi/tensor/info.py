@@ -60,8 +60,8 @@ def _strided(t: Tensor) -> bool:
 
 
 def _gradfn(t: Tensor) -> Value:
-    fn = t.grad_fn
-    return sym("" if fn is None else fn.name())
+    grad_fn = t.grad_fn
+    return sym("" if grad_fn is None else grad_fn.name())
 
 
 def _memory(t: Tensor) -> Value:
@@ -190,8 +190,8 @@ def attribute(name: str, row: Attribute, x: Value) -> Value:
     if x.__class__ is not TensorHandle:
         x = need_handle(x, name)
     if x.__class__ is TensorHandle:
-        t = x.get()
-        return row.undefined if t is None else row.fn(t)
+        tensor = x.get()
+        return row.undefined if tensor is None else row.fn(tensor)
     if x.__class__ is VectorHandle:
         return _column(row, x.obj)
     if x.__class__ is DictHandle:
@@ -201,9 +201,9 @@ def attribute(name: str, row: Attribute, x: Value) -> Value:
 
 def _column(row: Attribute, tensors: Collection[Any]) -> ListValue:
     """An attribute of several tensors; if there are none, an empty list of its type."""
-    t = atom_t(row.undefined)
-    if not tensors and t:
-        return empty(t)
+    ktype = atom_t(row.undefined)
+    if not tensors and ktype:
+        return empty(ktype)
     return collapse([row.undefined if tensor is None else row.fn(tensor) for tensor in tensors])
 
 
@@ -258,11 +258,11 @@ def contiguous(x: Value) -> Value:
                 expected=UNSAID,
                 given=UNSAID,
             )
-    form = memory_format("contiguous" if name == "preserve" else name)
-    row = Attribute(
-        lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", ""
+    memory = memory_format("contiguous" if name == "preserve" else name)
+    entry = Attribute(
+        lambda t: bool(_strided(t) and t.is_contiguous(memory_format=memory)), False, "", ""
     )
-    return attribute("contiguous", row, args[0])
+    return attribute("contiguous", entry, args[0])
 
 
 @api(
@@ -281,11 +281,11 @@ def dtype(x: Value) -> Value:
         return sym(dtype_name(torch.get_default_dtype()))
     name = name_of(x)
     if name is not None:
-        dtype_found = dtype_named(name)
-        if dtype_found is None:
+        default = dtype_named(name)
+        if default is None:
             raise QError(f"dtype: unrecognized data type `{name}")
         refuse("dtype")
-        torch.set_default_dtype(dtype_found)
+        torch.set_default_dtype(default)
         return NIL
     return attribute("dtype", Attribute(lambda t: sym(dtype_name(t.dtype)), sym(""), "", ""), x)
 
@@ -339,7 +339,9 @@ def _options_table(tensors: Iterable[Any]) -> Table:
     names = names_of(options_dict(None).k) or []
     return Table(
         names,
-        [sym_vec(c) for c in zip(*rows, strict=True)] if rows else [sym_vec([]) for _ in names],
+        [sym_vec(column) for column in zip(*rows, strict=True)]
+        if rows
+        else [sym_vec([]) for _ in names],
     )
 
 
@@ -347,21 +349,21 @@ _INFO = ("leaf", "gradfn", "dim", "sparsedim", "size", "stride", "numel", "items
 
 
 def _info(t: Tensor | None) -> tuple[list[str], list[Value]]:
-    o = options_dict(t)
-    names = names_of(o.k) or []
-    values: list[Value] = list(o.v.items)
-    for n in _INFO:
-        row = ATTRIBUTES[n]
-        names.append(n)
-        values.append(row.undefined if t is None else row.fn(t))
-    for n, value in (
+    options = options_dict(t)
+    names = names_of(options.k) or []
+    values: list[Value] = list(options.v.items)
+    for name in _INFO:
+        entry = ATTRIBUTES[name]
+        names.append(name)
+        values.append(entry.undefined if t is None else entry.fn(t))
+    for name, value in (
         ("contiguous", False if t is None else bool(_strided(t) and t.is_contiguous())),
         ("coalesced", ATTRIBUTES["coalesced"].fn(t) if t is not None else False),
         ("offset", 0 if t is None else ATTRIBUTES["offset"].fn(t)),
         ("ptr", long(0 if t is None else address(t))),
         ("ref", 0 if t is None else references(t)),
     ):
-        names.append(n)
+        names.append(name)
         values.append(value)
     return names, values
 
@@ -370,12 +372,12 @@ def _storage(t: Tensor | None) -> Value:
     """A tensor's storage: elements, bytes per element, references, address, data."""
     if t is None:
         return NIL
-    s = t.untyped_storage()
-    data = torch.empty(0, dtype=t.dtype, device=t.device).set_(s)
+    storage = t.untyped_storage()
+    data = torch.empty(0, dtype=t.dtype, device=t.device).set_(storage)
     return symdict(
         ["size", "itemsize", "ref", "ptr", "data"],
         [
-            s.nbytes() // t.element_size(),
+            storage.nbytes() // t.element_size(),
             t.element_size(),
             storage_references(t),
             long(storage_ptr(t)),
@@ -427,7 +429,7 @@ def _describe(name: str, x: Value, fn: Callable[[Any], Value]) -> Value:
     if handle.__class__ is TensorHandle:
         return fn(handle.obj)
     if handle.__class__ is VectorHandle:
-        return collapse([fn(t) for t in handle.obj])
+        return collapse([fn(tensor) for tensor in handle.obj])
     if handle.__class__ is DictHandle:
-        return Dict(sym_vec(handle.obj), List([fn(value) for value in handle.obj.values()]))
+        return Dict(sym_vec(handle.obj), List([fn(tensor) for tensor in handle.obj.values()]))
     return ask(name, handle)

@@ -159,10 +159,10 @@ def monad(h: TensorHandle, name: str) -> Value:
         if isinstance(value, torch.SymBool | torch.SymInt | torch.SymFloat):
             raise QError(f"condition: {VALUELESS}")
         return value
-    fn = MONADS.get(name)
-    if fn is None:
+    function = MONADS.get(name)
+    if function is None:
         raise QError(f"{name}: not implemented for tensors")
-    return tensor_handle(invoke(name, fn, operand(name, h)))
+    return tensor_handle(invoke(name, function, operand(name, h)))
 
 
 # ------------------------------------------------------------------ two operands
@@ -209,8 +209,8 @@ def _number(t: Any) -> Any:
 
 def _plus(a: Operand, b: Operand) -> Any:
     """Sum; booleans are counted, where torch would return a boolean."""
-    r: Any = a + b
-    return r if r.dtype is not torch.bool else _number(a) + _number(b)
+    total: Any = a + b
+    return total if total.dtype is not torch.bool else _number(a) + _number(b)
 
 
 def _minus(a: Operand, b: Operand) -> Any:
@@ -222,7 +222,9 @@ def _minus(a: Operand, b: Operand) -> Any:
 
 def _alike(verbs: dict[str, Fn]) -> dict[str, Fn]:
     """Extend a function of two tensors of one type to any two types."""
-    return {name: lambda a, b, fn=value: fn(*_one_type(a, b)) for name, value in verbs.items()}
+    return {
+        name: lambda a, b, fn=function: fn(*_one_type(a, b)) for name, function in verbs.items()
+    }
 
 
 _LEAST, _MOST = _logical("minimum", "logical_and"), _logical("maximum", "logical_or")
@@ -273,8 +275,8 @@ def _covariance(a: Tensor, b: Tensor) -> Any:
 
 
 def _sample(a: Tensor, b: Tensor) -> Any:
-    n = torch.broadcast_shapes(a.shape, b.shape).numel()
-    return _covariance(a, b) * n / (n - 1) if n > 1 else _covariance(a, b) * torch.nan
+    count = torch.broadcast_shapes(a.shape, b.shape).numel()
+    return _covariance(a, b) * count / (count - 1) if count > 1 else _covariance(a, b) * torch.nan
 
 
 def _correlation(a: Tensor, b: Tensor) -> Any:
@@ -285,8 +287,8 @@ def _one_type(a: Tensor, b: Tensor) -> tuple[Any, Any]:
     """Two factors with one data type, as matrix products require."""
     if a.dtype == b.dtype:
         return a, b
-    kind = torch.promote_types(a.dtype, b.dtype)
-    return a.to(kind), b.to(kind)
+    dtype = torch.promote_types(a.dtype, b.dtype)
+    return a.to(dtype), b.to(dtype)
 
 
 def _cast(x: Value, t: Tensor) -> Any:
@@ -311,11 +313,11 @@ def _rounded(t: Tensor, kind: DType) -> Any:
     """Floats rounded to integers: to the nearest, halves up; nulls and infinities as in q."""
     if kind.is_complex or kind == torch.bool:
         return t.to(kind)
-    most = torch.iinfo(kind).max
-    low = torch.floor(t)
-    r = (low + (t - low >= 0.5)).to(kind)
-    r = torch.where(torch.isnan(t), torch.iinfo(kind).min, r)
-    return torch.where(torch.isinf(t), torch.where(t > 0, most, -most), r).to(kind)
+    largest = torch.iinfo(kind).max
+    floor = torch.floor(t)
+    rounded = (floor + (t - floor >= 0.5)).to(kind)
+    rounded = torch.where(torch.isnan(t), torch.iinfo(kind).min, rounded)
+    return torch.where(torch.isinf(t), torch.where(t > 0, largest, -largest), rounded).to(kind)
 
 
 def operand(name: str, x: Any, like: Tensor | None = None) -> Any:
@@ -337,7 +339,7 @@ def operand(name: str, x: Any, like: Tensor | None = None) -> Any:
         error = exc.text
     if error is not None:
         if x.__class__ is List and any(
-            isinstance(i, KHandle) for i in x.items
+            isinstance(item, KHandle) for item in x.items
         ):  # text to the right of a call's list becomes part of it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
@@ -347,29 +349,32 @@ def operand(name: str, x: Any, like: Tensor | None = None) -> Any:
 @behaviour("do_dyad", TensorHandle)
 def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
     """The q operator or verb `name` on two operands, at least one of them a tensor: a new tensor."""
-    fn = DYADS.get(name)
-    if fn is not None and x.__class__ is TensorHandle and y.__class__ is TensorHandle:
-        a, b = x.obj, y.obj
-        if a is None or b is None or a is GONE or b is GONE:
-            a, b = operand(name, x), operand(name, y)  # raises the error that says which
-        return TensorHandle(invoke(name, fn, a, b))
+    function = DYADS.get(name)
+    if function is not None and x.__class__ is TensorHandle and y.__class__ is TensorHandle:
+        first, second = x.obj, y.obj
+        if first is None or second is None or first is GONE or second is GONE:
+            first, second = operand(name, x), operand(name, y)  # raises the error that says which
+        return TensorHandle(invoke(name, function, first, second))
     if y.__class__ in _NUMBERS and name in _BEFORE and h.obj is not None and h.obj is not GONE:
         return TensorHandle(invoke(name, DYADS[name], h.obj, y))
-    other = y if x is h else x
-    if isinstance(other, KHandle) and other.__class__ is not TensorHandle:
-        return other.dyad(name, x, y)
+    partner = y if x is h else x
+    if isinstance(partner, KHandle) and partner.__class__ is not TensorHandle:
+        return partner.dyad(name, x, y)
     if y is h and (name == "cut" or (name == "_" and is_list(x))):
         return List(
-            [tensor_handle(t) for t in invoke(name, windows.parts, name, x, operand(name, h))]
+            [
+                tensor_handle(tensor)
+                for tensor in invoke(name, windows.parts, name, x, operand(name, h))
+            ]
         )
     return TensorHandle(pair(name, x, y, operand(name, h)))
 
 
 def pair(name: str, x: Any, y: Any, like: Tensor) -> Any:
     """The operator or verb `name` on two operands, each a q value or a tensor; `like` is one of the tensors."""
-    fn = DYADS.get(name)
-    if name in _PLAIN and fn is not None:
-        return invoke(name, fn, operand(name, x, like), operand(name, y, like))
+    function = DYADS.get(name)
+    if name in _PLAIN and function is not None:
+        return invoke(name, function, operand(name, x, like), operand(name, y, like))
     right = y.__class__ is TensorHandle or isinstance(y, torch.Tensor)
     if name == "$" and right and x.__class__ in (Sym, Atom):
         cast = invoke("$", _cast, x, like)
@@ -383,10 +388,10 @@ def pair(name: str, x: Any, y: Any, like: Tensor) -> Any:
         return invoke(name, _COUNTED[name], x, like)
     if name == "_" and not right:
         return invoke(name, windows.without, like, y)
-    if fn is None:
+    if function is None:
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
-    a, b = _tensors(operand(name, x, like), like), operand(name, y, like)
-    return invoke(name, fn, a, b if name in _BEFORE else _tensors(b, like))
+    first, second = _tensors(operand(name, x, like), like), operand(name, y, like)
+    return invoke(name, function, first, second if name in _BEFORE else _tensors(second, like))
 
 
 _NUMBERS = (int, float)

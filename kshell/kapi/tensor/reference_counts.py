@@ -34,19 +34,19 @@ _SHOWN: dict[int, int] = {}
 
 def address(found: object) -> int:
     """An address-like number for a torch object: stable for its lifetime, equal for all its handles."""
-    at = found._cdata if isinstance(found, torch.Tensor) else id(found)
-    shown = _SHOWN.get(at)
+    identity = found._cdata if isinstance(found, torch.Tensor) else id(found)
+    shown = _SHOWN.get(identity)
     if shown is None:
-        shown = _SHOWN[at] = 80_000_000 + 16 * len(_SHOWN)
+        shown = _SHOWN[identity] = 80_000_000 + 16 * len(_SHOWN)
     return shown
 
 
 def _each(h: KHandle, fn: Callable[[Any], Value]) -> Value:
     """Apply fn to a tensor, or to each tensor of a vector or dictionary."""
     if h.__class__ is VectorHandle:
-        return collapse([fn(t) for t in h.obj])
+        return collapse([fn(tensor) for tensor in h.obj])
     if h.__class__ is DictHandle:
-        return Dict(sym_vec(h.obj), collapse([fn(value) for value in h.obj.values()]))
+        return Dict(sym_vec(h.obj), collapse([fn(tensor) for tensor in h.obj.values()]))
     return fn(h.obj)
 
 
@@ -86,8 +86,8 @@ def references(found: object) -> int:
     """The number of references to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
     models that contain it, and its views. (Counted from the session's live handles; the interpreter's own references do
     not concern the user.)"""
-    live = [h for h in table() if whole_of(h) is None]
-    return max(sum(held is found for h in live for held in h.holds()), 1)
+    handles = [handle for handle in table() if whole_of(handle) is None]
+    return max(sum(item is found for handle in handles for item in handle.holds()), 1)
 
 
 @behaviour("holds", TensorHandle)
@@ -132,9 +132,9 @@ def sref(x: Value) -> Value:
 def storage_references(t: Tensor | None) -> int:
     if t is None:
         return 0
-    at = storage_ptr(t)
+    pointer = storage_ptr(t)
     sharing = {
-        id(o) for h in table() for o in h.tensors() if o is not None and storage_ptr(o) == at
+        id(o) for h in table() for o in h.tensors() if o is not None and storage_ptr(o) == pointer
     }
     return max(len(sharing), 1)
 
@@ -157,8 +157,8 @@ def same(x: Value) -> Value:
     q)same(a;detach a)
     0b
     """
-    a, b = _two(x, "same")
-    return a is b
+    first, second = _two(x, "same")
+    return first is second
 
 
 @api("alias", "alias(t1;t2)")
@@ -169,8 +169,10 @@ def alias(x: Value) -> Value:
     q)alias(a;detach a)
     1b
     """
-    a, b = _two(x, "alias")
-    return a is b or (a is not None and b is not None and storage_ptr(a) == storage_ptr(b) != 0)
+    first, second = _two(x, "alias")
+    return first is second or (
+        first is not None and second is not None and storage_ptr(first) == storage_ptr(second) != 0
+    )
 
 
 def _two(x: Value, call: str) -> tuple[Any, Any]:

@@ -17,14 +17,14 @@ def referring() -> dict[int, list[str]]:
     contains it."""
     names: dict[int, list[str]] = {}
     for space, variables in running().names.spaces.items():
-        for name, x in list(variables.items()):
+        for name, value in list(variables.items()):
             if name[0] == "_":
                 continue
-            full = name if space == "." else f"{space}.{name}"
-            for handle in _handles(x, DEEP):
+            qualified = name if space == "." else f"{space}.{name}"
+            for handle in _handles(value, DEEP):
                 own_names = names.setdefault(handle.number, [])
-                if full not in own_names:
-                    own_names.append(full)
+                if qualified not in own_names:
+                    own_names.append(qualified)
     return names
 
 

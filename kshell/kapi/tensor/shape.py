@@ -49,10 +49,10 @@ def _size(x: Value, call: str) -> list[int]:
     """A size: longs, or the size of an example tensor."""
     if x.__class__ is TensorHandle:
         return list(as_tensor(x).shape)
-    n = longs_of(x)
-    if n is None:
+    lengths = longs_of(x)
+    if lengths is None:
         raise CallError(call, expected="size or example tensor", given=kname(x))
-    return [-1 if k == NULL_J.v else k for k in n]
+    return [-1 if length == NULL_J.v else length for length in lengths]
 
 
 def _long(x: Value, call: str, word: str) -> int:
@@ -63,10 +63,10 @@ def _long(x: Value, call: str, word: str) -> int:
 
 
 def _dims(x: Value, call: str) -> list[int]:
-    n = longs_of(x)
-    if n is None:
+    dims = longs_of(x)
+    if dims is None:
         raise CallError(call, expected="long(s) for dimensions", given=kname(x))
-    return n
+    return dims
 
 
 def _inplace(rest: list[Value], wrap: bool) -> bool:
@@ -80,8 +80,8 @@ def _inplace(rest: list[Value], wrap: bool) -> bool:
 
 def _sized(name: str, method: str, doc: str, example: str) -> None:
     def run(x: Value) -> Value:
-        t, wrap, rest = _first(x, name, 2, 2)
-        return result(getattr(t, method)(_size(rest[0], name)), wrap)
+        tensor, wrap, arguments = _first(x, name, 2, 2)
+        return result(getattr(tensor, method)(_size(arguments[0], name)), wrap)
 
     run.__doc__ = f"{doc}\n\nThe size is longs (-1 or 0N: computed from the rest) or an example tensor.\n\n{example}\n"
     api(name, f"{name}(x;size)", f"{name}(x;example)")(run)
@@ -117,30 +117,30 @@ def resize(x: Value) -> Value:
     0 1
     2 3
     """
-    t, wrap, rest = _first(x, "resize", 2, 2)
-    n = _size(rest[0], "resize")
-    if any(k < 0 for k in n):
-        n = _inferred(n, t.numel())
-    reserve(n, t.element_size())
+    tensor, wrap, arguments = _first(x, "resize", 2, 2)
+    size = _size(arguments[0], "resize")
+    if any(length < 0 for length in size):
+        size = _inferred(size, tensor.numel())
+    reserve(size, tensor.element_size())
     if wrap:
-        with torch.no_grad(), guard.kept((t,), sizes=True):
-            before = t.untyped_storage().nbytes() // t.element_size()
-            t.resize_(n)
-            more = t.untyped_storage().nbytes() // t.element_size() - before
-            if more > 0:
-                t.new_empty(0).set_(t.untyped_storage(), before, (more,), (1,)).zero_()
+        with torch.no_grad(), guard.kept((tensor,), sizes=True):
+            before = tensor.untyped_storage().nbytes() // tensor.element_size()
+            tensor.resize_(size)
+            added = tensor.untyped_storage().nbytes() // tensor.element_size() - before
+            if added > 0:
+                tensor.new_empty(0).set_(tensor.untyped_storage(), before, (added,), (1,)).zero_()
         return NIL
-    fresh = torch.zeros(n, dtype=t.dtype)
-    count = min(t.numel(), fresh.numel())
-    fresh.view(-1)[:count] = t.reshape(-1)[:count]
+    fresh = torch.zeros(size, dtype=tensor.dtype)
+    count = min(tensor.numel(), fresh.numel())
+    fresh.view(-1)[:count] = tensor.reshape(-1)[:count]
     return to_q(fresh, copy=False)
 
 
 def _inferred(size: Sequence[int], count: int) -> list[int]:
     """A size for a number of elements, with the dimension given as -1 computed."""
     known = 1
-    for k in size:
-        known *= k if k != -1 else 1
+    for length in size:
+        known *= length if length != -1 else 1
     if size.count(-1) > 1:
         raise CallError("resize", "only one dimension can be inferred")
     if min(size) < -1:
@@ -151,7 +151,7 @@ def _inferred(size: Sequence[int], count: int) -> list[int]:
             f"shape {size_text(size)} is invalid for input of size {count}",
             says=(*size, count),
         )
-    return [k if k != -1 else count // known for k in size]
+    return [length if length != -1 else count // known for length in size]
 
 
 @api("transpose", "transpose x", "transpose(x;dim1;dim2)", "transpose(t;[dim1;dim2;]inplace)")
@@ -167,17 +167,21 @@ def transpose(x: Value) -> Value:
     """
     if x.__class__ is Vec or (is_atom(x) and not isinstance(x, KHandle)):
         return x
-    t, wrap, rest = _first(x, "transpose", 1, 4)
-    inplace = _inplace(rest, wrap)
-    if len(rest) not in (0, 2):
+    tensor, wrap, arguments = _first(x, "transpose", 1, 4)
+    inplace = _inplace(arguments, wrap)
+    if len(arguments) not in (0, 2):
         raise CallError("transpose", "expecting both dimensions or none")
-    if not rest and t.dim() > 2:
+    if not arguments and tensor.dim() > 2:
         raise CallError(
             "transpose",
-            f"expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)",
+            f"expecting a matrix if no dimensions are given, not {tensor.dim()} dimension(s)",
         )
     return _apply(
-        t, "transpose" if rest else "t", [_long(d, "transpose", "dim") for d in rest], inplace, wrap
+        tensor,
+        "transpose" if arguments else "t",
+        [_long(dim, "transpose", "dim") for dim in arguments],
+        inplace,
+        wrap,
     )
 
 
@@ -197,11 +201,13 @@ def permute(x: Value) -> Value:
     1 4
     2 5
     """
-    t, wrap, rest = _first(x, "permute", 2, 2)
-    dims = _dims(rest[0], "permute")
-    if len(dims) != t.dim():
-        raise QError(f"permute: expecting an order of {t.dim()} dimension(s), given {len(dims)}")
-    return result(t.permute(dims), wrap)
+    tensor, wrap, arguments = _first(x, "permute", 2, 2)
+    dims = _dims(arguments[0], "permute")
+    if len(dims) != tensor.dim():
+        raise QError(
+            f"permute: expecting an order of {tensor.dim()} dimension(s), given {len(dims)}"
+        )
+    return result(tensor.permute(dims), wrap)
 
 
 @api("squeeze", "squeeze x", "squeeze(x;dims)", "squeeze(x;[dims;]inplace)")
@@ -211,13 +217,17 @@ def squeeze(x: Value) -> Value:
     q)squeeze 1 3#til 3
     0 1 2
     """
-    t, wrap, rest = _first(x, "squeeze", 1, 3)
-    inplace = _inplace(rest, wrap)
-    if len(rest) > 1:
-        raise QError(f"squeeze: expecting dimensions and a flag, given {len(rest) + 1} args")
-    dims = [] if not rest or rest[0] is NULL_J else _dims(rest[0], "squeeze")
+    tensor, wrap, arguments = _first(x, "squeeze", 1, 3)
+    inplace = _inplace(arguments, wrap)
+    if len(arguments) > 1:
+        raise QError(f"squeeze: expecting dimensions and a flag, given {len(arguments) + 1} args")
+    dims = [] if not arguments or arguments[0] is NULL_J else _dims(arguments[0], "squeeze")
     return _apply(
-        t, "squeeze", [tuple(dims)] if rest and not is_atom(rest[0]) else dims, inplace, wrap
+        tensor,
+        "squeeze",
+        [tuple(dims)] if arguments and not is_atom(arguments[0]) else dims,
+        inplace,
+        wrap,
     )
 
 
@@ -228,11 +238,11 @@ def unsqueeze(x: Value) -> Value:
     q)unsqueeze(til 3;0)
     0 1 2
     """
-    t, wrap, rest = _first(x, "unsqueeze", 2, 3)
-    inplace = _inplace(rest, wrap)
-    if len(rest) != 1 or rest[0] is NULL_J:
+    tensor, wrap, arguments = _first(x, "unsqueeze", 2, 3)
+    inplace = _inplace(arguments, wrap)
+    if len(arguments) != 1 or arguments[0] is NULL_J:
         raise CallError("unsqueeze", "expecting a dimension")
-    return _apply(t, "unsqueeze", [_long(rest[0], "unsqueeze", "dim")], inplace, wrap)
+    return _apply(tensor, "unsqueeze", [_long(arguments[0], "unsqueeze", "dim")], inplace, wrap)
 
 
 @api("narrow", "narrow(x;dim;offset;size)")
@@ -248,13 +258,14 @@ def narrow(x: Value) -> Value:
     if len(args) != 4:
         raise QError(f"narrow: expecting 4 args, given {len(args)}")
     dim, start, size = (
-        _long(arg, "narrow", w) for arg, w in zip(args[1:], ("dim", "offset", "size"), strict=True)
+        _long(arg, "narrow", label)
+        for arg, label in zip(args[1:], ("dim", "offset", "size"), strict=True)
     )
     if args[0].__class__ is VectorHandle:
-        return vector_handle([t.narrow(dim, start, size) for t in args[0].get()])
+        return vector_handle([tensor.narrow(dim, start, size) for tensor in args[0].get()])
     if args[0].__class__ is DictHandle:
         return dict_handle(
-            {key: value.narrow(dim, start, size) for key, value in args[0].get().items()}
+            {key: tensor.narrow(dim, start, size) for key, tensor in args[0].get().items()}
         )
     return result(as_tensor(args[0]).narrow(dim, start, size), args[0].__class__ is TensorHandle)
 
@@ -267,20 +278,20 @@ def index(x: Value) -> Value:
     0 2
     3 5
     """
-    t, wrap, rest = _first(x, "index", 3, 3)
-    dim = _long(rest[0], "index", "dim")
-    i = long_of(rest[1])
-    if i is not None:
-        return result(t.select(dim, i), wrap)
-    tensor = (
-        torch.empty(0, dtype=torch.int64, device=t.device)
-        if is_empty(rest[1])
-        else as_tensor(rest[1], like=t)
+    source, wrap, arguments = _first(x, "index", 3, 3)
+    dim = _long(arguments[0], "index", "dim")
+    position = long_of(arguments[1])
+    if position is not None:
+        return result(source.select(dim, position), wrap)
+    indices = (
+        torch.empty(0, dtype=torch.int64, device=source.device)
+        if is_empty(arguments[1])
+        else as_tensor(arguments[1], like=source)
     )
     guard.indices()(
-        "index", t, tensor, dim=dim
+        "index", source, indices, dim=dim
     )  # checked before torch is called: a GPU could not recover
-    return result(t.index_select(dim, tensor), wrap)
+    return result(source.index_select(dim, indices), wrap)
 
 
 # ------------------------------------------------------------------ joining
@@ -303,25 +314,25 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
     args = items(x)
     if not args:
         raise CallError(name, "expecting tensors or arrays")
-    head, rest = args[0], list(args[1:])
+    first, arguments = args[0], list(args[1:])
     # an output or dimension can only follow a list, and a single list has the parts; else every argument is a part
-    if head.__class__ is VectorHandle:
-        parts: Sequence[Any] = head.get()
+    if first.__class__ is VectorHandle:
+        tensors: Sequence[Any] = first.get()
         wrap = True
-    elif isinstance(head, List) and not is_empty(head) and (not rest or _tail(rest)):
-        parts, wrap = as_tensors(head.items)
+    elif isinstance(first, List) and not is_empty(first) and (not arguments or _tail(arguments)):
+        tensors, wrap = as_tensors(first.items)
     else:
-        parts, wrap = as_tensors(args)
-        rest = []
+        tensors, wrap = as_tensors(args)
+        arguments = []
     dim = 0
-    if rest and long_of(rest[0]) is not None:
-        dim = _long(rest.pop(0), name, "dim")
-    if rest and rest[0].__class__ is TensorHandle:
-        fn(list(parts), dim, out=rest[0].get())
+    if arguments and long_of(arguments[0]) is not None:
+        dim = _long(arguments.pop(0), name, "dim")
+    if arguments and arguments[0].__class__ is TensorHandle:
+        fn(list(tensors), dim, out=arguments[0].get())
         return NIL
-    if rest:
+    if arguments:
         raise CallError(name, "unrecognized arg(s), expecting tensors, dimension and output tensor")
-    return result(fn(list(parts), dim), wrap)
+    return result(fn(list(tensors), dim), wrap)
 
 
 def _tail(rest: Sequence[Value]) -> bool:
@@ -364,8 +375,8 @@ def amend(x: Value) -> Value:
     args = list(items(x))
     n = 2 if args and args[0].__class__ is TensorHandle else 3
     wait = not (len(args) == n + 1 and flag_of(args[-1]) is not None and args.pop())
-    named = tensors_in(args[0], None if n == 2 else args[1], "amend") if len(args) == n else None
-    if named is None:
+    targets = tensors_in(args[0], None if n == 2 else args[1], "amend") if len(args) == n else None
+    if targets is None:
         raise CallError(
             "amend", "expecting a tensor and values, or a vector or dictionary, a place and values"
         )
@@ -376,11 +387,11 @@ def amend(x: Value) -> Value:
         if is_list(args[-1])
         else []
     )
-    if len(values) != len(named):
-        raise QError(f"amend: {len(named)} place(s) and {len(values)} value(s)")
+    if len(values) != len(targets):
+        raise QError(f"amend: {len(targets)} place(s) and {len(values)} value(s)")
     pairs = [
-        (_set(t, "amend"), _set(as_tensor(value), "amend"))
-        for (_, t), value in zip(named, values, strict=True)
+        (_set(tensor, "amend"), _set(as_tensor(value), "amend"))
+        for (_, tensor), value in zip(targets, values, strict=True)
     ]
     _overwrite(pairs, wait)
     return NIL
@@ -388,12 +399,12 @@ def amend(x: Value) -> Value:
 
 def _overwrite(pairs: Sequence[tuple[Any, Any]], wait: bool) -> None:
     """Copy the second tensor of each pair into the first; checks that all fit before writing anything."""
-    for t, source in pairs:
-        if not fits(source.shape, t.shape):
-            raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
+    for target, source in pairs:
+        if not fits(source.shape, target.shape):
+            raise QError(f"amend: size {list(source.shape)} does not fit {list(target.shape)}")
     with torch.no_grad():
-        for t, source in pairs:
-            t.copy_(source, non_blocking=not wait)
+        for target, source in pairs:
+            target.copy_(source, non_blocking=not wait)
 
 
 def _set(t: Tensor | None, call: str) -> Any:
@@ -432,7 +443,7 @@ def reset(x: Value) -> Value:
     tensor = as_tensor(args[0])
     start, size, stride = _layout(tensor, args)
     last = (
-        start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1
+        start + sum((length - 1) * step for length, step in zip(size, stride, strict=True)) + 1
         if all(size)
         else start
     )
@@ -453,22 +464,24 @@ def _layout(tensor: Any, args: Sequence[Value]) -> tuple[int, list[int], list[in
     if start is None:
         raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(args[1])}")
     layout: list[Any] = [longs_of(arg) for arg in args[2:]]
-    for arg, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
+    for arg, label, ordinal in zip(
+        args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False
+    ):
         if longs_of(arg) is None:
-            raise QError(f"reset: {word} expected as {at} argument, given {kname(arg)}")
+            raise QError(f"reset: {label} expected as {ordinal} argument, given {kname(arg)}")
     size = list(tensor.shape) if not layout else layout[0]
     stride = list(tensor.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
     if len(size) != len(stride):
         raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
-    if start < 0 or any(n < 0 for n in (*size, *stride)):
+    if start < 0 or any(number < 0 for number in (*size, *stride)):
         raise CallError("reset", "offset, sizes and strides cannot be negative")
     return start, size, stride
 
 
 def _rows(size: Sequence[int]) -> list[int]:
     """The strides for a size laid out in rows."""
-    strides, n = [], 1
-    for k in reversed(size):
-        strides.append(n)
-        n *= max(k, 1)
+    strides, step = [], 1
+    for length in reversed(size):
+        strides.append(step)
+        step *= max(length, 1)
     return strides[::-1]

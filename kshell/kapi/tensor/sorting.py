@@ -63,10 +63,10 @@ def distinct(t: Tensor) -> Any:
     """The distinct rows, in order of appearance."""
     if not t.dim():
         return t.reshape(1)
-    place = torch.unique(_keys(t), return_inverse=True)[1]
-    at = torch.arange(len(t), device=t.device)
-    first = torch.full_like(at, len(t)).scatter_reduce(0, place, at, "amin")
-    return t.index_select(0, torch.masked_select(at, first[place] == at))
+    groups = torch.unique(_keys(t), return_inverse=True)[1]
+    positions = torch.arange(len(t), device=t.device)
+    first = torch.full_like(positions, len(t)).scatter_reduce(0, groups, positions, "amin")
+    return t.index_select(0, torch.masked_select(positions, first[groups] == positions))
 
 
 def _listed(t: Tensor) -> Any:
@@ -89,16 +89,18 @@ def find(t: Tensor, y: Tensor) -> Any:
     keys = _keys(torch.cat((t, rows)) if t.dim() > 1 else t)
     wanted = keys[len(t) :] if t.dim() > 1 else numbered(rows)
     sorted_, order = torch.sort(keys[: len(t)], stable=True)
-    at = torch.searchsorted(sorted_, wanted)
-    there = (
-        torch.cat((sorted_, sorted_[:1]))[at] == wanted
+    positions = torch.searchsorted(sorted_, wanted)
+    matched = (
+        torch.cat((sorted_, sorted_[:1]))[positions] == wanted
         if len(t)
-        else torch.zeros_like(at, dtype=torch.bool)
+        else torch.zeros_like(positions, dtype=torch.bool)
     )
-    at = torch.where(
-        there & (at < len(t)), torch.cat((order, order.new_full((1,), len(t))))[at], len(t)
+    positions = torch.where(
+        matched & (positions < len(t)),
+        torch.cat((order, order.new_full((1,), len(t))))[positions],
+        len(t),
     )
-    return at.reshape(y.shape[: y.dim() - t.dim() + 1])
+    return positions.reshape(y.shape[: y.dim() - t.dim() + 1])
 
 
 def _chosen(name: str, there: bool) -> Callable[..., Any]:

@@ -56,13 +56,17 @@ def sparse(x: Value) -> Value:
     0 0 3
     4 0 5
     """
-    t, _wrap, second = _input(x, "sparse")
+    tensor, _wrap, second = _input(x, "sparse")
     if second.__class__ is TensorHandle:
         mask = as_tensor(second)
         if mask.layout is torch.strided:
             raise QError("sparse: 2nd arg is not a sparse tensor, unable to use its indices")
-        return tensor_handle(t.sparse_mask(mask.coalesce()))
-    result = t.to_sparse(_dims(second, t, "sparse")) if t.layout is torch.strided else t
+        return tensor_handle(tensor.sparse_mask(mask.coalesce()))
+    result = (
+        tensor.to_sparse(_dims(second, tensor, "sparse"))
+        if tensor.layout is torch.strided
+        else tensor
+    )
     return tensor_handle(result)
 
 
@@ -74,10 +78,10 @@ def sparseindex(x: Value) -> Value:
     0 1
     1 0
     """
-    t, wrap, second = _input(x, "sparseindex")
-    n = _dims(second, t, "sparseindex")
-    dense = t if t.layout is torch.strided else t.to_dense()
-    return result(dense.to_sparse(n).indices().clone(), wrap)
+    tensor, wrap, second = _input(x, "sparseindex")
+    dims = _dims(second, tensor, "sparseindex")
+    dense = tensor if tensor.layout is torch.strided else tensor.to_dense()
+    return result(dense.to_sparse(dims).indices().clone(), wrap)
 
 
 def _sparse_of(x: Value, call: str) -> tuple[Any, bool]:
@@ -103,8 +107,8 @@ def indices(x: Value) -> Value:
     0 1
     3 2
     """
-    t, enlisted = _sparse_of(x, "indices")
-    return _part(t._indices(), enlisted)
+    tensor, enlisted = _sparse_of(x, "indices")
+    return _part(tensor._indices(), enlisted)
 
 
 @api("values", "values t", "values enlist t")
@@ -114,8 +118,8 @@ def values(x: Value) -> Value:
     q)values tensor(0 3 0 5;`sparse)
     3 5
     """
-    t, enlisted = _sparse_of(x, "values")
-    return _part(t._values(), enlisted)
+    tensor, enlisted = _sparse_of(x, "values")
+    return _part(tensor._values(), enlisted)
 
 
 @api("dense", "dense t")
@@ -125,8 +129,8 @@ def dense(x: Value) -> Value:
     q)tensor dense sparse 0 3 0
     0 3 0
     """
-    t, _ = _sparse_of(x, "dense")
-    return tensor_handle(t.to_dense())
+    tensor, _ = _sparse_of(x, "dense")
+    return tensor_handle(tensor.to_dense())
 
 
 @api("coalesce", "coalesce t", held=True, effect="changes")
@@ -138,6 +142,6 @@ def coalesce(x: Value) -> Value:
     q)values t
     -6 9
     """
-    t, _ = _sparse_of(x, "coalesce")
-    need_handle(x, "coalesce").obj = t.coalesce()
+    tensor, _ = _sparse_of(x, "coalesce")
+    need_handle(x, "coalesce").obj = tensor.coalesce()
     return NIL

@@ -19,17 +19,17 @@ def memory_of(data: UntypedStorage | Tensor, n: int) -> memoryview:
     """The n bytes of a storage or of a contiguous CPU tensor, which stays alive while they are referenced."""
     if not n:
         return memoryview(b"")
-    held = (ctypes.c_uint8 * n).from_address(data.data_ptr())
-    held.owner = data  # type: ignore[attr-defined]
-    return memoryview(held).cast("B")
+    buffer = (ctypes.c_uint8 * n).from_address(data.data_ptr())
+    buffer.owner = data  # type: ignore[attr-defined]
+    return memoryview(buffer).cast("B")
 
 
 def fresh(n: int) -> tuple[Any, memoryview]:
     """A new CPU storage of n bytes, and the bytes, for writing. (Memory that numpy has seen could not be resized
     later.)"""
     reserve([n], 1)
-    held = torch.empty(n, dtype=torch.uint8).untyped_storage()
-    return held, memory_of(held, n)
+    storage = torch.empty(n, dtype=torch.uint8).untyped_storage()
+    return storage, memory_of(storage, n)
 
 
 def view(
@@ -40,15 +40,17 @@ def view(
         not isinstance(dtype, torch.dtype)
         or len(shape) != len(stride)
         or len(shape) > DIMS
-        or any(n.__class__ is not int or n < 0 for n in (*shape, *stride, offset))
+        or any(number.__class__ is not int or number < 0 for number in (*shape, *stride, offset))
     ):
         raise ValueError("a wrong tensor")
     last = (
-        offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if all(shape) else -1
+        offset + sum((number - 1) * step for number, step in zip(shape, stride, strict=True))
+        if all(shape)
+        else -1
     )
     if (last + 1) * dtype.itemsize > held.nbytes():
         raise ValueError("a tensor is out of bounds")
-    t = torch.empty(0, dtype=dtype, device=held.device).set_(held, offset, shape, stride)
-    if dtype is torch.bool and t.numel() and int(t.view(torch.uint8).max()) > 1:
+    tensor = torch.empty(0, dtype=dtype, device=held.device).set_(held, offset, shape, stride)
+    if dtype is torch.bool and tensor.numel() and int(tensor.view(torch.uint8).max()) > 1:
         raise ValueError("a tensor has wrong booleans")
-    return t
+    return tensor

@@ -40,9 +40,9 @@ class _Format:
     """Number format for one tensor: common scale, width, and fixed, scientific or general notation."""
 
     def __init__(self, t: Tensor) -> None:
-        good = t[torch.isfinite(t)]
-        whole = bool((good == good.ceil()).all())
-        low, high = _exponents(good.abs())
+        finite = t[torch.isfinite(t)]
+        whole = bool((finite == finite.ceil()).all())
+        low, high = _exponents(finite.abs())
         self.scale, self.form = 1.0, "g"
         if whole:
             self.width = 11 if high > 9 else high + 1
@@ -73,7 +73,8 @@ def _exponents(size: Tensor) -> tuple[int, int]:
     if not size.numel():
         return 1, 1
     low, high = (
-        math.floor(math.log10(v)) + 1 if v else 1 for v in (float(size.min()), float(size.max()))
+        math.floor(math.log10(extreme)) + 1 if extreme else 1
+        for extreme in (float(size.min()), float(size.max()))
     )
     return low, high
 
@@ -81,16 +82,20 @@ def _exponents(size: Tensor) -> tuple[int, int]:
 def _matrix(t: Tensor, indent: str) -> str:
     """The rows of a matrix, in blocks of as many columns as fit on a line."""
     form = _Format(t)
-    fit = max((LINE - len(indent)) // (form.width + 1), 1)
-    rows, cols = t.tolist(), t.shape[1]
+    per_line = max((LINE - len(indent)) // (form.width + 1), 1)
+    rows, columns = t.tolist(), t.shape[1]
     blocks = []
-    for first in range(0, cols, fit):
-        last = min(first + fit, cols)
-        head = f"Columns {first + 1} to {last} {indent}" if fit < cols else ""
-        body = [" ".join(form.number(v) for v in row[first:last]) for row in rows]
+    for first in range(0, columns, per_line):
+        last = min(first + per_line, columns)
+        heading = f"Columns {first + 1} to {last} {indent}" if per_line < columns else ""
+        lines = [" ".join(form.number(number) for number in row[first:last]) for row in rows]
         between = "\n" + indent + (indent if form.scale != 1 else "")
         blocks.append(
-            indent + head + (form.head + indent if form.head else "") + between.join(body) + "\n"
+            indent
+            + heading
+            + (form.head + indent if form.head else "")
+            + between.join(lines)
+            + "\n"
         )
     return "\n".join(blocks)
 
@@ -111,26 +116,29 @@ def tensor_text(t: Tensor | None) -> str:
     """A tensor in libtorch's format: its numbers, then type and size in brackets."""
     if t is None:
         return "[ Tensor (undefined) ]"
-    last = f"[ {type_text(t)}{{{','.join(map(str, t.shape))}}} ]"
+    footer = f"[ {type_text(t)}{{{','.join(map(str, t.shape))}}} ]"
     t = t.detach()
     if t.layout is not torch.strided or t.is_complex():
-        return f"{t.cpu()}\n{last}"
+        return f"{t.cpu()}\n{footer}"
     values = t.to("cpu", torch.float64)
     if not values.numel():
-        return last
+        return footer
     if not values.dim():
-        return f"{values.item():g}\n{last}"
+        return f"{values.item():g}\n{footer}"
     if values.dim() == 1:
         form = _Format(values)
-        return form.head + "".join(form.number(value) + "\n" for value in values.tolist()) + last
+        return form.head + "".join(form.number(value) + "\n" for value in values.tolist()) + footer
     if values.dim() == 2:
-        return _matrix(values, "") + last
-    parts = []
-    for at in itertools.product(*(range(n) for n in values.shape[:-2])):
-        parts.append(
-            "(" + "".join(f"{i + 1}," for i in at) + ".,.) = \n" + _matrix(values[at], " ")
+        return _matrix(values, "") + footer
+    blocks = []
+    for position in itertools.product(*(range(length) for length in values.shape[:-2])):
+        blocks.append(
+            "("
+            + "".join(f"{index + 1}," for index in position)
+            + ".,.) = \n"
+            + _matrix(values[position], " ")
         )
-    return "\n".join(parts) + last
+    return "\n".join(blocks) + footer
 
 
 @api("str", "str ptr", effect="none")

@@ -64,16 +64,17 @@ def to(x: Value) -> Value:
     q)tensor t
     1 2 3f
     """
-    h, options, wait = _parse(x, "to")
-    tensors = tensors_in(h)
+    handle, options, wait = _parse(x, "to")
+    tensors = tensors_in(handle)
     if tensors is None:
-        ask("to", h, options, wait)
+        ask("to", handle, options, wait)
         return NIL
     converted = [
-        (place, t if t is None else convert_to(t, options, wait=wait)) for place, t in tensors
+        (position, tensor if tensor is None else convert_to(tensor, options, wait=wait))
+        for position, tensor in tensors
     ]
-    for place, t in converted:
-        put_in(h, place, t)
+    for position, tensor in converted:
+        put_in(handle, position, tensor)
     return NIL
 
 
@@ -85,15 +86,15 @@ def copyto(x: Value) -> Value:
     q)tensor copyto(t;`float)
     1 2 3e
     """
-    h, options, wait = _parse(x, "copyto")
+    handle, options, wait = _parse(x, "copyto")
 
     def copied(t: Tensor | None) -> Any:
         return None if t is None else convert_to(t, options, copy=True, wait=wait)
 
-    if h.__class__ is TensorHandle:
-        return tensor_handle(copied(h.get()))
-    if h.__class__ is VectorHandle:
-        return vector_handle([copied(t) for t in h.obj])
-    if h.__class__ is DictHandle:
-        return dict_handle({key: copied(value) for key, value in h.obj.items()})
-    return ask("copyto", h, options, wait)
+    if handle.__class__ is TensorHandle:
+        return tensor_handle(copied(handle.get()))
+    if handle.__class__ is VectorHandle:
+        return vector_handle([copied(tensor) for tensor in handle.obj])
+    if handle.__class__ is DictHandle:
+        return dict_handle({key: copied(tensor) for key, tensor in handle.obj.items()})
+    return ask("copyto", handle, options, wait)

@@ -61,11 +61,11 @@ def prds(t: Tensor) -> Any:
 
 def maxs(t: Tensor) -> Any:
     """Running maximum; a null is lowest, in rows also at the start."""
-    r = torch.cummax(_nulls_as(t, -torch.inf), 0).values
+    highest = torch.cummax(_nulls_as(t, -torch.inf), 0).values
     return (
-        torch.where(torch.cumsum(_here(t), 0) == 0, torch.nan, r)
+        torch.where(torch.cumsum(_here(t), 0) == 0, torch.nan, highest)
         if t.dim() > 1 and _has_nulls(t)
-        else r
+        else highest
     )
 
 
@@ -78,16 +78,16 @@ def avgs(t: Tensor) -> Any:
     t = floating(t)
     if not t.dim():
         return t
-    here = _here(t) if t.dim() == 1 else _beside(torch.ones(len(t), device=t.device), t)
-    return sums(t) / torch.cumsum(here.to(t.dtype), 0)
+    valid = _here(t) if t.dim() == 1 else _beside(torch.ones(len(t), device=t.device), t)
+    return sums(t) / torch.cumsum(valid.to(t.dtype), 0)
 
 
 def fills(t: Tensor) -> Any:
     """Each null replaced by the preceding value."""
     if not t.dim() or not len(t) or not _has_nulls(t):
         return t.clone()
-    at = _beside(torch.arange(len(t), device=t.device), t)
-    return torch.gather(t, 0, torch.cummax(torch.where(torch.isnan(t), 0, at), 0).values)
+    positions = _beside(torch.arange(len(t), device=t.device), t)
+    return torch.gather(t, 0, torch.cummax(torch.where(torch.isnan(t), 0, positions), 0).values)
 
 
 def ema(a: Tensor | float, t: Tensor) -> Any:
@@ -103,12 +103,12 @@ def ema(a: Tensor | float, t: Tensor) -> Any:
     if len(t) < 2:
         return t.clone()
     average = torch.cat((t[:1], (a * t)[1:]))
-    rest = torch.broadcast_to(torch.as_tensor(1 - a, dtype=t.dtype, device=t.device), t.shape)
-    k = 1
-    while k < len(t):
-        average = torch.cat((average[:k], average[k:] + rest[k:] * average[:-k]))
-        rest = torch.cat((rest[:k], rest[k:] * rest[:-k]))
-        k *= 2
+    decay = torch.broadcast_to(torch.as_tensor(1 - a, dtype=t.dtype, device=t.device), t.shape)
+    span = 1
+    while span < len(t):
+        average = torch.cat((average[:span], average[span:] + decay[span:] * average[:-span]))
+        decay = torch.cat((decay[:span], decay[span:] * decay[:-span]))
+        span *= 2
     return average
 
 
@@ -129,12 +129,12 @@ def _after(t: Tensor, k: int, value: float) -> Any:
 
 def _window_sum(t: Tensor, n: int) -> Any:
     """Sums of the last n rows, combined from windows of 1, 2, 4.. rows, which avoids differences of large totals."""
-    sums, at, width = torch.zeros_like(t), 0, 1
+    sums, offset, width = torch.zeros_like(t), 0, 1
     n = min(n, len(t))
     while n > 0:
         if n & 1:
-            sums = sums + _after(t, at, 0)
-            at += width
+            sums = sums + _after(t, offset, 0)
+            offset += width
         n >>= 1
         if n:
             t = t + _after(t, width, 0)
@@ -153,8 +153,8 @@ def _window_best(t: Tensor, n: int, better: Fn) -> Any:
 
 def _moving(name: str, fn: Fn) -> Fn:
     def run(x: Value, t: Tensor) -> Any:
-        n = _count(name, x)
-        return fn(t, n) if t.dim() else fn(t.reshape(1), n).reshape(())
+        width = _count(name, x)
+        return fn(t, width) if t.dim() else fn(t.reshape(1), width).reshape(())
 
     return run
 
@@ -171,8 +171,8 @@ def _mavg(t: Tensor, n: int) -> Any:
 
 def _mdev(t: Tensor, n: int) -> Any:
     t = floating(t)
-    here = _here(t) & torch.isfinite(t)
-    middle = torch.where(here, t, 0).sum(0) / here.sum(0).clamp(min=1)
+    valid = _here(t) & torch.isfinite(t)
+    middle = torch.where(valid, t, 0).sum(0) / valid.sum(0).clamp(min=1)
     t = t - torch.round(middle.detach())  # squares of centred values lose little precision
     mean = _mavg(t, n)
     square = _mavg(t * t, n) - mean * mean
@@ -214,18 +214,18 @@ def differ(t: Tensor) -> Any:
     """Which rows differ from their predecessor; nulls are equal."""
     if not t.dim():
         return t
-    a, b = t[1:], t[:-1]
-    other = a != b
+    later, earlier = t[1:], t[:-1]
+    changed = later != earlier
     if _has_nulls(t):
-        other = other & (torch.isnan(a) & torch.isnan(b)).logical_not()
+        changed = changed & (torch.isnan(later) & torch.isnan(earlier)).logical_not()
     first = torch.ones(len(t[:1]), dtype=torch.bool, device=t.device)
-    return torch.cat((first, other.flatten(1).any(1) if t.dim() > 1 else other))
+    return torch.cat((first, changed.flatten(1).any(1) if t.dim() > 1 else changed))
 
 
 def _shifted(name: str, t: Tensor, n: int) -> Any:
     """The row n places before each; null if there is none."""
-    k = min(abs(n), len(t))
-    if not k:
+    shift = min(abs(n), len(t))
+    if not shift:
         return t.clone()
     if _has_nulls(t):
         null: Any = torch.nan
@@ -235,15 +235,15 @@ def _shifted(name: str, t: Tensor, n: int) -> Any:
         raise QError(
             f"{name}: whole numbers ({dtype_name(t.dtype)}) of a tensor have no null to put in, floats have"
         )
-    gap = t.new_full((k, *t.shape[1:]), null)
-    return torch.cat((gap, t[: len(t) - k]) if n > 0 else (t[k:], gap))
+    gap = t.new_full((shift, *t.shape[1:]), null)
+    return torch.cat((gap, t[: len(t) - shift]) if n > 0 else (t[shift:], gap))
 
 
 def xprev(x: Value, t: Tensor) -> Any:
-    n = _count("xprev", x)
+    shift = _count("xprev", x)
     if not t.dim():
         raise CallError("xprev", "expected a list")
-    return _shifted("xprev", t, n)
+    return _shifted("xprev", t, shift)
 
 
 # ------------------------------------------------------------------ bars and parts
@@ -258,41 +258,43 @@ def xbar(x: Tensor, t: Tensor) -> Any:
 
 def sublist(x: Value, t: Tensor) -> Any:
     """At most x rows, from the end if negative; two numbers are start and count."""
-    n = _count("sublist", x) if longs_of(x) is None or long_of(x) is not None else None
+    count = _count("sublist", x) if longs_of(x) is None or long_of(x) is not None else None
     if not t.dim():
         raise CallError("sublist", "expected a list")
-    if n is not None:
-        return t[:n] if n >= 0 else t[max(len(t) + n, 0) :]
+    if count is not None:
+        return t[:count] if count >= 0 else t[max(len(t) + count, 0) :]
     pair = longs_of(x) or []
     if len(pair) != 2:
         raise QError("length")
     start, size = pair
-    at = min(max(start, 0), len(t))
-    return t[at : min(max(start + max(size, 0), at), len(t))]
+    first = min(max(start, 0), len(t))
+    return t[first : min(max(start + max(size, 0), first), len(t))]
 
 
 def parts(name: str, x: Value, t: Tensor) -> list[Any]:
     """Parts of x rows each, or parts that begin at rows x."""
-    at = longs_of(x)
-    if at is None or not t.dim():
-        raise CallError(name, "expected long(s)" if at is None else "expected a list")
+    starts = longs_of(x)
+    if starts is None or not t.dim():
+        raise CallError(name, "expected long(s)" if starts is None else "expected a list")
     if long_of(x) is not None:
-        if at[0] <= 0:
+        if starts[0] <= 0:
             raise QError("domain")
-        return list(torch.split(t, at[0])) if len(t) else []
-    if at and (at[0] < 0 or any(b < a for a, b in zip(at, at[1:], strict=False))):
+        return list(torch.split(t, starts[0])) if len(t) else []
+    if starts and (
+        starts[0] < 0 or any(stop < start for start, stop in zip(starts, starts[1:], strict=False))
+    ):
         raise QError("domain")
-    if at and at[-1] > len(t):
+    if starts and starts[-1] > len(t):
         raise QError("length")
-    return [t[a:b] for a, b in zip(at, [*at[1:], len(t)], strict=True)]
+    return [t[start:stop] for start, stop in zip(starts, [*starts[1:], len(t)], strict=True)]
 
 
 def without(t: Tensor, x: Value) -> Any:
     """t without the row at an index, if it exists."""
-    n = _count("_", x)
+    index = _count("_", x)
     if not t.dim():
         raise CallError("_", "expected a list")
-    return torch.cat((t[:n], t[n + 1 :])) if 0 <= n < len(t) else t
+    return torch.cat((t[:index], t[index + 1 :])) if 0 <= index < len(t) else t
 
 
 MONADS: dict[str, Fn] = {

@@ -53,10 +53,10 @@ def dot(f: Value, x: Value) -> Value:
     q)(1 2;3 4). 1 0
     3
     """
-    args = _arguments(x)
-    if not args:
+    arguments = _arguments(x)
+    if not arguments:
         return named(f) if f.__class__ is Sym else f
-    return apply(f, args)
+    return apply(f, arguments)
 
 
 def _arguments(x: Value) -> list[Value]:
@@ -84,8 +84,8 @@ def at4(x: Value, i: Value, f: Value, y: Value) -> Value:
 @verb(".", arity=3)
 def dot3(x: Value, path: Value, f: Value) -> Value:
     if _traps(x):
-        args = _arguments(path)
-        return trap(lambda: apply(x, args) if args else x, f)
+        arguments = _arguments(path)
+        return trap(lambda: apply(x, arguments) if arguments else x, f)
     return amended(x, _path(path), f, MISSING)
 
 
@@ -117,14 +117,14 @@ def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
 def _amended(x: Sym, path: Sequence[Value], f: Value, y: Value) -> Value:
     """Amend the global named x."""
     names = running().names
-    old = names.find(x.s)
-    if old is None:
+    current = names.find(x.s)
+    if current is None:
         if path:
             raise QError(x.s)
-        old = NIL
-    new = stoppable(amend, old, path, f, y)
-    if not isinstance(new, Handle) or new is not old:
-        names.set(x.s, new)
+        current = NIL
+    result = stoppable(amend, current, path, f, y)
+    if not isinstance(result, Handle) or result is not current:
+        names.set(x.s, result)
     return let_through(AMENDED, x) if PENDING else x
 
 

@@ -92,13 +92,13 @@ def _int_plan(
         return Plan(tr, _native(ufunc, null), int_one(op, tx, ty, tr, ox, oy), ufunc)
 
     def fn(a: Array, b: Array) -> Array:
-        m, n = number_nulls(a, tx), number_nulls(b, ty)
-        r = ufunc(convert(a, tx, ox), convert(b, ty, oy), dtype=dtype, casting="unsafe")
-        if m is not None:
-            np.copyto(r, null, where=m)
-        if n is not None:
-            np.copyto(r, null, where=n)
-        return r
+        x_nulls, y_nulls = number_nulls(a, tx), number_nulls(b, ty)
+        result = ufunc(convert(a, tx, ox), convert(b, ty, oy), dtype=dtype, casting="unsafe")
+        if x_nulls is not None:
+            np.copyto(result, null, where=x_nulls)
+        if y_nulls is not None:
+            np.copyto(result, null, where=y_nulls)
+        return result
 
     # if an operand is converted, atoms take the vector path, so infinities are converted in one place only
     return Plan(tr, fn, int_one(op, tx, ty, tr, ox, oy) if (ox, oy) == (tx, ty) else None)
@@ -108,10 +108,10 @@ def _native(ufunc: np.ufunc, null: int) -> Callable[[Array, Array], Array]:
     """ufunc on arrays of one integer type, as close to the bare ufunc as checking for nulls allows."""
 
     def fn(a: Array, b: Array) -> Array:
-        r = ufunc(a, b)
-        if r.size and (a.item(a.argmin()) == null or b.item(b.argmin()) == null):
-            np.copyto(r, null, where=(a == null) | (b == null))
-        return r
+        result = ufunc(a, b)
+        if result.size and (a.item(a.argmin()) == null or b.item(b.argmin()) == null):
+            np.copyto(result, null, where=(a == null) | (b == null))
+        return result
 
     return fn
 
@@ -120,18 +120,18 @@ def int_one(
     op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int
 ) -> Callable[..., Any] | None:
     """The same for two raw atoms, if their conversion is a multiplication."""
-    fx, fy = _factor(tx, ox), _factor(ty, oy)
-    if fx is None or fy is None:
+    factor_x, factor_y = _factor(tx, ox), _factor(ty, oy)
+    if factor_x is None or factor_y is None:
         return None
-    nx = T.NULL[tx] if tx in T.SIGNED else None
-    ny = T.NULL[ty] if ty in T.SIGNED else None
+    null_x = T.NULL[tx] if tx in T.SIGNED else None
+    null_y = T.NULL[ty] if ty in T.SIGNED else None
     null = T.NULL[tr]
     half = -null
 
     def one(x: float, y: float) -> int:
-        if x == nx or y == ny:
+        if x == null_x or y == null_y:
             return null
-        return (op(int(x) * fx, int(y) * fy) + half) % (2 * half) - half
+        return (op(int(x) * factor_x, int(y) * factor_y) + half) % (2 * half) - half
 
     return one
 
@@ -156,8 +156,8 @@ def _float_plan(ufunc: np.ufunc, tx: int, ty: int, tr: int) -> Plan:
     lift = _days if tr == T.Z else as_float
 
     def fn(a: Array, b: Array) -> Array:
-        r = ufunc(lift(a, tx), lift(b, ty), dtype=np.float64)
-        return r if T.DTYPE[tr] == np.float64 else convert(r, T.F, tr)
+        result = ufunc(lift(a, tx), lift(b, ty), dtype=np.float64)
+        return result if T.DTYPE[tr] == np.float64 else convert(result, T.F, tr)
 
     return Plan(tr, fn)
 
@@ -166,12 +166,20 @@ def _planner(
     ufunc: np.ufunc, op: Callable[[Any, Any], Any], type_rule: Callable[[int, int], int]
 ) -> Callable[[int, int], Plan | None]:
     def planner(tx: int, ty: int) -> Plan | None:
-        tr = type_rule(tx, ty)
-        if not tr:
+        result_type = type_rule(tx, ty)
+        if not result_type:
             return None
-        if tr in T.FLOATS or T.E in (tx, ty) or T.F in (tx, ty):
-            return _float_plan(ufunc, tx, ty, tr)
-        return _int_plan(ufunc, op, tx, ty, tr, _operand_type(tx, tr), _operand_type(ty, tr))
+        if result_type in T.FLOATS or T.E in (tx, ty) or T.F in (tx, ty):
+            return _float_plan(ufunc, tx, ty, result_type)
+        return _int_plan(
+            ufunc,
+            op,
+            tx,
+            ty,
+            result_type,
+            _operand_type(tx, result_type),
+            _operand_type(ty, result_type),
+        )
 
     return planner
 
@@ -229,15 +237,19 @@ if _named() == _OWN:
 
 def _over(ufunc: np.ufunc, x: Value, y: Value) -> Value | None:
     """A float verb whose result overwrites an operand that is a temporary; None if neither operand is."""
-    left = x.__class__ is Vec and x.t == T.F and getrefcount(x) == _OWN and lone_array(x)
-    if not left and not (
+    into_left = x.__class__ is Vec and x.t == T.F and getrefcount(x) == _OWN and lone_array(x)
+    if not into_left and not (
         y.__class__ is Vec and y.t == T.F and getrefcount(y) == _OWN and lone_array(y)
     ):
         return None
-    a, b = _floats(x), _floats(y)
-    if a is None or b is None or (x.__class__ is y.__class__ and len(a) != len(b)):
+    x_floats, y_floats = _floats(x), _floats(y)
+    if (
+        x_floats is None
+        or y_floats is None
+        or (x.__class__ is y.__class__ and len(x_floats) != len(y_floats))
+    ):
         return None
-    return Vec(T.F, ufunc(a, b, out=a if left else b))
+    return Vec(T.F, ufunc(x_floats, y_floats, out=x_floats if into_left else y_floats))
 
 
 def _floats(x: Value) -> Any:
@@ -262,12 +274,12 @@ def add(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int or x.__class__ is float:
         if y.__class__ is int or y.__class__ is float:
-            r = x + y
-            return long(r) if r.__class__ is int and not -_MAX < r < _MAX else r
+            result = x + y
+            return long(result) if result.__class__ is int and not -_MAX < result < _MAX else result
     if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
-        over = _over(np.add, x, y)
-        if over is not None:
-            return over
+        overwritten = _over(np.add, x, y)
+        if overwritten is not None:
+            return overwritten
     return _add(x, y)
 
 
@@ -280,12 +292,12 @@ def sub(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int or x.__class__ is float:
         if y.__class__ is int or y.__class__ is float:
-            r = x - y
-            return long(r) if r.__class__ is int and not -_MAX < r < _MAX else r
+            result = x - y
+            return long(result) if result.__class__ is int and not -_MAX < result < _MAX else result
     if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
-        over = _over(np.subtract, x, y)
-        if over is not None:
-            return over
+        overwritten = _over(np.subtract, x, y)
+        if overwritten is not None:
+            return overwritten
     return _sub(x, y)
 
 
@@ -298,12 +310,12 @@ def mul(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int or x.__class__ is float:
         if y.__class__ is int or y.__class__ is float:
-            r = x * y
-            return long(r) if r.__class__ is int and not -_MAX < r < _MAX else r
+            result = x * y
+            return long(result) if result.__class__ is int and not -_MAX < result < _MAX else result
     if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
-        over = _over(np.multiply, x, y)
-        if over is not None:
-            return over
+        overwritten = _over(np.multiply, x, y)
+        if overwritten is not None:
+            return overwritten
     return _mul(x, y)
 
 
@@ -318,9 +330,9 @@ def div_(x: Value, y: Value) -> Value:
         if y.__class__ is int or y.__class__ is float:
             return x / y if y else divide_floats(x, y)
     if (y.__class__ is Vec and len(y.a) > _LONG) or (x.__class__ is Vec and len(x.a) > _LONG):
-        over = _over(np.divide, x, y)
-        if over is not None:
-            return over
+        overwritten = _over(np.divide, x, y)
+        if overwritten is not None:
+            return overwritten
     return _div(x, y)
 
 
@@ -333,12 +345,12 @@ def _signed_type(t: int) -> int:
 
 def _sign_planner(ufunc: np.ufunc) -> Callable[[int], Plan | None]:
     def planner(t: int) -> Plan | None:
-        tr = _signed_type(t)
-        if not tr:
+        result_type = _signed_type(t)
+        if not result_type:
             return None
-        if tr == t:  # the pattern of an integer null is its own negative
-            return Plan(tr, ufunc)
-        return Plan(tr, lambda a: ufunc(a.astype(np.int32)))
+        if result_type == t:  # the pattern of an integer null is its own negative
+            return Plan(result_type, ufunc)
+        return Plan(result_type, lambda a: ufunc(a.astype(np.int32)))
 
     return planner
 
@@ -371,10 +383,10 @@ def abs_(x: Value) -> Value:
 
 def signum_array(a: Array, t: int) -> Array:
     """-1, 0 or 1 as int for each item; null counts as negative."""
-    r = np.sign(a if a.dtype.kind in "if" else a.astype(np.int32))
+    signs = np.sign(a if a.dtype.kind in "if" else a.astype(np.int32))
     if t in T.FLOATS:
-        r = np.where(np.isnan(r), -1, r)
-    return r.astype(np.int32)
+        signs = np.where(np.isnan(signs), -1, signs)
+    return signs.astype(np.int32)
 
 
 _signum = monad(

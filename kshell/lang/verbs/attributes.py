@@ -58,9 +58,9 @@ def set_attribute(a: str, x: Value) -> Value:
         if x.attr == a:
             return x
         _check(a, x)
-        out = Nd(x.t, x.a) if x.__class__ is Nd else List(x.items)
-        out.attr = a
-        return out
+        copied = Nd(x.t, x.a) if x.__class__ is Nd else List(x.items)
+        copied.attr = a
+        return copied
     if is_list(x) or not a:
         return x
     raise QError("type")
@@ -88,8 +88,12 @@ def _on_dict(a: str, d: Dict) -> Dict:
     if a not in ("", "s"):
         raise QError("type")
     if d.keyed:
-        k, v = d.tables
-        return Dict(_on_table(a, k), v, a) if a else Dict(_plain(k), _plain(v))
+        key_table, value_table = d.tables
+        return (
+            Dict(_on_table(a, key_table), value_table, a)
+            if a
+            else Dict(_plain(key_table), _plain(value_table))
+        )
     return Dict(set_attribute(a, d.k), d.v, a)
 
 
@@ -105,8 +109,8 @@ def _on_table(a: str, t: Table) -> Table:
         raise QError("type")
     if not is_sorted(t):
         raise QError("s-fail")
-    first = t.cols[0]
+    column = t.cols[0]
     letter = "s" if len(t.cols) == 1 else "p"
     return Table(
-        t.names, [set_attribute(letter, first) if first.__class__ is Vec else first, *t.cols[1:]]
+        t.names, [set_attribute(letter, column) if column.__class__ is Vec else column, *t.cols[1:]]
     )

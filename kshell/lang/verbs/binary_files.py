@@ -46,17 +46,24 @@ def binary_file(x: Value, y: Value) -> Value:
     if x.__class__ is not List or len(x) != 2:
         raise QError("type")
     types, widths = x.items
-    big = not (
+    is_big_endian = not (
         types.__class__ is Vec and types.t == T.C
     )  # widths first: most significant byte first
-    if big:
+    if is_big_endian:
         types, widths = widths, types
     if widths.__class__ is not Vec or widths.t not in (T.H, T.I, T.J):
         raise QError("type")
-    data = (
+    content = (
         y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*range_of(y))
     )
-    return List(_records(text_of(types), [int(w) for w in widths.a], data, ">" if big else "<"))
+    return List(
+        _records(
+            text_of(types),
+            [int(width) for width in widths.a],
+            content,
+            ">" if is_big_endian else "<",
+        )
+    )
 
 
 def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
@@ -69,28 +76,28 @@ def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
     qtype = y.t if y.__class__ is Vec else atom_t(y)
     if not qtype or qtype in (T.S, T.ENUM):
         raise QError("type")
-    data = y.a.tobytes() if y.__class__ is Vec else np.array(raw(y), T.DTYPE[qtype]).tobytes()
+    content = y.a.tobytes() if y.__class__ is Vec else np.array(raw(y), T.DTYPE[qtype]).tobytes()
     if packing is not None and packing.algorithm:
-        data = compress.pack(data, packing.logical, packing.level)
-    atomic.write_bytes(path, data)
+        content = compress.pack(content, packing.logical, packing.level)
+    atomic.write_bytes(path, content)
     return file
 
 
 def _records(codes: str, widths: list[int], data: bytes, order: Literal["<", ">"]) -> list[Value]:
     if len(codes) != len(widths):
         raise QError("length")
-    size = sum(widths)
-    if size <= 0 or min(widths) < 0:
+    total = sum(widths)
+    if total <= 0 or min(widths) < 0:
         raise QError("length")
-    rows = np.frombuffer(data, np.uint8, len(data) // size * size).reshape(-1, size)
-    out: list[Value] = []
-    at = 0
+    rows = np.frombuffer(data, np.uint8, len(data) // total * total).reshape(-1, total)
+    columns: list[Value] = []
+    offset = 0
     for code, width in zip(codes, widths, strict=True):
-        part = np.ascontiguousarray(rows[:, at : at + width])
-        at += width
+        field = np.ascontiguousarray(rows[:, offset : offset + width])
+        offset += width
         if code != " ":
-            out.append(_field(code.lower(), width, part, order))
-    return out
+            columns.append(_field(code.lower(), width, field, order))
+    return columns
 
 
 def _field(code: str, w: int, part: np.ndarray, order: Literal["<", ">"]) -> Value:
@@ -98,10 +105,14 @@ def _field(code: str, w: int, part: np.ndarray, order: Literal["<", ">"]) -> Val
     if code == "*" or (code == "c" and w > 1):
         return Nd(T.C, part) if len(part) else List([])
     if code == "s":
-        return sym_vec([bytes(r).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for r in part])
+        return sym_vec(
+            [bytes(record).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for record in part]
+        )
     if _WIDTHS.get(code) != w:
         raise QError("type")
-    t = T.BY_CHAR[code]
+    qtype = T.BY_CHAR[code]
     if code == "g":
-        return Vec(t.num, part.view(t.dtype).reshape(-1))
-    return Vec(t.num, part.view(t.dtype.newbyteorder(order)).reshape(-1).astype(t.dtype))
+        return Vec(qtype.num, part.view(qtype.dtype).reshape(-1))
+    return Vec(
+        qtype.num, part.view(qtype.dtype.newbyteorder(order)).reshape(-1).astype(qtype.dtype)
+    )

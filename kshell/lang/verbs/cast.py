@@ -100,26 +100,26 @@ def _with_handles(y: Value) -> bool:
     """Does a list, dictionary or table contain handles?"""
     if y.__class__ is Dict:
         return _with_handles(y.v)
-    parts = y.cols if y.__class__ is Table else y.items if y.__class__ is List else ()
-    return any(isinstance(i, Handle) or _with_handles(i) for i in parts)
+    children = y.cols if y.__class__ is Table else y.items if y.__class__ is List else ()
+    return any(isinstance(item, Handle) or _with_handles(item) for item in children)
 
 
 def _by_symbol(name: str, y: Value) -> Value:
     if not name:
         return tok(T.S, y)
-    found = T.BY_NAME.get(name)
-    if found is not None:
-        return cast(found.num, y)
+    qtype = T.BY_NAME.get(name)
+    if qtype is not None:
+        return cast(qtype.num, y)
     return part(name, y) if is_part(name) else enumerate_(name, y)
 
 
 def _by_char(c: str, y: Value) -> Value:
     if c == "*":
         return y
-    found = T.BY_CHAR.get(c.lower())
-    if found is None:
+    qtype = T.BY_CHAR.get(c.lower())
+    if qtype is None:
         raise QError("type")
-    return cast(found.num, y) if c.islower() else tok(found.num, y)
+    return cast(qtype.num, y) if c.islower() else tok(qtype.num, y)
 
 
 def _by_number(n: int, y: Value) -> Value:
@@ -135,10 +135,10 @@ def _by_list(x: Vec | List, y: Value) -> Value:
     if float_array(x) is not None:
         return mmu(x, y)
     if not is_list(y) or (y.__class__ is Vec and y.t == T.C and len(x) != len(y)):
-        return collapse([dollar(i, y) for i in x.items])
+        return collapse([dollar(kind, y) for kind in x.items])
     if len(x) != len(y):
         raise QError("length")
-    return collapse([dollar(i, j) for i, j in zip(x.items, y.items, strict=True)])
+    return collapse([dollar(kind, item) for kind, item in zip(x.items, y.items, strict=True)])
 
 
 # ------------------------------------------------------------------ cast
@@ -147,11 +147,11 @@ def _by_list(x: Vec | List, y: Value) -> Value:
 def deep(y: Value, leaf: Callable[[Value], Value]) -> Value:
     """Apply leaf to every atom and vector in y, recursing into lists, dictionaries and tables."""
     if y.__class__ is List:
-        return collapse([deep(i, leaf) for i in y.items])
+        return collapse([deep(item, leaf) for item in y.items])
     if y.__class__ is Dict:
         return Dict(y.k, list_value(deep(y.v, leaf)))
     if y.__class__ is Table:
-        return Table(y.names, [list_value(deep(col, leaf)) for col in y.cols])
+        return Table(y.names, [list_value(deep(column, leaf)) for column in y.cols])
     return leaf(y)
 
 
@@ -177,23 +177,23 @@ def _symbols(y: Value) -> Value:
 
 def part(name: str, x: Value) -> Value:
     """A named part of temporal values, as in `x.year`: year mm dd week hh uu ss, or a temporal type: date, minute..."""
-    found = T.BY_NAME.get(name)
-    if found is not None:
-        return cast(found.num, x)
+    temporal_type = T.BY_NAME.get(name)
+    if temporal_type is not None:
+        return cast(temporal_type.num, x)
     if not is_part(name):
         raise QError("type")
 
     def leaf(y: Value) -> Value:
         if y.__class__ is Vec or y.__class__ is Nd:
-            t, a = part_array(y.a, y.t, name)
-            return Vec(t, a) if y.__class__ is Vec else Nd(t, a)
+            part_type, array = part_array(y.a, y.t, name)
+            return Vec(part_type, array) if y.__class__ is Vec else Nd(part_type, array)
         qtype = atom_t(y)
-        t, a = (
+        part_type, array = (
             part_array(array1(y, qtype), qtype, name) if qtype in T.TEMPORAL else (0, np.empty(0))
         )
-        if not t:
+        if not part_type:
             raise QError("type")
-        return atom(t, a[0])
+        return atom(part_type, array[0])
 
     return deep(x, leaf)
 
@@ -214,8 +214,8 @@ def pad(n: int, y: Value) -> Value:
         text = s.a.tobytes()
         return string(text[:n].ljust(n) if n >= 0 else text[n:].rjust(-n))
 
-    found = each_string(y, (lambda s: s[:n].ljust(n)) if n >= 0 else (lambda s: s[n:].rjust(-n)))
-    return deep(y, leaf) if found is None else found
+    padded = each_string(y, (lambda s: s[:n].ljust(n)) if n >= 0 else (lambda s: s[n:].rjust(-n)))
+    return deep(y, leaf) if padded is None else padded
 
 
 # ------------------------------------------------------------------ enumerate
@@ -223,19 +223,19 @@ def pad(n: int, y: Value) -> Value:
 
 def enumerate_(name: str, y: Value) -> Value:
     """y as an enumeration over the list (or keyed table) called `name`; 'cast if an item is not in it."""
-    found = running().names.get(name)
-    if found.__class__ is Dict and found.keyed and len(found.tables[0].cols) > 1:
-        return _rows_of(found.tables[0], name, y)
-    dom = domain(name)
-    count = len(dom)
+    target = running().names.get(name)
+    if target.__class__ is Dict and target.keyed and len(target.tables[0].cols) > 1:
+        return _rows_of(target.tables[0], name, y)
+    members = domain(name)
+    count = len(members)
 
     def leaf(v: Value) -> Value:
         if v.__class__ is Vec and v.t == T.ENUM and v.dom == name:
             return v
         v = unenum(v)
-        if isinstance(dom, Table) or not (v.__class__ is Vec or atom_t(v)):
+        if isinstance(members, Table) or not (v.__class__ is Vec or atom_t(v)):
             raise QError("type")
-        position = find_at(dom, v)
+        position = find_at(members, v)
         if isinstance(position, np.ndarray):
             if (position >= count).any():
                 raise QError("cast")
@@ -253,11 +253,14 @@ def _rows_of(keys: Table, name: str, y: Value) -> Value:
     """The row numbers of a key of several columns, or of a list of such keys; 'cast for a missing key."""
     if y.__class__ is Vec and y.t == T.ENUM and y.dom == name:
         return y
-    rows = [i for i in y.items if is_list(i)] if isinstance(y, List) else []
+    rows = [item for item in y.items if is_list(item)] if isinstance(y, List) else []
     if isinstance(y, List) and len(rows) == len(y):
         if any(len(row) != len(keys.cols) for row in rows):
             raise QError("length")
-        y = Table(keys.names, [collapse([r.item(k) for r in rows]) for k in range(len(keys.cols))])
+        y = Table(
+            keys.names,
+            [collapse([row.item(index) for row in rows]) for index in range(len(keys.cols))],
+        )
     position = find_at(keys, y) if not is_list(y) or len(y) else np.empty(0, np.int64)
     if np.any(np.asarray(position) >= len(keys)):
         raise QError("cast")

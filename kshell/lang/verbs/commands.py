@@ -36,30 +36,31 @@ def search(arg: str) -> None:
     text = arg.strip().lower()
     if not text:
         raise QError("\\?text searches the help for a text")
-    names, said = synonyms.of_torch(text)
+    names, remark = synonyms.of_torch(text)
     ranked = _ranked(lambda e: _rank(e, text, names))
     words = text.split()
     if not ranked and len(words) > 1:
         ranked = _ranked(lambda e: _rank_of_words(e, words))
-    near = [row for row in ranked if row[0] < 3] or ranked
+    closest = [row for row in ranked if row[0] < 3] or ranked
     lines = [
-        (("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]
+        (("\\" * (entry.kind == "command")) + entry.name, entry.kind, entry.summary)
+        for _, _, entry in closest[:_SHOWN]
     ]
-    wide = max((len(name) for name, _, _ in lines), default=0)
-    shown = [f"{name:{wide}}  {kind:9}  {summary}" for name, kind, summary in lines]
+    name_width = max((len(name) for name, _, _ in lines), default=0)
+    shown = [f"{name:{name_width}}  {kind:9}  {summary}" for name, kind, summary in lines]
     if getattr(session, "interactive", False):
         width = session.settings.c[1] - 1
         shown = [line if len(line) <= width else line[: width - 2] + ".." for line in shown]
-    shown = [f"/ {said}"] * bool(said) + shown
+    shown = [f"/ {remark}"] * bool(remark) + shown
     session.write("".join(line + "\n" for line in shown) or f"no help entry mentions {text}\n")
-    if len(near) > _SHOWN:
-        session.write(f".. and {len(near) - _SHOWN} more\n")
+    if len(closest) > _SHOWN:
+        session.write(f".. and {len(closest) - _SHOWN} more\n")
 
 
 def _ranked(rank: Callable[[registry.Entry], int]) -> list[tuple[int, str, registry.Entry]]:
     """The entries that match, best first."""
-    found = ((rank(e), e.name, e) for e in registry.every())
-    return sorted((row for row in found if row[0] >= 0), key=lambda row: row[:2])
+    ranked = ((rank(entry), entry.name, entry) for entry in registry.every())
+    return sorted((row for row in ranked if row[0] >= 0), key=lambda row: row[:2])
 
 
 def _rank_of_words(entry: registry.Entry, words: Sequence[str]) -> int:
@@ -99,9 +100,9 @@ def _redirect(arg: str, which: str) -> Value:
     session = running()
     if not arg:
         raise QError("type")
-    old = getattr(session, which)
-    if getattr(old, "kshell_redirected", False):
-        old.close()
+    previous = getattr(session, which)
+    if getattr(previous, "kshell_redirected", False):
+        previous.close()
     if arg in ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"):
         setattr(session, which, None)
         return NIL

@@ -53,29 +53,31 @@ def _meet(tx: int, ty: int) -> int:
 
 def near_array(a: Array, b: Array) -> Array:
     """`close` for each item of float64 arrays, which may broadcast."""
-    n = max(a.size, b.size)
-    if n <= _BLOCK or a.ndim > 1 or b.ndim > 1 or a.size != b.size:
+    size = max(a.size, b.size)
+    if size <= _BLOCK or a.ndim > 1 or b.ndim > 1 or a.size != b.size:
         return _near_block(a, b, np.empty(0), np.empty(0))
-    out, gap, top = np.empty(n, np.bool_), np.empty(_BLOCK), np.empty(_BLOCK)
-    for i in range(0, n, _BLOCK):
-        j = min(i + _BLOCK, n)
-        out[i:j] = _near_block(a[i:j], b[i:j], gap[: j - i], top[: j - i])
-    return out
+    is_near, gap, top = np.empty(size, np.bool_), np.empty(_BLOCK), np.empty(_BLOCK)
+    for begin in range(0, size, _BLOCK):
+        end = min(begin + _BLOCK, size)
+        is_near[begin:end] = _near_block(
+            a[begin:end], b[begin:end], gap[: end - begin], top[: end - begin]
+        )
+    return is_near
 
 
 def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
     """gap and top are scratch space of the result's size, or empty to allocate it."""
-    own = not gap.size
-    gap = np.subtract(a, b, out=None if own else gap)
+    allocate = not gap.size
+    gap = np.subtract(a, b, out=None if allocate else gap)
     np.abs(gap, out=gap)
-    top = np.maximum(np.abs(a, out=None if own else top), np.abs(b))
+    top = np.maximum(np.abs(a, out=None if allocate else top), np.abs(b))
     if not top.size or np.isfinite(top.max()):
         np.multiply(top, TOLERANCE, out=top)
         return np.asarray(gap <= top)
-    near = (gap <= top * TOLERANCE) & np.isfinite(
+    is_near = (gap <= top * TOLERANCE) & np.isfinite(
         top
     )  # infinities and nulls are close only if equal
-    return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))
+    return np.asarray(is_near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
 def _near_end(c: float, away: float) -> float:
@@ -122,12 +124,12 @@ def _float_compare(name: str) -> Callable[[Array, Array], Array]:
             return near_
         if name == "<>":
             return ~near_
-        u, v = (a, b) if name[0] == "<" else (b, a)
-        less = u < v
-        odd = np.isnan(u)
-        if odd.any():
-            less |= odd & ~np.isnan(v)
-        return less | near_ if len(name) == 2 else less & ~near_
+        left, right = (a, b) if name[0] == "<" else (b, a)
+        is_less = left < right
+        missing = np.isnan(left)
+        if missing.any():
+            is_less |= missing & ~np.isnan(right)
+        return is_less | near_ if len(name) == 2 else is_less & ~near_
 
     return fn
 
@@ -174,9 +176,13 @@ def _guid_compare(name: str) -> Callable[[Array, Array], Array]:
     ufunc = _UFUNC[name][0]
 
     def fn(a: Array, b: Array) -> Array:
-        u, v = _guid_keys(a), _guid_keys(b)
-        high = np.sign((u[..., 0] > v[..., 0]).astype(np.int8) - (u[..., 0] < v[..., 0]))
-        low = np.sign((u[..., 1] > v[..., 1]).astype(np.int8) - (u[..., 1] < v[..., 1]))
+        left, right = _guid_keys(a), _guid_keys(b)
+        high = np.sign(
+            (left[..., 0] > right[..., 0]).astype(np.int8) - (left[..., 0] < right[..., 0])
+        )
+        low = np.sign(
+            (left[..., 1] > right[..., 1]).astype(np.int8) - (left[..., 1] < right[..., 1])
+        )
         return np.asarray(ufunc(np.where(high != 0, high, low), 0))
 
     return fn
@@ -192,15 +198,15 @@ def _compare_planner(name: str) -> Callable[[int, int], Plan | None]:
             return Plan(T.B, lambda a, b: ufunc(*_ranks(a, b)))
         if tx == ty == T.G:
             return Plan(T.B, _guid_compare(name))
-        tc = common_type(tx, ty)
-        if not tc:
+        target = common_type(tx, ty)
+        if not target:
             return None
         if tx in T.FLOATS or ty in T.FLOATS:
             return _floating(name, tx, ty)
         if tx == ty:
             return Plan(T.B, ufunc, op)
         if tx in T.TEMPORAL and ty in T.TEMPORAL:
-            return Plan(T.B, lambda a, b: ufunc(convert(a, tx, tc), convert(b, ty, tc)))
+            return Plan(T.B, lambda a, b: ufunc(convert(a, tx, target), convert(b, ty, target)))
         return Plan(
             T.B,
             lambda a, b: ufunc(_common_null(a, tx, b), _common_null(b, ty, a)),
@@ -213,22 +219,22 @@ def _compare_planner(name: str) -> Callable[[int, int], Plan | None]:
 def _floating(name: str, tx: int, ty: int) -> Plan:
     compare = _float_compare(name)
     if tx in T.TEMPORAL and ty in T.TEMPORAL and tx != ty:
-        tc = common_type(tx, ty)
+        target = common_type(tx, ty)
         return Plan(
             T.B,
             lambda a, b: compare(
-                to_float(convert(a, tx, tc), tc), to_float(convert(b, ty, tc), tc)
+                to_float(convert(a, tx, target), target), to_float(convert(b, ty, target), target)
             ),
         )
-    one = _ATOMS[name]
+    atomic = _ATOMS[name]
     return Plan(
         T.B,
         lambda a, b: compare(to_float(a, tx), to_float(b, ty)),
         None
         if not {tx, ty} <= _NUMBERS
-        else one
+        else atomic
         if tx == ty
-        else lambda x, y: one(_as_float(x, tx), _as_float(y, ty)),
+        else lambda x, y: atomic(_as_float(x, tx), _as_float(y, ty)),
     )
 
 
@@ -241,9 +247,9 @@ def _common_null(a: Array, t: int, b: Array) -> Array:
     """Integers prepared for a comparison with integers of another width: nulls become the long null. An atom that fits
     the type of a long vector stays narrow, so the vector need not be widened."""
     if a.size == 1 and b.size > 1 and b.dtype.kind != "b":
-        v, room = int(a.item(0)), np.iinfo(b.dtype)
-        if room.min < v < room.max and (t not in T.SIGNED or v != T.NULL[t]):
-            return np.array([v], b.dtype)
+        value, limits = int(a.item(0)), np.iinfo(b.dtype)
+        if limits.min < value < limits.max and (t not in T.SIGNED or value != T.NULL[t]):
+            return np.array([value], b.dtype)
     if t in T.SIGNED and a.dtype != np.int64 and has_null(a, t):
         return widen(a, t, T.J)
     return a
@@ -360,35 +366,36 @@ def _pick_planner(
     ufunc: np.ufunc, floating: np.ufunc, op: Callable[..., Any]
 ) -> Callable[[int, int], Plan | None]:
     def planner(tx: int, ty: int) -> Plan | None:
-        tc = common_type(tx, ty)
-        if not tc:
+        target = common_type(tx, ty)
+        if not target:
             return None
         if tx == ty:
-            return Plan(tc, floating) if tc in T.FLOATS else Plan(tc, ufunc, op)
-        if tc not in T.FLOATS and (tx in T.FLOATS or ty in T.FLOATS):
+            return Plan(target, floating) if target in T.FLOATS else Plan(target, ufunc, op)
+        if target not in T.FLOATS and (tx in T.FLOATS or ty in T.FLOATS):
             return Plan(
-                tc, lambda a, b: convert(floating(to_float(a, tx), to_float(b, ty)), T.F, tc)
+                target,
+                lambda a, b: convert(floating(to_float(a, tx), to_float(b, ty)), T.F, target),
             )
-        best = floating if tc in T.FLOATS else ufunc
-        return Plan(tc, lambda a, b: best(convert(a, tx, tc), convert(b, ty, tc)))
+        pick = floating if target in T.FLOATS else ufunc
+        return Plan(target, lambda a, b: pick(convert(a, tx, target), convert(b, ty, target)))
 
     return planner
 
 
 def _fill_planner(tx: int, ty: int) -> Plan | None:
-    tc = tx if tx == ty and tx in (T.S, T.G) else common_type(tx, ty)
-    if not tc:
+    target = tx if tx == ty and tx in (T.S, T.G) else common_type(tx, ty)
+    if not target:
         return None
 
     def fn(a: Array, b: Array) -> Array:
         mask = null_mask(b, ty)
-        a, b = convert(a, tx, tc), convert(b, ty, tc)
+        a, b = convert(a, tx, target), convert(b, ty, target)
         if mask is None:
             shape = np.broadcast_shapes(a.shape, b.shape)
             return b if b.shape == shape else np.broadcast_to(b, shape).copy()
         return np.where(mask, a, b)
 
-    return Plan(tc, fn)
+    return Plan(target, fn)
 
 
 _min = dyad("&", _pick_planner(np.minimum, np.minimum, min))

@@ -77,11 +77,11 @@ def timed(x: Value) -> tuple[Value, float | None]:
 
 def connect(name: str, timeout: float | None) -> Value | None:
     """A handle of the process that a name is the address of; None if it is none."""
-    to = peer(name)
-    if to is None:
+    peer_address = peer(name)
+    if peer_address is None:
         return None
     refuse("hopen", "access")
-    return Atom(T.I, running().use_ipc().open(to, timeout))
+    return Atom(T.I, running().use_ipc().open(peer_address, timeout))
 
 
 @ONE_SHOT.set
@@ -93,11 +93,11 @@ def ask_once(name: str, x: Value) -> Value | None:
         place, x = x.item(0), x.item(1)
         address, timeout = timed(place)
         name = text_of(address)
-    to = peer(name)
-    if to is None:
+    peer_address = peer(name)
+    if peer_address is None:
         return None
     refuse("hopen", "access")
-    return running().use_ipc().ask_once(to, timeout, x)
+    return running().use_ipc().ask_once(peer_address, timeout, x)
 
 
 def _open(path: str, flags: int, pipe: bool) -> Value:
@@ -106,14 +106,14 @@ def _open(path: str, flags: int, pipe: bool) -> Value:
     try:
         if not pipe:
             os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        fd = os.open(path, flags, 0o666)
-        cut = 0 if pipe or not os.path.isfile(path) else tails.mend_log(fd, path)
-        opened()[fd] = OpenFile(fd, path, pipe)
-        if cut:
+        descriptor = os.open(path, flags, 0o666)
+        removed = 0 if pipe or not os.path.isfile(path) else tails.mend_log(descriptor, path)
+        opened()[descriptor] = OpenFile(descriptor, path, pipe)
+        if removed:
             running().warn(
-                f"hopen: {path}: the last message was incomplete, its {cut} bytes were cut off\n"
+                f"hopen: {path}: the last message was incomplete, its {removed} bytes were cut off\n"
             )
-        return Atom(T.I, fd)
+        return Atom(T.I, descriptor)
     except OSError as e:
         problem = e
     raise QError(os_text(problem))
@@ -129,14 +129,14 @@ def hclose(x: Value) -> Value:
     """
     if atom_t(x) not in (T.I, T.J, T.H):
         raise QError("type")
-    n = int(raw(x))
-    found = opened().pop(abs(n), None)
-    if found is None:
+    number = int(raw(x))
+    open_file = opened().pop(abs(number), None)
+    if open_file is None:
         port = running().ipc
-        if port is not None and port.close(abs(n)):
+        if port is not None and port.close(abs(number)):
             return NIL
-        raise QError(f"{n}: Bad file descriptor")
-    os.close(found.fd)
+        raise QError(f"{number}: Bad file descriptor")
+    os.close(open_file.fd)
     return NIL
 
 
@@ -147,26 +147,26 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
     if len(args) != 1:
         raise QError("rank")
     refuse(f"handle {handle}")
-    found = opened().get(abs(handle))
-    if found is None:
+    open_file = opened().get(abs(handle))
+    if open_file is None:
         return _send(handle, args[0])
-    if found.pipe:
+    if open_file.pipe:
         raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
     x = args[0]
     if handle < 0:
-        _put(found, lines(x))
-    elif not (_is_counted(x, found.path) and kdb.append([(found.path, x)])):
-        _put(found, data_of(x))
+        _put(open_file, lines(x))
+    elif not (_is_counted(x, open_file.path) and kdb.append([(open_file.path, x)])):
+        _put(open_file, data_of(x))
     return None
 
 
 def _send(handle: int, x: Value) -> Value:
     """Apply the handle of a connection: `h x` asks, `h[]` waits for a message, `neg[h]x` sends, `neg[h][]` flushes."""
     port = running().ipc
-    known = port is not None and port.has(abs(handle))
-    if not known and not _is_message(x):
+    is_known = port is not None and port.has(abs(handle))
+    if not is_known and not _is_message(x):
         raise QError("type")
-    if not known:
+    if not is_known:
         raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
     if handle > 0:
         return port.receive(handle) if x is NIL else port.ask(handle, x)
@@ -222,12 +222,12 @@ def receive(handle: int, n: int) -> bytes:
     if handle == 0:
         source: Input = running().input
         return (source.line() or b"") if n < 0 else source.take(n)
-    found = opened().get(handle)
-    if found is None:
+    open_file = opened().get(handle)
+    if open_file is None:
         raise QError(f"Cannot read from handle {handle}. OS reports: Bad file descriptor")
     if n >= 0:
-        return os.read(found.fd, n)
-    out = b""
-    while (c := os.read(found.fd, 1)) and c != b"\n":
-        out += c
-    return out
+        return os.read(open_file.fd, n)
+    line = b""
+    while (char := os.read(open_file.fd, 1)) and char != b"\n":
+        line += char
+    return line

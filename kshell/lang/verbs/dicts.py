@@ -55,8 +55,8 @@ def bang(x: Value, y: Value) -> Value:
     y| 2
     """
     if x.__class__ is int or atom_t(x) in _INTS:
-        n = int(raw(x))
-        return internal(n, y) if n < 0 else enkey(n, y)
+        number = int(raw(x))
+        return internal(number, y) if number < 0 else enkey(number, y)
     if x.__class__ is Sym and (positions(y) is not None or atom_t(y) in _INTS):
         return enum_of(x.s, y)
     return make_dict(x, y)
@@ -89,12 +89,12 @@ def enkey(n: int, y: Value) -> Value:
     """`n!y`: key a table (keyed, unkeyed or by name) on its first n columns."""
     if y.__class__ is Sym:
         return by_name(y, lambda t: enkey(n, t))
-    t = unkeyed(y)
+    table = unkeyed(y)
     if n == 0:
-        return t
-    if n >= len(t.names):
+        return table
+    if n >= len(table.names):
         raise QError("length")
-    return Dict(Table(t.names[:n], t.cols[:n]), Table(t.names[n:], t.cols[n:]))
+    return Dict(Table(table.names[:n], table.cols[:n]), Table(table.names[n:], table.cols[n:]))
 
 
 def internal(n: int, y: Value) -> Value:
@@ -108,18 +108,18 @@ def internal(n: int, y: Value) -> Value:
 def enum_of(name: str, y: Value) -> Value:
     """`name!indexes`: an enumeration from its indexes; 'index if one is outside the list of that name. Indexes into a
     table (a link) may be outside: they refer to nothing."""
-    link = is_link(name)
-    count = 0 if link else len(domain(name))
+    linked = is_link(name)
+    count = 0 if linked else len(domain(name))
     if atom_t(y):
-        i = int(raw(y))
-        if not (link or 0 <= i < count):
+        index = int(raw(y))
+        if not (linked or 0 <= index < count):
             raise QError("index")
-        return EnumAtom(i, name)
-    at = positions(y)
-    assert at is not None
-    if not link and len(at) and (int(at.min()) < 0 or int(at.max()) >= count):
+        return EnumAtom(index, name)
+    indices = positions(y)
+    assert indices is not None
+    if not linked and len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= count):
         raise QError("index")
-    return Vec(T.ENUM, at.astype(np.int64), "", name)
+    return Vec(T.ENUM, indices.astype(np.int64), "", name)
 
 
 # ------------------------------------------------------------------ key
@@ -151,10 +151,10 @@ def _key_of_name(name: str) -> Value:
     names = running().names
     if name == "":
         return sym_vec(names.children())
-    found = names.as_dict(".") if name == "." else names.find(name)
-    if found is None:
+    value = names.as_dict(".") if name == "." else names.find(name)
+    if value is None:
         return List([])
-    return found.k if found.__class__ is Dict else sym(name)
+    return value.k if value.__class__ is Dict else sym(name)
 
 
 def _key_of_file(x: Sym) -> Value:
@@ -169,26 +169,28 @@ def _key_of_file(x: Sym) -> Value:
 def enumerate_value(name: str, y: Value, extend: bool) -> Value:
     """Symbols enumerated over the list named `name`; missing ones are added to the list, or 'cast."""
     names = running().names
-    found = names.find(name)
-    dom = (
-        found
-        if found is not None and not (found.__class__ is Dict and found.keyed)
+    existing = names.find(name)
+    members = (
+        existing
+        if existing is not None and not (existing.__class__ is Dict and existing.keyed)
         else domain(name)
-        if found is not None
+        if existing is not None
         else sym_vec([])
     )
-    one = atom_t(y)
-    items = Vec(one, np.array([raw(y)], T.DTYPE[one])) if one else y
+    atom_type = atom_t(y)
+    items = Vec(atom_type, np.array([raw(y)], T.DTYPE[atom_type])) if atom_type else y
     if items.__class__ is not Vec:
         raise QError("type")
-    positions = find(dom, items)
-    if (positions >= len(dom)).any():
+    positions = find(members, items)
+    if (positions >= len(members)).any():
         if not extend:
             raise QError("cast")
-        new = Vec(items.t, items.a[positions >= len(dom)])
-        dom = grown(dom, join(dom, Vec(new.t, new.a[distinct_at(new)])))
-        names.set(name, dom)
-        positions = find(dom, items)
+        missing = Vec(items.t, items.a[positions >= len(members)])
+        members = grown(members, join(members, Vec(missing.t, missing.a[distinct_at(missing)])))
+        names.set(name, members)
+        positions = find(members, items)
     if PENDING:
         let_through(carried_out("?"))
-    return EnumAtom(int(positions[0]), name) if one else Vec(T.ENUM, positions, items.attr, name)
+    return (
+        EnumAtom(int(positions[0]), name) if atom_type else Vec(T.ENUM, positions, items.attr, name)
+    )

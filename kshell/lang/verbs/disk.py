@@ -61,10 +61,10 @@ def entry(x: Sym, path: Sequence[Value], make: bool = False) -> tuple[Sym, Seque
     Folders work like dictionaries of files, splayed tables like dictionaries of columns. An empty name ends in a slash.
     With `make`, folders need not exist yet."""
     while path and path[0].__class__ is Sym:
-        where, name = path_of(x), path[0].s
-        if not os.path.isdir(where) and (not make or os.path.exists(where)):
+        folder, name = path_of(x), path[0].s
+        if not os.path.isdir(folder) and (not make or os.path.exists(folder)):
             break
-        if name and splay.is_splayed(where) and name in splay.names_in(where):
+        if name and splay.is_splayed(folder) and name in splay.names_in(folder):
             break
         x, path = sym(f"{x.s.rstrip('/')}/{name}"), path[1:]
     return x, path
@@ -72,16 +72,16 @@ def entry(x: Sym, path: Sequence[Value], make: bool = False) -> tuple[Sym, Seque
 
 def write_path(x: Value, y: Value) -> Value:
     """`file set y`, `folder/ set table`, `(file;block;algorithm;level) set y`, `(folder;how) set table`."""
-    how: Packings = default_packing()
+    packings: Packings = default_packing()
     if is_list(x):
         items = seq_items(x)
         if len(items) == 4:
-            x, how = items[0], packing(*items[1:])
+            x, packings = items[0], packing(*items[1:])
         elif len(items) == 2 and items[1].__class__ is Dict:
-            x, how = items[0], by_column(items[1], how)
+            x, packings = items[0], by_column(items[1], packings)
         else:
             raise QError("type")
-    _write(x, y, how)
+    _write(x, y, packings)
     return x
 
 
@@ -105,21 +105,21 @@ def _packing_there(where: str) -> Packings:
 
 def default_packing() -> Packings:
     """The compression that `.z.zd` sets for files."""
-    found = running().names.find(".z.zd")
-    if found.__class__ is Dict:
-        return by_column(found, None)
-    return packing(*found.items) if found.__class__ is Vec and len(found) == 3 else None
+    setting = running().names.find(".z.zd")
+    if setting.__class__ is Dict:
+        return by_column(setting, None)
+    return packing(*setting.items) if setting.__class__ is Vec and len(setting) == 3 else None
 
 
 def by_column(d: Dict, default: Packings) -> dict[str, Any]:
     """The compression of columns by name; the empty name is the default."""
-    out: dict[str, Any] = {"": default}
-    for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True):
-        numbers = seq_items(v)
-        if item.__class__ is not Sym or len(numbers) != 3:
+    packings: dict[str, Any] = {"": default}
+    for name, value in zip(seq_items(d.k), seq_items(d.v), strict=True):
+        numbers = seq_items(value)
+        if name.__class__ is not Sym or len(numbers) != 3:
             raise QError("type")
-        out[item.s] = packing(*numbers)
-    return out
+        packings[name.s] = packing(*numbers)
+    return packings
 
 
 @contextmanager
@@ -127,12 +127,12 @@ def locked(path: str) -> Iterator[None]:
     """Lock the folder of this file, so that no other process that uses the lock changes it meanwhile."""
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
-    fd = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(fd)
+        os.close(descriptor)
 
 
 # ------------------------------------------------------------------ amended in place
@@ -143,15 +143,15 @@ def _amend_columns(
 ) -> None:
     """Amend columns of a splayed table atomically; the path begins with their names."""
     names = tables.names_of(path[0])
-    each = [y] * len(names)
+    items = [y] * len(names)
     if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # one item per column
-        each = seq_items(y)
-        if len(each) != len(names):
+        items = seq_items(y)
+        if len(items) != len(names):
             raise QError("length")
     kdb.write_all(
         [
             _amended_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
-            for name, item in zip(names, each, strict=True)
+            for name, item in zip(names, items, strict=True)
         ]
     )
 
@@ -174,19 +174,21 @@ def amend_path(
     if folder and named:
         _amend_columns(where, path, f, y, amend)
         return
-    old = read_path(x) if path or _needs_old(f, where) else List([])
+    data = read_path(x) if path or _needs_old(f, where) else List([])
     if (
         path
         and not folder
-        and (isinstance(old, List) or (old.__class__ is Vec and (old.attr or old.t == T.ENUM)))
+        and (isinstance(data, List) or (data.__class__ is Vec and (data.attr or data.t == T.ENUM)))
     ):
         raise QError(f"type/attr error amending file {where}")
-    if appends and not _stays_vector(old, y):
+    if appends and not _stays_vector(data, y):
         raise QError("type")
-    new = amend(old, path, f, y) if path or not (appends and not os.path.exists(where)) else y
+    result = amend(data, path, f, y) if path or not (appends and not os.path.exists(where)) else y
     if appends and os.path.exists(where):
-        new = tables.as_appended(new)
-    _write(x if not folder or where.endswith("/") else sym(x.s + "/"), new, _packing_there(where))
+        result = tables.as_appended(result)
+    _write(
+        x if not folder or where.endswith("/") else sym(x.s + "/"), result, _packing_there(where)
+    )
 
 
 def _appended_in_place(where: str, folder: bool, y: Value) -> bool:
@@ -219,12 +221,12 @@ def _amended_column(
     file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]
 ) -> Any:
     """The file of a column, its new content and its compression."""
-    old = kdb.read(file) if path or _needs_old(f, file) else List([])
-    new = amend(old, path, f, y)
-    if not splay.storable(new) and os.path.basename(file) != ".d":
+    data = kdb.read(file) if path or _needs_old(f, file) else List([])
+    result = amend(data, path, f, y)
+    if not splay.storable(result) and os.path.basename(file) != ".d":
         raise QError("type")
-    how = _packing_there(file)
-    return file, new, how if not isinstance(how, dict) else None
+    packings = _packing_there(file)
+    return file, result, packings if not isinstance(packings, dict) else None
 
 
 def _appended(where: str, y: Table) -> bool:
@@ -238,8 +240,8 @@ def _appended(where: str, y: Table) -> bool:
     rows = Table(names, [y.col(name) for name in names])
     if splay.append(where, rows):
         return True
-    new = append(Table(names, list(splay.read(where).cols)), rows)
-    splay.write(where, tables.as_appended(new), _packing_there(where))
+    grown = append(Table(names, list(splay.read(where).cols)), rows)
+    splay.write(where, tables.as_appended(grown), _packing_there(where))
     return True
 
 
@@ -275,19 +277,21 @@ def save(x: Value) -> Value:
     if x.__class__ is not Sym:
         raise QError("type")
     path = _path(x)
-    name, ext = os.path.splitext(os.path.basename(path.rstrip("/")))
+    name, extension = os.path.splitext(os.path.basename(path.rstrip("/")))
     value = running().names.get(name)
-    if not ext:
+    if not extension:
         return write_path(sym(":" + path), value)
-    make = registry.find("name", ".h.tx")
-    found = make.fns[0]().v.items if make else []
+    exporter = registry.find("name", ".h.tx")
+    writers = exporter.fns[0]().v.items if exporter else []
     kinds = (
-        dict(zip((item.s for item in make.fns[0]().k.items), found, strict=True)) if make else {}
+        dict(zip((item.s for item in exporter.fns[0]().k.items), writers, strict=True))
+        if exporter
+        else {}
     )
-    if ext[1:] not in kinds:
+    if extension[1:] not in kinds:
         raise QError("type")
-    out = kinds[ext[1:]].call([value])
-    return save_lines(sym(":" + path), out)
+    text_lines = kinds[extension[1:]].call([value])
+    return save_lines(sym(":" + path), text_lines)
 
 
 @verb("load", effect="changes")
@@ -317,7 +321,7 @@ def load_any(path: str) -> Value:
         return kdb.read(path)
     if splay.is_splayed(path):
         return splay.read(path)
-    files = [n for n in unfinished.names_in(path) if not n.endswith(("#", "$"))]
+    files = [name for name in unfinished.names_in(path) if not name.endswith(("#", "$"))]
     return Dict(sym_vec(files), List([load_any(os.path.join(path, file)) for file in files]))
 
 
@@ -370,17 +374,17 @@ def dsave(x: Value, y: Value) -> Value:
     q)get`:/tmp/kshelldb/t/v
     1 2
     """
-    parts = tables.names_of(x)
+    segments = tables.names_of(x)
     names = tables.names_of(y)
-    if not parts or not parts[0].startswith(":"):
+    if not segments or not segments[0].startswith(":"):
         raise QError("type")
-    root = parts[0]
-    folder = "/".join([root.rstrip("/"), *parts[1:]])
+    root = segments[0]
+    folder = "/".join([root.rstrip("/"), *segments[1:]])
     for name in names:
-        t = enumerated(root[1:], tables.flat(sym(name)), "sym")
-        cols = list(t.cols)
-        cols[0] = registry.known("verb", "#").fns[2](sym("p"), cols[0])
-        write_path(sym(f"{folder}/{name}/"), Table(t.names, cols))
+        table = enumerated(root[1:], tables.flat(sym(name)), "sym")
+        columns = list(table.cols)
+        columns[0] = registry.known("verb", "#").fns[2](sym("p"), columns[0])
+        write_path(sym(f"{folder}/{name}/"), Table(table.names, columns))
     return y
 
 
@@ -402,10 +406,10 @@ def enumerated(root: str | None, t: Table, name: str) -> Table:
         else:
             names.set(name, sym_vec([]), ".")
         before = names.get(name, ".")
-        out = _enumerate(t, name)
+        result = _enumerate(t, name)
         if len(names.get(name, ".")) > len(before) or not os.path.exists(path):
             save_list(path, name, before)
-    return out
+    return result
 
 
 def save_list(path: str, name: str, before: Value) -> None:
@@ -443,5 +447,7 @@ def _enumerate_column(c: ListValue, name: str) -> ListValue:
         finally:
             names.current = before
     if _symbols(c):
-        return List([_enumerate_column(v, name) if has_items(v) else v for v in c.items])
+        return List(
+            [_enumerate_column(item, name) if has_items(item) else item for item in c.items]
+        )
     return c

@@ -26,37 +26,37 @@ def _div_type(tx: int, ty: int) -> int:
 
 
 def _idiv_planner(tx: int, ty: int) -> Plan | None:
-    tr = _div_type(tx, ty)
-    if not tr:
+    result_type = _div_type(tx, ty)
+    if not result_type:
         return None
     if tx in T.FLOATS or ty in T.FLOATS:
 
         def fn(a: Array, b: Array) -> Array:
-            r = np.floor(to_float(a, tx) / to_float(b, ty))
-            return r if tr in T.FLOATS else float_to_int(r, tr)
+            quotient = np.floor(to_float(a, tx) / to_float(b, ty))
+            return quotient if result_type in T.FLOATS else float_to_int(quotient, result_type)
 
-        return Plan(tr, fn)
-    return _whole_plan(np.floor_divide, operator.floordiv, tx, ty, tr)
+        return Plan(result_type, fn)
+    return _whole_plan(np.floor_divide, operator.floordiv, tx, ty, result_type)
 
 
 def _whole_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int) -> Plan:
     """div or mod of integers: null where the divisor is zero."""
     null = T.NULL[tr]
-    wide = (
+    wide_dtype = (
         np.int64
         if T.J in (tx, ty) or T.DTYPE[tx].itemsize == 8 or T.DTYPE[ty].itemsize == 8
         else np.int32
     )
 
     def fn(a: Array, b: Array) -> Array:
-        m, n, zero = number_nulls(a, tx), number_nulls(b, ty), b == 0
-        r = ufunc(a, b, dtype=wide, casting="unsafe")
-        if r.dtype != T.DTYPE[tr]:
-            r = r.astype(T.DTYPE[tr])
-        for where in (m, n, zero if zero.any() else None):
-            if where is not None:
-                np.copyto(r, null, where=where)
-        return r
+        x_nulls, y_nulls, is_zero = number_nulls(a, tx), number_nulls(b, ty), b == 0
+        result = ufunc(a, b, dtype=wide_dtype, casting="unsafe")
+        if result.dtype != T.DTYPE[tr]:
+            result = result.astype(T.DTYPE[tr])
+        for mask in (x_nulls, y_nulls, is_zero if is_zero.any() else None):
+            if mask is not None:
+                np.copyto(result, null, where=mask)
+        return result
 
     inner = int_one(lambda x, y: op(x, y), tx, ty, tr, tx, ty)
 
@@ -79,18 +79,22 @@ def _mod_type(tx: int, ty: int) -> int:
 
 
 def _mod_planner(tx: int, ty: int) -> Plan | None:
-    tr = _mod_type(tx, ty)
-    if not tr:
+    result_type = _mod_type(tx, ty)
+    if not result_type:
         return None
-    if tr in T.FLOATS or tx in T.FLOATS or ty in T.FLOATS:
+    if result_type in T.FLOATS or tx in T.FLOATS or ty in T.FLOATS:
 
         def fn(a: Array, b: Array) -> Array:
-            u, v = to_float(a, tx), to_float(b, ty)
-            r = u - v * np.floor(u / v)
-            return r if T.DTYPE[tr] == np.float64 else convert(r, T.F, tr)
+            dividend, divisor = to_float(a, tx), to_float(b, ty)
+            remainder = dividend - divisor * np.floor(dividend / divisor)
+            return (
+                remainder
+                if T.DTYPE[result_type] == np.float64
+                else convert(remainder, T.F, result_type)
+            )
 
-        return Plan(tr, fn)
-    return _whole_plan(np.mod, operator.mod, tx, ty, tr)
+        return Plan(result_type, fn)
+    return _whole_plan(np.mod, operator.mod, tx, ty, result_type)
 
 
 _idiv = dyad("div", _idiv_planner, tables=False)
@@ -105,8 +109,8 @@ def idiv(x: Value, y: Value) -> Value:
     -4 3
     """
     if x.__class__ is int and y.__class__ is int and y:
-        r = x // y
-        return r if -T.LONG_MAX < r < T.LONG_MAX else long(r)
+        quotient = x // y
+        return quotient if -T.LONG_MAX < quotient < T.LONG_MAX else long(quotient)
     return _idiv(x, y)
 
 
@@ -148,13 +152,13 @@ def _power_planner(tx: int, ty: int) -> Plan | None:
         return None
 
     def fn(a: Array, b: Array) -> Array:
-        u, v = to_float(a, tx), to_float(b, ty)
-        one = v.size == 1
-        if one and v.item() == 2:
-            return u * u
-        r = np.exp(v * np.log(u))
-        r = np.where((v == 0) & (u >= 0), 1.0, r)
-        return r if one else np.where(v == 2, u * u, r)
+        base, exponent = to_float(a, tx), to_float(b, ty)
+        is_single = exponent.size == 1
+        if is_single and exponent.item() == 2:
+            return base * base
+        power = np.exp(exponent * np.log(base))
+        power = np.where((exponent == 0) & (base >= 0), 1.0, power)
+        return power if is_single else np.where(exponent == 2, base * base, power)
 
     return Plan(T.F, fn)
 

@@ -77,9 +77,9 @@ def vs(x: Value, y: Value) -> Value:
         if x.s:
             raise QError("type")
         return _split_symbol(y.s) if y.__class__ is Sym else _lines(y)
-    mark = _text(x)
-    if mark is not None:
-        return _split(mark, y)
+    separator = _text(x)
+    if separator is not None:
+        return _split(separator, y)
     return _digits(x, y)
 
 
@@ -91,8 +91,8 @@ def _split(mark: bytes, y: Value) -> Value:
         raise QError("type")
     if not mark:
         raise QError("length")
-    parts = text.split(mark)
-    return strings_of(parts) if len(parts) > _FEW else List([string(part) for part in parts])
+    pieces = text.split(mark)
+    return strings_of(pieces) if len(pieces) > _FEW else List([string(piece) for piece in pieces])
 
 
 def _lines(y: Value) -> Value:
@@ -106,8 +106,8 @@ def _lines(y: Value) -> Value:
 def _split_symbol(s: str) -> Value:
     """Split a path into folder and file, any other symbol at its dots."""
     if s.startswith(":"):
-        head, _, tail = s.rpartition("/")
-        return sym_vec([head, tail] if head else [":." if s[1:] else ":", s[1:]])
+        folder, _, file = s.rpartition("/")
+        return sym_vec([folder, file] if folder else [":." if s[1:] else ":", s[1:]])
     return sym_vec(s.split("."))
 
 
@@ -125,15 +125,15 @@ def _bytes(y: Value, base: int) -> Value:
     if y.__class__ is Vec and base == 256 and y.t not in (T.S, T.ENUM, T.G) and len(y.a):
         return Nd(T.X, _big_endian(y))
     if is_list(y):
-        return collapse([_bytes(i, base) for i in y.items])
+        return collapse([_bytes(item, base) for item in y.items])
     data = _width(y)[1]
     if base == 256:
         return Vec(T.X, np.frombuffer(data, np.uint8))
     if base < 2:
         raise QError("domain")
-    n, digits = int.from_bytes(data, "big"), []
+    number, digits = int.from_bytes(data, "big"), []
     for _ in range(int(8 * len(data) / math.log2(base))):
-        n, digit = divmod(n, base)
+        number, digit = divmod(number, base)
         digits.append(digit)
     return Vec(T.X, np.array(digits[::-1], np.uint8))
 
@@ -148,9 +148,9 @@ def _bits(y: Value) -> Value:
     if y.__class__ is Vec and y.t not in (T.B, T.S, T.ENUM, T.G) and len(y.a):
         return Nd(T.B, np.unpackbits(_big_endian(y), axis=1).view(np.bool_))
     if is_list(y):
-        return collapse([_bits(i) for i in y.items])
-    t, data = _width(y)
-    if t == T.B:
+        return collapse([_bits(item) for item in y.items])
+    qtype, data = _width(y)
+    if qtype == T.B:
         return bools([raw(y)])
     return bools(np.unpackbits(np.frombuffer(data, np.uint8)).astype(np.bool_))
 
@@ -161,32 +161,32 @@ def _digits(x: Value, y: Value) -> Value:
     rows: list[Value] = []
     if bases is not None:
         for base in reversed(bases):
-            zero = not array1(base, atom_t(base))[0]
-            rows.append(y if zero else mod(y, base))
-            y = y if zero else idiv(y, base)
+            is_zero = not array1(base, atom_t(base))[0]
+            rows.append(y if is_zero else mod(y, base))
+            y = y if is_zero else idiv(y, base)
         return collapse(rows[::-1])
     if atom_t(x) not in _INTS or array1(x, atom_t(x))[0] < 2:
         raise QError("type")
     while True:
         rows.append(mod(y, x))
         y = idiv(y, x)
-        top = _greatest(y)
-        if top <= 0:
+        greatest = _greatest(y)
+        if greatest <= 0:
             return collapse(rows[::-1])
 
 
 def digits_each(base: int, y: Vec) -> List:
     """`base vs'y` for non-negative longs: the digits of each item, as many as it needs."""
-    q = y.a
+    quotient = y.a
     rows: list[np.ndarray] = []
-    while not rows or q.any():
-        q, digit = np.divmod(q, base)
+    while not rows or quotient.any():
+        quotient, digit = np.divmod(quotient, base)
         rows.append(digit)
-    out = np.stack(rows[::-1], 1)
-    sizes = np.maximum(len(rows) - (out != 0).argmax(1), 1)
-    sizes[~out.any(1)] = 1
+    matrix = np.stack(rows[::-1], 1)
+    sizes = np.maximum(len(rows) - (matrix != 0).argmax(1), 1)
+    sizes[~matrix.any(1)] = 1
     return flat_list(
-        T.J, out[np.arange(len(rows)) >= (len(rows) - sizes)[:, None]], np.cumsum(sizes)
+        T.J, matrix[np.arange(len(rows)) >= (len(rows) - sizes)[:, None]], np.cumsum(sizes)
     )
 
 
@@ -197,7 +197,7 @@ def _greatest(y: Value) -> int:
         y = (
             max_(Vec(y.t, y.a.ravel()))
             if y.__class__ is Nd
-            else max(_greatest(i) for i in y.items)
+            else max(_greatest(item) for item in y.items)
             if y.__class__ is List
             else max_(y)
         )
@@ -226,27 +226,27 @@ def sv(x: Value, y: Value) -> Value:
         if x.s:
             raise QError("type")
         return _join_symbols(y)
-    mark = _text(x)
-    if mark is not None and not (x.__class__ is Vec and x.t == T.X):
-        return string(mark.join(_pieces(y)))
+    separator = _text(x)
+    if separator is not None and not (x.__class__ is Vec and x.t == T.X):
+        return string(separator.join(_pieces(y)))
     return _from_digits(x, y)
 
 
 def _pieces(y: Value) -> list[bytes]:
     if y.__class__ is Vec and y.t == T.C:
-        return [bytes([c]) for c in y.a.tolist()]
+        return [bytes([char]) for char in y.a.tolist()]
     if not isinstance(y, List):
         raise QError("type")
     rows = string_rows(y)
     if rows is not None:
         return rows.items()
-    parts: list[bytes] = []
-    for i in y.items:
-        part = b"" if i.__class__ is List and not i.items else _text(i)
-        if part is None:
+    pieces: list[bytes] = []
+    for item in y.items:
+        piece = b"" if item.__class__ is List and not item.items else _text(item)
+        if piece is None:
             raise QError("type")
-        parts.append(part)
-    return parts
+        pieces.append(piece)
+    return pieces
 
 
 def _join_symbols(y: Value) -> Value:
@@ -255,8 +255,8 @@ def _join_symbols(y: Value) -> Value:
         return sym(("/" if names and names[0].startswith(":") else ".").join(names))
     if y.__class__ is Sym:
         return y
-    if isinstance(y, List) and any(i.__class__ is Sym for i in y.items):
-        return _join_symbols(sym_vec([text_of(i) for i in y.items]))
+    if isinstance(y, List) and any(item.__class__ is Sym for item in y.items):
+        return _join_symbols(sym_vec([text_of(item) for item in y.items]))
     return string(b"".join(piece + b"\n" for piece in _pieces(y)))
 
 
@@ -265,18 +265,18 @@ def _number(y: Value, bits: bool) -> Value:
     if isinstance(y, List) and y.__class__ is not Nd and not y.items:
         raise QError("type")
     if isinstance(y, List):
-        return collapse([_number(i, bits) for i in y.items])
+        return collapse([_number(item, bits) for item in y.items])
     if y.__class__ is not Vec or y.t != (T.B if bits else T.X):
         raise QError("type")
     data = (
         np.packbits(y.a).tobytes() if bits and len(y.a) % 8 == 0 else b"" if bits else y.a.tobytes()
     )
-    t = _BY_WIDTH.get(len(data))
-    if t is None or (t == T.X and not bits):
+    qtype = _BY_WIDTH.get(len(data))
+    if qtype is None or (qtype == T.X and not bits):
         raise QError("length")
-    if t == T.G:
+    if qtype == T.G:
         return Atom(T.G, data)
-    return atom(t, np.frombuffer(data, T.DTYPE[t].newbyteorder(">"))[0])
+    return atom(qtype, np.frombuffer(data, T.DTYPE[qtype].newbyteorder(">"))[0])
 
 
 def _from_digits(x: Value, y: Value) -> Value:

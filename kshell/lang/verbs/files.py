@@ -62,7 +62,7 @@ def range_of(x: Value) -> tuple[str, int, int]:
     if x.__class__ is not List:
         return path_of(x, True), 0, -1
     items = x.items
-    if len(items) not in (2, 3) or any(atom_t(i) not in (T.J, T.I) for i in items[1:]):
+    if len(items) not in (2, 3) or any(atom_t(item) not in (T.J, T.I) for item in items[1:]):
         raise QError("type")
     return path_of(items[0], True), raw(items[1]), raw(items[2]) if len(items) == 3 else -1
 
@@ -77,7 +77,7 @@ def hsym(x: Value) -> Value:
     if x.__class__ is Sym:
         return x if x.s[:1] == ":" else sym(":" + x.s)
     if x.__class__ is Vec and x.t == T.S:
-        return sym_vec([s if s[:1] == ":" else ":" + s for s in sym_names(x)])
+        return sym_vec([name if name[:1] == ":" else ":" + name for name in sym_names(x)])
     raise QError("type")
 
 
@@ -93,8 +93,8 @@ def read0(x: Value) -> Value:
     """
     if _is_handle(x):
         return from_handle(x, True)
-    found = strings_of(text.lines_of(text.read_bytes(*range_of(x))))
-    return found if found.__class__ is List else List(found.items)
+    lines = strings_of(text.lines_of(text.read_bytes(*range_of(x))))
+    return lines if lines.__class__ is List else List(lines.items)
 
 
 @verb("read1", effect="own")
@@ -113,21 +113,25 @@ def read1(x: Value) -> Value:
 
 def _is_handle(x: Value) -> bool:
     """Is it the handle of an open file or pipe, alone or with a byte count?"""
-    first = x.item(0) if is_list(x) and len(x) == 2 else x
-    return atom_t(first) in (T.I, T.J)
+    handle = x.item(0) if is_list(x) and len(x) == 2 else x
+    return atom_t(handle) in (T.I, T.J)
 
 
 def from_handle(x: Value, lines: bool) -> Value:
     """A line, or a number of bytes, from the console (handle 0) or an open pipe."""
-    n = -1
+    limit = -1
     if is_list(x):
-        n = int(raw(x.item(1)))
+        limit = int(raw(x.item(1)))
         x = x.item(0)
     refuse("read0" if lines else "read1", "access")
-    data = running().receive(int(raw(x)), n)
+    received = running().receive(int(raw(x)), limit)
     if not lines:
-        return Vec(T.X, np.frombuffer(data, np.uint8))
-    return string(data.rstrip(b"\n")) if n < 0 else List([string(s) for s in text.lines_of(data)])
+        return Vec(T.X, np.frombuffer(received, np.uint8))
+    return (
+        string(received.rstrip(b"\n"))
+        if limit < 0
+        else List([string(line) for line in text.lines_of(received)])
+    )
 
 
 @verb("hcount", effect="own")
@@ -202,8 +206,8 @@ def text_file(x: Value, y: Value) -> Value:
     if x.__class__ is Vec and x.t == T.C:
         return key_value(text_of(x), y)
     if x.__class__ is List and len(x) in (2, 3):
-        flag = len(x) == 3 and raw(x.items[2]) != 0
-        return load_text(x.items[0], x.items[1], y, flag)
+        multiline = len(x) == 3 and raw(x.items[2]) != 0
+        return load_text(x.items[0], x.items[1], y, multiline)
     raise QError("type")
 
 
@@ -214,10 +218,10 @@ def save_lines(file: Value, lines: Value) -> Value:
         raise QError("type")
     rows = string_rows(lines)
     if rows is None:
-        data = b"".join(text_bytes(item) + b"\n" for item in seq_items(lines))
+        content = b"".join(text_bytes(item) + b"\n" for item in seq_items(lines))
     else:
-        data = b"\n".join([*rows.items(), b""])
-    atomic.write_bytes(path_of(file, True), data)
+        content = b"\n".join([*rows.items(), b""])
+    atomic.write_bytes(path_of(file, True), content)
     return file
 
 
@@ -228,24 +232,24 @@ def text_bytes(x: Value) -> bytes:
 def prepare(x: Value, sep: bytes) -> list[bytes]:
     """Format a table (names first) or a list of columns as lines."""
     if x.__class__ is Dict and x.keyed:
-        k, v = x.tables
-        x = Table(k.names + v.names, k.cols + v.cols)
-    head: list[bytes] = []
+        key_table, value_table = x.tables
+        x = Table(key_table.names + value_table.names, key_table.cols + value_table.cols)
+    header: list[bytes] = []
     if x.__class__ is Table:
-        head = [
+        header = [
             sep.join(
                 text.csv_field(name.encode("utf-8", "surrogateescape"), sep) for name in x.names
             )
         ]
-        cols: Sequence[Value] = x.cols
+        columns: Sequence[Value] = x.cols
     else:
-        cols = seq_items(x)
-        if cols and not hasattr(cols[0], "__len__"):
+        columns = seq_items(x)
+        if columns and not hasattr(columns[0], "__len__"):
             raise QError("type")
-    done = [_fields(column, sep) for column in cols]
-    if len({len(c) for c in done}) > 1:
+    texts = [_fields(column, sep) for column in columns]
+    if len({len(column) for column in texts}) > 1:
         raise QError("length")
-    return head + list(map(sep.join, zip(*done, strict=True)))
+    return header + list(map(sep.join, zip(*texts, strict=True)))
 
 
 _ISO = {T.M: 7, T.P: 10, T.Z: 10}  # the length within which - replaces . in dates
@@ -266,21 +270,24 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
     if texts is not None:
         return texts
     if col.t == T.C:
-        return [text.csv_field(bytes((c,)), sep) for c in col.a.tolist()]
+        return [text.csv_field(bytes((code,)), sep) for code in col.a.tolist()]
     if col.t == T.D:
         return _dates(col)
     if col.t == T.S:
         known = {
-            c: text.csv_field(sym_at(c).s.encode("utf-8", "surrogateescape"), sep)
-            for c in set(col.a.tolist())
+            code: text.csv_field(sym_at(code).s.encode("utf-8", "surrogateescape"), sep)
+            for code in set(col.a.tolist())
         }
-        return [known[c] for c in col.a.tolist()]
+        return [known[code] for code in col.a.tolist()]
     texts = "\n".join(texts_of(col)).encode("utf-8", "surrogateescape").split(b"\n")
-    n = _ISO.get(col.t)
-    if n is not None:
-        texts = [text[:n].replace(b".", b"-") + text[n:].replace(b"D", b"T") for text in texts]
+    date_length = _ISO.get(col.t)
+    if date_length is not None:
+        texts = [
+            stamp[:date_length].replace(b".", b"-") + stamp[date_length:].replace(b"D", b"T")
+            for stamp in texts
+        ]
     if col.t == T.ENUM or sep in b".:-0123456789DTabcdefwnN+":
-        return [text.csv_field(s, sep) for s in texts]
+        return [text.csv_field(item, sep) for item in texts]
     return texts if len(col) else []
 
 
@@ -289,26 +296,28 @@ def _dates(col: Vec) -> list[bytes]:
     days = (col.a.astype(np.int64) + EPOCH_DAYS).astype("M8[D]")
     days[col.a == T.NULL[T.D]] = np.datetime64("NaT", "D")
     texts = np.datetime_as_string(days).astype("S").tolist()
-    for i in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
-        texts[i] = b"0W" if col.a[i] > 0 else b"-0W"
-    return [b"" if text == b"NaT" else text for text in texts]
+    for index in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
+        texts[index] = b"0W" if col.a[index] > 0 else b"-0W"
+    return [b"" if date == b"NaT" else date for date in texts]
 
 
 def _times(col: Vec, sep: bytes) -> list[bytes] | None:
     """The fields of dates, times and timestamps with a fixed layout; None for other columns."""
     if col.t not in (T.D, T.T, T.P) or sep in b".:-0123456789TwW":
         return None
-    odd = extremes(col.t, col.a)
-    m = text_matrix(col.t, np.where(odd, col.a.dtype.type(0), col.a) if len(odd) else col.a)
-    if m is None:
+    extreme = extremes(col.t, col.a)
+    matrix = text_matrix(
+        col.t, np.where(extreme, col.a.dtype.type(0), col.a) if len(extreme) else col.a
+    )
+    if matrix is None:
         return None
     if col.t != T.T:
-        m[:, [4, 7]] = 45
+        matrix[:, [4, 7]] = 45
     if col.t == T.P:
-        m[:, 10] = 84
-    texts: list[bytes] = m.view(f"S{m.shape[1]}").ravel().tolist()
-    for k in np.flatnonzero(odd).tolist():
-        texts[k] = raw_text(col.t, col.a[k], 0).encode()
+        matrix[:, 10] = 84
+    texts: list[bytes] = matrix.view(f"S{matrix.shape[1]}").ravel().tolist()
+    for index in np.flatnonzero(extreme).tolist():
+        texts[index] = raw_text(col.t, col.a[index], 0).encode()
     return texts
 
 
@@ -341,30 +350,30 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
     """`(types;sep)0:y`, `(types;enlist sep)0:y`, `(types;widths)0:y`; with `breaks`, quoted fields may contain line
     breaks."""
     codes = text_of(types)
-    one = y.__class__ is Vec and y.t == T.C
-    data = _source(y)
+    single = y.__class__ is Vec and y.t == T.C
+    content = _source(y)
     if form.__class__ is Vec and form.t in (T.J, T.I, T.H):
         if len(form) != len(codes):
             raise QError("length")
-        return _typed(codes, text.fixed(data, [int(w) for w in form.a]), one)
+        return _typed(codes, text.fixed(content, [int(width) for width in form.a]), single)
     header = form.__class__ is not Atom
     if header and form.__class__ is List and len(form) == 1:
         form = form.items[0]
-    sep = _separator(form)
-    whole = fields.fields_of(data, sep, breaks) if sep and not one else None
+    separator = _separator(form)
+    whole = fields.fields_of(content, separator, breaks) if separator and not single else None
     if whole is not None:
-        del data
+        del content
         return _from_fields(codes, whole, header)
     if form.__class__ is Atom and form.t == T.C and not header:
-        return _typed(codes, text.columns(data, bytes((form.v,)), len(codes), breaks), one)
-    if sep:
-        cols = text.columns(data, sep, len(codes), breaks)
+        return _typed(codes, text.columns(content, bytes((form.v,)), len(codes), breaks), single)
+    if separator:
+        columns = text.columns(content, separator, len(codes), breaks)
         names = [
             column[0].decode("utf-8", "surrogateescape").strip() if column else ""
-            for column in cols
+            for column in columns
         ]
-        used = [name for name, code in zip(names, codes, strict=True) if code != " "]
-        return table(used, _typed_columns(codes, [column[1:] for column in cols]))
+        table_names = [name for name, code in zip(names, codes, strict=True) if code != " "]
+        return table(table_names, _typed_columns(codes, [column[1:] for column in columns]))
     raise QError("type")
 
 
@@ -375,23 +384,29 @@ _BLOCK = (
 
 def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     """Parse fields into columns of the types, all at once; with a header, into a table."""
-    used = [(i, code) for i, code in enumerate(codes) if code != " "]
-    work, first = Task("loading", len(used), "columns"), int(header)
+    loaded = [(index, code) for index, code in enumerate(codes) if code != " "]
+    progress, first_row = Task("loading", len(loaded), "columns"), int(header)
     makers = [
-        (i, (_Characters if code in "Cc" else _Maker)(code, whole.rows - first)) for i, code in used
+        (index, (_Characters if code in "Cc" else _Maker)(code, whole.rows - first_row))
+        for index, code in loaded
     ]
-    for at in range(first, whole.rows, _BLOCK):
-        for i, maker in makers:
-            maker.add(at - first, whole.column(i, at, min(at + _BLOCK, whole.rows)))
-    cols: list[ListValue] = []
+    for begin in range(first_row, whole.rows, _BLOCK):
+        for index, maker in makers:
+            maker.add(
+                begin - first_row, whole.column(index, begin, min(begin + _BLOCK, whole.rows))
+            )
+    columns: list[ListValue] = []
     for _, maker in makers:
-        cols.append(maker.done())
-        work.add()
+        columns.append(maker.done())
+        progress.add()
     if not header:
-        return List([*cols])
+        return List([*columns])
     return table(
-        [whole.column(i, 0, 1).item(0).decode("utf-8", "surrogateescape").strip() for i, _ in used],
-        cols,
+        [
+            whole.column(index, 0, 1).item(0).decode("utf-8", "surrogateescape").strip()
+            for index, _ in loaded
+        ],
+        columns,
     )
 
 
@@ -406,12 +421,14 @@ class _Maker:
 
     def add(self, at: int, rows: Rows) -> None:
         """Add a block of rows."""
-        part = self.out[at : at + len(rows)]
+        block = self.out[at : at + len(rows)]
         if self.t == T.C:
             self.texts.append(rows.joined())
-            part[:] = rows.sizes
+            block[:] = rows.sizes
         else:
-            part[:] = tok.tok_vec(self.t, rows).a if self.symbols is None else self.symbols.of(rows)
+            block[:] = (
+                tok.tok_vec(self.t, rows).a if self.symbols is None else self.symbols.of(rows)
+            )
 
     def done(self) -> ListValue:
         """The column."""
@@ -441,7 +458,7 @@ class _Characters:
 def _characters(col: Sequence[bytes]) -> ListValue:
     """A column of characters, null where a field is empty; of strings, if a field is longer."""
     return tok.tok_strings(
-        T.C, [s or b" " for s in col] if all(len(s) < 2 for s in col) else list(col)
+        T.C, [field or b" " for field in col] if all(len(field) < 2 for field in col) else list(col)
     )
 
 
@@ -450,32 +467,32 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     columns = _typed_columns(codes, cols)
     if not one or any(len(column) != 1 for column in cols):
         return List([*columns])
-    return collapse([x.item(0) if len(x) else x for x in columns])
+    return collapse([column.item(0) if len(column) else column for column in columns])
 
 
 def _typed_columns(codes: str, cols: list[list[bytes]]) -> list[ListValue]:
-    out: list[ListValue] = []
-    work = Task("loading", len(cols), "columns")
-    for code, col in zip(codes, cols, strict=True):
-        work.add()
+    columns: list[ListValue] = []
+    progress = Task("loading", len(cols), "columns")
+    for code, column in zip(codes, cols, strict=True):
+        progress.add()
         if code == " ":
             continue
-        out.append(
-            strings_of(col)
+        columns.append(
+            strings_of(column)
             if code == "*"
-            else _characters(col)
+            else _characters(column)
             if code == "C"
-            else tok.tok_strings(type_of_code(code), col)
+            else tok.tok_strings(type_of_code(code), column)
         )
-    return out
+    return columns
 
 
 def type_of_code(code: str) -> int:
     """The type number for a type character such as "J" in a load specification."""
-    row = T.BY_CHAR.get(code.lower())
-    if row is None:
+    qtype = T.BY_CHAR.get(code.lower())
+    if qtype is None:
         raise QError("type")
-    return row.num
+    return qtype.num
 
 
 def key_value(form: str, y: Value) -> Value:
@@ -485,11 +502,11 @@ def key_value(form: str, y: Value) -> Value:
         raise QError("length" if len(form) not in (3, 4) else "type")
     if form[0] not in "SIJ":
         raise QError("IJS")
-    data, sep = text_bytes(y), form[-1].encode("latin-1")
-    parts = text.split_pairs(data, sep) if len(form) == 4 else data.split(sep)
-    pairs = [part.partition(form[1].encode("latin-1")) for part in parts if part]
-    keys = tok.tok_strings(type_of_code(form[0]), [k for k, _, _ in pairs])
-    values = [v.strip(b'"') if len(form) == 4 else v for _, _, v in pairs]
+    content, separator = text_bytes(y), form[-1].encode("latin-1")
+    pieces = text.split_pairs(content, separator) if len(form) == 4 else content.split(separator)
+    pairs = [piece.partition(form[1].encode("latin-1")) for piece in pieces if piece]
+    keys = tok.tok_strings(type_of_code(form[0]), [key for key, _, _ in pairs])
+    values = [value.strip(b'"') if len(form) == 4 else value for _, _, value in pairs]
     return List([keys, List([string(value) for value in values])])
 
 

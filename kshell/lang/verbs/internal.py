@@ -118,12 +118,16 @@ def from_bytes(x: Value) -> Value:
     """
     if x.__class__ is not Vec or x.t not in (T.X, T.C):
         raise QError("type")
-    data = x.a.tobytes()
-    if len(data) < _HEAD.size or data[0] != 1 or _HEAD.unpack_from(data)[3] != len(data):
+    encoded = x.a.tobytes()
+    if (
+        len(encoded) < _HEAD.size
+        or encoded[0] != 1
+        or _HEAD.unpack_from(encoded)[3] != len(encoded)
+    ):
         raise QError("badmsg")
-    if data[2] == 1:
-        data = compress.decompress(data)
-    return codec.decode(data, _HEAD.size)
+    if encoded[2] == 1:
+        encoded = compress.decompress(encoded)
+    return codec.decode(encoded, _HEAD.size)
 
 
 _SHORT = 2000  # bytes; shorter messages are not worth compressing
@@ -167,17 +171,17 @@ def tokens(x: Value) -> Value:
     "1 2"
     """
     text = text_of(x)
-    out: list[str] = []
-    at = 0
+    pieces: list[str] = []
+    position = 0
     for token in scan(text):
-        if token.start > at:
-            out.append(text[at : token.start])
+        if token.start > position:
+            pieces.append(text[position : token.start])
         if token.end > token.start:
-            out.append(token.text)
-        at = max(at, token.end)
-    if at < len(text):
-        out.append(text[at:])
-    return List([string(s) for s in out])
+            pieces.append(token.text)
+        position = max(position, token.end)
+    if position < len(text):
+        pieces.append(text[position:])
+    return List([string(piece) for piece in pieces])
 
 
 @internal(-14)
@@ -261,28 +265,28 @@ def replay(x: Value) -> Value:
     q)total
     3
     """
-    n, file = -1, x
+    limit, file = -1, x
     if x.__class__ is List and len(x) == 2:
-        n, file = int_of(x.items[0]), x.items[1]
-    data = kdb.contents(path_of(file))
-    if bytes(data[:4]) != kdb.GENERAL + b"\0\0":
+        limit, file = int_of(x.items[0]), x.items[1]
+    content = kdb.contents(path_of(file))
+    if bytes(content[:4]) != kdb.GENERAL + b"\0\0":
         raise QError("type")
-    if n == -2:
-        count, end, good = kdb.valid_part(data)
-        if good:
+    if limit == -2:
+        count, valid_size, is_valid = kdb.valid_part(content)
+        if is_valid:
             tails.note_whole(path_of(file))
-        return count if good else collapse([count, end])
-    done = 0
-    for item in kdb.records(data):
-        if n >= 0 and done >= n:
+        return count if is_valid else collapse([count, valid_size])
+    replayed = 0
+    for entry in kdb.records(content):
+        if limit >= 0 and replayed >= limit:
             break
         handler = running().names.find(".z.ps")
         if handler is None:
-            registry.known("verb", "value").fns[1](item)
+            registry.known("verb", "value").fns[1](entry)
         else:
-            apply1(handler, item)
-        done += 1
-    return done
+            apply1(handler, entry)
+        replayed += 1
+    return replayed
 
 
 @internal(-19, "-19!(source;target;block;algorithm;level)", effect="changes")
@@ -299,11 +303,11 @@ def compress_file(x: Value) -> Value:
     if len(items) != 5:
         raise QError("length")
     source, target = path_of(items[0]), path_of(items[1])
-    how = packing(*items[2:])
-    data = bytes(kdb.contents(source))
-    if how is not None and how.algorithm:
-        data = compress.pack(data, how.logical, how.level)
-    files = [(target, atomic.filling([data]))]
+    packings = packing(*items[2:])
+    content = bytes(kdb.contents(source))
+    if packings is not None and packings.algorithm:
+        content = compress.pack(content, packings.logical, packings.level)
+    files = [(target, atomic.filling([content]))]
     if unfinished.there(source + "#"):
         files.insert(0, (target + "#", atomic.filling([text.read_bytes(source + "#")])))
     atomic.write_all(files)
@@ -312,11 +316,13 @@ def compress_file(x: Value) -> Value:
 
 def packing(logical: Value, algorithm: Value, level: Value) -> kdb.Packing:
     """Validate three compression parameters; 'domain if no file can have them."""
-    found = kdb.Packing(int_of(logical), int_of(algorithm), int_of(level))
-    if not 12 <= found.logical <= 20 or not 0 <= found.algorithm <= 5:
-        raise QError("encryption is not supported" if 16 <= found.algorithm <= 21 else "domain")
-    level_of = found.level if 1 <= found.level <= 9 else 6
-    return found._replace(level=level_of)
+    parameters = kdb.Packing(int_of(logical), int_of(algorithm), int_of(level))
+    if not 12 <= parameters.logical <= 20 or not 0 <= parameters.algorithm <= 5:
+        raise QError(
+            "encryption is not supported" if 16 <= parameters.algorithm <= 21 else "domain"
+        )
+    level_of = parameters.level if 1 <= parameters.level <= 9 else 6
+    return parameters._replace(level=level_of)
 
 
 @internal(-21)
@@ -329,18 +335,21 @@ def compression(x: Value) -> Value:
     """
     problem: OSError | None = None
     try:
-        data = unfinished.opened(path_of(x), lambda f: f.read())
+        content = unfinished.opened(path_of(x), lambda f: f.read())
     except OSError as e:
         problem = e
     if problem is not None:
         raise QError(os_text(problem))
-    if data[:8] != compress.MAGIC:
+    if content[:8] != compress.MAGIC:
         return Dict(sym_vec([]), List([]))
-    tail = compress.tail_of(data)
+    tail = compress.tail_of(content)
     values: list[Value] = [
-        len(data),
+        len(content),
         tail.size,
-        *(Atom(T.I, n) for n in (tail.algorithm, max(tail.block.bit_length() - 1, 0), tail.level)),
+        *(
+            Atom(T.I, number)
+            for number in (tail.algorithm, max(tail.block.bit_length() - 1, 0), tail.level)
+        ),
     ]
     return Dict(
         sym_vec(
@@ -403,10 +412,10 @@ def encryption(x: Value) -> Value:
     """
     import ssl
 
-    env = ("SSL_CERT_FILE", "SSL_CA_CERT_FILE", "SSL_CA_CERT_PATH", "SSL_KEY_FILE")
+    variables = ("SSL_CERT_FILE", "SSL_CA_CERT_FILE", "SSL_CA_CERT_PATH", "SSL_KEY_FILE")
     values = {
         "SSLEAY_VERSION": ssl.OPENSSL_VERSION,
-        **{n: os.environ.get(n, "") for n in env},
+        **{name: os.environ.get(name, "") for name in variables},
         "SSL_CIPHER_LIST": os.environ.get("SSL_CIPHER_LIST", "ALL"),
         "SSL_VERIFY_CLIENT": os.environ.get("SSL_VERIFY_CLIENT", "NO"),
         "SSL_VERIFY_SERVER": os.environ.get("SSL_VERIFY_SERVER", "YES"),
@@ -468,7 +477,10 @@ def socket_table(x: Value) -> Value:
     kinds = (T.C, T.C, T.B, T.J, T.J)
     return table(
         _SOCKET,
-        [collapse([row[i] for row in rows]) if rows else empty(t) for i, t in enumerate(kinds)],
+        [
+            collapse([row[index] for row in rows]) if rows else empty(qtype)
+            for index, qtype in enumerate(kinds)
+        ],
     )
 
 

@@ -73,9 +73,9 @@ def til(x: Value) -> Value:
         raise QError("domain" if number != -T.M63 else "type")
     if number > _LARGEST:
         raise QError("limit")
-    out = Vec(T.J, np.arange(number))
-    out.whole = True
-    return out
+    vector = Vec(T.J, np.arange(number))
+    vector.whole = True
+    return vector
 
 
 @verb("count")
@@ -164,7 +164,7 @@ def reverse(x: Value) -> Value:
     if x.__class__ is Dict:
         return Dict(reverse(x.k), reverse(x.v))
     if x.__class__ is Table:
-        return Table(x.names, [reverse(col) for col in x.cols])
+        return Table(x.names, [reverse(column) for column in x.cols])
     return x.monad("reverse") if isinstance(x, Handle) and x.folded else x
 
 
@@ -185,13 +185,13 @@ def rotate(x: Value, y: Value) -> Value:
 
 def _rotated(number: int, y: ListValue) -> ListValue:
     if y.__class__ is Table:
-        return Table(y.names, [_rotated(number, col) for col in y.cols])
+        return Table(y.names, [_rotated(number, column) for column in y.cols])
     if y.__class__ is Vec:
         return Vec(y.t, np.roll(y.a, -number), "", y.dom)
     if y.__class__ is Nd:
         return Nd(y.t, np.roll(y.a, -number, 0))
-    k = number % len(y) if len(y) else 0
-    return List(y.items[k:] + y.items[:k])
+    offset = number % len(y) if len(y) else 0
+    return List(y.items[offset:] + y.items[:offset])
 
 
 @verb("where", handle=True)
@@ -252,23 +252,27 @@ def flip(x: Value) -> Value:
 
 def _flip_list(x: List) -> Value:
     rows = _extend(x.items)
-    whole = as_nd(List([*rows]))
-    if whole is not None:
-        return flip(whole)
+    nested = as_nd(List([*rows]))
+    if nested is not None:
+        return flip(nested)
     count = len(rows[0])
     if count and all(row.__class__ is Vec or isinstance(row, List) for row in rows):
-        return collapse([collapse(list(r)) for r in zip(*(row.items for row in rows), strict=True)])
-    return List([collapse([row.item(i) for row in rows]) for i in range(count)])
+        return collapse(
+            [collapse(list(column)) for column in zip(*(row.items for row in rows), strict=True)]
+        )
+    return List([collapse([row.item(index) for row in rows]) for index in range(count)])
 
 
 def _extend(items: Sequence[Value]) -> list[ListValue]:
     """Lists of equal length; atoms are repeated. 'length if the lists differ in length, 'rank if there are none."""
-    lengths = {len(i) for i in items if isinstance(i, (Vec, List, Table, Dict))}
+    lengths = {len(item) for item in items if isinstance(item, (Vec, List, Table, Dict))}
     if len(lengths) != 1:
         raise QError("length" if lengths else "rank")
-    n = lengths.pop()
-    zeros = np.zeros(n, np.int64)
-    return [i if has_items(i) else take_at(list_value(collapse([i])), zeros) for i in items]
+    count = lengths.pop()
+    zeros = np.zeros(count, np.int64)
+    return [
+        item if has_items(item) else take_at(list_value(collapse([item])), zeros) for item in items
+    ]
 
 
 def _flip_dict(d: Dict) -> Value:
@@ -281,7 +285,7 @@ def _flip_dict(d: Dict) -> Value:
             sym_vec(d.v.names),
             Table(
                 sym_names(d.k),
-                [collapse(seq_items(d.v.item(i).v)) for i in range(len(d.v))],
+                [collapse(seq_items(d.v.item(index).v)) for index in range(len(d.v))],
             ),
         )
     if not isinstance(d.v, List):
@@ -305,16 +309,23 @@ def cross(x: Value, y: Value) -> Value:
 
 
 def _cross(x: Value, y: Value) -> ListValue:
-    xs, ys = _items(x), _items(y)
-    count, m = len(xs), len(ys)
-    left, right = np.repeat(np.arange(count), m), np.tile(np.arange(m), count)
+    x_items, y_items = _items(x), _items(y)
+    x_count, y_count = len(x_items), len(y_items)
+    x_indices, y_indices = (
+        np.repeat(np.arange(x_count), y_count),
+        np.tile(np.arange(y_count), x_count),
+    )
     if x.__class__ is Table and y.__class__ is Table:
-        a, b = take_at(x, left), take_at(y, right)
+        a, b = take_at(x, x_indices), take_at(y, y_indices)
         return Table(a.names + b.names, a.cols + b.cols)
-    if xs.__class__ is Vec and ys.__class__ is Vec and xs.t == ys.t != T.ENUM:
-        return Nd(xs.t, np.stack((xs.a[left], ys.a[right]), 1)) if count * m else List([])
-    right_items = ys.items
-    return collapse([join(item, b) for item in xs.items for b in right_items])
+    if x_items.__class__ is Vec and y_items.__class__ is Vec and x_items.t == y_items.t != T.ENUM:
+        return (
+            Nd(x_items.t, np.stack((x_items.a[x_indices], y_items.a[y_indices]), 1))
+            if x_count * y_count
+            else List([])
+        )
+    right_items = y_items.items
+    return collapse([join(item, b) for item in x_items.items for b in right_items])
 
 
 def _items(x: Value) -> ListValue:

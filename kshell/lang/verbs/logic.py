@@ -41,7 +41,7 @@ def null(x: Value) -> Value:
     if x is NIL or (x.__class__ is Prim and x.name == "::"):
         return True
     if x.__class__ is List:
-        return collapse([null(i) for i in x.items])
+        return collapse([null(item) for item in x.items])
     if x.__class__ is Vec and x.t == T.ENUM:
         return Vec(T.B, is_null(x.a, T.ENUM))
     return False if isinstance(x, Function) else _null(x)

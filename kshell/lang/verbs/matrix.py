@@ -14,17 +14,17 @@ from kshell.values.engine.dispatch import Array
 
 def float_array(x: Value) -> Array | None:
     """A float (or real) vector or matrix as float64; None for anything else."""
-    found = as_nd(x) if x.__class__ is List else x
-    if isinstance(found, (Vec, Nd)) and found.t in (T.E, T.F):
-        return found.a if found.a.dtype == np.float64 else found.a.astype(np.float64)
+    array = as_nd(x) if x.__class__ is List else x
+    if isinstance(array, (Vec, Nd)) and array.t in (T.E, T.F):
+        return array.a if array.a.dtype == np.float64 else array.a.astype(np.float64)
     return None
 
 
 def _needed(x: Value) -> Array:
-    a = float_array(x)
-    if a is None:
+    array = float_array(x)
+    if array is None:
         raise QError("type")
-    return a
+    return array
 
 
 _SMALL = (
@@ -35,36 +35,38 @@ _FEW = 4096  # operands with more items use BLAS
 
 def _product(a: Array, b: Array, size: int = 0) -> Array:
     """Matrix or dot product. `size` is the size of the larger operand when the product is one of many."""
-    n = b.shape[0]
-    if not n:
+    length = b.shape[0]
+    if not length:
         return np.zeros(a.shape[:-1] + b.shape[1:])
-    if n > _SMALL or (size or max(a.size, b.size)) > _FEW:
+    if length > _SMALL or (size or max(a.size, b.size)) > _FEW:
         return np.asarray(
-            np.dot(a.reshape(-1, n), b.reshape(n, -1)).reshape(a.shape[:-1] + b.shape[1:])
+            np.dot(a.reshape(-1, length), b.reshape(length, -1)).reshape(a.shape[:-1] + b.shape[1:])
         )
     if a.ndim == b.ndim == 1:
-        u, v = a.tolist(), b.tolist()
-        total = u[0] * v[0]
-        for k in range(1, n):
-            total += u[k] * v[k]
+        left, right = a.tolist(), b.tolist()
+        total = left[0] * right[0]
+        for index in range(1, length):
+            total += left[index] * right[index]
         return np.array(total)
     terms = np.multiply.outer if b.ndim == 2 else np.multiply
-    out = terms(a[..., 0], b[0])
-    for k in range(1, n):
-        out = out + terms(a[..., k], b[k])
-    return np.asarray(out)
+    result = terms(a[..., 0], b[0])
+    for index in range(1, length):
+        result = result + terms(a[..., index], b[index])
+    return np.asarray(result)
 
 
 def products(vectors: Value, other: Value, first: bool) -> Value | None:
     """The products of many vectors of equal length with one matrix or vector, on either side: one matrix product for
     all of them. None if there is no such product."""
-    a, b = float_array(vectors), float_array(other)
-    if a is None or b is None or a.ndim != 2 or b.ndim > 2 or not b.size:
+    left, right = float_array(vectors), float_array(other)
+    if left is None or right is None or left.ndim != 2 or right.ndim > 2 or not right.size:
         return None
-    if not first and b.ndim == 2:
-        b = b.T
+    if not first and right.ndim == 2:
+        right = right.T
     return (
-        None if a.shape[1] != b.shape[0] else regular(T.F, _product(a, b, max(a.shape[1], b.size)))
+        None
+        if left.shape[1] != right.shape[0]
+        else regular(T.F, _product(left, right, max(left.shape[1], right.size)))
     )
 
 
@@ -73,38 +75,40 @@ def _inverse(a: Array) -> Array:
     count = len(a)
     if count > _SMALL:
         return np.linalg.inv(a)
-    u, x = a.copy(), np.eye(count)
-    for k in range(count):
-        m = k + int(np.argmax(np.abs(u[k:, k])))
-        if not u[m, k]:
+    upper, x = a.copy(), np.eye(count)
+    for step in range(count):
+        pivot = step + int(np.argmax(np.abs(upper[step:, step])))
+        if not upper[pivot, step]:
             raise np.linalg.LinAlgError
-        u[[k, m]], x[[k, m]] = u[[m, k]], x[[m, k]]
-        factor = (u[k + 1 :, k] / u[k, k])[:, None]
-        u[k + 1 :] -= factor * u[k]
-        x[k + 1 :] -= factor * x[k]
-    for k in reversed(range(count)):
-        x[k] /= u[k, k]
-        x[:k] -= u[:k, k, None] * x[k]
+        upper[[step, pivot]], x[[step, pivot]] = upper[[pivot, step]], x[[pivot, step]]
+        factor = (upper[step + 1 :, step] / upper[step, step])[:, None]
+        upper[step + 1 :] -= factor * upper[step]
+        x[step + 1 :] -= factor * x[step]
+    for step in reversed(range(count)):
+        x[step] /= upper[step, step]
+        x[:step] -= upper[:step, step, None] * x[step]
     return x
 
 
 def _normal_solution(a: Array, b: Array) -> Array | None:
     """The least-squares solution of a = x mmu b by Cholesky decomposition of the normal equations, as in q; None if the
     rows of b are not independent."""
-    m, x = _product(b, b.T), _product(b, a.T)
-    count = len(m)
-    for k in range(count):
-        if not m[k, k] > 0:
+    normal, x = _product(b, b.T), _product(b, a.T)
+    count = len(normal)
+    for step in range(count):
+        if not normal[step, step] > 0:
             return None
-        m[k, k] = np.sqrt(m[k, k])
-        m[k + 1 :, k] /= m[k, k]
-        m[k + 1 :, k + 1 :] -= np.multiply.outer(m[k + 1 :, k], m[k + 1 :, k])
-    for k in range(count):
-        x[k] /= m[k, k]
-        x[k + 1 :] -= np.multiply.outer(m[k + 1 :, k], x[k])
-    for k in reversed(range(count)):
-        x[k] /= m[k, k]
-        x[:k] -= np.multiply.outer(m[k, :k], x[k])
+        normal[step, step] = np.sqrt(normal[step, step])
+        normal[step + 1 :, step] /= normal[step, step]
+        normal[step + 1 :, step + 1 :] -= np.multiply.outer(
+            normal[step + 1 :, step], normal[step + 1 :, step]
+        )
+    for step in range(count):
+        x[step] /= normal[step, step]
+        x[step + 1 :] -= np.multiply.outer(normal[step + 1 :, step], x[step])
+    for step in reversed(range(count)):
+        x[step] /= normal[step, step]
+        x[:step] -= np.multiply.outer(normal[step, :step], x[step])
     return np.ascontiguousarray(x.T)
 
 
@@ -115,14 +119,14 @@ def mmu(x: Value, y: Value) -> Value:
     q)(1 2f;3 4f)mmu 5 6f
     17 39f
     """
-    a, b = _needed(x), _needed(y)
-    if a.ndim == b.ndim > 2:
-        if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+    left, right = _needed(x), _needed(y)
+    if left.ndim == right.ndim > 2:
+        if left.shape[:-2] != right.shape[:-2] or left.shape[-1] != right.shape[-2]:
             raise QError("length")
-        return regular(T.F, np.matmul(a, b))
-    if a.shape[-1] != b.shape[0]:
+        return regular(T.F, np.matmul(left, right))
+    if left.shape[-1] != right.shape[0]:
         raise QError("length")
-    return regular(T.F, _product(a, b))
+    return regular(T.F, _product(left, right))
 
 
 @verb("inv", handle=True)
@@ -133,15 +137,15 @@ def inv(x: Value) -> Value:
     0.5 0
     0   0.25
     """
-    a = _needed(x)
-    if a.ndim != 2:
+    matrix = _needed(x)
+    if matrix.ndim != 2:
         raise QError("type")
-    if a.shape[0] != a.shape[1]:
+    if matrix.shape[0] != matrix.shape[1]:
         raise QError("length")
     try:
-        return Nd(T.F, _inverse(a))
+        return Nd(T.F, _inverse(matrix))
     except np.linalg.LinAlgError:
-        return Nd(T.F, np.full(a.shape, np.nan))
+        return Nd(T.F, np.full(matrix.shape, np.nan))
 
 
 @verb("lsq", handle=True)
@@ -151,17 +155,17 @@ def lsq(x: Value, y: Value) -> Value:
     q)(enlist 1 2 3f)lsq(1 1 1f;0 1 2f)
     1 1
     """
-    a, b = _needed(x), _needed(y)
-    if a.ndim != 2 or b.ndim != 2:
+    left, right = _needed(x), _needed(y)
+    if left.ndim != 2 or right.ndim != 2:
         raise QError("type")
-    if a.shape[1] != b.shape[1]:
+    if left.shape[1] != right.shape[1]:
         raise QError("length")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        return Nd(T.F, np.full((len(a), len(b)), np.nan))
-    found = _normal_solution(a, b)
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return Nd(T.F, np.full((len(left), len(right)), np.nan))
+    solution = _normal_solution(left, right)
     return Nd(
         T.F,
-        np.ascontiguousarray(np.linalg.lstsq(b.T, a.T, rcond=None)[0].T)
-        if found is None
-        else found,
+        np.ascontiguousarray(np.linalg.lstsq(right.T, left.T, rcond=None)[0].T)
+        if solution is None
+        else solution,
     )

@@ -29,43 +29,45 @@ def _moving(
 ) -> Value:
     """fn over a vector; along the first axis of a list of vectors; over each value of a dictionary or column of a
     table."""
-    n = _window(x)
+    length = _window(x)
     if y.__class__ is Vec:
         if y.t in TEXT:
             raise QError("type")
-        return fn(n, y)
+        return fn(length, y)
     if isinstance(y, List):
-        nd = as_nd(y)
-        if nd is None:
+        nested = as_nd(y)
+        if nested is None:
             if not y.items:
                 return y
             raise QError("type")
-        ordered_type(nd.t)
-        if not nd.a.size:  # empty lists: only the type may change
-            r = fn(n, Vec(nd.t, nd.a.reshape(-1)))
-            return Nd(r.t, r.a.reshape(nd.a.shape))
-        columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
+        ordered_type(nested.t)
+        if not nested.a.size:  # empty lists: only the type may change
+            moved = fn(length, Vec(nested.t, nested.a.reshape(-1)))
+            return Nd(moved.t, moved.a.reshape(nested.a.shape))
+        columns = [
+            fn(length, Vec(nested.t, column)) for column in nested.a.reshape(len(nested.a), -1).T
+        ]
         return Nd(
-            columns[0].t, np.stack([column.a for column in columns], axis=1).reshape(nd.a.shape)
+            columns[0].t, np.stack([column.a for column in columns], axis=1).reshape(nested.a.shape)
         )
     qtype = atom_t(y)
     if qtype:
         ordered_type(qtype)
-        return fn(n, Vec(qtype, array1(y, qtype))).item(0)
-    found = along(y, lambda v: again(x, v))
-    if found is None:
+        return fn(length, Vec(qtype, array1(y, qtype))).item(0)
+    result = along(y, lambda v: again(x, v))
+    if result is None:
         raise QError("type")
-    return found
+    return result
 
 
 def _behind(s: Array, n: int) -> Array:
     """Moving totals over n items from running totals s."""
-    out = s.copy()
+    totals = s.copy()
     if n <= 0:
         return np.zeros_like(s)
     if n < len(s):
-        out[n:] -= s[:-n]
-    return out
+        totals[n:] -= s[:-n]
+    return totals
 
 
 def _window_sum(n: int, a: Array) -> Array:
@@ -76,10 +78,14 @@ _MOVED = {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}
 
 
 def _msum(n: int, y: Vec) -> Vec:
-    tr = _MOVED.get(y.t) or sum_type(y.t)  # computed as a difference of running sums
+    result_type = _MOVED.get(y.t) or sum_type(y.t)  # computed as a difference of running sums
     mask = null_mask(y.a, y.t)
-    array = y.a.astype(T.DTYPE[tr]) if mask is None else np.where(mask, 0, y.a).astype(T.DTYPE[tr])
-    return Vec(tr, _window_sum(n, array))
+    array = (
+        y.a.astype(T.DTYPE[result_type])
+        if mask is None
+        else np.where(mask, 0, y.a).astype(T.DTYPE[result_type])
+    )
+    return Vec(result_type, _window_sum(n, array))
 
 
 @verb("msum", handle=True)
@@ -106,15 +112,15 @@ def mcount(x: Value, y: Value) -> Value:
 
 def _parts(n: int, y: Vec) -> tuple[Array, Array, Array]:
     """Items as floats with nulls zero and the mean subtracted; the window counts; the mean."""
-    f = to_float(y.a, y.t)
-    here = ~np.isnan(f)
-    return np.where(here, f, 0.0), _window_sum(n, here.astype(np.float64)), here
+    numbers = to_float(y.a, y.t)
+    present = ~np.isnan(numbers)
+    return np.where(present, numbers, 0.0), _window_sum(n, present.astype(np.float64)), present
 
 
 def _mavg(n: int, y: Vec) -> Vec:
     number_or_time(y.t)
-    f, count, _ = _parts(n, y)
-    return floats(_window_sum(n, f) / count)
+    numbers, count, _ = _parts(n, y)
+    return floats(_window_sum(n, numbers) / count)
 
 
 @verb("mavg", handle=True)
@@ -128,13 +134,15 @@ def mavg(x: Value, y: Value) -> Value:
 
 
 def _mdev(n: int, y: Vec) -> Vec:
-    f, count, here = _parts(n, y)
-    finite = f[here & np.isfinite(f)]
-    f = np.where(
-        here, f - (np.rint(finite.mean()) if finite.size else 0.0), 0.0
+    numbers, count, present = _parts(n, y)
+    finite = numbers[present & np.isfinite(numbers)]
+    numbers = np.where(
+        present, numbers - (np.rint(finite.mean()) if finite.size else 0.0), 0.0
     )  # squares of centred items lose little precision
-    mean = _window_sum(n, f) / count
-    return floats(np.sqrt(np.maximum(_window_sum(n, f * f) / count - mean * mean, 0.0)))
+    means = _window_sum(n, numbers) / count
+    return floats(
+        np.sqrt(np.maximum(_window_sum(n, numbers * numbers) / count - means * means, 0.0))
+    )
 
 
 @verb("mdev", handle=True)
@@ -149,13 +157,13 @@ def mdev(x: Value, y: Value) -> Value:
 
 def _window_best(n: int, a: Array, ufunc: np.ufunc) -> Array:
     """ufunc (maximum or minimum) over the last n items, by doubling windows."""
-    out, width = a.copy(), 1
+    best, width = a.copy(), 1
     n = min(n, len(a))
     while width < n:
         step = min(width, n - width)
-        out[step:] = ufunc(out[step:], out[:-step].copy())
+        best[step:] = ufunc(best[step:], best[:-step].copy())
         width += step
-    return out
+    return best
 
 
 def _mmax(n: int, y: Vec) -> Vec:

@@ -45,30 +45,30 @@ def roll(x: Value, y: Value) -> Value:
         return longs((running().rng.random(x) * y).astype(np.int64))
     if isinstance(y, Handle) and y.folded:
         return _rows_of(x, y)
-    n = _count(x)
-    if n is None:
+    count = _count(x)
+    if count is None:
         return permute(y)
-    if n < 0:
+    if count < 0:
         return deal(x, y)
     if is_list(y) or y.__class__ in (Table, Dict):
         source = y.v if y.__class__ is Dict else y
         if not len(source):
             raise QError("length")
-        return take_at(source, running().rng.integers(0, len(source), n))
+        return take_at(source, running().rng.integers(0, len(source), count))
     if y.__class__ is Sym:
-        return _symbols(n, y, distinct=False)
+        return _symbols(count, y, distinct=False)
     qtype = atom_t(y)
     if not qtype:
         raise QError("type")
-    return Vec(qtype, _values(qtype, n, array1(y, qtype).item(0) if qtype != T.G else None))
+    return Vec(qtype, _values(qtype, count, array1(y, qtype).item(0) if qtype != T.G else None))
 
 
 def _rows_of(x: Value, h: Handle) -> Value:
     """Rows of a tensor, drawn like items of a list."""
-    n = h.length()
-    if not n:
+    length = h.length()
+    if not length:
         raise QError("length")
-    return h.index((roll(x, n),))
+    return h.index((roll(x, length),))
 
 
 def _count(x: Value) -> int | None:
@@ -76,102 +76,102 @@ def _count(x: Value) -> int | None:
     qtype = atom_t(x)
     if qtype not in _INTS:
         raise QError("type")
-    n = int(array1(x, qtype)[0])
-    if qtype in T.SIGNED and n == T.NULL[qtype]:
+    number = int(array1(x, qtype)[0])
+    if qtype in T.SIGNED and number == T.NULL[qtype]:
         return None
-    if n == T.LONG_MAX:
+    if number == T.LONG_MAX:
         raise QError("wsfull")
-    return n
+    return number
 
 
 def _values(t: int, n: int, top: Any) -> np.ndarray:
     """n raw values of type t below `top`; zero stands for the full range of the type."""
-    rng = running().rng
+    generator = running().rng
     dtype = T.DTYPE[t]
     if t == T.G:
-        return np.frombuffer(rng.bytes(16 * n), "V16")
+        return np.frombuffer(generator.bytes(16 * n), "V16")
     if t in T.FLOATS:
-        return (rng.random(n) * top).astype(dtype)
+        return (generator.random(n) * top).astype(dtype)
     if t == T.B:
-        return rng.integers(0, 2, n).astype(np.bool_)
+        return generator.integers(0, 2, n).astype(np.bool_)
     if t == T.C:
         return (
-            rng.integers(97, 123, n).astype(dtype)
+            generator.integers(97, 123, n).astype(dtype)
             if top == 32
-            else rng.integers(0, max(top, 1), n).astype(dtype)
+            else generator.integers(0, max(top, 1), n).astype(dtype)
         )
     if t in T.SIGNED and top == T.NULL[t]:
         top = 0
     if top == 0:
         top = _DAY[t] if t in SPANS else _ERA.get(t, 0)
         if not top:
-            info = np.iinfo(dtype)
-            return rng.integers(info.min + 1 if t != T.X else 0, info.max, n, dtype, True)
+            limits = np.iinfo(dtype)
+            return generator.integers(limits.min + 1 if t != T.X else 0, limits.max, n, dtype, True)
     if top < 0:
         raise QError("domain")
-    return rng.integers(0, top, n, np.int64).astype(dtype)
+    return generator.integers(0, top, n, np.int64).astype(dtype)
 
 
 def _symbols(n: int, y: Sym, distinct: bool) -> Value:
     """n symbols with as many letters as y says: `3 is three. For the name of a symbol list, enumerated members of
     it."""
-    rng = running().rng
+    generator = running().rng
     if y.s and not y.s.isdigit():
         domain = running().names.find(y.s)
         if domain.__class__ is not Vec or domain.t != T.S:
             raise QError("type")
         if not len(domain):
             raise QError("length")
-        at = _choose(len(domain), n) if distinct else rng.integers(0, len(domain), n)
-        return Vec(T.ENUM, at.astype(np.int64), "", y.s)
-    size = int(y.s or 4)
-    if not 0 < size <= 8:
+        indices = _choose(len(domain), n) if distinct else generator.integers(0, len(domain), n)
+        return Vec(T.ENUM, indices.astype(np.int64), "", y.s)
+    length = int(y.s or 4)
+    if not 0 < length <= 8:
         raise QError("length")
-    found: dict[str, None] = {}
-    if distinct and n > len(_LETTERS) ** size:
+    drawn: dict[str, None] = {}
+    if distinct and n > len(_LETTERS) ** length:
         raise QError("length")
     while True:
-        codes = rng.integers(0, len(_LETTERS), (n, size)).astype(np.uint8) + 97
+        codes = generator.integers(0, len(_LETTERS), (n, length)).astype(np.uint8) + 97
         names = [row.tobytes().decode() for row in codes]
         if not distinct:
             return sym_vec(names)
-        found.update(dict.fromkeys(names))
-        if len(found) >= n:
-            return sym_vec(list(found)[:n])
+        drawn.update(dict.fromkeys(names))
+        if len(drawn) >= n:
+            return sym_vec(list(drawn)[:n])
 
 
 def deal(x: Value, y: Value) -> Value:
     """`x?y` for negative x: -x different items of a list, or different integers below y; 'length if there are too
     few."""
-    n = _count(x)
-    if n is None or n >= 0:
+    count = _count(x)
+    if count is None or count >= 0:
         return roll(x, y)
     if isinstance(y, Handle) and y.folded:
         return _rows_of(x, y)
-    rng = running().rng
+    generator = running().rng
     if is_list(y) or y.__class__ in (Table, Dict):
         source = y.v if y.__class__ is Dict else y
-        return take_at(source, _choose(len(source), -n))
+        return take_at(source, _choose(len(source), -count))
     if y.__class__ is Sym:
-        return _symbols(-n, y, distinct=True)
+        return _symbols(-count, y, distinct=True)
     qtype = atom_t(y)
     if qtype == T.G:
-        return Vec(qtype, np.frombuffer(rng.bytes(-16 * n), "V16"))
+        return Vec(qtype, np.frombuffer(generator.bytes(-16 * count), "V16"))
     if qtype not in (T.X, T.H, T.I, T.J):
         raise QError("type")
-    top = int(array1(y, qtype)[0])
-    if top == 0 and qtype == T.J:
-        return longs(rng.integers(-T.LONG_MAX, T.LONG_MAX, -n))
-    return Vec(qtype, _choose(top, -n).astype(T.DTYPE[qtype]))
+    limit = int(array1(y, qtype)[0])
+    if limit == 0 and qtype == T.J:
+        return longs(generator.integers(-T.LONG_MAX, T.LONG_MAX, -count))
+    return Vec(qtype, _choose(limit, -count).astype(T.DTYPE[qtype]))
 
 
 def _choose(count: int, n: int) -> np.ndarray:
     if n > count:
         raise QError("length")
-    rng = running().rng
+    generator = running().rng
     if n * 8 > count:
-        return rng.permutation(count)[:n]
-    return rng.choice(count, n, replace=False)
+        return generator.permutation(count)[:n]
+    return generator.choice(count, n, replace=False)
 
 
 def permute(y: Value) -> Value:

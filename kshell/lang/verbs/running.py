@@ -50,7 +50,7 @@ def along(x: Value, fn: Callable[[Value], Value]) -> Dict | Table | None:
     if x.__class__ is Dict:
         return Dict(x.k, list_value(fn(x.v)))
     if x.__class__ is Table:
-        return Table(x.names, [list_value(fn(col)) for col in x.cols])
+        return Table(x.names, [list_value(fn(column)) for column in x.cols])
     return None
 
 
@@ -74,20 +74,20 @@ def _uniform(
         # between vectors, nulls propagate; the first row keeps its type, and spans are added to moments
         if null_mask(x.a, x.t) is not None or (added and x.t not in (T.I, T.J, T.E, T.F)):
             return _scan(x, op)
-        r = on_vec(x.t, x.a)
-        return Nd(r.t, r.a)
+        scanned = on_vec(x.t, x.a)
+        return Nd(scanned.t, scanned.a)
     if x.__class__ is List:
         return _scan(x, op)
     if isinstance(x, Handle):
         return x.monad(name)
-    found = along(x, again)
-    if found is None:
+    result = along(x, again)
+    if result is None:
         qtype = atom_t(x)
         if not qtype:
             raise QError("type")
         on_vec(qtype, array1(x, qtype))
         return x
-    return found
+    return result
 
 
 def _filled_with(t: int, a: Array, value: object) -> Array:
@@ -96,17 +96,19 @@ def _filled_with(t: int, a: Array, value: object) -> Array:
 
 
 def _sums_vec(t: int, a: Array) -> Vec:
-    tr = sum_type(t)
+    result_type = sum_type(t)
     if t == T.F:
-        r = np.add.accumulate(a)
-        if not r.size or not np.isnan(r[-1]).any():  # a null would have propagated to the end
-            return Vec(t, r)
-    return Vec(tr, np.add.accumulate(_filled_with(t, a, 0), dtype=T.DTYPE[tr]))
+        sums = np.add.accumulate(a)
+        if not sums.size or not np.isnan(sums[-1]).any():  # a null would have propagated to the end
+            return Vec(t, sums)
+    return Vec(result_type, np.add.accumulate(_filled_with(t, a, 0), dtype=T.DTYPE[result_type]))
 
 
 def _prds_vec(t: int, a: Array) -> Vec:
-    tr = sum_type(t)
-    return Vec(tr, np.multiply.accumulate(_filled_with(t, a, 1), dtype=T.DTYPE[tr]))
+    result_type = sum_type(t)
+    return Vec(
+        result_type, np.multiply.accumulate(_filled_with(t, a, 1), dtype=T.DTYPE[result_type])
+    )
 
 
 def _maxs_vec(t: int, a: Array) -> Vec:
@@ -166,10 +168,11 @@ def mins(x: Value) -> Value:
 
 def _avgs_vec(t: int, a: Array) -> Vec:
     number_or_time(t)
-    f = to_float(a, t)
-    here = ~np.isnan(f)
+    numbers = to_float(a, t)
+    present = ~np.isnan(numbers)
     return floats(
-        np.add.accumulate(np.where(here, f, 0.0)) / np.add.accumulate(here, dtype=np.int64)
+        np.add.accumulate(np.where(present, numbers, 0.0))
+        / np.add.accumulate(present, dtype=np.int64)
     )
 
 
@@ -181,7 +184,7 @@ def avgs(x: Value) -> Value:
     1 1.5 2 2 2.5
     """
     if x.__class__ is List or x.__class__ is Nd:
-        return collapse([div_(item, n + 1) for n, item in enumerate(_scan(x, add).items)])
+        return collapse([div_(item, index + 1) for index, item in enumerate(_scan(x, add).items)])
     if atom_t(x):
         return _avgs_vec(atom_t(x), array1(x, atom_t(x))).item(0)
     return _uniform(x, "avgs", _avgs_vec, add, avgs)
@@ -201,13 +204,18 @@ def _steps(
     result."""
     if is_list(x):
         if x.__class__ is Vec:
-            rest = vec_value(f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])))
-            head = first(Vec(x.t, x.a[:1]), rest.t)
-            return Vec(rest.t, np.concatenate([head.a, rest.a]))
+            steps = vec_value(f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])))
+            first_step = first(Vec(x.t, x.a[:1]), steps.t)
+            return Vec(steps.t, np.concatenate([first_step.a, steps.a]))
         items = x.items
-        return collapse([*(f(i, none) for i in items[:1]), *(f(b, a) for a, b in pairwise(items))])
-    found = along(x, again)
-    return x if found is None else found
+        return collapse(
+            [
+                *(f(item, none) for item in items[:1]),
+                *(f(current, previous) for previous, current in pairwise(items)),
+            ]
+        )
+    result = along(x, again)
+    return x if result is None else result
 
 
 @verb("deltas", handle=True)
@@ -239,12 +247,14 @@ def _steps_from(
             return y
         items = y.items
         return (
-            collapse([f(items[0], x), *(f(b, a) for a, b in pairwise(items))])
+            collapse(
+                [f(items[0], x), *(f(current, previous) for previous, current in pairwise(items))]
+            )
             if y.__class__ is not Vec
             else join(f(y.item(0), x), take_at(list_value(plain(y)), np.arange(1, len(y))))
         )
-    found = along(y, lambda v: _steps_from(x, v, f, plain))
-    return f(y, x) if found is None else found
+    result = along(y, lambda v: _steps_from(x, v, f, plain))
+    return f(y, x) if result is None else result
 
 
 @verb("deltas", infix=False, handle=True)
@@ -265,43 +275,51 @@ def differ(x: Value) -> Value:
     1101b
     """
     if x.__class__ is Vec:
-        out = np.ones(len(x.a), np.bool_)
-        if len(out) > 1:
-            out[1:] = (
+        differs = np.ones(len(x.a), np.bool_)
+        if len(differs) > 1:
+            differs[1:] = (
                 x.a[1:] != x.a[:-1]
                 if x.t == T.ENUM
                 else vec_value(ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1]))).a
             )
-        return bools(out)
+        return bools(differs)
     if x.__class__ is Table:
-        return bools(np.logical_or.reduce([vec_value(differ(col)).a for col in x.cols]))
+        return bools(np.logical_or.reduce([vec_value(differ(column)).a for column in x.cols]))
     if x.__class__ is Dict:
         return Dict(x.k, list_value(differ(x.v)))
     if x.__class__ is List or x.__class__ is Nd:
         items = x.items
-        return bools([True, *(not match(a, b) for a, b in pairwise(items))][: len(items)])
+        return bools(
+            [True, *(not match(previous, current) for previous, current in pairwise(items))][
+                : len(items)
+            ]
+        )
     return x
 
 
 def shift(x: Value, n: int) -> Value:
     """For each item, the item n places before it; null outside the list."""
     if x.__class__ is Vec:
-        out = np.empty_like(x.a)
-        k = min(abs(n), len(out))
+        shifted = np.empty_like(x.a)
+        count = min(abs(n), len(shifted))
         null = null_raw(x.t)
         if n >= 0:
-            out[:k], out[k:] = null, x.a[: len(out) - k]
+            shifted[:count], shifted[count:] = null, x.a[: len(shifted) - count]
         else:
-            out[len(out) - k :], out[: len(out) - k] = null, x.a[k:]
-        return Vec(x.t, out, "", x.dom)
+            shifted[len(shifted) - count :], shifted[: len(shifted) - count] = null, x.a[count:]
+        return Vec(x.t, shifted, "", x.dom)
     if x.__class__ is List or x.__class__ is Nd:
         items, null = x.items, null_of(x)
-        k = min(abs(n), len(items))
-        return collapse([null] * k + items[: len(items) - k] if n >= 0 else items[k:] + [null] * k)
-    found = along(x, lambda v: shift(v, n))
-    if found is None:
+        count = min(abs(n), len(items))
+        return collapse(
+            [null] * count + items[: len(items) - count]
+            if n >= 0
+            else items[count:] + [null] * count
+        )
+    result = along(x, lambda v: shift(v, n))
+    if result is None:
         raise QError("type")
-    return found
+    return result
 
 
 @verb("prev", handle=True)
@@ -345,13 +363,13 @@ def fills(x: Value) -> Value:
     0N 2 2 2 7
     """
     if x.__class__ is Vec:
-        m = is_null(x.a, x.t)
-        at = np.maximum.accumulate(np.where(m, 0, np.arange(len(m))))
-        return take_at(x, at) if m.any() else x
+        missing = is_null(x.a, x.t)
+        indices = np.maximum.accumulate(np.where(missing, 0, np.arange(len(missing))))
+        return take_at(x, indices) if missing.any() else x
     if x.__class__ is List or x.__class__ is Nd:
         return _scan(x, filled)
-    found = along(x, fills)
-    return x if found is None else found
+    result = along(x, fills)
+    return x if result is None else result
 
 
 @verb("ema", handle=True)
@@ -362,28 +380,28 @@ def ema(x: Value, y: Value) -> Value:
     1 1.5 2.25
     """
     if isinstance(y, List):
-        nd = as_nd(y)
-        if nd is None or atom_t(x) == 0:
+        nested = as_nd(y)
+        if nested is None or atom_t(x) == 0:
             raise QError("type")
         return collapse(
-            list(accumulate(nd.items, lambda a, b: add(mul(sub(1.0, x), a), mul(x, b))))
+            list(accumulate(nested.items, lambda a, b: add(mul(sub(1.0, x), a), mul(x, b))))
         )
     if y.__class__ is not Vec or y.t in TEXT:
         raise QError("type")
-    rows = to_float(y.a, y.t).tolist()
+    numbers = to_float(y.a, y.t).tolist()
     if x.__class__ is Vec:
-        if len(x) != len(rows):
+        if len(x) != len(numbers):
             raise QError("length")
         ordered_type(x.t)
-        pairs = list(zip(to_float(x.a, x.t).tolist(), rows, strict=True))
-        state, out = rows[0] if rows else 0.0, []
-        for k, v in pairs:
-            state = state * (1 - k) + k * v
-            out.append(state)
-        return floats(([rows[0], *out[1:]]) if rows else [])
+        pairs = list(zip(to_float(x.a, x.t).tolist(), numbers, strict=True))
+        state, averages = numbers[0] if numbers else 0.0, []
+        for factor, value in pairs:
+            state = state * (1 - factor) + factor * value
+            averages.append(state)
+        return floats(([numbers[0], *averages[1:]]) if numbers else [])
     qtype = atom_t(x)
     if not qtype or qtype in TEXT:
         raise QError("type")
-    k = float(convert(array1(x, qtype), qtype, T.F)[0])
-    rest = 1 - k
-    return floats(list(accumulate(rows, lambda a, b: rest * a + k * b)))
+    factor = float(convert(array1(x, qtype), qtype, T.F)[0])
+    retained = 1 - factor
+    return floats(list(accumulate(numbers, lambda a, b: retained * a + factor * b)))

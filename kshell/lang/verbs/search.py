@@ -82,39 +82,43 @@ def extend_enum(x: Sym, y: Value) -> Value:
     path = x.s[1:]
     name = path.rsplit("/", 1)[-1]
     with disk.locked(path):
-        there = disk.os.path.exists(path)
-        running().names.set(name, kdb.read(path) if there else Vec(T.S, np.zeros(0, np.int32)))
+        exists = disk.os.path.exists(path)
+        running().names.set(name, kdb.read(path) if exists else Vec(T.S, np.zeros(0, np.int32)))
         before = running().names.get(name)
-        out = enumerate_value(name, y, True)
-        if len(running().names.get(name)) > len(before) or not there:
+        enumerated = enumerate_value(name, y, True)
+        if len(running().names.get(name)) > len(before) or not exists:
             disk.save_list(path, name, before)
-    return out
+    return enumerated
 
 
 @verb("?", arity=3)
 def conditional(x: Value, y: Value, z: Value) -> Value:
     """Items of y where x is true, of z elsewhere."""
     if x.__class__ is Table or (x.__class__ is Dict and x.keyed) or x.__class__ is Sym:
-        t = running().names.get(x.s) if x.__class__ is Sym else x
+        table = running().names.get(x.s) if x.__class__ is Sym else x
         if y.__class__ is Vec:
-            at = positions(y)
-            if at is None or not (t.__class__ is Table or (t.__class__ is Dict and t.keyed)):
+            indices = positions(y)
+            if indices is None or not (
+                table.__class__ is Table or (table.__class__ is Dict and table.keyed)
+            ):
                 raise QError("type")
-            t = take_at(t, at)
-        return SELECT.fn(t, List([]), List([]), z)
+            table = take_at(table, indices)
+        return SELECT.fn(table, List([]), List([]), z)
     if x.__class__ is bool:
         return y if x else z
-    for v in (x, y, z):
-        if isinstance(v, Handle) and v.folded and (v is x or x.__class__ is Vec):
-            return v.choose(x, y, z)
+    for operand in (x, y, z):
+        if isinstance(operand, Handle) and operand.folded and (operand is x or x.__class__ is Vec):
+            return operand.choose(x, y, z)
     if x.__class__ is Dict:
-        ys, zs = (v.v if v.__class__ is Dict else v for v in (y, z))
-        return Dict(x.k, list_value(conditional(x.v, ys, zs)))
+        y_values, z_values = (
+            operand.v if operand.__class__ is Dict else operand for operand in (y, z)
+        )
+        return Dict(x.k, list_value(conditional(x.v, y_values, z_values)))
     if isinstance(x, List):
-        parts = [v.items if is_list(v) else [v] * len(x) for v in (y, z)]
-        if any(len(part) != len(x) for part in parts):
+        choices = [operand.items if is_list(operand) else [operand] * len(x) for operand in (y, z)]
+        if any(len(choice) != len(x) for choice in choices):
             raise QError("length")
-        return collapse([conditional(*row) for row in zip(x.items, *parts, strict=True)])
+        return collapse([conditional(*row) for row in zip(x.items, *choices, strict=True)])
     if x.__class__ is not Vec or x.t != T.B:
         raise QError("type")
     return _choose(x.a, y, z)
@@ -122,17 +126,30 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
 
 def _choose(mask: np.ndarray, y: Value, z: Value) -> Value:
     count = len(mask)
-    for v in (y, z):
-        if (is_list(v) or v.__class__ is Table) and len(v) != count:
+    for operand in (y, z):
+        if (is_list(operand) or operand.__class__ is Table) and len(operand) != count:
             raise QError("length")
-    ty, tz = (v.t if v.__class__ is Vec else atom_t(v) for v in (y, z))
-    if ty and ty == tz and ty not in (T.G, T.ENUM):
-        a, b = (v.a if v.__class__ is Vec else np.array(raw(v), T.DTYPE[ty]) for v in (y, z))
-        return Vec(ty, np.where(mask, a, b))
-    if ty and tz and ty != tz and y.__class__ is Vec and z.__class__ is Vec:
+    y_type, z_type = (
+        operand.t if operand.__class__ is Vec else atom_t(operand) for operand in (y, z)
+    )
+    if y_type and y_type == z_type and y_type not in (T.G, T.ENUM):
+        left, right = (
+            operand.a if operand.__class__ is Vec else np.array(raw(operand), T.DTYPE[y_type])
+            for operand in (y, z)
+        )
+        return Vec(y_type, np.where(mask, left, right))
+    if y_type and z_type and y_type != z_type and y.__class__ is Vec and z.__class__ is Vec:
         raise QError("type")
-    ys, zs = (seq_items(v) if is_list(v) or v.__class__ is Table else [v] * count for v in (y, z))
-    return collapse([a if c else b for c, a, b in zip(mask.tolist(), ys, zs, strict=True)])
+    y_items, z_items = (
+        seq_items(operand) if is_list(operand) or operand.__class__ is Table else [operand] * count
+        for operand in (y, z)
+    )
+    return collapse(
+        [
+            left if is_true else right
+            for is_true, left, right in zip(mask.tolist(), y_items, z_items, strict=True)
+        ]
+    )
 
 
 @verb("?", arity=(4, 5, 6))
@@ -153,9 +170,9 @@ def in_(x: Value, y: Value) -> Value:
     0b
     """
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.t in (T.C, T.X):
-        there = np.zeros(256, np.bool_)
-        there[y.a] = True
-        return Vec(T.B, there[x.a])
+        present = np.zeros(256, np.bool_)
+        present[y.a] = True
+        return Vec(T.B, present[x.a])
     if x.__class__ is Dict and y.__class__ is not Table:
         return Dict(x.k, list_value(in_(x.v, y)))
     if is_atom(y) or (y.__class__ is Vec and len(y.a) == 1 and _types_differ(x, y)):
@@ -190,7 +207,7 @@ def _flags(at: Value | np.ndarray, n: int) -> Value:
         return Nd(T.B, at.a < n)
     if at.__class__ is Vec:
         return Vec(T.B, at.a < n)
-    return collapse([_flags(i, n) for i in seq_items(at)])
+    return collapse([_flags(item, n) for item in seq_items(at)])
 
 
 def equal(x: Value, y: Value) -> Value:
@@ -222,11 +239,11 @@ def within(x: Value, y: Value) -> Value:
         raise QError("type")
     if len(y) != 2:
         raise QError("length")
-    lo, hi = y.item(0), y.item(1)
+    lower, upper = y.item(0), y.item(1)
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.t not in (T.S, T.G, T.ENUM):
-        keys, ends = sort_keys(x), sort_keys(y)
-        return Vec(T.B, (keys >= ends[0]) & (keys <= ends[1]))
-    return _verb("&")(_verb(">=")(x, lo), _verb("<=")(x, hi))
+        keys, bounds = sort_keys(x), sort_keys(y)
+        return Vec(T.B, (keys >= bounds[0]) & (keys <= bounds[1]))
+    return _verb("&")(_verb(">=")(x, lower), _verb("<=")(x, upper))
 
 
 # ------------------------------------------------------------------ binary search
@@ -260,9 +277,9 @@ def _binary(x: Value, y: Value, right: bool) -> Value:
     if y.__class__ is Dict:
         return Dict(y.k, list_value(_binary(x, y.v, right)))
     if x.__class__ is Vec and isinstance(y, List):
-        return collapse([_binary(x, i, right) for i in y.items])
-    at = search_sorted(x, y, right)
-    return longs(at) if at.__class__ is np.ndarray else at
+        return collapse([_binary(x, item, right) for item in y.items])
+    indices = search_sorted(x, y, right)
+    return longs(indices) if indices.__class__ is np.ndarray else indices
 
 
 def _at_or_null(keys: ListValue, at: Value) -> Value:
@@ -273,15 +290,15 @@ def _at_or_null(keys: ListValue, at: Value) -> Value:
 
 def _binary_rows(x: Table, y: Value, right: bool) -> Value:
     """Search by rows: all columns but the last must be equal, the last is searched."""
-    one = y.__class__ is Dict and not y.keyed
-    if one:
+    is_row = y.__class__ is Dict and not y.keyed
+    if is_row:
         y = collapse([y])
     if y.__class__ is not Table:
         raise QError("type")
     if not all(map(y.has, x.names)):
         raise QError("mismatch")
-    at = search_rows(x.cols, [y.col(name) for name in x.names], right)
+    indices = search_rows(x.cols, [y.col(name) for name in x.names], right)
     if len(x.cols) > 1:
-        at = np.where(at < 0, T.NULL[T.J], at)
-    out = longs(at)
-    return out.item(0) if one else out
+        indices = np.where(indices < 0, T.NULL[T.J], indices)
+    result = longs(indices)
+    return result.item(0) if is_row else result

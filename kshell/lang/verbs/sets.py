@@ -32,8 +32,12 @@ def distinct(x: Value) -> Value:
     2 3 7 5
     """
     items = _items(x)
-    at = distinct_at(items)
-    return items if len(at) == len(items) and not getattr(items, "attr", "") else take_at(items, at)
+    indices = distinct_at(items)
+    return (
+        items
+        if len(indices) == len(items) and not getattr(items, "attr", "")
+        else take_at(items, indices)
+    )
 
 
 @verb("group", handle=True)
@@ -47,12 +51,12 @@ def group(x: Value) -> Value:
     p| 8 9
     """
     if x.__class__ is Dict:
-        first, lists = group_lists(x.v)
-        return Dict(take_at(x.v, first), List([take_at(x.k, inner) for inner in lists]))
+        positions, lists = group_lists(x.v)
+        return Dict(take_at(x.v, positions), List([take_at(x.k, inner) for inner in lists]))
     if not (is_list(x) or x.__class__ is Table):
         raise QError("type")
-    first, lists = group_lists(x)
-    return Dict(take_at(x, first), List([Vec(T.J, inner) for inner in lists]))
+    positions, lists = group_lists(x)
+    return Dict(take_at(x, positions), List([Vec(T.J, inner) for inner in lists]))
 
 
 def _there(x: ListValue, y: ListValue) -> np.ndarray:
@@ -65,8 +69,8 @@ def _there(x: ListValue, y: ListValue) -> np.ndarray:
         positions = find(y, x)
         if positions.__class__ is np.ndarray:
             return np.asarray(positions < len(y))
-    both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever the types
-    return np.isin(both[len(y) :], both[: len(y)])
+    combined = codes(List(y.items + x.items))  # mixed lists: item by item, whatever the types
+    return np.isin(combined[len(y) :], combined[: len(y)])
 
 
 def _asked(name: str, x: Value, y: Value) -> Value | None:

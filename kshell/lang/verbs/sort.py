@@ -56,13 +56,13 @@ def asc(x: Value) -> Value:
     if x.__class__ is Table:
         return _mark(take_at(x, grade(x)))
     if x.__class__ is Dict and x.keyed:
-        k, v = x.tables
-        order = grade(v)
-        return Dict(take_at(k, order), _mark(take_at(v, order)))
-    out = _ordered(x, grade(x))
-    if isinstance(out, List) and out is not x and x.__class__ is not Dict:
-        out.attr = "s"
-    return out
+        key_table, value_table = x.tables
+        order = grade(value_table)
+        return Dict(take_at(key_table, order), _mark(take_at(value_table, order)))
+    ordered = _ordered(x, grade(x))
+    if isinstance(ordered, List) and ordered is not x and x.__class__ is not Dict:
+        ordered.attr = "s"
+    return ordered
 
 
 @verb("desc", handle=True)
@@ -88,8 +88,8 @@ def _mark(t: Table) -> Table:
     """A sorted table with an attribute on its first column: parted, if it was sorted by more columns."""
     if not t.cols or t.cols[0].__class__ is not Vec:
         return t
-    first = t.cols[0]
-    return Table(t.names, [set_attribute("s" if len(t.cols) == 1 else "p", first), *t.cols[1:]])
+    column = t.cols[0]
+    return Table(t.names, [set_attribute("s" if len(t.cols) == 1 else "p", column), *t.cols[1:]])
 
 
 @verb("iasc", handle=True)
@@ -135,9 +135,9 @@ def rank(x: Value) -> Value:
 
 def _ranks(x: Value) -> np.ndarray:
     order = grade(x)
-    out = np.empty(len(order), np.int64)
-    out[order] = np.arange(len(order))
-    return out
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
 
 
 @verb("xrank", handle=True)

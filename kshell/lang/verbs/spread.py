@@ -40,13 +40,15 @@ def _float_items(x: Value) -> Array | None:
         if x.t in TEXT:
             raise QError("type")
         return to_float(present(x.a, x.t), x.t)
-    t = atom_t(x)
-    if t:
-        ordered_type(t)
-        return to_float(present(array1(x, t), t), t)
-    if x.__class__ is List and all(atom_t(i) for i in x.items):
-        typed = [(i, ordered_type(atom_t(i))) for i in mixed(x).items]
-        return np.concatenate([np.zeros(0), *[to_float(array1(i, t), t) for i, t in typed]])
+    qtype = atom_t(x)
+    if qtype:
+        ordered_type(qtype)
+        return to_float(present(array1(x, qtype), qtype), qtype)
+    if x.__class__ is List and all(atom_t(item) for item in x.items):
+        typed = [(item, ordered_type(atom_t(item))) for item in mixed(x).items]
+        return np.concatenate(
+            [np.zeros(0), *[to_float(array1(item, qtype), qtype) for item, qtype in typed]]
+        )
     return None
 
 
@@ -54,15 +56,15 @@ def _nested(x: Value) -> Nd:
     """A list of vectors of equal length as one array; 'length if the lengths differ, 'type if they are not numeric."""
     if not isinstance(x, List):
         raise QError("type")
-    found = as_nd(x)
-    if found is None:
-        rows = [_float_row(i) for i in x.items]
+    nested = as_nd(x)
+    if nested is None:
+        rows = [_float_row(item) for item in x.items]
         if len({len(row) for row in rows}) > 1:
             raise QError("length")
-        found = Nd(T.F, np.stack(rows))
-    if found.t in TEXT:
+        nested = Nd(T.F, np.stack(rows))
+    if nested.t in TEXT:
         raise QError("type")
-    return found
+    return nested
 
 
 def _float_row(x: Value) -> Array:
@@ -73,23 +75,23 @@ def _float_row(x: Value) -> Array:
 
 def _spread(x: Value, agg: Callable[[Value], Value], fn: Callable[[Array], Any]) -> Value:
     """A float statistic of a vector, or of every column of a nested list."""
-    a = _float_items(x)
-    if a is not None:
-        return float(fn(a)) if a.size else T.NAN
-    found = over_items(x, agg)
-    if found is not None:
-        return found
-    nd = _nested(x)
-    a = to_float(nd.a, nd.t)
-    if np.isnan(a).any() or a.ndim > 2:
-        return collapse([agg(nd.wrap(a_col)) for a_col in np.moveaxis(nd.a, 1, 0)])
-    return floats(fn(a))
+    array = _float_items(x)
+    if array is not None:
+        return float(fn(array)) if array.size else T.NAN
+    result = over_items(x, agg)
+    if result is not None:
+        return result
+    nested = _nested(x)
+    array = to_float(nested.a, nested.t)
+    if np.isnan(array).any() or array.ndim > 2:
+        return collapse([agg(nested.wrap(column)) for column in np.moveaxis(nested.a, 1, 0)])
+    return floats(fn(array))
 
 
 def variance(a: Array) -> Array:
     """Mean squared distance from the mean, along the first axis."""
-    d = a - np.mean(a, axis=0)
-    return np.mean(d * d, axis=0)
+    deviations = a - np.mean(a, axis=0)
+    return np.mean(deviations * deviations, axis=0)
 
 
 def _sample(a: Array) -> Array:
@@ -111,20 +113,20 @@ def avg(x: Value) -> Value:
         total = float_sum(x.a)
         if total == total:
             return total / len(x.a)
-    a = _float_items(x)
-    if a is not None:
-        return float(float_sum(a) / a.size) if a.size else T.NAN
-    found = over_items(x, avg)
-    if found is None:
+    array = _float_items(x)
+    if array is not None:
+        return float(float_sum(array) / array.size) if array.size else T.NAN
+    result = over_items(x, avg)
+    if result is None:
         raise QError("type")
-    return found
+    return result
 
 
 def _median(a: Array) -> Array:
-    s = np.sort(a, axis=0)
-    count = len(s)
-    low, high = s[(count - 1) // 2], s[count // 2]
-    return np.asarray(np.where(low == high, low, (low + high) / 2))
+    ordered = np.sort(a, axis=0)
+    count = len(ordered)
+    lower, upper = ordered[(count - 1) // 2], ordered[count // 2]
+    return np.asarray(np.where(lower == upper, lower, (lower + upper) / 2))
 
 
 @verb("med", handle=True)
@@ -141,9 +143,9 @@ def med(x: Value) -> Value:
     if (
         x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT
     ):  # nulls sort first and are counted
-        s = np.sort(np.where(np.isnan(f := to_float(x.a, x.t)), -T.INF, f))
-        mid = {s[(len(s) - 1) // 2], s[len(s) // 2]} - {-T.INF}
-        return float(np.mean(list(mid))) if mid else T.NAN
+        ordered = np.sort(np.where(np.isnan(column := to_float(x.a, x.t)), -T.INF, column))
+        middle = {ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]} - {-T.INF}
+        return float(np.mean(list(middle))) if middle else T.NAN
     return _spread(x, med, _median)
 
 
@@ -193,23 +195,25 @@ def sdev(x: Value) -> Value:
 def _pairs(x: Value, y: Value) -> tuple[Array, Array] | None:
     """Two vectors (an atom pairs with every item) as floats, without pairs that contain a null; None for nested
     lists."""
-    if not all(v.__class__ is Vec or atom_t(v) for v in (x, y)):
+    if not all(operand.__class__ is Vec or atom_t(operand) for operand in (x, y)):
         return None
     arrays = []
-    for v in (x, y):
-        qtype = v.t if v.__class__ is Vec else atom_t(v)
+    for operand in (x, y):
+        qtype = operand.t if operand.__class__ is Vec else atom_t(operand)
         if qtype in TEXT:
             raise QError("type")
-        arrays.append(to_float(v.a if v.__class__ is Vec else array1(v, qtype), qtype))
-    a, b = arrays
-    if x.__class__ is Vec and y.__class__ is Vec and len(a) != len(b):
+        arrays.append(
+            to_float(operand.a if operand.__class__ is Vec else array1(operand, qtype), qtype)
+        )
+    left, right = arrays
+    if x.__class__ is Vec and y.__class__ is Vec and len(left) != len(right):
         raise QError("length")
-    if len(a) != len(b):
-        a, b = np.broadcast_arrays(a, b)
-    if not has_null(a, T.F) and not has_null(b, T.F):
-        return a, b
-    odd = np.isnan(a) | np.isnan(b)
-    return a[~odd], b[~odd]
+    if len(left) != len(right):
+        left, right = np.broadcast_arrays(left, right)
+    if not has_null(left, T.F) and not has_null(right, T.F):
+        return left, right
+    missing = np.isnan(left) | np.isnan(right)
+    return left[~missing], right[~missing]
 
 
 def _is_whole(x: Value) -> TypeGuard[Vec]:
@@ -238,23 +242,27 @@ def wavg(x: Value, y: Value) -> Value:
     2.666667
     """
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t == T.F and len(x.a) == len(y.a):
-        found = float_sum(x.a * y.a) / (float_sum(x.a) or T.NAN) if len(x.a) else T.NAN
-        if found == found:  # null if there is a null, or no items or weights
-            return found
-    pair = _pairs(x, y)
-    if pair is not None:
-        a, b = pair
-        return float(np.float64(float_sum(a * b)) / float_sum(a)) if a.size else T.NAN
+        average = float_sum(x.a * y.a) / (float_sum(x.a) or T.NAN) if len(x.a) else T.NAN
+        if average == average:  # null if there is a null, or no items or weights
+            return average
+    pairs = _pairs(x, y)
+    if pairs is not None:
+        weights, values = pairs
+        return (
+            float(np.float64(float_sum(weights * values)) / float_sum(weights))
+            if weights.size
+            else T.NAN
+        )
     if y.__class__ is Dict and not y.keyed:
         y = y.v
     return div_(sum_(mul(x, y)), sum_(x))
 
 
 def _two(x: Value, y: Value, fn: Callable[[Array, Array], float]) -> Value:
-    pair = _pairs(x, y)
-    if pair is None:
+    pairs = _pairs(x, y)
+    if pairs is None:
         raise QError("type")
-    return float(fn(*pair)) if pair[0].size else T.NAN
+    return float(fn(*pairs)) if pairs[0].size else T.NAN
 
 
 def _cov(a: Array, b: Array) -> float:
@@ -262,8 +270,11 @@ def _cov(a: Array, b: Array) -> float:
 
 
 def _cor(a: Array, b: Array) -> float:
-    u, v = a - a.mean(), b - b.mean()
-    return float(np.mean(u * v) / np.sqrt(np.mean(u * u) * np.mean(v * v)))
+    a_deviations, b_deviations = a - a.mean(), b - b.mean()
+    return float(
+        np.mean(a_deviations * b_deviations)
+        / np.sqrt(np.mean(a_deviations * a_deviations) * np.mean(b_deviations * b_deviations))
+    )
 
 
 @verb("cov", handle=True)

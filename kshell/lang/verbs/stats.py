@@ -32,7 +32,7 @@ def over_items(x: Value, agg: Callable[[Value], Value]) -> Value | None:
     if x.__class__ is Dict:
         return agg(x.v)
     if x.__class__ is Table:
-        return Dict(sym_vec(x.names), collapse([agg(col) for col in x.cols]))
+        return Dict(sym_vec(x.names), collapse([agg(column) for column in x.cols]))
     return None
 
 
@@ -75,20 +75,20 @@ def float_sum(a: Array) -> float:
 
 
 def _sum_vec(t: int, a: Array) -> Value:
-    tr = sum_type(t)
-    if tr in T.FLOATS:
-        s = float_sum(a)
-        return atom(tr, float_sum(present(a, t)) if s != s else s)
+    result_type = sum_type(t)
+    if result_type in T.FLOATS:
+        total = float_sum(a)
+        return atom(result_type, float_sum(present(a, t)) if total != total else total)
     a = present(a, t)
-    return _wrapped(tr, int(np.add.reduce(a, dtype=np.int64)))
+    return _wrapped(result_type, int(np.add.reduce(a, dtype=np.int64)))
 
 
 def _prd_vec(t: int, a: Array) -> Value:
-    tr = sum_type(t)
+    result_type = sum_type(t)
     a = present(a, t)
-    if tr in T.FLOATS:
-        return atom(tr, float(np.multiply.reduce(a)))
-    return _wrapped(tr, int(np.multiply.reduce(a, dtype=np.int64)))
+    if result_type in T.FLOATS:
+        return atom(result_type, float(np.multiply.reduce(a)))
+    return _wrapped(result_type, int(np.multiply.reduce(a, dtype=np.int64)))
 
 
 _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
@@ -96,12 +96,18 @@ _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
 
 def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
     """ufunc along the first axis of an array; a null makes its column null."""
-    tr = sum_type(x.t)
-    r = ufunc.reduce(x.a, axis=0, dtype=T.DTYPE[tr])
-    mask = null_mask(x.a, x.t) if tr not in T.FLOATS else None
+    result_type = sum_type(x.t)
+    reduced = ufunc.reduce(x.a, axis=0, dtype=T.DTYPE[result_type])
+    mask = null_mask(x.a, x.t) if result_type not in T.FLOATS else None
     if mask is not None:
-        np.copyto(r, T.NULL[tr], where=mask.any(axis=0))
-    return x.wrap(r) if tr == x.t else Vec(tr, r) if r.ndim == 1 else Nd(tr, r)
+        np.copyto(reduced, T.NULL[result_type], where=mask.any(axis=0))
+    return (
+        x.wrap(reduced)
+        if result_type == x.t
+        else Vec(result_type, reduced)
+        if reduced.ndim == 1
+        else Nd(result_type, reduced)
+    )
 
 
 _ROWS = 4  # fewer vectors are added one by one
@@ -113,16 +119,22 @@ def _as_rows(x: List) -> List:
     vectors, which numpy would not add from first to last."""
     if x.__class__ is not List or len(x) < _ROWS:
         return x
-    first = x.item(0)
-    if first.__class__ is not Vec or first.t not in _NUMBERS or not 1 < len(first.a) <= _WIDE:
+    row = x.item(0)
+    if row.__class__ is not Vec or row.t not in _NUMBERS or not 1 < len(row.a) <= _WIDE:
         return x
     return as_nd(x) or x
 
 
 def mixed(x: List) -> List:
     """A general list of atoms only, with nulls removed."""
-    if x.items and all(atom_t(i) for i in x.items):
-        return List([i for i in x.items if null_mask(array1(i, atom_t(i)), atom_t(i)) is None])
+    if x.items and all(atom_t(item) for item in x.items):
+        return List(
+            [
+                item
+                for item in x.items
+                if null_mask(array1(item, atom_t(item)), atom_t(item)) is None
+            ]
+        )
     return x
 
 
@@ -134,8 +146,8 @@ def sum_(x: Value) -> Value:
     12
     """
     if x.__class__ is Vec:
-        if x.t == T.F and (s := float_sum(x.a)) == s:
-            return s
+        if x.t == T.F and (total := float_sum(x.a)) == total:
+            return total
         if x.t == T.J and len(x.a) > 4096 and whole(x):
             return long(int(np.add.reduce(x.a)))
         return _sum_vec(x.t, x.a)
@@ -145,8 +157,8 @@ def sum_(x: Value) -> Value:
         return _columns_reduce(x, np.add)
     if isinstance(x, List):
         return _fold(mixed(x), add, 0)
-    found = over_items(x, sum_)
-    return _whole(x, sum_type) if found is None else found
+    result = over_items(x, sum_)
+    return _whole(x, sum_type) if result is None else result
 
 
 def _whole(x: Value, rule: Callable[[int], int]) -> Value:
@@ -173,8 +185,8 @@ def prd(x: Value) -> Value:
         return _columns_reduce(x, np.multiply)
     if isinstance(x, List):
         return _fold(mixed(x), mul, 1)
-    found = over_items(x, prd)
-    return _whole(x, sum_type) if found is None else found
+    result = over_items(x, prd)
+    return _whole(x, sum_type) if result is None else result
 
 
 # ------------------------------------------------------------------ greatest, least
@@ -208,19 +220,22 @@ def _max_vec(t: int, a: Array) -> Value:
     ordered_type(t)
     if not a.size:
         return atom(t, least_of(t))
-    r = np.maximum.reduce(a)
-    if t in T.FLOATS and r != r:
-        r = np.fmax.reduce(a)
-    return atom(t, least_of(t) if r != r or (t in T.SIGNED and r == T.NULL[t]) else r)
+    maximum = np.maximum.reduce(a)
+    if t in T.FLOATS and maximum != maximum:
+        maximum = np.fmax.reduce(a)
+    return atom(
+        t,
+        least_of(t) if maximum != maximum or (t in T.SIGNED and maximum == T.NULL[t]) else maximum,
+    )
 
 
 def _min_vec(t: int, a: Array) -> Value:
     ordered_type(t)
-    r = np.minimum.reduce(a) if a.size else None
-    if r is not None and (r != r or (t in T.SIGNED and r == T.NULL[t])):
+    minimum = np.minimum.reduce(a) if a.size else None
+    if minimum is not None and (minimum != minimum or (t in T.SIGNED and minimum == T.NULL[t])):
         a = present(a, t)
-        r = np.minimum.reduce(a) if a.size else None
-    return atom(t, greatest_of(t) if r is None else r)
+        minimum = np.minimum.reduce(a) if a.size else None
+    return atom(t, greatest_of(t) if minimum is None else minimum)
 
 
 @verb("max", handle=True)
@@ -237,8 +252,8 @@ def max_(x: Value) -> Value:
         return x.wrap((np.fmax if x.t in T.FLOATS else np.maximum).reduce(x.a, axis=0))
     if x.__class__ is List:
         return _fold(x, greater, long(-T.LONG_MAX))
-    found = over_items(x, max_)
-    return _whole(x, ordered_type) if found is None else found
+    result = over_items(x, max_)
+    return _whole(x, ordered_type) if result is None else result
 
 
 @verb("min", handle=True)
@@ -255,8 +270,8 @@ def min_(x: Value) -> Value:
         return x.wrap(np.minimum.reduce(x.a, axis=0))
     if x.__class__ is List:
         return _fold(mixed(x), lesser, long(T.LONG_MAX))
-    found = over_items(x, min_)
-    return _whole(x, ordered_type) if found is None else found
+    result = over_items(x, min_)
+    return _whole(x, ordered_type) if result is None else result
 
 
 # ------------------------------------------------------------------ truth
@@ -265,7 +280,7 @@ def min_(x: Value) -> Value:
 def _truth(x: Value) -> Value:
     """Items as booleans: everything except zero is true."""
     if x.__class__ is List:
-        return collapse([_truth(i) for i in x.items])
+        return collapse([_truth(item) for item in x.items])
     if x.__class__ is Vec or x.__class__ is Nd:
         return type(x)(T.B, convert(x.a, x.t, T.B))
     qtype = atom_t(x)
@@ -275,18 +290,18 @@ def _truth(x: Value) -> Value:
 
 
 def _all_any(x: Value, name: str) -> Value:
-    agg, ufunc, op = (
+    aggregate, ufunc, op = (
         (all_, np.logical_and, lesser) if name == "all" else (any_, np.logical_or, greater)
     )
-    found = over_items(x, agg)
-    if found is not None:
-        return found
-    b = _truth(x)
-    if b.__class__ is Vec:
-        return bool(ufunc.reduce(b.a))
-    if b.__class__ is Nd:
-        return b.wrap(ufunc.reduce(b.a, axis=0))
-    return _fold(b, op, name == "all") if isinstance(b, List) else b
+    result = over_items(x, aggregate)
+    if result is not None:
+        return result
+    truth = _truth(x)
+    if truth.__class__ is Vec:
+        return bool(ufunc.reduce(truth.a))
+    if truth.__class__ is Nd:
+        return truth.wrap(ufunc.reduce(truth.a, axis=0))
+    return _fold(truth, op, name == "all") if isinstance(truth, List) else truth
 
 
 @verb("all", handle=True)

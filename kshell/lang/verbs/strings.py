@@ -40,39 +40,45 @@ from kshell.values.items.rows import string_list, string_rows, strings_of
 @lru_cache(512)
 def pattern(text: bytes, stars: bool = True) -> re.Pattern[bytes]:
     """The regular expression for a q pattern: ? for any character, * for any text, [..] and [^..] for sets."""
-    out: list[bytes] = []
-    i, count = 0, len(text)
-    while i < count:
-        c = text[i : i + 1]
-        i += 1
-        if c == b"?":
-            out.append(b".")
-        elif c == b"*" and stars:
-            out.append(b".*")
-        elif c == b"[":
-            end = text.find(b"]", i + (2 if text[i : i + 2] == b"^]" else 1))
-            if end < 0:
+    pieces: list[bytes] = []
+    index, count = 0, len(text)
+    while index < count:
+        char = text[index : index + 1]
+        index += 1
+        if char == b"?":
+            pieces.append(b".")
+        elif char == b"*" and stars:
+            pieces.append(b".*")
+        elif char == b"[":
+            closing = text.find(b"]", index + (2 if text[index : index + 2] == b"^]" else 1))
+            if closing < 0:
                 raise QError("length")
-            out.append(_set(text[i:end]))
-            i = end + 1
+            pieces.append(_set(text[index:closing]))
+            index = closing + 1
         else:
-            out.append(re.escape(c))
-    return re.compile(b"".join(out), re.DOTALL)
+            pieces.append(re.escape(char))
+    return re.compile(b"".join(pieces), re.DOTALL)
 
 
 def _set(body: bytes) -> bytes:
     """The inside of [..]: a-z ranges, ^ first for negation; no other character is special."""
     negative = len(body) > 1 and body[:1] == b"^"
     body = body[1:] if negative else body
-    out, i = b"", 0
-    while i < len(body):
-        if i + 2 < len(body) and body[i + 1 : i + 2] == b"-" and body[i] <= body[i + 2]:
-            out += re.escape(body[i : i + 1]) + b"-" + re.escape(body[i + 2 : i + 3])
-            i += 3
+    escaped, index = b"", 0
+    while index < len(body):
+        if (
+            index + 2 < len(body)
+            and body[index + 1 : index + 2] == b"-"
+            and body[index] <= body[index + 2]
+        ):
+            escaped += (
+                re.escape(body[index : index + 1]) + b"-" + re.escape(body[index + 2 : index + 3])
+            )
+            index += 3
         else:
-            out += re.escape(body[i : i + 1])
-            i += 1
-    return (b"[^" if negative else b"[") + out + b"]"
+            escaped += re.escape(body[index : index + 1])
+            index += 1
+    return (b"[^" if negative else b"[") + escaped + b"]"
 
 
 def bytes_of(x: Value) -> bytes:
@@ -94,10 +100,10 @@ def of_symbols(codes: np.ndarray, fn: Callable[[Sym], Any], dtype: type[np.gener
         return np.empty(codes.shape, dtype)
     table = np.zeros(int(codes.max()) + 1, np.bool_)
     table[codes] = True
-    used = np.flatnonzero(table)
-    out = np.empty(len(table), dtype)
-    out[used] = [fn(sym_at(k)) for k in used.tolist()]
-    return out[codes]
+    distinct = np.flatnonzero(table)
+    values = np.empty(len(table), dtype)
+    values[distinct] = [fn(sym_at(code)) for code in distinct.tolist()]
+    return values[codes]
 
 
 def chars(data: bytes) -> Vec:
@@ -117,8 +123,8 @@ def like(x: Value, y: Value) -> Value:
     text = bytes_of(y)
     if _STARS.search(_SETS.sub(b"?", text)):
         raise QError("nyi")
-    found = _like_literal(x, text)
-    return _like(x, matcher(text)) if found is None else found
+    result = _like_literal(x, text)
+    return _like(x, matcher(text)) if result is None else result
 
 
 def _like_literal(x: Value, text: bytes) -> Vec | None:
@@ -134,22 +140,27 @@ def _like_literal(x: Value, text: bytes) -> Vec | None:
     ):
         return None
     before, after = text.startswith(b"*"), text.endswith(b"*")
-    a, ends, sizes, count = flat.a[: int(flat.ends[-1])], flat.ends, flat.sizes, len(inner)
+    characters, ends, sizes, length = (
+        flat.a[: int(flat.ends[-1])],
+        flat.ends,
+        flat.sizes,
+        len(inner),
+    )
     if before and after:
-        hit = np.ones(max(len(a) - count + 1, 0), np.bool_)
-        for k, c in enumerate(inner):
-            hit &= a[k : len(hit) + k] == c
-        positions = np.flatnonzero(hit)
-        row = np.searchsorted(ends, positions, "right")
-        out = np.zeros(len(ends), np.bool_)
-        out[row[positions + count <= ends[row]]] = True
-        return Vec(T.B, out)
-    out = sizes >= count if before or after else sizes == count
-    rows = np.flatnonzero(out)
-    start = ends[rows] - count if before else ends[rows] - sizes[rows]
-    for k, c in enumerate(inner):
-        out[rows] &= a[start + k] == c
-    return Vec(T.B, out)
+        hits = np.ones(max(len(characters) - length + 1, 0), np.bool_)
+        for offset, char in enumerate(inner):
+            hits &= characters[offset : len(hits) + offset] == char
+        positions = np.flatnonzero(hits)
+        row_numbers = np.searchsorted(ends, positions, "right")
+        matches = np.zeros(len(ends), np.bool_)
+        matches[row_numbers[positions + length <= ends[row_numbers]]] = True
+        return Vec(T.B, matches)
+    matches = sizes >= length if before or after else sizes == length
+    candidates = np.flatnonzero(matches)
+    starts = ends[candidates] - length if before else ends[candidates] - sizes[candidates]
+    for offset, char in enumerate(inner):
+        matches[candidates] &= characters[starts + offset] == char
+    return Vec(T.B, matches)
 
 
 _SHORT = 16  # up to this pattern length, comparing arrays is faster
@@ -186,9 +197,11 @@ def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
         rows = string_rows(x)
         if rows is not None:
             return Vec(T.B, np.fromiter(map(test, rows.items()), np.bool_, len(x)))
-        if any(i.__class__ is Sym or (i.__class__ is Vec and i.t != T.C) for i in x.items):
+        if any(
+            item.__class__ is Sym or (item.__class__ is Vec and item.t != T.C) for item in x.items
+        ):
             raise QError("type")  # only strings are tested one by one
-        return collapse([_like(i, test) for i in x.items])
+        return collapse([_like(item, test) for item in x.items])
     if isinstance(x, List):
         return Vec(T.B, np.zeros(0, np.bool_))
     return bool(test(bytes_of(x)))
@@ -201,7 +214,7 @@ def ss(x: Value, y: Value) -> Value:
     q)"toronto ontario" ss "ont"
     3 8
     """
-    return longs([m.start() for m in _search_pattern(x, y).finditer(bytes_of(x))])
+    return longs([match.start() for match in _search_pattern(x, y).finditer(bytes_of(x))])
 
 
 def _search_pattern(x: Value, y: Value) -> re.Pattern[bytes]:
@@ -231,14 +244,14 @@ def ssr(x: Value, y: Value, z: Value) -> Value:
 def replacer(x: Value, y: Value, z: Value) -> tuple[Callable[[bytes], bytes], bytes]:
     """The function that replaces pattern y by z in strings like x; if one plain text replaces another, also the
     characters of both."""
-    found = _search_pattern(x, y)
+    searcher = _search_pattern(x, y)
     if is_function(z):
-        return lambda data: found.sub(lambda m: bytes_of(apply1(z, chars(m.group()))), data), b""
-    by = bytes_of(z)
+        return lambda data: searcher.sub(lambda m: bytes_of(apply1(z, chars(m.group()))), data), b""
+    replacement = bytes_of(z)
     text = bytes_of(y)
     if not _SPECIAL.search(text):
-        return lambda data: data.replace(text, by), text + by
-    return lambda data: found.sub(lambda _: by, data), b""
+        return lambda data: data.replace(text, replacement), text + replacement
+    return lambda data: searcher.sub(lambda _: replacement, data), b""
 
 
 _SPECIAL = re.compile(rb"[?\[]")
@@ -275,8 +288,8 @@ def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
         if x.t == T.ENUM:
             return _recase(unenum(x), fn)
         if x.t == T.S:
-            new = of_symbols(x.a, lambda s: _recase_symbol(s, fn).v, np.int32)
-            return Vec(T.S, new) if x.__class__ is Vec else Nd(T.S, new)
+            codes = of_symbols(x.a, lambda s: _recase_symbol(s, fn).v, np.int32)
+            return Vec(T.S, codes) if x.__class__ is Vec else Nd(T.S, codes)
         raise QError("type")
     if x.__class__ is Sym:
         return _recase_symbol(x, fn)
@@ -286,11 +299,11 @@ def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
         rows = string_rows(x)
         if rows is not None:
             return string_list(np.frombuffer(fn(rows.raw), np.uint8), rows.sizes)
-        return collapse([_recase(i, fn) for i in x.items])
+        return collapse([_recase(item, fn) for item in x.items])
     if x.__class__ is Dict:
         return Dict(x.k, list_value(_recase(x.v, fn)))
     if x.__class__ is Table:
-        return Table(x.names, [list_value(_recase(col, fn)) for col in x.cols])
+        return Table(x.names, [list_value(_recase(column, fn)) for column in x.cols])
     raise QError("type")
 
 
@@ -333,14 +346,14 @@ def rtrim(x: Value) -> Value:
 
 def _trim(x: Value, left: bool, right: bool) -> Value:
     if x.__class__ is Vec:
-        full = np.flatnonzero(~is_null(x.a, x.t))
-        count = int(full[0]) if left and len(full) else len(x.a) if left else 0
-        b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
-        return Vec(x.t, x.a[count : max(count, b)], "", x.dom)
+        present = np.flatnonzero(~is_null(x.a, x.t))
+        begin = int(present[0]) if left and len(present) else len(x.a) if left else 0
+        stop = int(present[-1]) + 1 if right and len(present) else 0 if right else len(x.a)
+        return Vec(x.t, x.a[begin : max(begin, stop)], "", x.dom)
     if isinstance(x, List):
         rows = string_rows(x)
         if rows is None:
-            return collapse([_trim(i, left, right) for i in x.items])
+            return collapse([_trim(item, left, right) for item in x.items])
         if rows.stripped() is rows:
             return x
         items = rows.items()
@@ -354,7 +367,7 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
     if x.__class__ is Dict:
         return Dict(x.k, list_value(_trim(x.v, left, right)))
     if x.__class__ is Table:
-        return Table(x.names, [list_value(_trim(col, left, right)) for col in x.cols])
+        return Table(x.names, [list_value(_trim(column, left, right)) for column in x.cols])
     if atom_t(x):
         return x
     raise QError("type")

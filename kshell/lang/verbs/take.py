@@ -81,7 +81,7 @@ def _take_columns(names: Value, t: Table) -> Table:
     """The columns with these names."""
     if names.__class__ is not Vec or names.t != T.S:
         raise QError("type")
-    return Table(sym_names(names), [list_value(index1(t, item)) for item in names.items])
+    return Table(sym_names(names), [list_value(index1(t, name)) for name in names.items])
 
 
 def _take_keys(x: Value, y: Dict) -> Dict:
@@ -89,9 +89,9 @@ def _take_keys(x: Value, y: Dict) -> Dict:
     if y.keyed:
         if x.__class__ is not Table:
             raise QError("type")
-        at = find(y.k, x)
-        at = at[at < len(y.k)]
-        return Dict(take_at(y.k, at), take_at(y.v, at))
+        indices = find(y.k, x)
+        indices = indices[indices < len(y.k)]
+        return Dict(take_at(y.k, indices), take_at(y.v, indices))
     return Dict(list_value(x), list_value(index1(y, x)))
 
 
@@ -101,22 +101,22 @@ def take_n(n: int, y: Value) -> ListValue | Dict:
         return Dict(list_value(take_n(n, y.k)), list_value(take_n(n, y.v)))
     if abs(n) > 1 << 40:
         raise QError("limit" if n != -T.M63 else "type")
-    size = abs(n)
+    count = abs(n)
     if not has_items(y):
-        one = as_list(y)
-        if one.__class__ is Vec:
-            return Vec(one.t, np.repeat(one.a, size), "", one.dom)
-        return List(one.items * size)
-    have = len(y)
-    if size <= have:
-        return cut_at(y, 0, size) if n >= 0 else cut_at(y, have - size, have)
-    if not have:
+        single = as_list(y)
+        if single.__class__ is Vec:
+            return Vec(single.t, np.repeat(single.a, count), "", single.dom)
+        return List(single.items * count)
+    length = len(y)
+    if count <= length:
+        return cut_at(y, 0, count) if n >= 0 else cut_at(y, length - count, length)
+    if not length:
         return (
-            take_at(y, np.full(size, -1, np.int64))
+            take_at(y, np.full(count, -1, np.int64))
             if y.__class__ is not List
-            else List([null_of(y)] * size)
+            else List([null_of(y)] * count)
         )
-    return take_at(y, np.arange(n, 0) % have if n < 0 else np.arange(n) % have)
+    return take_at(y, np.arange(n, 0) % length if n < 0 else np.arange(n) % length)
 
 
 @overload
@@ -130,12 +130,14 @@ def cut_at(y: ListValue | Dict, a: int, b: int) -> ListValue | Dict:
     if type(y) is Nd:
         return Nd(y.t, y.a[a:b]) if a < b else List([])
     if type(y) is Table:
-        return Table(y.names, [cut_at(col, a, b) for col in y.cols])
+        return Table(y.names, [cut_at(column, a, b) for column in y.cols])
     if type(y) is Dict:
         return Dict(cut_at(y.k, a, b), cut_at(y.v, a, b), y.attr)
-    part = y.items[a:b]
+    items = y.items[a:b]
     return (
-        collapse(part) if part and (is_atom(part[0]) or part[0].__class__ is Dict) else List(part)
+        collapse(items)
+        if items and (is_atom(items[0]) or items[0].__class__ is Dict)
+        else List(items)
     )
 
 
@@ -150,37 +152,42 @@ def reshape(shape: list[int], y: Value) -> Value:
     if y.__class__ is Dict or y.__class__ is Table:
         return _nested(shape, y)
     y = as_list(y)
-    size = 1
-    for n in shape:
-        size *= n
+    count = 1
+    for dimension in shape:
+        count *= dimension
     if not shape[0]:
         return List([])
     if y.__class__ is Nd or (isinstance(y, List) and len(y)):
         return _nested(shape, y)
-    flat = take_n(size, y)
-    if flat.__class__ is not Vec:
+    taken = take_n(count, y)
+    if taken.__class__ is not Vec:
         return _nested(shape, y)
-    if flat.t == T.ENUM:
-        return _nested(shape, flat)
-    return Nd(flat.t, flat.a.reshape(shape))
+    if taken.t == T.ENUM:
+        return _nested(shape, taken)
+    return Nd(taken.t, taken.a.reshape(shape))
 
 
 def _nested(shape: list[int], y: Value) -> Value:
     """The same for items other than atoms of one type."""
-    size = 1
-    for n in shape:
-        size *= n
-    if y.__class__ is Nd and size:
-        return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:]))
-    flat = list_value(take_n(size, y))
-    for n in reversed(shape[1:]):
-        empty = not n  # only the last can be 0: the other dimensions give the number of empty lists
-        flat = List(
-            [flat] * prod(shape[:-1])
+    count = 1
+    for dimension in shape:
+        count *= dimension
+    if y.__class__ is Nd and count:
+        return Nd(y.t, y.a[np.arange(count) % len(y)].reshape(*shape, *y.a.shape[1:]))
+    blocks = list_value(take_n(count, y))
+    for dimension in reversed(shape[1:]):
+        empty = (
+            not dimension
+        )  # only the last can be 0: the other dimensions give the number of empty lists
+        blocks = List(
+            [blocks] * prod(shape[:-1])
             if empty
-            else [cut_at(flat, i, i + n) for i in range(0, len(flat), n)]
+            else [
+                cut_at(blocks, start, start + dimension)
+                for start in range(0, len(blocks), dimension)
+            ]
         )
-    return flat
+    return blocks
 
 
 def _ragged(shape: list[int], y: Value) -> Value:
@@ -188,25 +195,27 @@ def _ragged(shape: list[int], y: Value) -> Value:
     if len(shape) != 2:
         raise QError("domain")
     y = y if has_items(y) else as_list(y)
-    rows, width = (None if n in (-T.M63, -(1 << 31)) else n for n in shape)
-    n = len(y)
+    rows, width = (None if count in (-T.M63, -(1 << 31)) else count for count in shape)
+    count = len(y)
     if rows is None and width is None:
         raise QError("domain")
     if rows is None:
         assert width is not None
         if width <= 0:
             raise QError("domain")
-        if y.__class__ is Vec and n and n % width == 0 and y.t != T.ENUM:
+        if y.__class__ is Vec and count and count % width == 0 and y.t != T.ENUM:
             return Nd(y.t, y.a.reshape(-1, width))
-        return List([cut_at(y, i, min(i + width, n)) for i in range(0, n, width)])
+        return List(
+            [cut_at(y, index, min(index + width, count)) for index in range(0, count, width)]
+        )
     if rows <= 0:
         if rows:
             raise QError("domain")
         return List([])
-    edges = [n * i // rows for i in range(rows + 1)]
-    if y.__class__ is Vec and n and n % rows == 0 and y.t != T.ENUM:
+    edges = [count * index // rows for index in range(rows + 1)]
+    if y.__class__ is Vec and count and count % rows == 0 and y.t != T.ENUM:
         return Nd(y.t, y.a.reshape(rows, -1))
-    return List([cut_at(y, a, b) for a, b in pairwise(edges)])
+    return List([cut_at(y, begin, end) for begin, end in pairwise(edges)])
 
 
 # ------------------------------------------------------------------ drop and cut
@@ -228,9 +237,9 @@ def drop(x: Value, y: Value) -> Value:
     q)`a _ `a`b!1 2
     b| 2
     """
-    for h in (y, x):
-        if isinstance(h, Handle) and h.folded:
-            return h.dyad("_", x, y)
+    for handle in (y, x):
+        if isinstance(handle, Handle) and handle.folded:
+            return handle.dyad("_", x, y)
     if is_list(x) or x.__class__ is Dict or x.__class__ is Table:
         if not (is_list(y) or y.__class__ in (Dict, Table)) or (
             x.__class__ is Dict and y.__class__ is not Table
@@ -250,9 +259,9 @@ def drop(x: Value, y: Value) -> Value:
 
 def _without_columns(names: Vec, t: Table) -> Table:
     """A table without the columns with these names."""
-    gone = set(sym_names(names))
-    keep = [i for i, name in enumerate(t.names) if name not in gone]
-    return Table([t.names[i] for i in keep], [t.cols[i] for i in keep])
+    dropped = set(sym_names(names))
+    indices = [index for index, name in enumerate(t.names) if name not in dropped]
+    return Table([t.names[index] for index in indices], [t.cols[index] for index in indices])
 
 
 def drop_n(n: int, y: Value) -> Value:
@@ -261,8 +270,8 @@ def drop_n(n: int, y: Value) -> Value:
         if isinstance(y, Handle):
             return y.dyad("_", n, y)
         raise QError("type")
-    have = len(y)
-    return cut_at(y, min(n, have), have) if n >= 0 else cut_at(y, 0, max(have + n, 0))
+    length = len(y)
+    return cut_at(y, min(n, length), length) if n >= 0 else cut_at(y, 0, max(length + n, 0))
 
 
 def drop_index(x: Value, y: Value) -> Value:
@@ -277,35 +286,35 @@ def drop_index(x: Value, y: Value) -> Value:
         return drop_keys(
             y if x.keyed and y.__class__ is Dict else List([y]) if is_list(y) else collapse([y]), x
         )
-    i = int_of(y)
+    index = int_of(y)
     x = list_value(x)
-    if not 0 <= i < len(x):
+    if not 0 <= index < len(x):
         return x
-    return take_at(x, np.delete(np.arange(len(x)), i))
+    return take_at(x, np.delete(np.arange(len(x)), index))
 
 
 def drop_keys(keys: Value, d: Dict) -> Dict:
     """A dictionary without the given keys."""
     if d.keyed and keys.__class__ is not Table and keys.__class__ is not Dict:
-        k = d.tables[0]
-        if len(k.names) != 1:
+        key_table = d.tables[0]
+        if len(key_table.names) != 1:
             raise QError("type")
-        found = find(k.cols[0], keys)
+        matches = find(key_table.cols[0], keys)
     else:
-        found = (
+        matches = (
             [find(d.k, key) for key in seq_items(keys)]
             if isinstance(d.k, List)
             else find(d.k, keys)
         )
-    if isinstance(found, List) or (
-        isinstance(found, list) and not all(isinstance(i, int) for i in found)
+    if isinstance(matches, List) or (
+        isinstance(matches, list) and not all(isinstance(match, int) for match in matches)
     ):
         raise QError("type")  # keys nested deeper than those of d
-    at = np.atleast_1d(np.asarray(found, np.int64))
-    left = np.ones(len(d), np.bool_)
-    left[at[at < len(d)]] = False
-    kept = np.flatnonzero(left)
-    return Dict(take_at(d.k, kept), take_at(d.v, kept))
+    indices = np.atleast_1d(np.asarray(matches, np.int64))
+    keep_mask = np.ones(len(d), np.bool_)
+    keep_mask[indices[indices < len(d)]] = False
+    remaining = np.flatnonzero(keep_mask)
+    return Dict(take_at(d.k, remaining), take_at(d.v, remaining))
 
 
 def cut_list(at: np.ndarray, y: Value) -> Value:
@@ -318,7 +327,7 @@ def cut_list(at: np.ndarray, y: Value) -> Value:
     if len(at) and int(at[-1]) > count:
         raise QError("length")
     edges = [*at.tolist(), count]
-    return List([cut_at(y, a, b) for a, b in pairwise(edges)])
+    return List([cut_at(y, begin, end) for begin, end in pairwise(edges)])
 
 
 @verb("cut", handle=True)
@@ -366,6 +375,6 @@ def sublist(x: Value, y: Value) -> Value:
         raise QError("type")
     if len(pair) != 2:
         raise QError("length")
-    start, size = (int(v) for v in pair)
-    a = min(max(start, 0), count)
-    return cut_at(y, a, min(max(start + max(size, 0), a), count))
+    start, length = (int(bound) for bound in pair)
+    begin = min(max(start, 0), count)
+    return cut_at(y, begin, min(max(start + max(length, 0), begin), count))

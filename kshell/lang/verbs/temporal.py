@@ -20,19 +20,21 @@ def _offset(x: Value, local: bool) -> Value:
     qtype = x.t if x.__class__ is Vec else atom_t(x)
     if qtype not in (T.P, T.Z):
         raise QError("type")
-    p = cast_value(x, T.P)
-    ns = p.a if p.__class__ is Vec else np.array([raw(p)])
-    seconds = np.where(ns == T.NULL[T.P], 0, ns // 1_000_000_000 + EPOCH_DAYS * 86_400)
+    timestamps = cast_value(x, T.P)
+    nanoseconds = timestamps.a if timestamps.__class__ is Vec else np.array([raw(timestamps)])
+    seconds = np.where(
+        nanoseconds == T.NULL[T.P], 0, nanoseconds // 1_000_000_000 + EPOCH_DAYS * 86_400
+    )
     if local:
         seconds = seconds - time.localtime().tm_gmtoff
-    days, inverse = np.unique(
+    quarters, inverse = np.unique(
         seconds // 900, return_inverse=True
     )  # offsets change on quarter hours
     offsets = np.array(
-        [time.localtime(int(day) * 900).tm_gmtoff for day in days.tolist()], np.int64
+        [time.localtime(int(quarter) * 900).tm_gmtoff for quarter in quarters.tolist()], np.int64
     )
-    out = offsets[inverse] * 1_000_000_000
-    return Vec(T.N, out) if x.__class__ is Vec else Atom(T.N, int(out[0]))
+    spans = offsets[inverse] * 1_000_000_000
+    return Vec(T.N, spans) if x.__class__ is Vec else Atom(T.N, int(spans[0]))
 
 
 @verb("ltime")

@@ -31,16 +31,16 @@ def strings(texts: list[str]) -> Value:
 
 def _names(codes: np.ndarray) -> Value:
     """The names of symbols, given as codes."""
-    used = np.zeros(int(codes.max()) + 1, np.bool_)
-    used[codes] = True
-    positions = np.flatnonzero(used)
+    is_used = np.zeros(int(codes.max()) + 1, np.bool_)
+    is_used[codes] = True
+    positions = np.flatnonzero(is_used)
     rows = rows_of(
         [sym_at(position).s.encode("utf-8", "surrogateescape") for position in positions.tolist()]
     )
-    place = np.empty(len(used), np.int64)
-    place[positions] = np.arange(len(positions))
-    where = place[codes]
-    return Rows(rows.raw, rows.starts[where], rows.sizes[where]).strings()
+    row_numbers = np.empty(len(is_used), np.int64)
+    row_numbers[positions] = np.arange(len(positions))
+    row_indices = row_numbers[codes]
+    return Rows(rows.raw, rows.starts[row_indices], rows.sizes[row_indices]).strings()
 
 
 @verb("string")
@@ -59,8 +59,10 @@ def string(x: Value) -> Value:
         flat = integer_flat(x.t, x.a)
         if flat is not None:
             return string_list(*flat)
-        m = text_matrix(x.t, x.a)
-        return Nd(T.C, m) if m is not None else strings(vec_texts(x, running().settings.P))
+        matrix = text_matrix(x.t, x.a)
+        return (
+            Nd(T.C, matrix) if matrix is not None else strings(vec_texts(x, running().settings.P))
+        )
     if x.__class__ is List or x.__class__ is Nd:
         return collapse([string(item) for item in x.items])
     if x.__class__ is Dict:
@@ -70,8 +72,8 @@ def string(x: Value) -> Value:
     text = atom_string(x, running().settings.P)
     if text is not None:
         return q_string(text)
-    found = q_string(s1(x, running().settings))
-    return List([found]) if isinstance(x, Handle) else found
+    result = q_string(s1(x, running().settings))
+    return List([result]) if isinstance(x, Handle) else result
 
 
 @verb("show")

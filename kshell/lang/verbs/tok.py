@@ -58,11 +58,11 @@ def tok(t: int, y: Value) -> Value:
     if y.__class__ is Nd and y.t == T.C and y.a.ndim == 2:
         return _tok_list(t, y)
     if y.__class__ is Nd:
-        return collapse([tok(t, i) for i in y.items])
+        return collapse([tok(t, item) for item in y.items])
     if y.__class__ is Dict:
         return Dict(y.k, list_value(tok(t, y.v)))
     if y.__class__ is Table:
-        return Table(y.names, [list_value(tok(t, col)) for col in y.cols])
+        return Table(y.names, [list_value(tok(t, column)) for column in y.cols])
     if t == T.S and (getattr(y, "t", 0) == T.S):
         return y
     raise QError("type")
@@ -72,15 +72,15 @@ def _tok_list(t: int, x: List) -> ListValue:
     if not len(x):
         return empty(t)
     rows = string_rows(x)
-    return collapse([tok(t, i) for i in x.items]) if rows is None else tok_rows(t, rows)
+    return collapse([tok(t, item) for item in x.items]) if rows is None else tok_rows(t, rows)
 
 
 def tok_bytes(t: int, s: bytes) -> Value:
     """One text parsed as type t: an atom (for "C", the string itself unless it is a single character)."""
     if t == T.C:
         return Atom(T.C, s[0]) if len(s) == 1 else Vec(T.C, np.frombuffer(s, np.uint8))
-    raw = _PARSERS[t](s.strip(b" "))
-    return raw if t == T.S else atom(t, T.NULL[t] if raw is None else raw)
+    parsed = _PARSERS[t](s.strip(b" "))
+    return parsed if t == T.S else atom(t, T.NULL[t] if parsed is None else parsed)
 
 
 def tok_strings(t: int, items: list[bytes]) -> ListValue:
@@ -95,7 +95,7 @@ def tok_strings(t: int, items: list[bytes]) -> ListValue:
 def tok_rows(t: int, rows: Rows) -> ListValue:
     """Parse texts as type t into a vector; for "C", where some may be strings, possibly a list."""
     if t == T.C:
-        return collapse([tok_bytes(t, s) for s in rows.items()])
+        return collapse([tok_bytes(t, text) for text in rows.items()])
     return tok_vec(t, rows)
 
 
@@ -109,14 +109,16 @@ def tok_vec(t: int, rows: Rows) -> Vec:
     if t == T.B:
         return Vec(t, (rows.sizes == 1) & _TRUE[rows.first()])
     if form is not None:
-        out, left = _by_columns(t, rows, form)
+        values, unparsed = _by_columns(t, rows, form)
     else:
-        out, left = _nulls(t, len(rows)), np.flatnonzero(rows.sizes)
-    if len(left):
-        part = rows if len(left) == len(rows) else rows.at(left)
-        bare = part.stripped()
-        out[left] = _one_by_one(t, part) if bare is part else tok_vec(t, bare).a
-    return Vec(t, out)
+        values, unparsed = _nulls(t, len(rows)), np.flatnonzero(rows.sizes)
+    if len(unparsed):
+        remaining = rows if len(unparsed) == len(rows) else rows.at(unparsed)
+        stripped = remaining.stripped()
+        values[unparsed] = (
+            _one_by_one(t, remaining) if stripped is remaining else tok_vec(t, stripped).a
+        )
+    return Vec(t, values)
 
 
 def _padded(rows: Rows, form: Form | None) -> bool:
@@ -124,8 +126,8 @@ def _padded(rows: Rows, form: Form | None) -> bool:
     the form."""
     if form is None:
         return bool(len(rows)) and int(rows.sizes.max()) > 1
-    some = map(rows.item, range(0, len(rows), len(rows) // 8))
-    return any(s[:1] == b" " or s[-1:] == b" " for s in some)
+    sample = map(rows.item, range(0, len(rows), len(rows) // 8))
+    return any(text[:1] == b" " or text[-1:] == b" " for text in sample)
 
 
 def _nulls(t: int, n: int) -> Array:
@@ -134,39 +136,39 @@ def _nulls(t: int, n: int) -> Array:
 
 def _by_columns(t: int, rows: Rows, form: Form) -> tuple[Array, Array]:
     """The values of texts in the usual layout, nulls for the others, and the positions of those."""
-    fit = rows.sizes <= form.widest
-    whole = bool(fit.all())
-    array = np.arange(0) if whole else np.flatnonzero(fit)
-    part = rows if whole else rows.at(array)
-    m = part.matrix(form.right) if len(part) else None
-    if m is None:
+    fitting = rows.sizes <= form.widest
+    whole = bool(fitting.all())
+    positions = np.arange(0) if whole else np.flatnonzero(fitting)
+    fitting_rows = rows if whole else rows.at(positions)
+    matrix = fitting_rows.matrix(form.right) if len(fitting_rows) else None
+    if matrix is None:
         return _nulls(t, len(rows)), np.flatnonzero(rows.sizes)
-    found, good = form.parse(t, m, part)
-    if whole and good.all():
-        return found.astype(T.DTYPE[t], copy=False), array
-    out, right = _nulls(t, len(rows)), np.flatnonzero(good)
-    out[right if whole else array[right]] = found[right]
-    wrong = ~fit
-    wrong[fit] = ~good & (part.sizes > 0)
-    return out, np.flatnonzero(wrong)
+    parsed, valid = form.parse(t, matrix, fitting_rows)
+    if whole and valid.all():
+        return parsed.astype(T.DTYPE[t], copy=False), positions
+    values, parsed_at = _nulls(t, len(rows)), np.flatnonzero(valid)
+    values[parsed_at if whole else positions[parsed_at]] = parsed[parsed_at]
+    unparsed = ~fitting
+    unparsed[fitting] = ~valid & (fitting_rows.sizes > 0)
+    return values, np.flatnonzero(unparsed)
 
 
 def _one_by_one(t: int, rows: Rows) -> Array:
     """The values of non-empty texts; in a long list, each distinct text is parsed once."""
-    ids = rows.ids() if len(rows) > _MANY and _repeats(rows) else None
+    distinct = rows.ids() if len(rows) > _MANY and _repeats(rows) else None
     parse, null = _PARSERS[t], T.NULL[t]
-    raws = [parse(s) for s in (rows if ids is None else rows.at(ids[0])).items()]
-    filled = [null if raw is None else raw for raw in raws]
-    out: Array = (
+    parsed = [parse(text) for text in (rows if distinct is None else rows.at(distinct[0])).items()]
+    filled = [null if value is None else value for value in parsed]
+    values: Array = (
         np.frombuffer(b"".join(filled), T.DTYPE[t]) if t == T.G else np.array(filled, T.DTYPE[t])
     )
-    return out if ids is None else out[ids[1]]
+    return values if distinct is None else values[distinct[1]]
 
 
 def _repeats(rows: Rows) -> bool:
     """Are most texts duplicates, judging from a sample of a few hundred?"""
-    some = rows.at(np.arange(0, len(rows), max(len(rows) // _MANY, 1)))
-    return len(set(some.items())) * 4 < len(some)
+    sample = rows.at(np.arange(0, len(rows), max(len(rows) // _MANY, 1)))
+    return len(set(sample.items())) * 4 < len(sample)
 
 
 class Symbols:
@@ -188,37 +190,49 @@ class Symbols:
         words = None if self.left else rows.words(2)
         if words is None:
             return _symbols(rows)
-        mixed = words[0] * _SPREAD
+        hashed = words[0] * _SPREAD
         for word in words[1:]:
-            mixed ^= word
-            mixed *= _SPREAD
-        mixed ^= mixed >> 29
-        mixed *= _SPREAD
-        slots = mixed >> 48 & _SLOTS - 1, mixed >> 32 & _SLOTS - 1
-        out, new = self.tables[0].find(slots[0], words)
-        late = np.flatnonzero(new)
-        if len(late):
-            out[late], new = self.tables[1].find(slots[1][late], [word[late] for word in words])
-            if new.any():
-                late = late[new]
-                out[late], count = self._learn(
-                    rows.at(late), [x[late] for x in slots], [word[late] for word in words]
+            hashed ^= word
+            hashed *= _SPREAD
+        hashed ^= hashed >> 29
+        hashed *= _SPREAD
+        slots = hashed >> 48 & _SLOTS - 1, hashed >> 32 & _SLOTS - 1
+        codes, missing = self.tables[0].find(slots[0], words)
+        remaining = np.flatnonzero(missing)
+        if len(remaining):
+            codes[remaining], missing = self.tables[1].find(
+                slots[1][remaining], [word[remaining] for word in words]
+            )
+            if missing.any():
+                remaining = remaining[missing]
+                codes[remaining], count = self._learn(
+                    rows.at(remaining),
+                    [slot[remaining] for slot in slots],
+                    [word[remaining] for word in words],
                 )
                 self.left = self.known and count * 2 > len(rows)
         self.known = True
-        return out
+        return codes
 
     def _learn(self, rows: Rows, slots: list[Array], words: list[Array]) -> tuple[Array, int]:
         """Codes of texts; one text per free slot of the first table is added to it. Also returns the number of symbol
         look-ups."""
-        out, late, count = np.empty(len(rows), np.int32), np.arange(len(rows)), 0
+        codes, remaining, count = np.empty(len(rows), np.int32), np.arange(len(rows)), 0
         for table, slot in zip(self.tables, slots, strict=True):
-            some = late[table.words[0].take(slot[late]) == 0] if table is self.tables[0] else late
-            count += table.put(slot[some], [word[some] for word in words], rows.at(some))
-            out[late], new = table.find(slot[late], [word[late] for word in words])
-            late = late[new]
-        out[late] = _looked_up(rows.at(late))
-        return out, count + len(late)
+            candidates = (
+                remaining[table.words[0].take(slot[remaining]) == 0]
+                if table is self.tables[0]
+                else remaining
+            )
+            count += table.put(
+                slot[candidates], [word[candidates] for word in words], rows.at(candidates)
+            )
+            codes[remaining], missing = table.find(
+                slot[remaining], [word[remaining] for word in words]
+            )
+            remaining = remaining[missing]
+        codes[remaining] = _looked_up(rows.at(remaining))
+        return codes, count + len(remaining)
 
 
 class _Slots:
@@ -233,24 +247,24 @@ class _Slots:
 
     def find(self, slot: Array, words: list[Array]) -> tuple[Array, Array]:
         """The codes of texts, and for which of them the slot holds another text."""
-        new: Array = self.words[0].take(slot) != words[0]
-        for k in range(1, max(len(words), len(self.words))):
-            there = self.words[k].take(slot) if k < len(self.words) else 0
-            new |= there != (words[k] if k < len(words) else 0)
-        return self.codes.take(slot), new
+        differs: Array = self.words[0].take(slot) != words[0]
+        for index in range(1, max(len(words), len(self.words))):
+            stored = self.words[index].take(slot) if index < len(self.words) else 0
+            differs |= stored != (words[index] if index < len(words) else 0)
+        return self.codes.take(slot), differs
 
     def put(self, slot: Array, words: list[Array], rows: Rows) -> int:
         """Put texts into slots; of several for one slot, the last. Returns the number of slots used."""
         order = np.arange(len(slot), dtype=np.int32)
         self.codes[slot] = order
-        last = np.flatnonzero(self.codes.take(slot) == order)
-        slot = slot[last]
-        self.codes[slot] = _looked_up(rows.at(last))
+        winners = np.flatnonzero(self.codes.take(slot) == order)
+        slot = slot[winners]
+        self.codes[slot] = _looked_up(rows.at(winners))
         while len(self.words) < len(words):
             self.words.append(np.zeros(_SLOTS, np.int64))
-        for k, mine in enumerate(self.words):
-            mine[slot] = words[k][last] if k < len(words) else 0
-        return len(last)
+        for index, stored in enumerate(self.words):
+            stored[slot] = words[index][winners] if index < len(words) else 0
+        return len(winners)
 
 
 _SLOTS = 1 << 16
@@ -260,11 +274,11 @@ _SPREAD = np.int64(-7046029254386353131)  # odd, of random bits
 
 def _symbols(rows: Rows) -> Array:
     """Symbol codes of texts; each distinct text is looked up once."""
-    ids = rows.ids() if len(rows) > _FEW else None
+    distinct = rows.ids() if len(rows) > _FEW else None
     return (
         _looked_up(rows)
-        if ids is None or len(ids[0]) * 2 > len(rows)
-        else _looked_up(rows.at(ids[0]))[ids[1]]
+        if distinct is None or len(distinct[0]) * 2 > len(rows)
+        else _looked_up(rows.at(distinct[0]))[distinct[1]]
     )
 
 
@@ -281,21 +295,21 @@ def _looked_up(rows: Rows) -> Array:
 
 
 def _integer(t: int) -> Callable[[bytes], int | None]:
-    top, low = T.TYPE[t].inf, T.TYPE[t].null
+    upper, lower = T.TYPE[t].inf, T.TYPE[t].null
 
     def parse(s: bytes) -> int | None:
         if _INT.match(s):
-            n = int(s)
-            return n if low < n <= top else None
+            number = int(s)
+            return number if lower < number <= upper else None
         if s in (b"0W", b"-0W"):
-            return top if s == b"0W" else -top
+            return upper if s == b"0W" else -upper
         if t == T.I and (match := _IP.match(s)) is not None:
-            n = 0
+            number = 0
             for group in match.groups():
                 if int(group) > 255:
                     return None
-                n = n << 8 | int(group)
-            return n - (1 << 32) if n >> 31 else n
+                number = number << 8 | int(group)
+            return number - (1 << 32) if number >> 31 else number
         return None
 
     return parse
@@ -348,11 +362,11 @@ _PARSERS: dict[int, Callable[[bytes], Any]] = {
 
 def _bounded(t: int, parse: Callable[[bytes], int | None]) -> Callable[[bytes], int | None]:
     """The parser, with null for values out of range."""
-    low, high = T.TYPE[t].null, T.TYPE[t].inf
+    lowest, highest = T.TYPE[t].null, T.TYPE[t].inf
 
     def run(s: bytes) -> int | None:
-        n = parse(s)
-        return n if n is not None and low <= n <= high else None
+        number = parse(s)
+        return number if number is not None and lowest <= number <= highest else None
 
     return run
 

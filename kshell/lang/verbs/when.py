@@ -44,8 +44,8 @@ _SPLIT = re.compile(
 
 def _year(s: bytes) -> int:
     """Two-digit years are 1950 to 2049."""
-    n = int(s)
-    return n if len(s) == 4 else n + (1900 if n >= 50 else 2000)
+    year = int(s)
+    return year if len(s) == 4 else year + (1900 if year >= 50 else 2000)
 
 
 def _month(s: bytes) -> int:
@@ -76,10 +76,14 @@ def date(s: bytes) -> int | None:
     if (match := _DMY.match(s)) is not None:
         return _day_number(_year(match[3]), _month(match[2]), int(match[1]))
     if (match := _XXY.match(s)) is not None:
-        m, d = (match[2], match[1]) if _day_first() else (match[1], match[2])
-        return _day_number(_year(match[3]), _month(m), int(d)) if d.isdigit() else None
-    parts = _SPLIT.match(s)
-    return date(parts[1]) if parts is not None else None
+        month_digits, day_digits = (match[2], match[1]) if _day_first() else (match[1], match[2])
+        return (
+            _day_number(_year(match[3]), _month(month_digits), int(day_digits))
+            if day_digits.isdigit()
+            else None
+        )
+    pieces = _SPLIT.match(s)
+    return date(pieces[1]) if pieces is not None else None
 
 
 def month(s: bytes) -> int | None:
@@ -87,11 +91,11 @@ def month(s: bytes) -> int | None:
     match = _MONTH.match(s)
     if match is not None and 1 <= int(match[2]) <= 12:
         return (int(match[1]) - 2000) * 12 + int(match[2]) - 1
-    day = date(s)
-    if day is None:
+    day_number = date(s)
+    if day_number is None:
         return None
-    d = _Date.fromordinal(day + _EPOCH)
-    return (d.year - 2000) * 12 + d.month - 1
+    calendar_date = _Date.fromordinal(day_number + _EPOCH)
+    return (calendar_date.year - 2000) * 12 + calendar_date.month - 1
 
 
 def _fraction(s: bytes | None) -> int:
@@ -119,17 +123,17 @@ def timespan(s: bytes) -> int | None:
     """Nanoseconds of [-][days D]clock."""
     sign = -1 if s[:1] == b"-" else 1
     body = s[1:] if s[:1] in (b"-", b"+") else s
-    head, mark, tail = body.partition(b"D")
-    if mark and not head.isdigit():
+    days, mark, clock = body.partition(b"D")
+    if mark and not days.isdigit():
         return None
-    ns = _hours(tail) if mark and tail else 0 if mark else _clock(body)
-    return None if ns is None else sign * ((int(head) * DAY if mark else 0) + ns)
+    nanos = _hours(clock) if mark and clock else 0 if mark else _clock(body)
+    return None if nanos is None else sign * ((int(days) * DAY if mark else 0) + nanos)
 
 
 def _within(s: bytes, unit: int) -> int | None:
-    parts = _SPLIT.match(s)
-    ns = timespan(parts[2].rstrip(b"Z") if parts is not None else s)
-    return None if ns is None else ns // unit if ns >= 0 else -(-ns // unit)
+    pieces = _SPLIT.match(s)
+    nanos = timespan(pieces[2].rstrip(b"Z") if pieces is not None else s)
+    return None if nanos is None else nanos // unit if nanos >= 0 else -(-nanos // unit)
 
 
 def time(s: bytes) -> int | None:
@@ -152,18 +156,18 @@ def timestamp(s: bytes) -> int | None:
     match = _UNIX_SECONDS.match(s)
     if match is not None:
         return (int(match[1]) - _UNIX) * 1_000_000_000 + _fraction(match[2])
-    parts = _SPLIT.match(s)
-    day = date(parts[1] if parts is not None else s)
+    pieces = _SPLIT.match(s)
+    day = date(pieces[1] if pieces is not None else s)
     if day is None:
         return None
-    rest = parts[2].rstrip(b"Z") if parts is not None else b""
-    ns = _hours(rest) if rest else 0
-    if ns is None or abs(day) > 106_751:
+    clock = pieces[2].rstrip(b"Z") if pieces is not None else b""
+    nanos = _hours(clock) if clock else 0
+    if nanos is None or abs(day) > 106_751:
         return None
-    return day * DAY + ns
+    return day * DAY + nanos
 
 
 def datetime(s: bytes) -> float | None:
     """Days, with the time of day as a fraction."""
-    ns = timestamp(s)
-    return None if ns is None else ns / DAY
+    nanos = timestamp(s)
+    return None if nanos is None else nanos / DAY

@@ -88,22 +88,22 @@ def collapse(items: list[Value]) -> ListValue:
     elif not classes <= {int, Special}:
         return List(items)
     if first.__class__ is EnumAtom:
-        dom = first.dom
+        domain = first.dom
         members = cast("list[EnumAtom]", items)
-        if all(x.dom == dom for x in members):
-            return Vec(T.ENUM, np.array([x.v for x in members], np.int64), "", dom)
+        if all(x.dom == domain for x in members):
+            return Vec(T.ENUM, np.array([x.v for x in members], np.int64), "", domain)
         return List(items)
     if qtype == T.J:
         numbers = cast("list[int | Special]", items)
         return Vec(
             qtype, np.array([x.v if x.__class__ is Special else x for x in numbers], np.int64)
         )
-    others = cast("list[Atom]", items)
-    if any(x.t != qtype for x in others):
+    atoms = cast("list[Atom]", items)
+    if any(x.t != qtype for x in atoms):
         return List(items)
     if qtype == T.G:
-        return guid_vec([x.v for x in others])
-    return Vec(qtype, np.array([x.v for x in others], T.DTYPE[qtype]))
+        return guid_vec([x.v for x in atoms])
+    return Vec(qtype, np.array([x.v for x in atoms], T.DTYPE[qtype]))
 
 
 def _rows(items: list[Value], keys: ListValue) -> List | Table:
@@ -120,11 +120,13 @@ def _rows(items: list[Value], keys: ListValue) -> List | Table:
     first = values[0]
     if first.__class__ is Vec and first.t != T.ENUM:
         qtype = first.t
-        alike = [value.a for value in values if value.__class__ is Vec and value.t == qtype]
-        if len(alike) == len(values):
-            return Table(names, [Vec(qtype, a) for a in np.ascontiguousarray(np.stack(alike).T)])
+        arrays = [value.a for value in values if value.__class__ is Vec and value.t == qtype]
+        if len(arrays) == len(values):
+            return Table(
+                names, [Vec(qtype, column) for column in np.ascontiguousarray(np.stack(arrays).T)]
+            )
     rows = [value.items for value in values]
-    return Table(names, [collapse([row[i] for row in rows]) for i in range(len(names))])
+    return Table(names, [collapse([row[index] for row in rows]) for index in range(len(names))])
 
 
 def enlist(x: Value) -> ListValue:
@@ -153,13 +155,14 @@ def as_nd(x: Value) -> Nd | None:
         return Nd(qtype, np.stack([item.a for item in cast("list[Vec]", x.items)]))
     if not isinstance(first, List):
         return None
-    parts = [as_nd(item) for item in x.items]
-    head = parts[0]
-    if head is None or any(
-        part is None or part.t != head.t or part.a.shape != head.a.shape for part in parts
+    arrays = [as_nd(item) for item in x.items]
+    first_array = arrays[0]
+    if first_array is None or any(
+        array is None or array.t != first_array.t or array.a.shape != first_array.a.shape
+        for array in arrays
     ):
         return None
-    return Nd(head.t, np.stack([part.a for part in parts if part is not None]))
+    return Nd(first_array.t, np.stack([array.a for array in arrays if array is not None]))
 
 
 def mkdict(k: ListValue, v: ListValue) -> Dict:

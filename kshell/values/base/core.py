@@ -51,14 +51,14 @@ class Special:
 
     def _with(self, other: object, op: Callable[[int, int], int]) -> Any:
         if other.__class__ is Special:
-            v = other.v
+            number = other.v
         elif other.__class__ is int:
-            v = other
+            number = other
         else:
             return NotImplemented
-        if self.v == -T.M63 or v == -T.M63:
+        if self.v == -T.M63 or number == -T.M63:
             return NULL_J
-        return long(op(self.v, v))
+        return long(op(self.v, number))
 
     def __add__(self, o: object) -> Any:
         return self._with(o, lambda a, b: a + b)
@@ -157,27 +157,27 @@ _GATE = threading.RLock()
 
 def sym(s: str) -> Sym:
     """The symbol with a name."""
-    found = _POOL.get(s)
-    return _new_sym(s) if found is None else found
+    symbol = _POOL.get(s)
+    return _new_sym(s) if symbol is None else symbol
 
 
 def _new_sym(s: str) -> Sym:
     with _GATE:  # peach threads may intern the same name
-        found = _POOL.get(s)
-        if found is None:
-            found = Sym.__new__(Sym)
-            found.s, found.v = s, len(SYMBOLS)
-            SYMBOLS.append(found)
-            _POOL[s] = found
-        return found
+        symbol = _POOL.get(s)
+        if symbol is None:
+            symbol = Sym.__new__(Sym)
+            symbol.s, symbol.v = s, len(SYMBOLS)
+            SYMBOLS.append(symbol)
+            _POOL[s] = symbol
+        return symbol
 
 
 def sym_codes(names: list[str]) -> np.ndarray:
     """The codes of the symbols with some names."""
-    out = list(map(_POOL.get, names))
-    if None in out:
-        out = [sym(names[k]) if s is None else s for k, s in enumerate(out)]
-    return np.array([s.v for s in out if s is not None], np.int32)
+    symbols = list(map(_POOL.get, names))
+    if None in symbols:
+        symbols = [sym(names[k]) if symbol is None else symbol for k, symbol in enumerate(symbols)]
+    return np.array([symbol.v for symbol in symbols if symbol is not None], np.int32)
 
 
 def sym_at(code: int) -> Sym:
@@ -219,8 +219,8 @@ class Vec:
 
     def item(self, i: int) -> Value:
         """Item i as an atom; i must be in range."""
-        v = self.a[i]
-        return EnumAtom(int(v), self.dom) if self.t == T.ENUM else atom(self.t, v)
+        raw_item = self.a[i]
+        return EnumAtom(int(raw_item), self.dom) if self.t == T.ENUM else atom(self.t, raw_item)
 
     def __repr__(self) -> str:
         return f"Vec({T.TYPE[self.t].char}, {self.a!r})"
@@ -240,9 +240,9 @@ class Flat:
 
     @property
     def starts(self) -> np.ndarray:
-        out = np.zeros_like(self.ends)
-        out[1:] = self.ends[:-1]
-        return out
+        starts = np.zeros_like(self.ends)
+        starts[1:] = self.ends[:-1]
+        return starts
 
     @property
     def sizes(self) -> np.ndarray:
@@ -253,12 +253,12 @@ class Flat:
 
     def vectors(self) -> list[Value]:
         qtype, array, ends = self.t, self.a, self.ends.tolist()
-        was = gc.isenabled()
+        enabled = gc.isenabled()
         gc.disable()  # many objects, no garbage
         try:
             return [Vec(qtype, array[i:j]) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
         finally:
-            if was:
+            if enabled:
                 gc.enable()
 
 
@@ -286,9 +286,9 @@ class List:
             flat = self.flat
             if flat is None:  # another thread has just created them
                 return object.__getattribute__(self, name)
-            self.items = made = flat.vectors()
+            self.items = items = flat.vectors()
             self.flat = None
-            return made
+            return items
         if name == "_attr":
             return ""
         if name == "look":
@@ -321,9 +321,9 @@ def flat_list(t: int, a: np.ndarray, ends: np.ndarray) -> List:
     """The general list of vectors of type t stored one after another in an array, given the end of each."""
     if not len(ends):
         return List([])
-    out = List.__new__(List)
-    out.flat = Flat(t, a, ends)
-    return out
+    result = List.__new__(List)
+    result.flat = Flat(t, a, ends)
+    return result
 
 
 @final
@@ -347,7 +347,7 @@ class Nd(List):
 
     @property
     def items(self) -> list[Value]:  # type: ignore[override]
-        return [self.wrap(a) for a in self.a]
+        return [self.wrap(array) for array in self.a]
 
     def __repr__(self) -> str:
         return f"Nd({T.TYPE[self.t].char}, {self.a.shape})"
@@ -376,16 +376,16 @@ class Dict:
     @property
     def tables(self) -> tuple[Table, Table]:
         """The keys and the values of a keyed table."""
-        k, v = self.k, self.v
-        if k.__class__ is Table and v.__class__ is Table:
-            return k, v
+        keys, values = self.k, self.v
+        if keys.__class__ is Table and values.__class__ is Table:
+            return keys, values
         raise QError("type")
 
     @property
     def unkeyed(self) -> Table:
         """A keyed table as an unkeyed one."""
-        k, v = self.tables
-        return Table(k.names + v.names, k.cols + v.cols)
+        keys, values = self.tables
+        return Table(keys.names + values.names, keys.cols + values.cols)
 
     def __repr__(self) -> str:
         return f"Dict({self.k!r}, {self.v!r})"
@@ -443,11 +443,11 @@ class Table:
 
     def copied(self) -> Table:
         """A table with the same columns, some of which may be replaced."""
-        out = Table(list(self.names), list(self.cols))
+        table = Table(list(self.names), list(self.cols))
         places = getattr(self, "_places", None)
         if places is not None:
-            out._places = dict(places)
-        return out
+            table._places = dict(places)
+        return table
 
     def add(self, name: str, col: ListValue) -> None:
         """Append a column to a table that nobody else has."""
@@ -480,7 +480,7 @@ def sym_vec(names: Iterable[str]) -> Vec:
 
 def sym_names(x: Vec) -> list[str]:
     """The names in a symbol vector."""
-    return [SYMBOLS[n].s for n in x.a.tolist()]
+    return [SYMBOLS[code].s for code in x.a.tolist()]
 
 
 @final
@@ -514,8 +514,8 @@ _PYTYPE = {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}
 def atom(t: int, v: Any) -> AtomValue:
     """The atom of type t with raw value v (a Python or numpy scalar)."""
     if t == T.J:
-        n = int(v)
-        return n if -T.LONG_MAX < n < T.LONG_MAX else long(n)
+        number = int(v)
+        return number if -T.LONG_MAX < number < T.LONG_MAX else long(number)
     if t == T.F:
         return float(v)
     if t == T.B:
@@ -531,21 +531,21 @@ def atom(t: int, v: Any) -> AtomValue:
 
 def atoms(t: int, a: np.ndarray, dom: str = "") -> list[Value]:
     """The atoms of a 1-d array of type t."""
-    raws = a.tolist()
+    raw_items = a.tolist()
     if t == T.J:
         if len(a) and (a.min() <= -T.LONG_MAX or a.max() == T.LONG_MAX):
-            for k in np.flatnonzero((a <= -T.LONG_MAX) | (a == T.LONG_MAX)).tolist():
-                raws[k] = _SPECIAL[raws[k]]
-        return raws
+            for position in np.flatnonzero((a <= -T.LONG_MAX) | (a == T.LONG_MAX)).tolist():
+                raw_items[position] = _SPECIAL[raw_items[position]]
+        return raw_items
     if t == T.F or t == T.B:
-        return raws
+        return raw_items
     if t == T.S:
-        return [SYMBOLS[raw] for raw in raws]
+        return [SYMBOLS[raw_item] for raw_item in raw_items]
     if t == T.ENUM:
-        return [EnumAtom(raw, dom) for raw in raws]
+        return [EnumAtom(raw_item, dom) for raw_item in raw_items]
     if t == T.G:
-        return [Atom(t, bytes(n)) for n in a]
-    return [Atom(t, raw) for raw in raws]
+        return [Atom(t, bytes(guid)) for guid in a]
+    return [Atom(t, raw_item) for raw_item in raw_items]
 
 
 def raw(x: Value) -> Any:
@@ -556,9 +556,9 @@ def raw(x: Value) -> Any:
 
 def atom_t(x: Value) -> int:
     """The positive type number of an atom, 0 for anything else."""
-    t = _PYTYPE.get(x.__class__)
-    if t is not None:
-        return t
+    qtype = _PYTYPE.get(x.__class__)
+    if qtype is not None:
+        return qtype
     return x.t if isinstance(x, Atom) else 0
 
 

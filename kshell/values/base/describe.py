@@ -45,7 +45,7 @@ def function_words(f: Function) -> str:
 
 
 def _given(f: Proj) -> int:
-    return sum(arg is not HOLE for arg in f.args)
+    return sum(argument is not HOLE for argument in f.args)
 
 
 def word_hint(name: str) -> str:

@@ -100,8 +100,8 @@ class Prim(Function):
         t: int = 100,
     ) -> None:
         self.name, self.fns, self.entry, self.t = name, fns, entry, t
-        known = [fn for fn in fns if fn > 0]
-        self.rank = 0 if -1 in fns else 2 if 2 in known else min(known)
+        counts = [count for count in fns if count > 0]
+        self.rank = 0 if -1 in fns else 2 if 2 in counts else min(counts)
 
     @property
     def python(self) -> Any:
@@ -109,10 +109,10 @@ class Prim(Function):
         return getattr(self.fns.get(-1), "python", None) if self.entry is None else None
 
     def call(self, args: Sequence[Value]) -> Value:
-        fn = self.fns.get(len(args)) or self.fns.get(-1)
-        if fn is None:
+        function = self.fns.get(len(args)) or self.fns.get(-1)
+        if function is None:
             raise QError("rank")
-        return fn(*args)
+        return function(*args)
 
 
 class Proj(Function):
@@ -123,29 +123,32 @@ class Proj(Function):
 
     def __init__(self, f: Value, args: tuple[Value, ...], missing: int = 0) -> None:
         self.f, self.args = f, args
-        self.holes = sum(arg is HOLE for arg in args)
+        self.holes = sum(argument is HOLE for argument in args)
         self.rank = self.holes + missing
 
     def fill(self, args: Sequence[Value]) -> tuple[Value, ...]:
         """The argument list with `args` filled into the holes from the left, then appended."""
         if not self.holes:
             return (*self.args, *args)
-        it = iter(args)
-        return (*(next(it, HOLE) if arg is HOLE else arg for arg in self.args), *it)
+        remaining = iter(args)
+        return (
+            *(next(remaining, HOLE) if argument is HOLE else argument for argument in self.args),
+            *remaining,
+        )
 
     def call(self, args: Sequence[Value]) -> Value:
-        f, full = self.f, self.fill(args)
+        function, arguments = self.f, self.fill(args)
         if (
-            isinstance(f, Lambda)
-            and len(full) == f.rank == len(f.params)
+            isinstance(function, Lambda)
+            and len(arguments) == function.rank == len(function.params)
             and len(args) == self.rank
         ):
-            for arg in args:
-                if arg is HOLE:
+            for argument in args:
+                if argument is HOLE:
                     break
             else:
-                return f.fn(*full)
-        return APPLY.fn(f, full)
+                return function.fn(*arguments)
+        return APPLY.fn(function, arguments)
 
 
 class ListProj(Function):
@@ -156,11 +159,13 @@ class ListProj(Function):
 
     def __init__(self, args: tuple[Value, ...]) -> None:
         self.args = args
-        self.rank = sum(arg is HOLE for arg in args)
+        self.rank = sum(argument is HOLE for argument in args)
 
     def call(self, args: Sequence[Value]) -> Value:
-        it = iter(args)
-        return collapse([next(it) if arg is HOLE else arg for arg in self.args])
+        remaining = iter(args)
+        return collapse(
+            [next(remaining) if argument is HOLE else argument for argument in self.args]
+        )
 
 
 class Comp(Function):
@@ -174,10 +179,10 @@ class Comp(Function):
         self.rank = getattr(fs[-1], "rank", 1) or 1
 
     def call(self, args: Sequence[Value]) -> Value:
-        x = APPLY.fn(self.fs[-1], args)
-        for f in reversed(self.fs[:-1]):
-            x = APPLY.fn(f, (x,))
-        return x
+        result = APPLY.fn(self.fs[-1], args)
+        for function in reversed(self.fs[:-1]):
+            result = APPLY.fn(function, (result,))
+        return result
 
 
 ITERATORS = {"'": 106, "/": 107, "\\": 108, "':": 109, "/:": 110, "\\:": 111}
@@ -253,10 +258,12 @@ class View(Function):
             return self.value
         self.busy = True
         try:
-            now = [find(need) for need in self.needs if need != self.name]
-            if self.value is None or any(a is not b for a, b in zip(now, self.saved, strict=True)):
+            current = [find(need) for need in self.needs if need != self.name]
+            if self.value is None or any(
+                value is not saved for value, saved in zip(current, self.saved, strict=True)
+            ):
                 self.value = self.compute()
-                self.saved = now
+                self.saved = current
         finally:
             self.busy = False
         return self.value

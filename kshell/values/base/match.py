@@ -21,30 +21,32 @@ def close(x: float, y: float) -> bool:
         return True
     if x != x:
         return y != y
-    gap = abs(x - y)
-    return gap <= TOLERANCE * max(abs(x), abs(y)) and gap != float("inf")
+    difference = abs(x - y)
+    return difference <= TOLERANCE * max(abs(x), abs(y)) and difference != float("inf")
 
 
 def all_close(a: np.ndarray, b: np.ndarray) -> bool:
     """`close` for all items of two arrays of one shape."""
-    same = a == b
-    if same.all():
+    equal = a == b
+    if equal.all():
         return True
-    p, q = a[~same], b[~same]
+    a_items, b_items = a[~equal], b[~equal]
     with np.errstate(all="ignore"):
-        gap = np.abs(p - q)
-        near = (gap <= TOLERANCE * np.maximum(np.abs(p), np.abs(q))) & (gap != np.inf)
-    return bool((near | (np.isnan(p) & np.isnan(q))).all())
+        difference = np.abs(a_items - b_items)
+        near = (difference <= TOLERANCE * np.maximum(np.abs(a_items), np.abs(b_items))) & (
+            difference != np.inf
+        )
+    return bool((near | (np.isnan(a_items) & np.isnan(b_items))).all())
 
 
 def match(x: Value, y: Value) -> bool:
     """Is `x~y`?"""
     if x is y:
         return True
-    cls, d = x.__class__, y.__class__
-    if cls is not d:
+    x_class, y_class = x.__class__, y.__class__
+    if x_class is not y_class:
         return isinstance(x, List) and isinstance(y, List) and _lists(x, y)
-    rule = _RULES.get(cls)
+    rule = _RULES.get(x_class)
     if rule is not None:
         return bool(rule(x, y))
     return isinstance(x, Lambda) and isinstance(y, Lambda) and x.text == y.text
@@ -80,7 +82,7 @@ def _vectors(x: Vec, y: Vec) -> bool:
 
 def _lists(x: List, y: List) -> bool:
     count = len(x)
-    return count == len(y) and all(match(x.item(i), y.item(i)) for i in range(count))
+    return count == len(y) and all(match(x.item(index), y.item(index)) for index in range(count))
 
 
 def _arrays(x: Nd, y: Nd) -> bool:

@@ -43,8 +43,8 @@ K_TEXT = {
 
 def spelled(name: str) -> Derived | None:
     """The operator with iterator that a keyword stands for: `+\\` for sums."""
-    op, glyph = DERIVED.get(name, ("", ""))
-    entry = registry.find("verb", op) if op else None
+    operator, glyph = DERIVED.get(name, ("", ""))
+    entry = registry.find("verb", operator) if operator else None
     return None if entry is None else Derived(glyph, Prim(entry.name, entry.fns, entry, 102))
 
 

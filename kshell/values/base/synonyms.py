@@ -347,8 +347,8 @@ def plain(word: str) -> str:
 
 def near(name: str, among: Iterable[str]) -> list[str]:
     """Which of some names a foreign name stands for."""
-    there = set(among)
-    return [n for n in OPTIONS.get(plain(name), ()) if n in there]
+    allowed = set(among)
+    return [option for option in OPTIONS.get(plain(name), ()) if option in allowed]
 
 
 def of_torch(word: str) -> tuple[tuple[str, ...], str]:

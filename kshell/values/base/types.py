@@ -27,8 +27,8 @@ class QType(NamedTuple):
 def _row(
     num: int, char: str, name: str, dtype: str, null: float | bytes, inf: float | None
 ) -> QType:
-    dt = np.dtype(dtype)
-    return QType(num, char, name, dt, null, inf, dt.itemsize)
+    numpy_type = np.dtype(dtype)
+    return QType(num, char, name, numpy_type, null, inf, numpy_type.itemsize)
 
 
 _I16, _I32, _I64 = (-(1 << 15), (1 << 15) - 1), (-(1 << 31), (1 << 31) - 1), (-M63, M63 - 1)

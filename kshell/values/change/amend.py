@@ -82,11 +82,11 @@ def amend(x: Value, path: Path, f: Value | None, y: Value = MISSING) -> Value:
     if f is None or is_assign(f):
         return assign_at(x, path, y if y is not MISSING else NIL)
     if not len(path):
-        out = pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
-        return let_through("", out) if PENDING else out
+        result = pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
+        return let_through("", result) if PENDING else result
     if len(path) == 1 and path[0] is NIL and y is not MISSING and _whole(x, f):
-        out = pyfn(f, 2)(x, y)
-        return let_through("", out) if PENDING else out
+        result = pyfn(f, 2)(x, y)
+        return let_through("", result) if PENDING else result
     return _Amend(f, y is MISSING).all_or_nothing(x, path, y)
 
 
@@ -97,8 +97,8 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
     if isinstance(x, Handle):
         return x.amend(path, None, y)
     try:
-        out = _ASSIGN.at(x, path, y)
-        return let_through("", out) if PENDING else out
+        result = _ASSIGN.at(x, path, y)
+        return let_through("", result) if PENDING else result
     except _Reached:
         pass
     return _Amend(None).all_or_nothing(x, path, y)
@@ -114,22 +114,22 @@ def assign_in_place(x: ListValue, path: tuple[Value], y: Value) -> ListValue: ..
 def assign_in_place(x: Value, path: Path, y: Value) -> Value: ...
 def assign_in_place(x: Value, path: Path, y: Value) -> Value:
     """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits."""
-    i = path[0] if len(path) else NIL
-    if len(path) == 1 and i.__class__ is int:
-        if x.__class__ is Vec and 0 <= i < len(x.a):
+    index = path[0] if len(path) else NIL
+    if len(path) == 1 and index.__class__ is int:
+        if x.__class__ is Vec and 0 <= index < len(x.a):
             qtype = x.t
             if y.__class__ is _CLASS_OF[qtype]:
-                x.a[i] = y
+                x.a[index] = y
                 x.look = 0
             elif isinstance(y, _HELD) and y.t == qtype and qtype not in (T.G, T.ENUM):
-                x.a[i] = y.v
+                x.a[index] = y.v
                 x.wrote()
             else:
                 return assign_at(x, path, y)
             x.attr = "g" if x.attr == "g" else ""
             return x
-        if type(x) is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
-            x.items[i] = y
+        if type(x) is List and 1 < len(x.items) > index >= 0 and _stays_general(x.items, index, y):
+            x.items[index] = y
             x.look = 0
             x.attr = "g" if x.attr == "g" else ""
             return x
@@ -197,9 +197,9 @@ class _Amend:
     def at(self, x: Value, path: Path, y: Value) -> Value:
         """x amended at a path of at least one index."""
         if type(x) is Nd or type(x) is Vec:
-            found = self.array(x, path, y)
-            if found is not None:
-                return found
+            amended = self.array(x, path, y)
+            if amended is not None:
+                return amended
         if type(x) is Table:
             return self.table(x, path, y)
         if type(x) is Dict:
@@ -213,23 +213,25 @@ class _Amend:
     def all_or_nothing(self, x: Value, path: Path, y: Value) -> Value:
         """x amended at a path; on an error, changed handles are restored."""
         try:
-            out = self.at(x, path, y)
-        except BaseException as e:
+            result = self.at(x, path, y)
+        except BaseException as error:
             if self.changed:
                 with HOLD:
                     for undo in reversed(self.changed):
                         undo()
-                e.__dict__.pop("note", None)  # for an interrupt that waited for one of the changes
+                error.__dict__.pop(
+                    "note", None
+                )  # for an interrupt that waited for one of the changes
             raise
-        return let_through(self.note, out) if PENDING else out
+        return let_through(self.note, result) if PENDING else result
 
     def handle(self, x: Handle, path: Path, y: Value) -> Value:
         """A handle in a list, dictionary or table: its object is changed in place."""
         if self.several:
             self.changed.append(x.undo(path))
-        out = amend(x, path, self.f, MISSING if self.alone else y)
+        result = amend(x, path, self.f, MISSING if self.alone else y)
         self.note = AMENDED
-        return out
+        return result
 
     # -------------------------------------------------------------- lists
 
@@ -247,9 +249,9 @@ class _Amend:
                 and not self.alone
                 and x.__class__ is Vec
             ):
-                found = self.accumulate(x, position[0], y)
-                if found is not None:
-                    return found
+                amended = self.accumulate(x, position[0], y)
+                if amended is not None:
+                    return amended
             if not single(position) or not self.whole(y):
                 return None
             y = self.new(part(x, position), y)
@@ -272,60 +274,62 @@ class _Amend:
 
     def accumulate(self, x: Vec, at: int | np.ndarray, y: Value) -> Vec | None:
         """`x[i]+:y` with repeated indexes, through numpy: numbers of one type, none null."""
-        qtype, op = x.t, _ACCUMULATE[self.name]
+        qtype, ufunc = x.t, _ACCUMULATE[self.name]
         if qtype not in (T.J, T.F, T.I, T.H) or at.__class__ is not np.ndarray:
             return None
         if y.__class__ is Vec and y.t == qtype:
-            b = y.a
-            if len(b) != len(at):
+            operand = y.a
+            if len(operand) != len(at):
                 raise QError("length")
         elif atom_t(y) == qtype:
-            b = np.array([raw(y)], x.a.dtype)
+            operand = np.array([raw(y)], x.a.dtype)
         else:
             return None
-        if not (plain_numbers(x.a, qtype) and plain_numbers(b, qtype)) or (
-            op is np.multiply and qtype != T.F
+        if not (plain_numbers(x.a, qtype) and plain_numbers(operand, qtype)) or (
+            ufunc is np.multiply and qtype != T.F
         ):
             return None
         array = x.a.copy()
-        op.at(array, at, b if len(b) == len(at) else b[0])
+        ufunc.at(array, at, operand if len(operand) == len(at) else operand[0])
         return Vec(qtype, array)
 
     def list(self, x: Vec | List, path: Path, y: Value) -> ListValue:
         """A list, item by item."""
-        i = path[0]
+        index = path[0]
         count = len(x)
         if x.__class__ is Vec and len(path) == 1:
-            return self.vector(x, i, y)
+            return self.vector(x, index, y)
         items = list(x.items)
-        for k, v in self.pairs(_indexes(i, count), y, i):
-            if k.__class__ is not int:
-                items = list(self.at(collapse(items), (k, *path[1:]), v).items)
-            elif not 0 <= k < count:
+        for position, value in self.pairs(_indexes(index, count), y, index):
+            if position.__class__ is not int:
+                items = list(self.at(collapse(items), (position, *path[1:]), value).items)
+            elif not 0 <= position < count:
                 raise QError("length")
             else:
-                items[k] = self.below(items[k], path[1:], v)
+                items[position] = self.below(items[position], path[1:], value)
         return _relist(x, items)
 
     def vector(self, x: Vec, i: Value, y: Value) -> Vec:
         """A vector, where only the items at the index are examined. All must be atoms of its type."""
         count = len(x.a)
-        new: dict[int, Value] = {}
+        values: dict[int, Value] = {}
         pairs = list(self.pairs(_indexes(i, count), y, i))
-        if any(k.__class__ is not int for k, _ in pairs):
-            for k, v in pairs:
-                x = self.vector(x, k, v)
+        if any(position.__class__ is not int for position, _ in pairs):
+            for position, value in pairs:
+                x = self.vector(x, position, value)
             return x
-        for k, v in pairs:
-            if k.__class__ is not int or not 0 <= k < count:
+        for position, value in pairs:
+            if position.__class__ is not int or not 0 <= position < count:
                 raise QError("length")
             else:
-                new[k] = self.new(new[k] if k in new else x.item(k), v)
-        if not new:
+                values[position] = self.new(
+                    values[position] if position in values else x.item(position), value
+                )
+        if not values:
             return x
-        new_items = retype(x, list(new.values()))
+        new_items = retype(x, list(values.values()))
         array = x.a.copy()
-        array[list(new)] = new_items.a
+        array[list(values)] = new_items.a
         return Vec(x.t, array, "", x.dom)
 
     def below(self, old: Value, rest: Path, v: Value) -> Value:
@@ -349,33 +353,33 @@ class _Amend:
     # -------------------------------------------------------------- dictionaries
 
     def dict(self, d: Dict, path: Path, y: Value) -> Dict:
-        i, rest = path[0], path[1:]
-        if i is NIL or i is HOLE:
+        index, rest = path[0], path[1:]
+        if index is NIL or index is HOLE:
             return Dict(d.k, self.at(d.v, path, y), d.attr)
         if d.keyed:
-            return self.keyed(d, i, rest, y)
+            return self.keyed(d, index, rest, y)
         if d.attr == "s":
-            positions = find(d.k, i)
+            positions = find(d.k, index)
             if positions.__class__ not in (int, np.ndarray) or np.any(positions >= len(d.k)):
                 raise QError("step")
-            out = self.dict(Dict(d.k, d.v), path, y)
-            return Dict(out.k, out.v, "s")
-        if not is_list(i) or (isinstance(d.k, List) and len(d.k) and _is_key(d.k, i)):
-            return self.dict_item(d, i, rest, y)
-        if i.__class__ is Vec and d.k.__class__ is Vec and len(i) > 1 and len(d.k):
+            result = self.dict(Dict(d.k, d.v), path, y)
+            return Dict(result.k, result.v, "s")
+        if not is_list(index) or (isinstance(d.k, List) and len(d.k) and _is_key(d.k, index)):
+            return self.dict_item(d, index, rest, y)
+        if index.__class__ is Vec and d.k.__class__ is Vec and len(index) > 1 and len(d.k):
             if self.plain and not rest:
-                y = y if is_list(y) else take_at(collapse([y]), np.zeros(len(i), np.int64))
-                if len(y) != len(i):
+                y = y if is_list(y) else take_at(collapse([y]), np.zeros(len(index), np.int64))
+                if len(y) != len(index):
                     raise QError("length")
-                return join_dicts(d, Dict(i, y), strict=True)
-            positions = find(d.k, i)
+                return join_dicts(d, Dict(index, y), strict=True)
+            positions = find(d.k, index)
             # no new keys: amend items of the values
             if positions.__class__ is np.ndarray and (positions < len(d.k)).all():
                 return Dict(d.k, self.at(d.v, (longs(positions), *rest), y))
-        for k, v in self.pairs(seq_items(i), y, i):
+        for key, value in self.pairs(seq_items(index), y, index):
             # a key that is itself a list, not a list of keys
-            whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))
-            d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
+            is_key = is_list(key) and (isinstance(d.k, List) or not len(d.k))
+            d = self.dict_item(d, key, rest, value) if is_key else self.dict(d, (key, *rest), value)
         return d
 
     def dict_item(self, d: Dict, key: Value, rest: Path, y: Value) -> Dict:
@@ -390,109 +394,115 @@ class _Amend:
 
     def first(self, d: Dict, rest: Path, y: Value) -> Value:
         """The value for a new key."""
-        old = null_of(d.v)
+        default = null_of(d.v)
         if not rest and not self.plain and not self.alone:
-            if isinstance(old, List) and not len(d.k) and self.name in _ACCUMULATE:
-                old = (
+            if isinstance(default, List) and not len(d.k) and self.name in _ACCUMULATE:
+                default = (
                     0 if self.name == "-" else MISSING
                 )  # the type of an empty dictionary's values is unknown
-            elif is_atom(old):
-                old = (
-                    atom(atom_t(old), 0)
-                    if self.name in ("+", "-") and atom_t(old) in _NUMBERS
+            elif is_atom(default):
+                default = (
+                    atom(atom_t(default), 0)
+                    if self.name in ("+", "-") and atom_t(default) in _NUMBERS
                     else MISSING
                 )
-        if rest and rest[0].__class__ is Sym and isinstance(old, List) and not len(old):
-            old = Dict(List([]), List([]))
-        return self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
+        if rest and rest[0].__class__ is Sym and isinstance(default, List) and not len(default):
+            default = Dict(List([]), List([]))
+        return (
+            self.at(default, rest, y) if rest else y if default is MISSING else self.new(default, y)
+        )
 
     def keyed(self, d: Dict, i: Value, rest: Path, y: Value) -> Dict:
         """A keyed table by key: a row, or an item of a row; a new key adds a row."""
         keys, values = d.tables
-        one = len(keys.names) == 1
-        if i.__class__ is Sym and i.s in values.names and not one:
+        single_key = len(keys.names) == 1
+        if i.__class__ is Sym and i.s in values.names and not single_key:
             return Dict(keys, self.table(values, (i, *rest), y))
         if i.__class__ is Table:
-            for k, v in self.pairs(i.items, y, i):
-                d = self.keyed(d, k, rest, v)
+            for key, value in self.pairs(i.items, y, i):
+                d = self.keyed(d, key, rest, value)
             return d
-        many = is_list(i) and (i.__class__ is Vec if one else bool(len(i)) and is_list(i.item(0)))
-        if many and not (one and keys.cols[0].__class__ is not Vec):
-            for k, v in self.pairs(seq_items(i), y, i):
-                d = self.keyed(d, k, rest, v)
+        several = is_list(i) and (
+            i.__class__ is Vec if single_key else bool(len(i)) and is_list(i.item(0))
+        )
+        if several and not (single_key and keys.cols[0].__class__ is not Vec):
+            for key, value in self.pairs(seq_items(i), y, i):
+                d = self.keyed(d, key, rest, value)
             return d
         row = i
         if row.__class__ is not Dict:
-            row = Dict(sym_vec(keys.names), List([i]) if one and not is_list(i) else list_value(i))
+            row = Dict(
+                sym_vec(keys.names), List([i]) if single_key and not is_list(i) else list_value(i)
+            )
         positions = find(keys, row)
         if positions >= len(keys):
-            old, keys = keys, append_row(keys, row)
-            if one:
-                keys = Table(keys.names, [grown(old.cols[0], keys.cols[0])])
+            old_keys, keys = keys, append_row(keys, row)
+            if single_key:
+                keys = Table(keys.names, [grown(old_keys.cols[0], keys.cols[0])])
             values = append_row(values, null_of(values))
         return Dict(keys, self.table(values, (int(positions), *rest), y))
 
     # -------------------------------------------------------------- tables
 
     def table(self, t: Table, path: Path, y: Value) -> Table:
-        i, rest = path[0], path[1:]
-        if i.__class__ is Sym:
-            return self.column(t, i.s, rest, y)
-        if i.__class__ is Vec and i.t == T.S:
-            return self.columns(t, self.pairs(i.items, y, i), rest)
+        index, rest = path[0], path[1:]
+        if index.__class__ is Sym:
+            return self.column(t, index.s, rest, y)
+        if index.__class__ is Vec and index.t == T.S:
+            return self.columns(t, self.pairs(index.items, y, index), rest)
         if rest and rest[0].__class__ is Sym:
-            return self.column(t, rest[0].s, (i, *rest[1:]), y)
-        if i is NIL or i is HOLE:
+            return self.column(t, rest[0].s, (index, *rest[1:]), y)
+        if index is NIL or index is HOLE:
             return self.all_rows(t, rest, y)
-        keys = _indexes(i, len(t))
+        keys = _indexes(index, len(t))
         if isinstance(keys, list):
             if rest and rest[0].__class__ is Vec and not is_list(y):
-                return self.columns(t, ((item, y) for item in rest[0].items), (i, *rest[1:]))
-            for k, v in self.pairs(keys, y, i):
-                t = self.row(t, k, rest, v)
+                return self.columns(t, ((item, y) for item in rest[0].items), (index, *rest[1:]))
+            for position, value in self.pairs(keys, y, index):
+                t = self.row(t, position, rest, value)
             return t
         return self.row(t, keys, rest, y)
 
     def all_rows(self, t: Table, rest: Path, y: Value) -> Table:
         names = rest[0] if rest else NIL
-        cols = sym_vec(t.names).items if names is NIL or names is HOLE else seq_items(names)
-        return self.columns(t, self.pairs(cols, y, NIL), (NIL, *rest[1:]))
+        columns = sym_vec(t.names).items if names is NIL or names is HOLE else seq_items(names)
+        return self.columns(t, self.pairs(columns, y, NIL), (NIL, *rest[1:]))
 
     def columns(self, t: Table, pairs: Iterable[tuple[Value, Value]], rest: Path) -> Table:
         """Several columns of a table, each with its value."""
-        own = t.copied()
+        table = t.copied()
         for name, y in pairs:
-            self.put_column(own, _name_of(name), rest, y)
-        return own
+            self.put_column(table, _name_of(name), rest, y)
+        return table
 
     def column(self, t: Table, name: str, rest: Path, y: Value) -> Table:
-        own = t.copied()
-        self.put_column(own, name, rest, y)
-        return own
+        table = t.copied()
+        self.put_column(table, name, rest, y)
+        return table
 
     def put_column(self, t: Table, name: str, rest: Path, y: Value) -> None:
         """One column of a table that nobody else has."""
         count = len(t)
         if t.has(name):
-            k = t.place(name)
-            old = t.cols[k]
-            if old.__class__ is Table and self.plain and not _fits(old, rest, y):
-                old = List(
-                    [old.item(i) for i in range(count)]
+            index = t.place(name)
+            column = t.cols[index]
+            if column.__class__ is Table and self.plain and not _fits(column, rest, y):
+                column = List(
+                    [column.item(row) for row in range(count)]
                 )  # a list of dictionaries that no longer match
-            new = self.at(old, rest, y) if rest else self.new(old, y)
-            if not has_items(new):
-                new = take_at(collapse([new]), np.zeros(count, np.int64))
-            if len(new) != count:
+            amended = self.at(column, rest, y) if rest else self.new(column, y)
+            if not has_items(amended):
+                amended = take_at(collapse([amended]), np.zeros(count, np.int64))
+            if len(amended) != count:
                 raise QError("length")
-            t.cols[k] = new
+            t.cols[index] = amended
             return
         if rest or self.alone or not self.plain:
             raise QError(name)
-        new = y if is_list(y) else take_at(collapse([y]), np.zeros(count, np.int64))
-        if len(new) != count and t.names:
+        amended = y if is_list(y) else take_at(collapse([y]), np.zeros(count, np.int64))
+        if len(amended) != count and t.names:
             raise QError("length")
-        t.add(name, new)
+        t.add(name, amended)
 
     def row(self, t: Table, k: Value, rest: Path, y: Value) -> Table:
         """One row: from a dictionary (possibly with only some of the columns) or a list of items."""
@@ -502,19 +512,22 @@ class _Amend:
             raise QError("length")
         if rest:
             return self.columns(t, self.pairs(seq_items(rest[0]), y, rest[0]), (k, *rest[1:]))
-        new = self.new(t.item(k), y)
-        if new.__class__ is Dict:
-            names, items = names_in(new.k), seq_items(new.v)
+        replacement = self.new(t.item(k), y)
+        if replacement.__class__ is Dict:
+            names, items = names_in(replacement.k), seq_items(replacement.v)
             if not all(map(t.has, names)):
                 raise QError("mismatch")
         else:
-            names, items = t.names, seq_items(new) if is_list(new) else [new] * len(t.names)
+            names, items = (
+                t.names,
+                seq_items(replacement) if is_list(replacement) else [replacement] * len(t.names),
+            )
             if len(items) != len(names):
                 raise QError("length")
-        own = t.copied()
+        table = t.copied()
         for name, item in zip(names, items, strict=True):
-            _ASSIGN.put_column(own, name, (k,), item)
-        return own
+            _ASSIGN.put_column(table, name, (k,), item)
+        return table
 
 
 def _fits(t: Table, rest: Path, y: Value) -> bool:

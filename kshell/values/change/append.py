@@ -28,11 +28,11 @@ from kshell.values.items.search import find
 def retype(x: Vec, items: list[Value]) -> Vec:
     """Items as a vector of x's type; 'type if one has another type."""
     if x.t == T.ENUM:
-        return Vec(T.ENUM, np.array([enum_code(x, i) for i in items], np.int64), "", x.dom)
-    out = collapse(items)
-    if out.__class__ is not Vec or out.t != x.t:
+        return Vec(T.ENUM, np.array([enum_code(x, item) for item in items], np.int64), "", x.dom)
+    vector = collapse(items)
+    if vector.__class__ is not Vec or vector.t != x.t:
         raise QError("type")
-    return out
+    return vector
 
 
 def enum_code(x: Vec, item: Value) -> int:
@@ -48,16 +48,16 @@ def append_item(x: ListValue, item: Value) -> ListValue:
     """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become a
     vector of the item's type."""
     if x.__class__ is Vec:
-        t = atom_t(item)
+        qtype = atom_t(item)
         if x.t == T.ENUM:
             return Vec(T.ENUM, np.append(x.a, enum_code(x, item)), "", x.dom)
-        if t == T.ENUM and x.t == T.S:
-            item, t = unenum(item), T.S
-        if t != x.t:
+        if qtype == T.ENUM and x.t == T.S:
+            item, qtype = unenum(item), T.S
+        if qtype != x.t:
             raise QError("type")
-        v = raw(item)
-        one = np.frombuffer(v, "V16") if t == T.G else np.array([v], x.a.dtype)
-        return Vec(t, np.concatenate([x.a, one]), "")
+        raw_item = raw(item)
+        array = np.frombuffer(raw_item, "V16") if qtype == T.G else np.array([raw_item], x.a.dtype)
+        return Vec(qtype, np.concatenate([x.a, array]), "")
     if x.__class__ is Table:
         if item.__class__ is Dict and item.k.__class__ is Vec and item.k.t == T.S:
             if sym_names(item.k) == x.names:
@@ -65,10 +65,10 @@ def append_item(x: ListValue, item: Value) -> ListValue:
         return List([*x.items, item])
     if not len(x):
         return collapse([item])
-    out = List([*x.items, item])
+    result = List([*x.items, item])
     if x.__class__ is List and x.look.__class__ is list:
-        out.look, x.look = x.look, 0  # what is known about the existing items stays valid
-    return out
+        result.look, x.look = x.look, 0  # what is known about the existing items stays valid
+    return result
 
 
 def append_row(t: Table, row: Value) -> Table:
@@ -78,10 +78,12 @@ def append_row(t: Table, row: Value) -> Table:
         items = seq_items(row.v)
         if set(names) != set(t.names):
             raise QError("mismatch")
-        at = dict(zip(reversed(names), reversed(items), strict=True))
-        items = [at[name] for name in t.names]
+        by_name = dict(zip(reversed(names), reversed(items), strict=True))
+        items = [by_name[name] for name in t.names]
     else:
         items = seq_items(row)
         if len(items) != len(t.names):
             raise QError("length")
-    return Table(t.names, [append_item(column, i) for column, i in zip(t.cols, items, strict=True)])
+    return Table(
+        t.names, [append_item(column, item) for column, item in zip(t.cols, items, strict=True)]
+    )

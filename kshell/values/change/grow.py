@@ -52,9 +52,9 @@ def append_owned(x: Value, y: Value) -> Value:
                 return append(x, y)
             _take(x, _longer(x, y, 1))
             return x
-        more = _fitting(x, y)
-        if more is not None and lone_array(x):
-            _take(x, _longer(x, more, len(more)))
+        raw_items = _fitting(x, y)
+        if raw_items is not None and lone_array(x):
+            _take(x, _longer(x, raw_items, len(raw_items)))
             return x
     elif type(x) is List:
         if lone_items(x) and _extend(x, y):
@@ -84,8 +84,8 @@ def _longer(x: Vec, more: np.ndarray | float, count: int) -> np.ndarray:
     """The items of x with room for `count` more, in the array of x if possible. x is unchanged until `_take` installs
     this array, so that running out of memory changes nothing."""
     array = x.a
-    n = len(array)
-    size = n + count
+    length = len(array)
+    size = length + count
     room = array.base
     if (
         room.__class__ is not np.ndarray
@@ -97,8 +97,8 @@ def _longer(x: Vec, more: np.ndarray | float, count: int) -> np.ndarray:
         or not np.may_share_memory(array[:1], room[:1])
     ):
         room = np.empty(size + size // 2 + 8, array.dtype)
-        room[:n] = array
-    room[n:size] = more
+        room[:length] = array
+    room[length:size] = more
     return room[:size]
 
 
@@ -111,8 +111,8 @@ def _take(x: Vec, longer: np.ndarray) -> None:
     if look.__class__ is dict:
         x.look = 0  # until the new items are indexed, for which memory may be lacking
         if len(longer) - count <= _FEW:
-            for i, v in enumerate(longer[count:].tolist(), count):
-                look.setdefault(v, i)
+            for position, raw_item in enumerate(longer[count:].tolist(), count):
+                look.setdefault(raw_item, position)
             x.look = look
 
 
@@ -121,8 +121,8 @@ def _take_all(cols: Sequence[Vec], longer: Sequence[np.ndarray]) -> None:
 
     This function stays short, like every function here with a `with` block: see `test_blocks_end_without_memory`."""
     with HOLD:
-        for col, array in zip(cols, longer, strict=True):
-            _take(col, array)
+        for column, array in zip(cols, longer, strict=True):
+            _take(column, array)
 
 
 def _extend(x: List, y: Value) -> bool:
@@ -141,21 +141,21 @@ def _extend(x: List, y: Value) -> bool:
 
 def _grow_rows(t: Table, y: Value) -> Value:
     """A table with more rows: its columns grow in place if all of them can."""
-    more = as_rows(y, t.names)
-    cols = t.cols
-    if set(more.names) != set(t.names) or getrefcount(cols) > _ALONE:
-        return append(t, more)
-    vectors, new = [], []
-    for i, name in enumerate(t.names):
-        col = cols[i]
-        if col.__class__ is not Vec or getrefcount(col) > _ALONE:
-            return append(t, more)
-        fit = _fitting(col, more.col(name))
-        if fit is None or not lone_array(col):
-            return append(t, more)
-        vectors.append(col)
-        new.append(_longer(col, fit, len(fit)))
-    _take_all(vectors, new)
+    rows = as_rows(y, t.names)
+    columns = t.cols
+    if set(rows.names) != set(t.names) or getrefcount(columns) > _ALONE:
+        return append(t, rows)
+    vectors, arrays = [], []
+    for index, name in enumerate(t.names):
+        column = columns[index]
+        if column.__class__ is not Vec or getrefcount(column) > _ALONE:
+            return append(t, rows)
+        raw_items = _fitting(column, rows.col(name))
+        if raw_items is None or not lone_array(column):
+            return append(t, rows)
+        vectors.append(column)
+        arrays.append(_longer(column, raw_items, len(raw_items)))
+    _take_all(vectors, arrays)
     return t
 
 
@@ -167,39 +167,46 @@ def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
     or one cell of a table. False, without doing anything, if that is not certain to work."""
     if x.__class__ is Dict:
         if x.k.__class__ is Table and x.v.__class__ is Table:
-            at = _key_at(x.k, path[0]) if len(path) == 2 and not x.attr else None
+            position = _key_at(x.k, path[0]) if len(path) == 2 and not x.attr else None
             return (
-                at is not None and getrefcount(x.v) <= _ALONE - 1 and _put_cell(x.v, at, path[1], y)
+                position is not None
+                and getrefcount(x.v) <= _ALONE - 1
+                and _put_cell(x.v, position, path[1], y)
             )
-        at = _place(x, path[0]) if len(path) == 1 else None
-        return at is not None and _put_item(x, path[0], at, y)
+        position = _place(x, path[0]) if len(path) == 1 else None
+        return position is not None and _put_item(x, path[0], position, y)
     if len(path) != 2:
         return False
-    i, name = path if path[1].__class__ is Sym else path[::-1]
-    if x.__class__ is not Table or i.__class__ is not int:
+    row, name = path if path[1].__class__ is Sym else path[::-1]
+    if x.__class__ is not Table or row.__class__ is not int:
         return False
-    return 0 <= i < len(x) and _put_cell(x, i, name, y)
+    return 0 <= row < len(x) and _put_cell(x, row, name, y)
 
 
 def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
     """Do `d[key]f:y` in place, like put_owned."""
-    at = None if d.keyed else _place(d, key)
-    if at is None:
+    position = None if d.keyed else _place(d, key)
+    if position is None:
         return False
-    if at == len(d.k):
-        return _put_item(d, key, at, first_value(d, f, y))
-    v = d.v
-    if f.name == "," and v.__class__ is List and getrefcount(v) <= _ALONE and lone_items(v):
-        old = v.items[at]
-        if old.__class__ is Vec and getrefcount(old) <= _ALONE:
-            more = _fitting(old, y)
-            if more is not None and not old.attr and lone_array(old):
-                _take(old, _longer(old, more, len(more)))
+    if position == len(d.k):
+        return _put_item(d, key, position, first_value(d, f, y))
+    values = d.v
+    if (
+        f.name == ","
+        and values.__class__ is List
+        and getrefcount(values) <= _ALONE
+        and lone_items(values)
+    ):
+        vector = values.items[position]
+        if vector.__class__ is Vec and getrefcount(vector) <= _ALONE:
+            raw_items = _fitting(vector, y)
+            if raw_items is not None and not vector.attr and lone_array(vector):
+                _take(vector, _longer(vector, raw_items, len(raw_items)))
                 return True
-        del old
-    new = pyfn(f, 2)(v.item(at), y)
-    del v  # otherwise it would have another owner
-    return _put_item(d, key, at, new)
+        del vector
+    amended = pyfn(f, 2)(values.item(position), y)
+    del values  # otherwise it would have another owner
+    return _put_item(d, key, position, amended)
 
 
 def _put_one(d: Dict, y: Value) -> bool:
@@ -207,10 +214,10 @@ def _put_one(d: Dict, y: Value) -> bool:
     if y.__class__ is not Dict or y.keyed or len(y) != 1:
         return False
     key, item = y.k.item(0), y.v.item(0)
-    at = _place(d, key)
+    position = _place(d, key)
     qtype = atom_t(item)
     fits = qtype == d.v.t if d.v.__class__ is Vec else not qtype
-    return at is not None and fits and _put_item(d, key, at, item)
+    return position is not None and fits and _put_item(d, key, position, item)
 
 
 def _place(d: Dict, key: Value) -> int | None:
@@ -224,32 +231,36 @@ def _place(d: Dict, key: Value) -> int | None:
         or atom_t(key) != keys.t
     ):
         return None
-    v = raw(key)
-    return place_one(keys, v) if v == v else None
+    raw_item = raw(key)
+    return place_one(keys, raw_item) if raw_item == raw_item else None
 
 
 def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
     """Store y under a key of a dictionary; a new key is at its end."""
-    k, v = d.k, d.v
-    if getrefcount(v) > _ALONE or k.__class__ is not Vec:
+    keys, values = d.k, d.v
+    if getrefcount(values) > _ALONE or keys.__class__ is not Vec:
         return False
-    if at < len(k.a):
-        if not (lone_array(v) if type(v) is Vec else type(v) is List and lone_items(v)):
+    if at < len(keys.a):
+        if not (
+            lone_array(values)
+            if type(values) is Vec
+            else type(values) is List and lone_items(values)
+        ):
             return False
-        d.v = assign_in_place(v, (at,), y)
+        d.v = assign_in_place(values, (at,), y)
         return True
-    if k.attr not in ("", "u", "g") or getrefcount(k) > _ALONE or not lone_array(k):
+    if keys.attr not in ("", "u", "g") or getrefcount(keys) > _ALONE or not lone_array(keys):
         return False
-    if type(v) is List:
-        if v.attr or not v.items or not lone_items(v):
+    if type(values) is List:
+        if values.attr or not values.items or not lone_items(values):
             return False
-        _append_pair(k, _longer(k, raw(key), 1), v.items, y)
+        _append_pair(keys, _longer(keys, raw(key), 1), values.items, y)
         return True
-    if type(v) is not Vec or v.attr or atom_t(y) != v.t or v.t in (T.G, T.ENUM):
+    if type(values) is not Vec or values.attr or atom_t(y) != values.t or values.t in (T.G, T.ENUM):
         return False
-    if not lone_array(v):
+    if not lone_array(values):
         return False
-    _take_all((k, v), (_longer(k, raw(key), 1), _longer(v, raw(y), 1)))
+    _take_all((keys, values), (_longer(keys, raw(key), 1), _longer(values, raw(y), 1)))
     return True
 
 
@@ -263,13 +274,17 @@ def _put_cell(t: Table, i: int, name: Value, y: Value) -> bool:
     """Store y in one cell of a table that has one owner, or whose dictionary has."""
     if t.__class__ is not Table or name.__class__ is not Sym or not t.has(name.s):
         return False
-    cols, k = t.cols, t.place(name.s)
-    col = cols[k]
-    if getrefcount(cols) > _ALONE or getrefcount(col) > _ALONE:
+    columns, index = t.cols, t.place(name.s)
+    column = columns[index]
+    if getrefcount(columns) > _ALONE or getrefcount(column) > _ALONE:
         return False
-    if not (lone_array(col) if col.__class__ is Vec else col.__class__ is List and lone_items(col)):
+    if not (
+        lone_array(column)
+        if column.__class__ is Vec
+        else column.__class__ is List and lone_items(column)
+    ):
         return False
-    cols[k] = assign_in_place(col, (i,), y)
+    columns[index] = assign_in_place(column, (i,), y)
     t.look = 0
     return True
 
@@ -278,61 +293,61 @@ def _key_at(k: Table, key: Value) -> int | None:
     """The row of a keyed table whose key column holds an atom; None if there is none, or if the key is not an atom."""
     if len(k.cols) != 1 or raw_row(k, (key,)) is None:
         return None
-    at = find_row(k, (key,))
-    return at if at < len(k) else None
+    position = find_row(k, (key,))
+    return position if position < len(k) else None
 
 
 def _put_rows(d: Dict, y: Value) -> bool:
     """Store one row in a keyed table in place, if its columns can be written; False, without doing anything, if not."""
     if d.k.__class__ is not Table or d.v.__class__ is not Table:
         return False
-    more = as_rows(y, d.k.names + d.v.names)
-    if len(more) != 1 or set(more.names) != {*d.k.names, *d.v.names}:
+    rows = as_rows(y, d.k.names + d.v.names)
+    if len(rows) != 1 or set(rows.names) != {*d.k.names, *d.v.names}:
         return False
-    raws = raw_row(d.k, [more.col(name).item(0) for name in d.k.names])
-    if raws is None:
+    raw_key = raw_row(d.k, [rows.col(name).item(0) for name in d.k.names])
+    if raw_key is None:
         return False
-    at = find_row(d.k, [more.col(name).item(0) for name in d.k.names])
-    fit = _row_fit(d.v, more)
-    if fit is None:
+    position = find_row(d.k, [rows.col(name).item(0) for name in d.k.names])
+    fitted = _row_fit(d.v, rows)
+    if fitted is None:
         return False
-    cols, row = fit
-    if at < len(d.k):
-        _write_row(cols, at, row)
+    columns, arrays = fitted
+    if position < len(d.k):
+        _write_row(columns, position, arrays)
         return True
-    key_fit = _row_fit(d.k, more)
+    key_fit = _row_fit(d.k, rows)
     if key_fit is None:
         return False
-    cols, row = [*key_fit[0], *cols], [*key_fit[1], *row]
-    longer = [_longer(col, new, 1) for col, new in zip(cols, row, strict=True)]
+    columns, arrays = [*key_fit[0], *columns], [*key_fit[1], *arrays]
+    longer = [_longer(column, array, 1) for column, array in zip(columns, arrays, strict=True)]
     look = getattr(d.k, "look", 0)
-    if len(raws) > 1 and look.__class__ is dict:
-        look[raws] = len(d.k)
-    _take_all(cols, longer)
+    if len(raw_key) > 1 and look.__class__ is dict:
+        look[raw_key] = len(d.k)
+    _take_all(columns, longer)
     return True
 
 
 def _write_row(cols: Sequence[Vec], at: int, row: Sequence[np.ndarray]) -> None:
     with HOLD:
-        for col, new in zip(cols, row, strict=True):
-            col.a[at] = new[0]
-            col.wrote()
+        for column, array in zip(cols, row, strict=True):
+            column.a[at] = array[0]
+            column.wrote()
 
 
 def _row_fit(t: Table, more: Table) -> tuple[list[Vec], list[np.ndarray]] | None:
     """The columns of a table that can be written in place, and the raw items for them; None if a column cannot, or
     an item does not fit."""
-    cols = t.cols
-    if getrefcount(t) > _ALONE or getrefcount(cols) > _ALONE:
+    columns = t.cols
+    if getrefcount(t) > _ALONE or getrefcount(columns) > _ALONE:
         return None
-    vectors, out = [], []
-    for i, name in enumerate(t.names):
-        col = cols[i]
-        if col.__class__ is not Vec or getrefcount(col) > _ALONE or not lone_array(col):
+    vectors, arrays = [], []
+    for index, name in enumerate(t.names):
+        column = columns[index]
+        if column.__class__ is not Vec or getrefcount(column) > _ALONE or not lone_array(column):
             return None
-        fit = _fitting(col, more.col(name))
-        if fit is None:
+        raw_items = _fitting(column, more.col(name))
+        if raw_items is None:
             return None
-        vectors.append(col)
-        out.append(fit)
-    return vectors, out
+        vectors.append(column)
+        arrays.append(raw_items)
+    return vectors, arrays

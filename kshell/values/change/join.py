@@ -58,9 +58,9 @@ def join(x: Value, y: Value) -> Value:
     if _enum_type(x) or _enum_type(y):
         return _join_enums(x, y)
     if isinstance(x, List) and isinstance(y, List):
-        found = _join_arrays(x, y)
-        if found is not None:
-            return found
+        joined = _join_arrays(x, y)
+        if joined is not None:
+            return joined
     if isinstance(x, Handle) and isinstance(y, Handle):
         return List([x.number, y.number])  # each is a list of one number, which is not a vector
     x, y = as_list(x), as_list(y)
@@ -85,17 +85,19 @@ def raw_array(x: Value, t: int) -> np.ndarray:
 
 def _join_arrays(x: List, y: List) -> List | None:
     if x.__class__ is not Nd and y.__class__ is not Nd:
-        p, q = x.flat, y.flat
-        if p is None or q is None or p.t != q.t:
+        x_flat, y_flat = x.flat, y.flat
+        if x_flat is None or y_flat is None or x_flat.t != y_flat.t:
             return None
-        end = int(p.ends[-1])
+        end = int(x_flat.ends[-1])
         return flat_list(
-            p.t, np.concatenate((p.a[:end], q.a)), np.concatenate((p.ends, q.ends + end))
+            x_flat.t,
+            np.concatenate((x_flat.a[:end], y_flat.a)),
+            np.concatenate((x_flat.ends, y_flat.ends + end)),
         )
-    a, b = as_nd(x), as_nd(y)
-    if a is None or b is None or a.t != b.t or a.a.shape[1:] != b.a.shape[1:]:
+    left, right = as_nd(x), as_nd(y)
+    if left is None or right is None or left.t != right.t or left.a.shape[1:] != right.a.shape[1:]:
         return None
-    return Nd(a.t, np.concatenate((a.a, b.a)))
+    return Nd(left.t, np.concatenate((left.a, right.a)))
 
 
 def _enum_type(x: Value) -> TypeGuard[Vec | EnumAtom]:
@@ -115,8 +117,11 @@ def _join_enums(x: Value, y: Value) -> Value:
 
 def _join_members(x: Vec | EnumAtom, y: Vec | EnumAtom) -> Vec:
     """Members of the same enumeration."""
-    parts = [np.array([p.v], np.int64) if isinstance(p, EnumAtom) else p.a for p in (x, y)]
-    return Vec(T.ENUM, np.concatenate(parts), "", x.dom)
+    arrays = [
+        np.array([member.v], np.int64) if isinstance(member, EnumAtom) else member.a
+        for member in (x, y)
+    ]
+    return Vec(T.ENUM, np.concatenate(arrays), "", x.dom)
 
 
 # ------------------------------------------------------------------ dictionaries and tables
@@ -146,19 +151,19 @@ def _join_maps(x: Value, y: Value) -> Value:
         if isinstance(x, List):
             return collapse([*x.items, y])
         raise QError("type")
-    xs = x if x.__class__ is Table else as_list(x)
-    ys = y if y.__class__ is Table else as_list(y)
-    if not len(xs) and xs.__class__ is not Table:
-        return ys
-    return collapse(xs.items + ys.items) if len(ys) else xs
+    left = x if x.__class__ is Table else as_list(x)
+    right = y if y.__class__ is Table else as_list(y)
+    if not len(left) and left.__class__ is not Table:
+        return right
+    return collapse(left.items + right.items) if len(right) else left
 
 
 def row_table(d: Dict) -> Table:
     """The one-row table for a dictionary with symbol keys."""
-    one = collapse([d])
-    if one.__class__ is not Table:
+    table = collapse([d])
+    if table.__class__ is not Table:
         raise QError("type")
-    return one
+    return table
 
 
 def join_tables(x: Table, y: Table) -> Table:
@@ -180,23 +185,23 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
     if not len(x.k) and not x.keyed and not (strict and x.v.__class__ is Vec):
         if len(codes(y.k)) == len(distinct_keys(codes(y.k))):
             return Dict(grown(x.k, y.k) if strict else y.k, y.v)
-    here, there = x.v, y.v
-    if here.__class__ is Table and there.__class__ is Table and x.keyed and y.keyed:
-        if here.names != there.names:
-            if set(here.names) != set(there.names):
+    x_values, y_values = x.v, y.v
+    if x_values.__class__ is Table and y_values.__class__ is Table and x.keyed and y.keyed:
+        if x_values.names != y_values.names:
+            if set(x_values.names) != set(y_values.names):
                 raise QError("mismatch")
-            y = Dict(y.k, Table(here.names, [there.col(name) for name in here.names]))
-    at, new = place_keys(x.k, y.k)
-    base = x.v
-    if len(new):
-        more = take_at(y.v, new)
-        base = (
-            append(base, more)
-            if strict and (x.keyed or base.__class__ is Vec)
-            else join_columns(base, more)
+            y = Dict(y.k, Table(x_values.names, [y_values.col(name) for name in x_values.names]))
+    positions, missing = place_keys(x.k, y.k)
+    values = x.v
+    if len(missing):
+        missing_values = take_at(y.v, missing)
+        values = (
+            append(values, missing_values)
+            if strict and (x.keyed or values.__class__ is Vec)
+            else join_columns(values, missing_values)
         )
-    keys = join_columns(x.k, take_at(y.k, new)) if len(new) else x.k
-    return Dict(grown(x.k, keys) if strict else keys, scatter(base, at, y.v, strict))
+    keys = join_columns(x.k, take_at(y.k, missing)) if len(missing) else x.k
+    return Dict(grown(x.k, keys) if strict else keys, scatter(values, positions, y.v, strict))
 
 
 def grown(old: ListValue, new: ListValue) -> ListValue:
@@ -226,18 +231,18 @@ def place_keys(x: ListValue, y: ListValue) -> tuple[np.ndarray, np.ndarray]:
     """The positions of y's items in x extended by the missing ones, and which items of y those are."""
     count = len(x)
     if x.__class__ is Vec and y.__class__ is Vec and x.t != y.t and T.ENUM not in (x.t, y.t):
-        at = np.full(len(y), count)
+        positions = np.full(len(y), count)
     else:
-        at = _found(x, y)
-    late = np.flatnonzero(at == count)
-    if not len(late):
-        return at, late
-    keys = codes(take_at(y, late))
+        positions = _found(x, y)
+    missing = np.flatnonzero(positions == count)
+    if not len(missing):
+        return positions, missing
+    keys = codes(take_at(y, missing))
     first = distinct_keys(keys)
-    at = at.copy()
+    positions = positions.copy()
     order = np.argsort(keys[first], kind="stable")
-    at[late] = count + order[np.searchsorted(keys[first][order], keys)]
-    return at, late[first]
+    positions[missing] = count + order[np.searchsorted(keys[first][order], keys)]
+    return positions, missing[first]
 
 
 def _found(x: ListValue, y: ListValue) -> np.ndarray:
@@ -267,8 +272,8 @@ def scatter(x: ListValue, at: np.ndarray, y: ListValue, strict: bool = False) ->
     if strict and x.__class__ is Vec and len(at):
         raise QError("type")
     items = list(x.items)
-    for k, item in zip(at.tolist(), seq_items(y), strict=True):
-        items[k] = item
+    for position, item in zip(at.tolist(), seq_items(y), strict=True):
+        items[position] = item
     return collapse(items)
 
 
@@ -312,44 +317,50 @@ def _flats(items: Sequence[List]) -> List | None:
     first = items[0].flat
     if first is None:
         return None
-    every = [item.flat for item in items]
-    flats = [flat for flat in every if flat is not None and flat.t == first.t]
-    if len(flats) < len(every):
+    stored = [item.flat for item in items]
+    flats = [flat for flat in stored if flat is not None and flat.t == first.t]
+    if len(flats) < len(stored):
         return None
-    last = [int(flat.ends[-1]) for flat in flats]
+    sizes = [int(flat.ends[-1]) for flat in flats]
     ends = np.concatenate([flat.ends for flat in flats])
-    ends += np.repeat(np.cumsum([0, *last[:-1]]), list(map(len, items)))
+    ends += np.repeat(np.cumsum([0, *sizes[:-1]]), list(map(len, items)))
     return flat_list(
-        first.t, np.concatenate([flat.a[:n] for flat, n in zip(flats, last, strict=True)]), ends
+        first.t,
+        np.concatenate([flat.a[:size] for flat, size in zip(flats, sizes, strict=True)]),
+        ends,
     )
 
 
 def _concat_alike(first: Value, items: Sequence[Value]) -> ListValue | None:
     """Concatenate values of one class: lists, or compatible arrays or tables."""
     if first.__class__ is Vec:
-        t, dom = first.t, first.dom
-        arrays = [i.a for i in items if i.__class__ is Vec and i.t == t and i.dom == dom]
+        type_code, domain = first.t, first.dom
+        arrays = [i.a for i in items if i.__class__ is Vec and i.t == type_code and i.dom == domain]
         if len(arrays) == len(items):
-            return Vec(t, _end_to_end(arrays), "", dom)
+            return Vec(type_code, _end_to_end(arrays), "", domain)
     elif first.__class__ is List:
         lists = cast("Sequence[List]", items)
-        whole = _flats(lists)
-        if whole is not None:
-            return whole
+        joined = _flats(lists)
+        if joined is not None:
+            return joined
         flat: list[Value] = []
-        for part in lists:
-            flat += part.items
+        for entry in lists:
+            flat += entry.items
         return collapse(flat)
     elif first.__class__ is Nd:
-        t, shape = first.t, first.a.shape[1:]
-        arrays = [i.a for i in items if i.__class__ is Nd and i.t == t and i.a.shape[1:] == shape]
+        type_code, shape = first.t, first.a.shape[1:]
+        arrays = [
+            i.a for i in items if i.__class__ is Nd and i.t == type_code and i.a.shape[1:] == shape
+        ]
         if len(arrays) == len(items):
-            return Nd(t, np.concatenate(arrays))
+            return Nd(type_code, np.concatenate(arrays))
     elif first.__class__ is Table:
         names = first.names
         columns = [i.cols for i in items if i.__class__ is Table and i.names == names]
         if len(columns) == len(items):
-            return Table(names, [concat([c[i] for c in columns]) for i in range(len(names))])
+            return Table(
+                names, [concat([column[i] for column in columns]) for i in range(len(names))]
+            )
     return None
 
 
@@ -371,10 +382,10 @@ def concat(items: Sequence[Value]) -> Value:
     if classes & _MAPS or (
         Vec in classes and any([item.__class__ is Vec and item.t == T.ENUM for item in items])
     ):
-        out = first
+        result = first
         for item in items[1:]:
-            out = join(out, item)
-        return as_list(out) if out.__class__ not in (Dict, Table) else out
+            result = join(result, item)
+        return as_list(result) if result.__class__ not in (Dict, Table) else result
     return _of_any_kind(items)
 
 
@@ -408,12 +419,12 @@ def append(x: Value, y: Value) -> Value:
     if x.__class__ is Vec:
         if x.t == T.ENUM:
             return _append_enum(x, y)
-        out = join(x, unenum(y) if x.t == T.S else y)
-        if out.__class__ is not Vec or out.t != x.t:
+        result = join(x, unenum(y) if x.t == T.S else y)
+        if result.__class__ is not Vec or result.t != x.t:
             raise QError("type")
-        if x.attr and out is not x:
-            out.attr = _kept(x, out)
-        return out
+        if x.attr and result is not x:
+            result.attr = _kept(x, result)
+        return result
     if x.__class__ is Table or x.__class__ is Dict:
         if is_list(y) and not len(y):
             return x
@@ -435,11 +446,11 @@ def as_item(x: List, y: Value) -> bool:
 
 def _depth(x: Value) -> int:
     """The depth of x judging from first items: 0 for an atom, 1 for a vector and a handle (a list of one number)."""
-    n = 0
+    depth = 0
     while isinstance(x, List) and x.__class__ is not Nd and len(x):
         x = x.item(0)
-        n += 1
-    return n + (
+        depth += 1
+    return depth + (
         x.a.ndim
         if x.__class__ is Nd
         else 1
@@ -450,17 +461,17 @@ def _depth(x: Value) -> int:
 
 def _kept(x: Vec, out: Vec) -> str:
     """The attribute that x keeps when it grows to `out`: g; s and u, if they still hold; never p."""
-    a, count = x.attr, len(x.a)
-    more = Vec(out.t, out.a[max(count - 1, 0) :], "", out.dom)
-    if a == "g" or (a == "s" and is_sorted(more)):
-        return a
-    if a == "u":
-        new = Vec(out.t, out.a[count:], "", out.dom)
+    attribute, count = x.attr, len(x.a)
+    tail = Vec(out.t, out.a[max(count - 1, 0) :], "", out.dom)
+    if attribute == "g" or (attribute == "s" and is_sorted(tail)):
+        return attribute
+    if attribute == "u":
+        added = Vec(out.t, out.a[count:], "", out.dom)
         if (
-            len(distinct_keys(codes(new))) == len(new.a)
-            and (np.asarray(find(x, new)) == count).all()
+            len(distinct_keys(codes(added))) == len(added.a)
+            and (np.asarray(find(x, added)) == count).all()
         ):
-            return a
+            return attribute
     return ""
 
 
@@ -469,27 +480,27 @@ def _append_enum(x: Vec, y: Value) -> Vec:
         return _join_members(x, y)
     if is_list(y) and not len(y):
         return x
-    dom = domain(x.dom)
-    at = np.atleast_1d(np.asarray(find(dom, unenum(y)), np.int64))
-    if (at >= len(dom)).any():
+    members = domain(x.dom)
+    positions = np.atleast_1d(np.asarray(find(members, unenum(y)), np.int64))
+    if (positions >= len(members)).any():
         raise QError("cast")
-    return Vec(T.ENUM, np.concatenate((x.a, at)), "", x.dom)
+    return Vec(T.ENUM, np.concatenate((x.a, positions)), "", x.dom)
 
 
 def _append_rows(t: Table, y: Value) -> Table:
-    more = _first_rows(t, as_rows(y, t.names))
-    count = len(more)
-    cols: list[ListValue] = []
-    for name, col in zip(t.names, t.cols, strict=True):
-        if more.has(name):
-            cols.append(
-                append(col, more.col(name))
-                if col.__class__ is Vec
-                else join_columns(col, more.col(name))
+    incoming = _first_rows(t, as_rows(y, t.names))
+    count = len(incoming)
+    columns: list[ListValue] = []
+    for name, column in zip(t.names, t.cols, strict=True):
+        if incoming.has(name):
+            columns.append(
+                append(column, incoming.col(name))
+                if column.__class__ is Vec
+                else join_columns(column, incoming.col(name))
             )
         else:
-            cols.append(join_columns(col, _nulls(col, count)))
-    return Table(t.names, cols)
+            columns.append(join_columns(column, _nulls(column, count)))
+    return Table(t.names, columns)
 
 
 def _first_rows(t: Table, more: Table) -> Table:
@@ -513,8 +524,8 @@ def _narrowed(x: ListValue, like: ListValue) -> ListValue:
         or like.t not in (T.H, T.I)
     ):
         return x
-    a = convert(x.a, T.J, like.t)
-    return Vec(like.t, a) if (widen(a, like.t, T.J) == x.a).all() else x
+    array = convert(x.a, T.J, like.t)
+    return Vec(like.t, array) if (widen(array, like.t, T.J) == x.a).all() else x
 
 
 def _nulls(col: ListValue, n: int) -> ListValue:
@@ -554,20 +565,26 @@ def _append_dict(x: Dict, y: Value) -> Dict:
         return join_dicts(x, y, strict=True)
     keys, values = x.tables
     all_rows = x.unkeyed
-    more = as_rows(y, all_rows.names)
-    if not set(keys.names) <= set(more.names):
+    incoming = as_rows(y, all_rows.names)
+    if not set(keys.names) <= set(incoming.names):
         raise QError("mismatch")
-    more = _first_rows(all_rows, more)
-    at, new = place_keys(keys, Table(keys.names, [more.col(name) for name in keys.names]))
+    incoming = _first_rows(all_rows, incoming)
+    positions, missing = place_keys(
+        keys, Table(keys.names, [incoming.col(name) for name in keys.names])
+    )
     keys = Table(
         keys.names,
         [
-            append(column, take_at(more.col(name), new))
+            append(column, take_at(incoming.col(name), missing))
             for name, column in zip(keys.names, keys.cols, strict=True)
         ],
     )
-    cols = []
-    for name, col in zip(values.names, values.cols, strict=True):
-        col = join_columns(col, _nulls(col, len(new))) if len(new) else col
-        cols.append(scatter(col, at, more.col(name), strict=True) if more.has(name) else col)
-    return Dict(keys, Table(values.names, cols))
+    columns = []
+    for name, target in zip(values.names, values.cols, strict=True):
+        target = join_columns(target, _nulls(target, len(missing))) if len(missing) else target
+        columns.append(
+            scatter(target, positions, incoming.col(name), strict=True)
+            if incoming.has(name)
+            else target
+        )
+    return Dict(keys, Table(values.names, columns))

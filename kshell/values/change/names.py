@@ -47,11 +47,11 @@ def dotted(x: Value, name: str) -> Value:
         return PART.fn(name, x)
     if not isinstance(x, Handle):
         raise QError("type", hint=getattr(x, "hint", ""))
-    found = ((name,) if registry.find("api", name) else ()) or synonyms.of_torch(name)[0]
-    own = x.reached(name)
-    usage = own or getattr(x, "usage", "")
-    if found and not own and not usage.startswith(name):
-        usage = f'use {" or ".join(found)}, help"{found[0]}" tells how'
+    entries = ((name,) if registry.find("api", name) else ()) or synonyms.of_torch(name)[0]
+    access = x.reached(name)
+    usage = access or getattr(x, "usage", "")
+    if entries and not access and not usage.startswith(name):
+        usage = f'use {" or ".join(entries)}, help"{entries[0]}" tells how'
     raise QError("type", hint=f"an object has no methods or attributes: {usage}" if usage else "")
 
 
@@ -83,43 +83,43 @@ class Names:
 
     def space(self, name: str) -> dict[str, Any]:
         """The dict of a namespace, created if new."""
-        found = self.spaces.get(name)
-        if found is None:
+        namespace = self.spaces.get(name)
+        if namespace is None:
             outer = name.rpartition(".")[0]
             if outer:
                 self.space(outer)  # .a exists as soon as .a.b does
-            found = self.spaces[name] = {_HIDDEN: self.builtins}
-        return found
+            namespace = self.spaces[name] = {_HIDDEN: self.builtins}
+        return namespace
 
     def view(self, name: str) -> View | None:
         """The view with that name, if it still is one."""
-        found = self.views.get(name)
-        if found is not None and name in self.spaces["."]:
+        view = self.views.get(name)
+        if view is not None and name in self.spaces["."]:
             del self.views[name]
             return None
-        return found
+        return view
 
     def read(self, name: str) -> Value:
         """The value of a global in the root that is, or was, a view."""
-        x = self.spaces["."].get(name)
-        if x is not None:
-            return x
-        found = self.views.get(name)
-        if found is not None and worker() is not None and self.pending(name):
+        value = self.spaces["."].get(name)
+        if value is not None:
+            return value
+        view = self.views.get(name)
+        if view is not None and worker() is not None and self.pending(name):
             raise QError("threadview")
-        return found.get(self.find) if found is not None else self.get(name, ".")
+        return view.get(self.find) if view is not None else self.get(name, ".")
 
     def pending(self, name: str) -> bool:
         """Is a view to be evaluated when next read?"""
-        v = self.view(name)
-        if v is None:
+        view = self.view(name)
+        if view is None:
             return False
-        if v.value is None:
+        if view.value is None:
             return True
-        others = [need for need in v.needs if need != name]
+        names = [need for need in view.needs if need != name]
         return any(
-            self.pending(other) or (self.view(other) is None and self.find(other) is not old)
-            for other, old in zip(others, v.saved, strict=True)
+            self.pending(need) or (self.view(need) is None and self.find(need) is not saved)
+            for need, saved in zip(names, view.saved, strict=True)
         )
 
     def allow(self, space: str, last: str) -> None:
@@ -145,8 +145,8 @@ class Names:
         """Namespace and last part of a name: `.a.b` is ('.a', 'b'); an unqualified name belongs to `ctx` or the current
         namespace."""
         if name.startswith("."):
-            head, _, last = name.rpartition(".")
-            return (head, last) if head else (".", name)  # `.a` is not the root's `a`
+            parent, _, last = name.rpartition(".")
+            return (parent, last) if parent else (".", name)  # `.a` is not the root's `a`
         return ctx or self.current, name
 
     def find(self, name: str, ctx: str | None = None) -> Value | None:
@@ -154,17 +154,21 @@ class Names:
         if name == ".":
             return self.as_dict(".")
         space, last = self.split(name, ctx)
-        d = self.spaces.get(space)
-        if d is not None:
-            x = d.get(last)
-            if x is not None and last != _HIDDEN:
-                return x
+        variables = self.spaces.get(space)
+        if variables is not None:
+            value = variables.get(last)
+            if value is not None and last != _HIDDEN:
+                return value
         if space == "." and last in self.views:
             return self.read(last)
         if name in self.spaces:
-            held = self.as_dict(name)
+            contents = self.as_dict(name)
             entry = registry.find("name", name)  # `.q` has the keywords besides what was put there
-            return held if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), held)
+            return (
+                contents
+                if entry is None or 0 not in entry.fns
+                else join_dicts(entry.fns[0](), contents)
+            )
         if not name.startswith("."):
             if "." in name:
                 return (
@@ -187,37 +191,37 @@ class Names:
 
     def _inside(self, name: str) -> Value | None:
         """`.a.b.c` where .a.b is a dictionary held in namespace .a."""
-        head, _, last = name.rpartition(".")
-        if not head or (head in self.spaces and registry.find("name", head) is None):
+        parent, _, last = name.rpartition(".")
+        if not parent or (parent in self.spaces and registry.find("name", parent) is None):
             return None
-        x = self.find(head)
-        return dotted(x, last) if x.__class__ is Dict else None
+        value = self.find(parent)
+        return dotted(value, last) if value.__class__ is Dict else None
 
     def _held(self, name: str) -> Value | None:
         """The dictionary or table with this name in a variable of a namespace, or in an item of one."""
         space, last = self.split(name)
-        x = self.spaces.get(space, {}).get(last)
-        if x is None and space != ".":
-            x = self._inside(name)
-        return x if x.__class__ is Dict or x.__class__ is Table else None
+        value = self.spaces.get(space, {}).get(last)
+        if value is None and space != ".":
+            value = self._inside(name)
+        return value if value.__class__ is Dict or value.__class__ is Table else None
 
     def _dotted(self, name: str, ctx: str) -> Value | None:
-        first, *rest = name.split(".")
+        first, *members = name.split(".")
         if ctx == "." and self.view(first) is not None:
             raise QError("nyi")
-        x = self.find(first, ctx)
-        for part in rest:
-            if x is None:
+        value = self.find(first, ctx)
+        for member in members:
+            if value is None:
                 return None
-            x = dotted(x, part)
-        return x
+            value = dotted(value, member)
+        return value
 
     def get(self, name: str, ctx: str | None = None) -> Value:
         """The value of a global; for an unknown one, the error is its name."""
-        x = self.find(name, ctx)
-        if x is None:
+        value = self.find(name, ctx)
+        if value is None:
             raise QError(name)
-        return x
+        return value
 
     @brief
     def set(self, name: str, x: Value, ctx: str | None = None, at: Sequence[Value] = ()) -> None:
@@ -231,13 +235,13 @@ class Names:
             raise QError("assign")
         self.allow(space, last)
         if space not in self.spaces:
-            held = self._held(space)
-            if held is not None:
-                self.set(space, assign_at(held, [sym(last)], x))
+            parent = self._held(space)
+            if parent is not None:
+                self.set(space, assign_at(parent, [sym(last)], x))
                 return
         if x.__class__ is Dict and name.startswith("."):
-            top = space == "." and x.k.__class__ is Vec and x.k.t == T.S
-            if top or name in self.spaces:
+            is_root = space == "." and x.k.__class__ is Vec and x.k.t == T.S
+            if is_root or name in self.spaces:
                 self.replace(name, x)
                 return
         self.space(space)[last] = x
@@ -254,14 +258,16 @@ class Names:
                 old is None
             ):  # as in any namespace, :: comes first, so that other items can have any type
                 old = Dict(sym_vec([""]), List([NIL]))
-            part = sym(rest[0])
+            symbol = sym(rest[0])
             if len(rest) == 1:
-                return assign_at(old, [part], x)
-            there = old.__class__ is not Dict or part in old.k.items
-            return assign_at(old, [part], put(dotted(old, rest[0]) if there else None, rest[1:]))
+                return assign_at(old, [symbol], x)
+            is_present = old.__class__ is not Dict or symbol in old.k.items
+            return assign_at(
+                old, [symbol], put(dotted(old, rest[0]) if is_present else None, rest[1:])
+            )
 
-        first, *rest = name.split(".")
-        self.set(first, put(self.find(first, ctx), rest), ctx)
+        first, *members = name.split(".")
+        self.set(first, put(self.find(first, ctx), members), ctx)
         self.views.pop(name, None)
 
     @brief
@@ -269,15 +275,15 @@ class Names:
         """Replace the contents of a namespace by the items of a dictionary."""
         self.allow(".", name)
         keys, space = names_in(d.k), self.space(name)
-        for k in self.members(name):
-            del space[k]
+        for member in self.members(name):
+            del space[member]
         (self.bare.add if all(keys) else self.bare.discard)(name)
         for key, item in zip(keys, d.v.items, strict=True):
             if key and item.__class__ is not View:  # a view stays a view
                 space[key] = item
-        for full, listener in self.listeners.items():
-            head, last = self.split(full)
-            if head == name:
+        for full_name, listener in self.listeners.items():
+            parent, last = self.split(full_name)
+            if parent == name:
                 listener(space.get(last))
 
     @brief
@@ -296,7 +302,9 @@ class Names:
 
     def members(self, space: str) -> list[str]:
         """The sorted names of the variables of a namespace."""
-        return sorted(k for k in self.spaces.get(space, {}) if k != _HIDDEN and k[0] != ".")
+        return sorted(
+            name for name in self.spaces.get(space, {}) if name != _HIDDEN and name[0] != "."
+        )
 
     def children(self) -> list[str]:
         """The namespaces under the root, without the dot: the permanent ones, then others that are not empty. (.z is
@@ -318,20 +326,30 @@ class Names:
         """A namespace as the dictionary that q shows: :: under the empty symbol first, except for the root; names in
         order of creation, then nested views or namespaces."""
         names = self.spaces[space]
-        found = [(name, names[name]) for name in list(names) if name != _HIDDEN and name[0] != "."]
+        entries = [
+            (name, names[name]) for name in list(names) if name != _HIDDEN and name[0] != "."
+        ]
         if space == ".":
-            live = ((k, v) for k in list(self.views) if (v := self.view(k)) and "." not in k)
-            found += live
+            views = (
+                (name, value)
+                for name in list(self.views)
+                if (value := self.view(name)) and "." not in name
+            )
+            entries += views
         prefix = space + "."
         if space != ".":
-            subs = dict.fromkeys(
+            children = dict.fromkeys(
                 space[len(prefix) :].split(".")[0]
                 for space in self.spaces
                 if space.startswith(prefix)
             )
-            head = [] if space in self.bare else [("", NIL)]
-            found = [*head, *found, *((sub, self.as_dict(prefix + sub)) for sub in subs)]
-        return Dict(sym_vec([k for k, _ in found]), List([v for _, v in found]))
+            first_entry = [] if space in self.bare else [("", NIL)]
+            entries = [
+                *first_entry,
+                *entries,
+                *((child, self.as_dict(prefix + child)) for child in children),
+            ]
+        return Dict(sym_vec([name for name, _ in entries]), List([value for _, value in entries]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.spaces)

@@ -23,73 +23,73 @@ _BIG = 1 << 31
 def place(x: Vec | Nd, path: Sequence[Value]) -> tuple[Any, ...] | None:
     """The numpy index for a path into an array, or None if there is none. 'length if out of bounds."""
     array = x.a
-    out: list[Any] = []
+    indexes: list[Any] = []
     vectors = 0
     if len(path) > array.ndim:
         return None
-    for i, n in zip(path, array.shape, strict=False):
-        if i is NIL or i is HOLE:
-            out.append(np.arange(n))
+    for index, length in zip(path, array.shape, strict=False):
+        if index is NIL or index is HOLE:
+            indexes.append(np.arange(length))
             vectors += 1
-        elif i.__class__ is int or (atom_t(i) in _INDEX):
-            k = int(raw(i))
-            if not 0 <= k < n:
+        elif index.__class__ is int or (atom_t(index) in _INDEX):
+            position = int(raw(index))
+            if not 0 <= position < length:
                 raise QError("length")
-            out.append(k)
+            indexes.append(position)
         else:
-            positions = list_positions(i)
+            positions = list_positions(index)
             if positions is None:
                 return None
-            if len(positions) and not (int(positions.min()) >= 0 and int(positions.max()) < n):
+            if len(positions) and not (int(positions.min()) >= 0 and int(positions.max()) < length):
                 raise QError("length")
-            out.append(positions)
+            indexes.append(positions)
             vectors += 1
     if vectors > 1:
-        return _mesh(out)
-    return tuple(out)
+        return _mesh(indexes)
+    return tuple(indexes)
 
 
 def _mesh(parts: list[Any]) -> tuple[Any, ...]:
     """Indexes of several axes, made to select every combination."""
     count = sum(part.__class__ is np.ndarray for part in parts)
-    out, k = [], 0
+    indexes, axis = [], 0
     for part in parts:
         if part.__class__ is np.ndarray:
-            out.append(part.reshape((-1,) + (1,) * (count - 1 - k)))
-            k += 1
+            indexes.append(part.reshape((-1,) + (1,) * (count - 1 - axis)))
+            axis += 1
         else:
-            out.append(part)
-    return tuple(out)
+            indexes.append(part)
+    return tuple(indexes)
 
 
 def single(place: tuple[Any, ...]) -> bool:
     """Does an index select no item twice?"""
-    for p in place:
-        if p.__class__ is np.ndarray and p.size > 1:
-            flat = p.ravel()
-            step = np.diff(flat)
-            if not (step > 0).all() and len(distinct_keys(flat)) < len(flat):
+    for index in place:
+        if index.__class__ is np.ndarray and index.size > 1:
+            flat = index.ravel()
+            steps = np.diff(flat)
+            if not (steps > 0).all() and len(distinct_keys(flat)) < len(flat):
                 return False
     return True
 
 
 def part(x: Vec | Nd, place: tuple[Any, ...]) -> Value:
     """The item or part of an array at an index."""
-    a = x.a[place]
+    array = x.a[place]
     if x.t == T.ENUM and x.__class__ is Vec:
-        return Vec(x.t, a, "", x.dom) if a.ndim else EnumAtom(int(a), x.dom)
-    return regular(x.t, np.asarray(a))
+        return Vec(x.t, array, "", x.dom) if array.ndim else EnumAtom(int(array), x.dom)
+    return regular(x.t, np.asarray(array))
 
 
 def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
     """Raw data from y for an index into an array, or None if it does not fit unchanged."""
     qtype = x.t
-    ty = atom_t(y)
+    atom_type = atom_t(y)
     if qtype == T.ENUM and x.__class__ is Vec:
         return _enum_block(x, y)
-    if ty:
+    if atom_type:
         if (
-            ty != qtype or len(place) < x.a.ndim
+            atom_type != qtype or len(place) < x.a.ndim
         ):  # an atom in place of a list would make the array irregular
             return None
         return np.frombuffer(raw(y), "V16")[0] if qtype == T.G else raw(y)
@@ -97,10 +97,10 @@ def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
     if data is None or data.t != qtype:
         return None
     shape = (
-        np.broadcast_shapes(*(p.shape for p in place if p.__class__ is np.ndarray))
+        np.broadcast_shapes(*(index.shape for index in place if index.__class__ is np.ndarray))
         + x.a.shape[len(place) :]
     )
-    if data.a.shape != shape and all(p.__class__ is int for p in place):
+    if data.a.shape != shape and all(index.__class__ is int for index in place):
         return None  # one item is replaced, whatever the value
     return _fitted(data.a, shape)
 
@@ -123,9 +123,9 @@ def _enum_block(x: Vec, y: Value) -> Any:
         return y.v if isinstance(y, EnumAtom) else y.a
     if atom_t(y) not in (T.S, T.ENUM) and not (y.__class__ is Vec and y.t in (T.S, T.ENUM)):
         return None
-    dom = domain(x.dom)
-    positions = find(dom, unenum(y))
-    if np.any(np.asarray(positions) >= len(dom)):
+    members = domain(x.dom)
+    positions = find(members, unenum(y))
+    if np.any(np.asarray(positions) >= len(members)):
         raise QError("cast")
     return positions
 
@@ -136,5 +136,9 @@ def plain_numbers(a: np.ndarray, t: int) -> bool:
         return True
     if t == T.F:
         return not np.isnan(a).any()
-    lo, hi = int(a.min()), int(a.max())
-    return (lo > -_BIG and hi < _BIG) if t == T.J else lo > -(1 << 14) and hi < 1 << 14 and t == T.I
+    lowest, highest = int(a.min()), int(a.max())
+    return (
+        (lowest > -_BIG and highest < _BIG)
+        if t == T.J
+        else lowest > -(1 << 14) and highest < 1 << 14 and t == T.I
+    )

@@ -32,9 +32,9 @@ def apply1(f: Value, x: Value) -> Value:
     if cls is Vec or cls is Dict:
         return index1(f, x)
     if f.__class__ is Prim:
-        fn = f.fns.get(1) or f.fns.get(-1)
-        if fn is not None:
-            return fn(x)
+        function = f.fns.get(1) or f.fns.get(-1)
+        if function is not None:
+            return function(x)
     return apply(f, (x,))
 
 
@@ -50,13 +50,13 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         args = (NIL,)
     if isinstance(f, Function):
         count = len(args)
-        for arg in args:
-            if arg is HOLE:
+        for argument in args:
+            if argument is HOLE:
                 return project(f, args)
         if f.__class__ is Prim:
-            fn = f.fns.get(count) or f.fns.get(-1)
-            if fn is not None:
-                return fn(*args)
+            function = f.fns.get(count) or f.fns.get(-1)
+            if function is not None:
+                return function(*args)
             if count > 1 and (derived := spelled(f.name)) is not None:  # `sums[x;y]` is x+\\y
                 return derived.call(args)
         rank = f.rank
@@ -75,11 +75,11 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         if (
             f.s[:1] == ":"
             and args[0].__class__ is Sym
-            and (found := registry.find("verb", "get")) is not None
+            and (getter := registry.find("verb", "get")) is not None
         ):
-            return found.fns[1](List([f, *args]))
-        if f.s[:1] == ":" and len(args) == 1 and (once := ONE_SHOT.fn(f.s, args[0])) is not None:
-            return once
+            return getter.fns[1](List([f, *args]))
+        if f.s[:1] == ":" and len(args) == 1 and (reply := ONE_SHOT.fn(f.s, args[0])) is not None:
+            return reply
         return apply(named(f), args)
     if f is NIL:
         if len(args) == 1:
@@ -88,8 +88,8 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
     if isinstance(f, Handle):
         return f.index(args)
     if f.__class__ is int or (f.__class__ is Atom and f.t in (T.I, T.H)):
-        got = running().send(raw(f), args)
-        return f if got is None else got
+        result = running().send(raw(f), args)
+        return f if result is None else result
     return index(f, args)
 
 
@@ -110,8 +110,8 @@ def _warn_of_projection(f: Lambda) -> None:
 
 def named(x: Sym) -> Value:
     """The value named by a symbol: a variable or, with a leading colon, a data file or splayed table."""
-    found = registry.find("verb", "get") if x.s[:1] == ":" else None
-    return running().names.get(x.s) if found is None else found.fns[1](x)
+    getter = registry.find("verb", "get") if x.s[:1] == ":" else None
+    return running().names.get(x.s) if getter is None else getter.fns[1](x)
 
 
 def project(f: Value, args: Sequence[Value]) -> Value:
@@ -120,9 +120,11 @@ def project(f: Value, args: Sequence[Value]) -> Value:
     if f.__class__ is Proj:
         if len(args) > f.rank:
             raise QError("rank")
-        full = f.fill(args)
-        holes = sum(a is HOLE for a in full)
-        return Proj(f.f, full, f.rank - len(args) + sum(arg is HOLE for arg in args) - holes)
+        arguments = f.fill(args)
+        holes = sum(argument is HOLE for argument in arguments)
+        return Proj(
+            f.f, arguments, f.rank - len(args) + sum(argument is HOLE for argument in args) - holes
+        )
     rank = full_rank(f, len(args))
     if len(args) > rank:
         if not takes(f, len(args)):
@@ -134,8 +136,8 @@ def project(f: Value, args: Sequence[Value]) -> Value:
 def full_rank(f: Value, given: int) -> int:
     """The total number of arguments of a projection of f on `given` ones."""
     if isinstance(f, Prim):
-        known = [fn for fn in f.fns if fn >= given]
-        return min(known) if known else given if -1 in f.fns else max(f.fns)
+        counts = [count for count in f.fns if count >= given]
+        return min(counts) if counts else given if -1 in f.fns else max(f.fns)
     return getattr(f, "rank", 0) or max(given, 2)
 
 
@@ -153,9 +155,9 @@ def pyfn(f: Value, n: int) -> Callable[..., Value]:
     if isinstance(f, Lambda) and f.rank == n:
         return f.fn
     if f.__class__ is Prim:
-        fn = f.fns.get(n)
-        if fn is not None:
-            return fn
+        function = f.fns.get(n)
+        if function is not None:
+            return function
     if isinstance(f, Function) and f.rank in (n, 0) and f.__class__ is not Prim:
         call = f.call
         return lambda *args: call(args)

@@ -39,8 +39,8 @@ def whole(x: Vec) -> bool:
     try:
         return x.whole
     except AttributeError:
-        x.whole = found = not has_null(x.a, x.t)
-        return found
+        x.whole = complete = not has_null(x.a, x.t)
+        return complete
 
 
 def is_null(a: Array, t: int) -> Array:
@@ -61,8 +61,8 @@ def null_mask(a: Array, t: int) -> Array | None:
         return a == null if a.size and a.item(a.argmin()) == null else None
     if t in (T.B, T.X):
         return None
-    m = is_null(a, t)
-    return m if m.any() else None
+    mask = is_null(a, t)
+    return mask if mask.any() else None
 
 
 def number_nulls(a: Array, t: int) -> Array | None:
@@ -79,12 +79,12 @@ def to_float(a: Array, t: int) -> Array:
     """A raw array as float64; integer nulls become nan."""
     if a.dtype == np.float64:
         return a
-    r = a.astype(np.float64)
+    floats = a.astype(np.float64)
     if t in _LIMITS or t == T.ENUM:
         mask = null_mask(a, t if t != T.ENUM else T.J)
         if mask is not None:
-            r[mask] = np.nan
-    return r
+            floats[mask] = np.nan
+    return floats
 
 
 def as_float(a: Array, t: int) -> Array:
@@ -98,47 +98,47 @@ def narrow(r: Array, t: int) -> Array:
         return r
     if not r.size:
         return r.astype(T.DTYPE[t])
-    top, null = _LIMITS[t]
-    low, high = r.item(r.argmin()), r.item(r.argmax())
-    if -top <= low and high <= top:
+    largest, null = _LIMITS[t]
+    lowest, highest = r.item(r.argmin()), r.item(r.argmax())
+    if -largest <= lowest and highest <= largest:
         return r.astype(T.DTYPE[t])
-    out = np.clip(r, -top, top).astype(T.DTYPE[t])
-    if low == T.NULL[T.J]:
-        out[r == low] = null
-    return out
+    result = np.clip(r, -largest, largest).astype(T.DTYPE[t])
+    if lowest == T.NULL[T.J]:
+        result[r == lowest] = null
+    return result
 
 
 def from_float(a: Array, t: int) -> Array:
     """Floats rounded to integers of type t; nan becomes null, values out of range infinities."""
-    r = np.floor(a.astype(np.float64) + 0.5)
-    return float_to_int(r, t)
+    rounded = np.floor(a.astype(np.float64) + 0.5)
+    return float_to_int(rounded, t)
 
 
 def float_to_int(r: Array, t: int) -> Array:
     """Whole-numbered floats as integers of type t; nan becomes null, values out of range infinities."""
-    top, null = _LIMITS[t]
+    largest, null = _LIMITS[t]
     if not r.size:
         return r.astype(T.DTYPE[t])
-    low, high = float(r.min()), float(r.max())
-    edge = float(top)
-    if -edge < low and high < edge:  # also false for nan
+    lowest, highest = float(r.min()), float(r.max())
+    bound = float(largest)
+    if -bound < lowest and highest < bound:  # also false for nan
         return r.astype(T.DTYPE[t])
-    odd = np.isnan(r)
-    safe = np.where(odd | (np.abs(r) >= edge), 0.0, r).astype(T.DTYPE[t])
-    safe[r >= edge] = top
-    safe[r <= -edge] = -top
-    safe[odd] = null
-    return safe
+    is_nan = np.isnan(r)
+    result = np.where(is_nan | (np.abs(r) >= bound), 0.0, r).astype(T.DTYPE[t])
+    result[r >= bound] = largest
+    result[r <= -bound] = -largest
+    result[is_nan] = null
+    return result
 
 
 def widen(a: Array, f: int, t: int) -> Array:
     """Integers of type f as the wider type t; null becomes the wider null."""
-    r = a.astype(T.DTYPE[t])
+    result = a.astype(T.DTYPE[t])
     if f in _LIMITS and f != t:
         mask = null_mask(a, f)
         if mask is not None:
-            r[mask] = T.NULL[t]
-    return r
+            result[mask] = T.NULL[t]
+    return result
 
 
 def convert(a: Array, f: int, t: int) -> Array:
@@ -174,8 +174,8 @@ def _bytes(a: Array, f: int) -> Array:
         return a.astype(np.uint8)
     if f == T.H:
         return (a & 0xFF).astype(np.uint8)
-    i = a if a.dtype == np.int32 else convert(a, f, T.I)
-    return (i & 0xFF).astype(np.uint8)
+    ints = a if a.dtype == np.int32 else convert(a, f, T.I)
+    return (ints & 0xFF).astype(np.uint8)
 
 
 # ------------------------------------------------------------------ temporals
@@ -193,10 +193,10 @@ def months_to_days(m: Array) -> Array:
 
 def _millis(z: Array) -> tuple[Array, Array]:
     """Datetimes as whole days and milliseconds of the day."""
-    day = np.floor(z)
-    ms = np.floor((z - day) * 86_400_000.0 + 0.5)
-    over = ms >= 86_400_000.0
-    return (day + over).astype(np.int64), np.where(over, 0, ms).astype(np.int64)
+    days = np.floor(z)
+    millis = np.floor((z - days) * 86_400_000.0 + 0.5)
+    overflow = millis >= 86_400_000.0
+    return (days + overflow).astype(np.int64), np.where(overflow, 0, millis).astype(np.int64)
 
 
 def _temporal(a: Array, f: int, t: int) -> Array:
@@ -204,39 +204,39 @@ def _temporal(a: Array, f: int, t: int) -> Array:
     mask = null_mask(a, f)
     if mask is not None:
         a = np.where(mask, 0, a).astype(a.dtype)
-    r = _temporal_raw(a, f, t)
-    if r.dtype != T.DTYPE[t]:
-        r = r.astype(T.DTYPE[t]) if t == T.Z else narrow(r, t)
+    result = _temporal_raw(a, f, t)
+    if result.dtype != T.DTYPE[t]:
+        result = result.astype(T.DTYPE[t]) if t == T.Z else narrow(result, t)
     if mask is not None:
-        r = np.where(mask, T.NULL[t], r).astype(T.DTYPE[t])
-    return r
+        result = np.where(mask, T.NULL[t], result).astype(T.DTYPE[t])
+    return result
 
 
 def _temporal_raw(a: Array, f: int, t: int) -> Array:
     if f in SPANS:
-        ns = a.astype(np.int64) * NANOS[f]
+        nanos = a.astype(np.int64) * NANOS[f]
         if t in SPANS:
-            return ns // NANOS[t]
-        return ns if t == T.P else ns / DAY if t == T.Z else _from_days(ns // DAY, t)
+            return nanos // NANOS[t]
+        return nanos if t == T.P else nanos / DAY if t == T.Z else _from_days(nanos // DAY, t)
     if f == T.Z:
-        day, ms = _millis(a)
+        days, millis = _millis(a)
         return (
-            ms * 1_000_000 // NANOS[t]
+            millis * 1_000_000 // NANOS[t]
             if t in SPANS
-            else day * DAY + ms * 1_000_000
+            else days * DAY + millis * 1_000_000
             if t == T.P
-            else _from_days(day, t)
+            else _from_days(days, t)
         )
     if f == T.P:
         if t in SPANS:
             return a % DAY // NANOS[t]
         return a / DAY if t == T.Z else _from_days(a // DAY, t)
-    day = months_to_days(a.astype(np.int64)) if f == T.M else a.astype(np.int64)
+    days = months_to_days(a.astype(np.int64)) if f == T.M else a.astype(np.int64)
     if t in SPANS:
         return np.zeros(a.shape, np.int64)
     if t == T.P:
-        return np.where(np.abs(day) > 106_751, np.sign(day) * T.LONG_MAX, day * DAY)
-    return day.astype(np.float64) if t == T.Z else _from_days(day, t)
+        return np.where(np.abs(days) > 106_751, np.sign(days) * T.LONG_MAX, days * DAY)
+    return days.astype(np.float64) if t == T.Z else _from_days(days, t)
 
 
 def _from_days(day: Array, t: int) -> Array:
@@ -266,26 +266,28 @@ def part_array(a: Array, f: int, name: str) -> tuple[int, Array]:
     mask = null_mask(a, f)
     if mask is not None:
         a = np.where(mask, 0, a).astype(a.dtype)
-    r = _calendar(a, f, name) if calendar else _clock(a, f, name)
-    t = T.D if name == "week" else T.I
-    r = r.astype(np.int32)
+    result = _calendar(a, f, name) if calendar else _clock(a, f, name)
+    qtype = T.D if name == "week" else T.I
+    result = result.astype(np.int32)
     if mask is not None:
-        r[mask] = T.NULL[t]
-    return t, r
+        result[mask] = T.NULL[qtype]
+    return qtype, result
 
 
 def _calendar(a: Array, f: int, name: str) -> Array:
     if name in ("year", "mm"):
-        month = convert(a, f, T.M).astype(np.int64)
-        return month // 12 + 2000 if name == "year" else month % 12 + 1
-    day = convert(a, f, T.D).astype(np.int64)
-    return day - (day - 2) % 7 if name == "week" else day - months_to_days(days_to_months(day)) + 1
+        months = convert(a, f, T.M).astype(np.int64)
+        return months // 12 + 2000 if name == "year" else months % 12 + 1
+    days = convert(a, f, T.D).astype(np.int64)
+    return (
+        days - (days - 2) % 7 if name == "week" else days - months_to_days(days_to_months(days)) + 1
+    )
 
 
 def _clock(a: Array, f: int, name: str) -> Array:
-    ns = convert(a, f, T.N)
-    second = ns // 1_000_000_000
-    return second // 3600 if name == "hh" else second // 60 % 60 if name == "uu" else second % 60
+    nanos = convert(a, f, T.N)
+    seconds = nanos // 1_000_000_000
+    return seconds // 3600 if name == "hh" else seconds // 60 % 60 if name == "uu" else seconds % 60
 
 
 # ------------------------------------------------------------------ values
@@ -296,12 +298,12 @@ def array1(x: Value, t: int) -> Array:
     cls = x.__class__
     if cls is int:
         return np.array((x,))
-    v: Any = x
+    raw_item: Any = x
     if cls is Special or cls is Sym or isinstance(x, Atom):
-        v = v.v
+        raw_item = raw_item.v
         if t == T.G:
-            return np.frombuffer(v, "V16")
-    return np.array([v], T.DTYPE[t])
+            return np.frombuffer(raw_item, "V16")
+    return np.array([raw_item], T.DTYPE[t])
 
 
 def cast_value(x: Value, t: int) -> Value:

@@ -85,59 +85,59 @@ def dyad(
     plans: dict[int, Plan] = {}
 
     def plan(tx: int, ty: int) -> Plan | None:
-        found = planner(tx, ty)
-        if found is not None:
-            plans[tx << 5 | ty] = found
-        return found
+        rule = planner(tx, ty)
+        if rule is not None:
+            plans[tx << 5 | ty] = rule
+        return rule
 
     def run(x: Value, y: Value) -> Value:
         if x.__class__ is Vec:
             qtype = x.t
             if y.__class__ is Vec:
-                p = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
-                if p is not None:
+                rule = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
+                if rule is not None:
                     if len(x.a) != len(y.a):
                         raise QError("length")
-                    if p.bare is not None and len(x.a) > _LONG and whole(x) and whole(y):
-                        return Vec(p.t, p.bare(x.a, y.a))
-                    return Vec(p.t, p.fn(x.a, y.a))
+                    if rule.bare is not None and len(x.a) > _LONG and whole(x) and whole(y):
+                        return Vec(rule.t, rule.bare(x.a, y.a))
+                    return Vec(rule.t, rule.fn(x.a, y.a))
             else:
-                ty = atom_t(y)
-                if ty:
-                    p = plans.get(qtype << 5 | ty) or plan(qtype, ty)
-                    if p is not None:
-                        b = array1(y, ty)
+                y_type = atom_t(y)
+                if y_type:
+                    rule = plans.get(qtype << 5 | y_type) or plan(qtype, y_type)
+                    if rule is not None:
+                        y_array = array1(y, y_type)
                         if (
-                            p.bare is not None
+                            rule.bare is not None
                             and len(x.a) > _LONG
                             and whole(x)
-                            and b[0] != T.NULL[ty]
+                            and y_array[0] != T.NULL[y_type]
                         ):
-                            return Vec(p.t, p.bare(x.a, b))
-                        return Vec(p.t, p.fn(x.a, b))
+                            return Vec(rule.t, rule.bare(x.a, y_array))
+                        return Vec(rule.t, rule.fn(x.a, y_array))
         else:
             qtype = atom_t(x)
             if qtype:
                 if y.__class__ is Vec:
-                    p = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
-                    if p is not None:
-                        a = array1(x, qtype)
+                    rule = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
+                    if rule is not None:
+                        x_array = array1(x, qtype)
                         if (
-                            p.bare is not None
+                            rule.bare is not None
                             and len(y.a) > _LONG
                             and whole(y)
-                            and a[0] != T.NULL[qtype]
+                            and x_array[0] != T.NULL[qtype]
                         ):
-                            return Vec(p.t, p.bare(a, y.a))
-                        return Vec(p.t, p.fn(a, y.a))
+                            return Vec(rule.t, rule.bare(x_array, y.a))
+                        return Vec(rule.t, rule.fn(x_array, y.a))
                 else:
-                    ty = atom_t(y)
-                    if ty:
-                        p = plans.get(qtype << 5 | ty) or plan(qtype, ty)
-                        if p is not None:
-                            if p.one is not None:
-                                return atom(p.t, p.one(raw(x), raw(y)))
-                            return atom(p.t, p.fn(array1(x, qtype), array1(y, ty))[0])
+                    y_type = atom_t(y)
+                    if y_type:
+                        rule = plans.get(qtype << 5 | y_type) or plan(qtype, y_type)
+                        if rule is not None:
+                            if rule.one is not None:
+                                return atom(rule.t, rule.one(raw(x), raw(y)))
+                            return atom(rule.t, rule.fn(array1(x, qtype), array1(y, y_type))[0])
         return slow(x, y)
 
     def slow(x: Value, y: Value) -> Value:
@@ -160,19 +160,19 @@ def dyad(
     def plan_nd(x: Value, y: Value) -> Value | None:
         """Rectangular nested lists in one numpy call, or None."""
         qtype = x.t if cls_array(x) else atom_t(x)
-        ty = y.t if cls_array(y) else atom_t(y)
-        p = (plans.get(qtype << 5 | ty) or plan(qtype, ty)) if qtype and ty else None
-        if p is None:
+        y_type = y.t if cls_array(y) else atom_t(y)
+        rule = (plans.get(qtype << 5 | y_type) or plan(qtype, y_type)) if qtype and y_type else None
+        if rule is None:
             return None
-        a = x.a if cls_array(x) else array1(x, qtype)
-        b = y.a if cls_array(y) else array1(y, ty)
+        x_array = x.a if cls_array(x) else array1(x, qtype)
+        y_array = y.a if cls_array(y) else array1(y, y_type)
         if cls_array(x) and cls_array(y):
-            k = min(a.ndim, b.ndim)
-            if a.shape[:k] != b.shape[:k]:
+            shared = min(x_array.ndim, y_array.ndim)
+            if x_array.shape[:shared] != y_array.shape[:shared]:
                 raise QError("length")
-            a = a.reshape(a.shape + (1,) * (b.ndim - k))
-            b = b.reshape(b.shape + (1,) * (a.ndim - b.ndim))
-        return Nd(p.t, p.fn(a, b))
+            x_array = x_array.reshape(x_array.shape + (1,) * (y_array.ndim - shared))
+            y_array = y_array.reshape(y_array.shape + (1,) * (x_array.ndim - y_array.ndim))
+        return Nd(rule.t, rule.fn(x_array, y_array))
 
     return run
 
@@ -201,22 +201,24 @@ def _stackable(x: Value) -> Value:
 def _lists(
     run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value, y: Value
 ) -> Value:
-    xs, ys = x if is_list(x) else None, y if is_list(y) else None
-    if xs is not None and ys is not None and len(xs) != len(ys):
+    x_list, y_list = x if is_list(x) else None, y if is_list(y) else None
+    if x_list is not None and y_list is not None and len(x_list) != len(y_list):
         raise QError("length")
-    if (xs is not None or atom_t(x)) and (ys is not None or atom_t(y)):
-        sx, sy = _stackable(x), _stackable(y)
-        if (sx.__class__ is Nd or not isinstance(sx, List)) and (
-            sy.__class__ is Nd or not isinstance(sy, List)
+    if (x_list is not None or atom_t(x)) and (y_list is not None or atom_t(y)):
+        x_stacked, y_stacked = _stackable(x), _stackable(y)
+        if (x_stacked.__class__ is Nd or not isinstance(x_stacked, List)) and (
+            y_stacked.__class__ is Nd or not isinstance(y_stacked, List)
         ):
-            r = plan_nd(sx, sy)
-            if r is not None:
-                return r
-    if xs is None:
+            result = plan_nd(x_stacked, y_stacked)
+            if result is not None:
+                return result
+    if x_list is None:
         return collapse([run(x, item) for item in seq_items(y)])
-    if ys is None:
-        return collapse([run(item, y) for item in xs.items])
-    return collapse([run(a, item) for a, item in zip(xs.items, ys.items, strict=True)])
+    if y_list is None:
+        return collapse([run(item, y) for item in x_list.items])
+    return collapse(
+        [run(x_item, item) for x_item, item in zip(x_list.items, y_list.items, strict=True)]
+    )
 
 
 def _tables(run: Parts2, x: Value, y: Value, alone: Alone | None = None) -> Table:
@@ -224,7 +226,7 @@ def _tables(run: Parts2, x: Value, y: Value, alone: Alone | None = None) -> Tabl
     if x.__class__ is Table and y.__class__ is Table:
         if len(x) != len(y):
             raise QError("length")
-        cols = {
+        columns = {
             name: run(column, y.col(name))
             if y.has(name)
             else alone(column, True)
@@ -233,13 +235,13 @@ def _tables(run: Parts2, x: Value, y: Value, alone: Alone | None = None) -> Tabl
             for name, column in zip(x.names, x.cols, strict=True)
         }
         for name, c in zip(y.names, y.cols, strict=True):
-            if name not in cols:
-                cols[name] = alone(c, False) if alone else c
-        return Table(list(cols), list(cols.values()))
+            if name not in columns:
+                columns[name] = alone(c, False) if alone else c
+        return Table(list(columns), list(columns.values()))
     if x.__class__ is Table:
-        return Table(x.names, [run(c, o) for c, o in zip(x.cols, _cells(x, y), strict=True)])
+        return Table(x.names, [run(c, cell) for c, cell in zip(x.cols, _cells(x, y), strict=True)])
     if y.__class__ is Table:
-        return Table(y.names, [run(o, c) for c, o in zip(y.cols, _cells(y, x), strict=True)])
+        return Table(y.names, [run(cell, c) for c, cell in zip(y.cols, _cells(y, x), strict=True)])
     raise QError("type")
 
 
@@ -256,18 +258,21 @@ def _dicts(run: Parts2, x: Value, y: Value, alone: Alone | None) -> Dict | Table
     if x.__class__ is Dict and y.__class__ is Dict:
         return _two_dicts(run, x, y, alone)
     if x.__class__ is Dict:
-        d, other = x, y
+        dictionary, operand = x, y
     elif y.__class__ is Dict:
-        d, other = y, x
+        dictionary, operand = y, x
     else:
         raise QError("type")
-    if other.__class__ is Table and not d.keyed:
-        if d.k.__class__ is not Vec or d.k.t != T.S:
+    if operand.__class__ is Table and not dictionary.keyed:
+        if dictionary.k.__class__ is not Vec or dictionary.k.t != T.S:
             raise QError("type")
-        cells = collapse([index1(d, item) for item in sym_vec(other.names).items])
-        return _tables(run, cells, y) if d is x else _tables(run, x, cells)
-    on = _values_of(run, d, alone)
-    return Dict(d.k, on(d.v, other) if d is x else on(other, d.v))
+        cells = collapse([index1(dictionary, item) for item in sym_vec(operand.names).items])
+        return _tables(run, cells, y) if dictionary is x else _tables(run, x, cells)
+    verb = _values_of(run, dictionary, alone)
+    return Dict(
+        dictionary.k,
+        verb(dictionary.v, operand) if dictionary is x else verb(operand, dictionary.v),
+    )
 
 
 def _values_of(run: Parts2, d: Dict, alone: Alone | None) -> Parts2:
@@ -277,31 +282,34 @@ def _values_of(run: Parts2, d: Dict, alone: Alone | None) -> Parts2:
 
 def _two_dicts(run: Parts2, x: Dict, y: Dict, alone: Alone | None) -> Dict:
     """The union of the keys; the verb runs where both have one."""
-    on = _values_of(run, x, alone) if y.keyed else run
+    verb = _values_of(run, x, alone) if y.keyed else run
     if same_keys(x.k, y.k):
-        return Dict(x.k, on(x.v, y.v))
-    at = _find(x.k, y.k)
+        return Dict(x.k, verb(x.v, y.v))
+    positions = _find(x.k, y.k)
     count = len(x.k)
-    hit = at < count
-    if hit.all() and count == len(at) and np.array_equal(at, np.arange(count)):
-        return Dict(x.k, on(x.v, y.v))
-    new = np.flatnonzero(~hit)
-    both = at[hit]
-    alone_here = np.ones(count, np.bool_)
-    alone_here[both] = False
-    left = np.flatnonzero(alone_here)
-    mine, theirs = take_at(x.v, left), take_at(y.v, new)
+    matched = positions < count
+    if matched.all() and count == len(positions) and np.array_equal(positions, np.arange(count)):
+        return Dict(x.k, verb(x.v, y.v))
+    missing = np.flatnonzero(~matched)
+    shared = positions[matched]
+    unmatched = np.ones(count, np.bool_)
+    unmatched[shared] = False
+    remaining = np.flatnonzero(unmatched)
+    x_alone, y_alone = take_at(x.v, remaining), take_at(y.v, missing)
     if alone is not None:
-        mine, theirs = (
-            alone(v, side) if len(v) else v for v, side in ((mine, True), (theirs, False))
+        x_alone, y_alone = (
+            alone(items, side) if len(items) else items
+            for items, side in ((x_alone, True), (y_alone, False))
         )
-    parts = [on(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
+    parts = [verb(take_at(x.v, shared), take_at(y.v, np.flatnonzero(matched))), x_alone, y_alone]
     values = append([part for part in parts if len(part)] or parts[:1])
-    place = np.empty(count + len(new), np.int64)  # the position of each key's value in `values`
-    place[both] = np.arange(len(both))
-    place[left] = len(both) + np.arange(len(left))
-    place[count:] = count + np.arange(len(new))
-    return Dict(append([x.k, take_at(y.k, new)]) if len(new) else x.k, take_at(values, place))
+    order = np.empty(count + len(missing), np.int64)  # the position of each key's value in `values`
+    order[shared] = np.arange(len(shared))
+    order[remaining] = len(shared) + np.arange(len(remaining))
+    order[count:] = count + np.arange(len(missing))
+    return Dict(
+        append([x.k, take_at(y.k, missing)]) if len(missing) else x.k, take_at(values, order)
+    )
 
 
 def same_keys(x: Value, y: Value) -> bool:
@@ -347,10 +355,14 @@ def append(parts: Sequence[ListValue]) -> ListValue:
             first.names, [append([part.col(name) for part in tables]) for name in first.names]
         )
     if first.__class__ is Vec:
-        qtype, dom = first.t, first.dom
-        arrays = [p.a for p in parts if p.__class__ is Vec and p.t == qtype and p.dom == dom]
+        qtype, domain = first.t, first.dom
+        arrays = [
+            part.a
+            for part in parts
+            if part.__class__ is Vec and part.t == qtype and part.dom == domain
+        ]
         if len(arrays) == len(parts):
-            return Vec(qtype, np.concatenate(arrays), "", dom)
+            return Vec(qtype, np.concatenate(arrays), "", domain)
     return collapse([item for part in parts for item in part.items])
 
 
@@ -360,23 +372,24 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
     plans: dict[int, Plan] = {}
 
     def plan(t: int) -> Plan | None:
-        found = planner(t)
-        if found is not None:
-            plans[t] = found
-        return found
+        rule = planner(t)
+        if rule is not None:
+            plans[t] = rule
+        return rule
 
     def run(x: Value) -> Value:
         if x.__class__ is Vec or x.__class__ is Nd:
-            p = plans.get(x.t) or plan(x.t)
-            if p is not None:
-                return x.__class__(p.t, p.fn(x.a))
+            rule = plans.get(x.t) or plan(x.t)
+            if rule is not None:
+                return x.__class__(rule.t, rule.fn(x.a))
         else:
             qtype = atom_t(x)
             if qtype:
-                p = plans.get(qtype) or plan(qtype)
-                if p is not None:
+                rule = plans.get(qtype) or plan(qtype)
+                if rule is not None:
                     return atom(
-                        p.t, p.one(raw(x)) if p.one is not None else p.fn(array1(x, qtype))[0]
+                        rule.t,
+                        rule.one(raw(x)) if rule.one is not None else rule.fn(array1(x, qtype))[0],
                     )
         return _within(run, name, x)
 
@@ -390,11 +403,13 @@ def _within(run: Verb1, name: str, x: Value) -> Value:
     if _is_enum(x):
         return run(unenum(x))
     if x.__class__ is List:
-        s = _stackable(x)
-        return run(s) if s.__class__ is Nd else collapse([run(i) for i in x.items])
+        stacked = _stackable(x)
+        return (
+            run(stacked) if stacked.__class__ is Nd else collapse([run(item) for item in x.items])
+        )
     each: Parts1 = run
     if x.__class__ is Dict:
         return Dict(x.k, each(x.v))
     if x.__class__ is Table:
-        return Table(x.names, [each(col) for col in x.cols])
+        return Table(x.names, [each(column) for column in x.cols])
     raise QError("type")

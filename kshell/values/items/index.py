@@ -118,39 +118,39 @@ def _dict_at(d: Dict, i: Value) -> Value:
     keys = d.k
     if keys.__class__ is Vec and i.__class__ is Sym:  # fast path for the usual case
         if keys.t == T.S:
-            at = place_one(keys, i.v)
-            return d.v.item(at) if at < len(keys.a) else null_of(d.v)
+            position = place_one(keys, i.v)
+            return d.v.item(position) if position < len(keys.a) else null_of(d.v)
     if keys.__class__ is Table:
         return _keyed_at(d, keys, i)
     if i.__class__ is Dict and not i.keyed:
         return Dict(i.k, list_value(_dict_at(d, i.v)))
     if isinstance(i, List) and keys.__class__ is Vec:
-        return collapse([_dict_at(d, j) for j in i.items])
-    at = find_at(keys, i)
-    if isinstance(at, List):  # nested lists of keys that are lists
-        return collapse([_dict_at(d, j) for j in seq_items(i)])
-    if at.__class__ is not np.ndarray:
-        if d.attr == "s" and at >= len(keys):
+        return collapse([_dict_at(d, key) for key in i.items])
+    position = find_at(keys, i)
+    if isinstance(position, List):  # nested lists of keys that are lists
+        return collapse([_dict_at(d, key) for key in seq_items(i)])
+    if position.__class__ is not np.ndarray:
+        if d.attr == "s" and position >= len(keys):
             return step_at(d, i)
-        return d.v.item(at) if at < len(keys) else null_of(d.v)
-    if d.attr == "s" and (at >= len(keys)).any():
-        at = BIN.fn(keys, i)
-    return take_at(d.v, at)
+        return d.v.item(position) if position < len(keys) else null_of(d.v)
+    if d.attr == "s" and (position >= len(keys)).any():
+        position = BIN.fn(keys, i)
+    return take_at(d.v, position)
 
 
 def step_at(d: Dict, i: Value) -> Value:
     """A step function's value at i: that of the last key not above it."""
-    at = BIN.fn(d.k, i)
-    return d.v.item(at) if at >= 0 else null_of(d.v)
+    position = BIN.fn(d.k, i)
+    return d.v.item(position) if position >= 0 else null_of(d.v)
 
 
 def _keyed_at(d: Dict, keys: Table, i: Value) -> Value:
     """A keyed table at a key (an atom, list, dictionary), or at a table or list of keys."""
     if i.__class__ is Table:
-        at = find_at(keys, i)
-        if d.attr == "s" and (at >= len(keys)).any():
-            at = BIN_ROWS.fn(keys.cols, [i.col(name) for name in keys.names], True)
-        return take_at(d.v, at)
+        rows = find_at(keys, i)
+        if d.attr == "s" and (rows >= len(keys)).any():
+            rows = BIN_ROWS.fn(keys.cols, [i.col(name) for name in keys.names], True)
+        return take_at(d.v, rows)
     if i.__class__ is Dict:
         i = collapse([_dict_at(i, item) for item in sym_vec(keys.names).items])
     if not isinstance(i, List) and i.__class__ is not Vec:
@@ -164,20 +164,20 @@ def _keyed_at(d: Dict, keys: Table, i: Value) -> Value:
     elif (
         isinstance(i, List)
         and i.items
-        and all(j.__class__ is Vec or isinstance(j, List) for j in i.items)
+        and all(key.__class__ is Vec or isinstance(key, List) for key in i.items)
         and not (len(keys.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i))
     ):
         if len(keys.names) > 1 or keys.cols[0].__class__ is Vec:
-            return collapse([_keyed_at(d, keys, j) for j in i.items])
-    at1 = find_at(keys, Dict(sym_vec(keys.names), i))
-    if d.attr == "s" and int(at1) >= len(keys):
-        at1 = BIN_ROWS.fn(keys.cols, [collapse([item]) for item in seq_items(i)], True)[0]
-        return d.v.item(int(at1)) if at1 >= 0 else null_of(d.v)
-    return d.v.item(int(at1)) if int(at1) < len(keys) else null_of(d.v)
+            return collapse([_keyed_at(d, keys, key) for key in i.items])
+    row = find_at(keys, Dict(sym_vec(keys.names), i))
+    if d.attr == "s" and int(row) >= len(keys):
+        row = BIN_ROWS.fn(keys.cols, [collapse([item]) for item in seq_items(i)], True)[0]
+        return d.v.item(int(row)) if row >= 0 else null_of(d.v)
+    return d.v.item(int(row)) if int(row) < len(keys) else null_of(d.v)
 
 
 def is_atom_list(x: Vec | List) -> bool:
-    return all(is_atom(i) for i in x.items)
+    return all(is_atom(item) for item in x.items)
 
 
 def _table_at(t: Table, i: Value) -> Value:
@@ -185,14 +185,14 @@ def _table_at(t: Table, i: Value) -> Value:
         return _column(t, i.s)
     if i.__class__ is Vec and i.t == T.S:
         return List([_column(t, name) for name in sym_names(i)])
-    at = positions(i)
-    if at is not None:
-        return take_at(t, at)
+    rows = positions(i)
+    if rows is not None:
+        return take_at(t, rows)
     if isinstance(i, int) or i.__class__ is Special or (i.__class__ is Atom and i.t in _INTEGER):
         row = raw(i)
         return t.item(int(row)) if 0 <= row < len(t) else null_of(t)
     if i.__class__ is List or i.__class__ is Nd:
-        return collapse([_table_at(t, j) for j in i.items])
+        return collapse([_table_at(t, item) for item in i.items])
     if i.__class__ is Dict:
         return Dict(i.k, list_value(_table_at(t, i.v)))
     raise QError("type")
@@ -207,39 +207,44 @@ def index(x: Value, args: Sequence[Value]) -> Value:
     """`x[i;j;...]`: the first index selects, the others index each selected item."""
     if isinstance(x, Handle):
         return x.index(args)
-    i = args[0]
+    first_index = args[0]
     if len(args) == 1:
-        return index1(x, i)
+        return index1(x, first_index)
     rest = args[1:]
     if x.__class__ is Nd and len(args) <= x.a.ndim:
-        found = _nd_at(x, args)
-        if found is not None:
-            return found
-    if x.__class__ is Table and (i.__class__ is Sym or (i.__class__ is Vec and i.t == T.S)):
-        return index(index1(x, i), rest)
+        result = _nd_at(x, args)
+        if result is not None:
+            return result
+    if x.__class__ is Table and (
+        first_index.__class__ is Sym or (first_index.__class__ is Vec and first_index.t == T.S)
+    ):
+        return index(index1(x, first_index), rest)
     if x.__class__ is Table and len(rest) == 1 and rest[0].__class__ is Sym:
-        return index1(_table_at(x, rest[0]), i)
-    if i is NIL or i is HOLE:
+        return index1(_table_at(x, rest[0]), first_index)
+    if first_index is NIL or first_index is HOLE:
         if x.__class__ is Dict:
             return Dict(x.k, list_value(index(x.v, (NIL, *rest))))
         if x.__class__ is Table and rest[0].__class__ is Sym:
             return index(index1(x, rest[0]), rest[1:]) if len(rest) > 1 else index1(x, rest[0])
         if x.__class__ is Table and len(rest) == 1 and rest[0].__class__ is Vec and len(rest[0]):
             return rows_of(seq_items(index1(x, rest[0])))
-        found = _column_of(x, rest)
-        return collapse([deep(item, rest) for item in seq_items(x)]) if found is None else found
-    if x.__class__ is Dict and x.keyed and i.__class__ is Table:
-        return index(index1(x, i), (NIL, *rest))
-    if is_atom(i) or (
+        result = _column_of(x, rest)
+        return collapse([deep(item, rest) for item in seq_items(x)]) if result is None else result
+    if x.__class__ is Dict and x.keyed and first_index.__class__ is Table:
+        return index(index1(x, first_index), (NIL, *rest))
+    if is_atom(first_index) or (
         x.__class__ is Dict
         and x.keyed
-        and i.__class__ is not Table
-        and (not isinstance(i, List) or (len(i) == len(x.tables[0].names) > 1 and is_atom_list(i)))
+        and first_index.__class__ is not Table
+        and (
+            not isinstance(first_index, List)
+            or (len(first_index) == len(x.tables[0].names) > 1 and is_atom_list(first_index))
+        )
     ):
-        return deep(index1(x, i), rest)
-    if i.__class__ is Dict:
-        return Dict(i.k, list_value(index(x, (i.v, *rest))))
-    return collapse([index(x, (j, *rest)) for j in seq_items(i)])
+        return deep(index1(x, first_index), rest)
+    if first_index.__class__ is Dict:
+        return Dict(first_index.k, list_value(index(x, (first_index.v, *rest))))
+    return collapse([index(x, (key, *rest)) for key in seq_items(first_index)])
 
 
 def rows_of(cols: list[Value]) -> Value:
@@ -247,11 +252,11 @@ def rows_of(cols: list[Value]) -> Value:
     first = cols[0]
     if first.__class__ is Vec and first.t != T.ENUM:
         qtype = first.t
-        alike = [col.a for col in cols if col.__class__ is Vec and col.t == qtype]
-        if len(alike) == len(cols):
-            return Nd(qtype, np.stack(alike, 1)) if len(first) else List([])
+        arrays = [column.a for column in cols if column.__class__ is Vec and column.t == qtype]
+        if len(arrays) == len(cols):
+            return Nd(qtype, np.stack(arrays, 1)) if len(first) else List([])
     return collapse(
-        [collapse(list(row)) for row in zip(*(seq_items(col) for col in cols), strict=True)]
+        [collapse(list(row)) for row in zip(*(seq_items(column) for column in cols), strict=True)]
     )
 
 
@@ -259,25 +264,25 @@ def _column_of(x: Value, rest: Sequence[Value]) -> Value | None:
     """`x[;k]` for lists that all have an item k; None for anything else."""
     if len(rest) != 1 or rest[0].__class__ is not int or x.__class__ is not List or len(x) < 2:
         return None
-    k = rest[0]
+    position = rest[0]
     flat = x.flat
     if flat is not None:
-        if flat.t == T.ENUM or not 0 <= k < int(flat.sizes.min()):
+        if flat.t == T.ENUM or not 0 <= position < int(flat.sizes.min()):
             return None
-        return Vec(flat.t, flat.a[flat.starts + k])
+        return Vec(flat.t, flat.a[flat.starts + position])
     items = x.items
     if items[0].__class__ is List:
         lists = [item for item in items if item.__class__ is List and item.flat is None]
-        if k < 0 or len(lists) < len(items):
+        if position < 0 or len(lists) < len(items):
             return None
         try:
-            return collapse([item.items[k] for item in lists])
+            return collapse([item.items[position] for item in lists])
         except IndexError:
             return None
     rows = string_rows(x)
-    if rows is None or not 0 <= k < int(rows.sizes.min()):
+    if rows is None or not 0 <= position < int(rows.sizes.min()):
         return None
-    return Vec(T.C, rows.data[rows.starts + k])
+    return Vec(T.C, rows.data[rows.starts + position])
 
 
 def deep(x: Value, rest: Sequence[Value]) -> Value:
@@ -289,19 +294,19 @@ def deep(x: Value, rest: Sequence[Value]) -> Value:
 
 def _nd_at(x: Nd, args: Sequence[Value]) -> Value | None:
     """An n-d array indexed in several dimensions at once, if each index is ::, an atom or a vector in bounds."""
-    a = x.a
+    array = x.a
     axis = 0
-    for n, i in zip(x.a.shape, args, strict=False):
-        if i is NIL or i is HOLE:
+    for length, axis_index in zip(x.a.shape, args, strict=False):
+        if axis_index is NIL or axis_index is HOLE:
             axis += 1
-        elif i.__class__ is int and 0 <= i < n:
-            a = a.take(i, axis)
+        elif axis_index.__class__ is int and 0 <= axis_index < length:
+            array = array.take(axis_index, axis)
         else:
-            positions = list_positions(i)
+            positions = list_positions(axis_index)
             if positions is None or (
-                len(positions) and (int(positions.min()) < 0 or int(positions.max()) >= n)
+                len(positions) and (int(positions.min()) < 0 or int(positions.max()) >= length)
             ):
                 return None
-            a = a.take(positions, axis)
+            array = array.take(positions, axis)
             axis += 1
-    return regular(x.t, a)
+    return regular(x.t, array)

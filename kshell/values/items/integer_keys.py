@@ -27,9 +27,9 @@ def float_keys(a: Array) -> Array:
     a = a + 0.0 if a.dtype == np.float64 else a.astype(np.float64) + 0.0
     bits = a.view(np.int64)
     keys = np.where(bits < 0, bits ^ np.int64(T.LONG_MAX), bits)
-    null = np.isnan(a)
-    if null.any():
-        keys[null] = _SIGN
+    nulls = np.isnan(a)
+    if nulls.any():
+        keys[nulls] = _SIGN
     return keys
 
 
@@ -43,7 +43,9 @@ def symbol_ranks(codes: Array) -> Array:
         used = (
             used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used
         )  # np.unique is slow
-        order = sorted(range(len(used)), key=[SYMBOLS[c].s for c in used.tolist()].__getitem__)
+        order = sorted(
+            range(len(used)), key=[SYMBOLS[code].s for code in used.tolist()].__getitem__
+        )
         ranks = np.empty(len(used), np.int64)
         ranks[order] = np.arange(len(used))
         return ranks[np.searchsorted(used, codes)]
@@ -57,27 +59,27 @@ def symbol_ranks(codes: Array) -> Array:
 def guid_keys(a: Array) -> Array:
     """Dense ranks of guids."""
     halves = np.ascontiguousarray(a).view(">u8").reshape(-1, 2)
-    hi, lo = halves[:, 0].astype(np.uint64), halves[:, 1].astype(np.uint64)
-    order = np.lexsort((lo, hi))
-    hi, lo = hi[order], lo[order]
-    step = np.zeros(len(a), np.int64)
-    step[1:] = (hi[1:] != hi[:-1]) | (lo[1:] != lo[:-1])
-    out = np.empty(len(a), np.int64)
-    out[order] = np.cumsum(step)
-    return out
+    high, low = halves[:, 0].astype(np.uint64), halves[:, 1].astype(np.uint64)
+    order = np.lexsort((low, high))
+    high, low = high[order], low[order]
+    differs = np.zeros(len(a), np.int64)
+    differs[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+    ranks = np.empty(len(a), np.int64)
+    ranks[order] = np.cumsum(differs)
+    return ranks
 
 
 def int_keys(x: Vec) -> Array:
     """Integers that are equal where the items are: for searching, not for sorting. For guids, only within one call."""
     qtype = x.t
     if qtype in T.FLOATS:
-        a = (
+        floats = (
             x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0
         )  # a single zero, and a single null
-        bits = a.view(np.int64)
-        null = np.isnan(a)
-        if null.any():
-            bits[null] = _SIGN
+        bits = floats.view(np.int64)
+        nulls = np.isnan(floats)
+        if nulls.any():
+            bits[nulls] = _SIGN
         return bits
     if qtype == T.G:
         return guid_keys(x.a)
@@ -92,14 +94,14 @@ def bounds(keys: Array) -> tuple[int, int]:
 def pack(keys: Array, lo: int, span: int) -> tuple[Array, int, int]:
     """Words with (key - lo) above the position: (words, bits of a position, key bits that were lost)."""
     count = len(keys)
-    low = max(count - 1, 1).bit_length()
-    lost = max(span.bit_length() + low - 64, 0)
+    low_bits = max(count - 1, 1).bit_length()
+    lost_bits = max(span.bit_length() + low_bits - 64, 0)
     words = (keys.astype(np.int64, copy=False) - np.int64(lo)).view(_U64)  # wraps, as intended
-    if lost:
-        words >>= _U64(lost)
-    words <<= _U64(low)
+    if lost_bits:
+        words >>= _U64(lost_bits)
+    words <<= _U64(low_bits)
     words |= np.arange(count, dtype=_U64)
-    return words, low, lost
+    return words, low_bits, lost_bits
 
 
 def grade_keys(keys: Array, down: bool = False) -> Array:
@@ -111,27 +113,27 @@ def grade_keys(keys: Array, down: bool = False) -> Array:
         keys = ~keys
     if keys.dtype.itemsize <= 2 or count < 64:
         return np.argsort(keys, kind="stable")
-    lo, hi = bounds(keys)
-    if hi - lo < 65536:
-        return np.argsort((keys - keys.dtype.type(lo)).astype(np.uint16), kind="stable")
-    words, low, lost = pack(keys, lo, hi - lo)
+    lowest, highest = bounds(keys)
+    if highest - lowest < 65536:
+        return np.argsort((keys - keys.dtype.type(lowest)).astype(np.uint16), kind="stable")
+    words, low_bits, lost_bits = pack(keys, lowest, highest - lowest)
     words.sort()
-    order = (words & _U64((1 << low) - 1)).view(np.int64)
-    return _mend(keys, order, words >> _U64(low)) if lost else order
+    order = (words & _U64((1 << low_bits) - 1)).view(np.int64)
+    return _mend(keys, order, words >> _U64(low_bits)) if lost_bits else order
 
 
 def _mend(keys: Array, order: Array, tops: Array) -> Array:
     """Sort again where items that differ only in the lost bits are out of order."""
     sorted_keys = keys[order]
-    bad = np.flatnonzero(sorted_keys[1:] < sorted_keys[:-1])
-    if not len(bad):
+    misplaced = np.flatnonzero(sorted_keys[1:] < sorted_keys[:-1])
+    if not len(misplaced):
         return order
-    run = np.zeros(len(tops), np.int64)
-    np.cumsum(tops[1:] != tops[:-1], out=run[1:])
-    wrong = np.zeros(int(run[-1]) + 1, np.bool_)
-    wrong[run[bad]] = True
-    where = np.flatnonzero(wrong[run])
-    part = order[where]
+    runs = np.zeros(len(tops), np.int64)
+    np.cumsum(tops[1:] != tops[:-1], out=runs[1:])
+    wrong = np.zeros(int(runs[-1]) + 1, np.bool_)
+    wrong[runs[misplaced]] = True
+    affected = np.flatnonzero(wrong[runs])
+    positions = order[affected]
     order = order.copy()
-    order[where] = part[np.lexsort((keys[part], run[where]))]
+    order[affected] = positions[np.lexsort((keys[positions], runs[affected]))]
     return order

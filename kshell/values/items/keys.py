@@ -22,9 +22,9 @@ _HEAD = 1 << 15  # keys examined before the rest is only checked for new ones
 
 def _small(keys: Array, n: int) -> tuple[int, int] | None:
     """The minimum key and the size of the range, if a table over it is worthwhile for n items."""
-    lo, hi = bounds(keys)
-    size = hi - lo + 1
-    return (lo, size) if size <= _TABLE and size <= min(64 * n, 16 * n + 65536) else None
+    lowest, highest = bounds(keys)
+    size = highest - lowest + 1
+    return (lowest, size) if size <= _TABLE and size <= min(64 * n, 16 * n + 65536) else None
 
 
 def _offset(keys: Array, lo: int) -> Array:
@@ -45,67 +45,67 @@ def distinct_keys(keys: Array) -> Array:
     """The positions, ascending, of first occurrences of integer keys."""
     count = len(keys)
     if count <= _LITTLE:
-        seen: dict[int, int] = {}
-        for k, key in enumerate(keys.tolist()):
-            if key not in seen:
-                seen[key] = k
-        return np.array(list(seen.values()), np.int64)
-    small = _small(keys, count)
-    if small is not None:
-        return _distinct_small(_offset(keys, small[0]), small[1])
-    lo, hi = bounds(keys)
-    words, low, lost = pack(keys, lo, hi - lo)
+        known: dict[int, int] = {}
+        for position, key in enumerate(keys.tolist()):
+            if key not in known:
+                known[key] = position
+        return np.array(list(known.values()), np.int64)
+    small_range = _small(keys, count)
+    if small_range is not None:
+        return _distinct_small(_offset(keys, small_range[0]), small_range[1])
+    lowest, highest = bounds(keys)
+    words, low_bits, lost_bits = pack(keys, lowest, highest - lowest)
     words.sort()
-    order = (words & _U64((1 << low) - 1)).view(np.int64)
-    words >>= _U64(low)
-    new = _changes(words)
-    if lost and not new.all():
-        return _distinct_lost(keys, order, new)
-    first = order[new]
-    first.sort()
-    return first
+    order = (words & _U64((1 << low_bits) - 1)).view(np.int64)
+    words >>= _U64(low_bits)
+    changed = _changes(words)
+    if lost_bits and not changed.all():
+        return _distinct_lost(keys, order, changed)
+    positions = order[changed]
+    positions.sort()
+    return positions
 
 
 def _changes(a: Array) -> Array:
     """Where items of a sorted array differ from their predecessor; true for the first."""
-    new = np.empty(len(a), np.bool_)
-    new[:1] = True
-    np.not_equal(a[1:], a[:-1], out=new[1:])
-    return new
+    changed = np.empty(len(a), np.bool_)
+    changed[:1] = True
+    np.not_equal(a[1:], a[:-1], out=changed[1:])
+    return changed
 
 
 def _distinct_lost(keys: Array, order: Array, new: Array) -> Array:
     """The same if the words lack the low bits of the keys: items with equal words are examined again."""
-    again = ~new
-    again[:-1] |= again[1:]
-    some = np.sort(order[again])
-    part = keys[some]
-    if len(some) > 1000 and len(some) < len(keys):
-        late = some[distinct_keys(part)]
+    repeated = ~new
+    repeated[:-1] |= repeated[1:]
+    doubtful = np.sort(order[repeated])
+    doubtful_keys = keys[doubtful]
+    if len(doubtful) > 1000 and len(doubtful) < len(keys):
+        doubtful_first = doubtful[distinct_keys(doubtful_keys)]
     else:
-        by = grade_keys(part)
-        late = some[by[_changes(part[by])]]
-    first = np.concatenate((order[~again], late))
-    first.sort()
-    return first
+        sorting = grade_keys(doubtful_keys)
+        doubtful_first = doubtful[sorting[_changes(doubtful_keys[sorting])]]
+    positions = np.concatenate((order[~repeated], doubtful_first))
+    positions.sort()
+    return positions
 
 
 def _distinct_small(at: Array, size: int) -> Array:
     """The same for a small range: usually all keys are seen early, and the rest is only scanned."""
-    head = at[:_HEAD]
-    table = _first_table(head, size)
-    seen = table < len(head)
-    rest = at[_HEAD:]
-    if len(rest) and not seen.all():
-        new = np.flatnonzero(~seen[rest])
-        if len(new):
-            late = _first_table(rest[new], size)
-            found = np.flatnonzero(late < len(new))
-            table[found] = new[late[found]] + len(head)
-            seen[found] = True
-    first = table[seen]
-    first.sort()
-    return first
+    early = at[:_HEAD]
+    table = _first_table(early, size)
+    seen = table < len(early)
+    later = at[_HEAD:]
+    if len(later) and not seen.all():
+        unseen = np.flatnonzero(~seen[later])
+        if len(unseen):
+            unseen_first = _first_table(later[unseen], size)
+            new_keys = np.flatnonzero(unseen_first < len(unseen))
+            table[new_keys] = unseen[unseen_first[new_keys]] + len(early)
+            seen[new_keys] = True
+    positions = table[seen]
+    positions.sort()
+    return positions
 
 
 def group_keys(keys: Array) -> tuple[Array, Array]:
@@ -113,55 +113,57 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
     count = len(keys)
     if count <= _LITTLE:
         return _group_little(keys)
-    small = _small(keys, count)
-    if small is not None:
+    small_range = _small(keys, count)
+    if small_range is not None:
         first = distinct_keys(keys)
-        at = _offset(keys, small[0])
-        table = np.empty(small[1], np.int64)
-        table[at[first]] = np.arange(len(first))
-        return first, table[at]
+        offsets = _offset(keys, small_range[0])
+        table = np.empty(small_range[1], np.int64)
+        table[offsets[first]] = np.arange(len(first))
+        return first, table[offsets]
     order = grade_keys(keys)
-    tops = keys[order]
-    new = _changes(tops)
-    heads = order[new]
-    first = np.sort(heads)
-    ids = np.empty(count, np.int64)
-    ids[first] = np.arange(len(first))
-    ids[order] = ids[heads][np.cumsum(new) - 1]
-    return first, ids
+    sorted_keys = keys[order]
+    changed = _changes(sorted_keys)
+    group_starts = order[changed]
+    first = np.sort(group_starts)
+    group_ids = np.empty(count, np.int64)
+    group_ids[first] = np.arange(len(first))
+    group_ids[order] = group_ids[group_starts][np.cumsum(changed) - 1]
+    return first, group_ids
 
 
 def _group_little(keys: Array) -> tuple[Array, Array]:
     """The same for few keys, with a dictionary."""
     known: dict[int, int] = {}
     first: list[int] = []
-    ids: list[int] = []
-    for k, key in enumerate(keys.tolist()):
-        g = known.get(key)
-        if g is None:
-            g = known[key] = len(first)
-            first.append(k)
-        ids.append(g)
-    return np.array(first, np.int64), np.array(ids, np.int64)
+    group_ids: list[int] = []
+    for position, key in enumerate(keys.tolist()):
+        group = known.get(key)
+        if group is None:
+            group = known[key] = len(first)
+            first.append(position)
+        group_ids.append(group)
+    return np.array(first, np.int64), np.array(group_ids, np.int64)
 
 
 def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
     """`group_lists_of` for few keys, with a dictionary."""
     known: dict[int, list[int]] = {}
-    for k, key in enumerate(keys.tolist()):
-        g = known.get(key)
-        if g is None:
-            known[key] = [k]
+    for position, key in enumerate(keys.tolist()):
+        positions = known.get(key)
+        if positions is None:
+            known[key] = [position]
         else:
-            g.append(k)
+            positions.append(position)
     lists = list(known.values())
     order: list[int] = []
     ends = []
-    for g in lists:
-        order += g
+    for positions in lists:
+        order += positions
         ends.append(len(order))
-    a = np.array(order, np.int64)
-    return a[[0, *ends[:-1]]], [a[i:j] for i, j in zip([0, *ends], ends, strict=False)]
+    flat = np.array(order, np.int64)
+    return flat[[0, *ends[:-1]]], [
+        flat[start:end] for start, end in zip([0, *ends], ends, strict=False)
+    ]
 
 
 def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
@@ -169,29 +171,29 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     count = len(keys)
     if not count or (count <= _LITTLE and keys.dtype.itemsize > 1):
         return _lists_little(keys) if count else (np.arange(0), [])
-    small = _small(keys, count)
-    if small is None or small[1] > min(16 * count + 256, 65536):
-        first, ids = group_keys(keys)
-        return first, split_groups(ids, len(first))
-    if small[1] <= _TWO:
-        here = keys == keys[0]
-        first, other = here.nonzero()[0], (~here).nonzero()[0]
-        if not len(other):
+    small_range = _small(keys, count)
+    if small_range is None or small_range[1] > min(16 * count + 256, 65536):
+        first, group_ids = group_keys(keys)
+        return first, split_groups(group_ids, len(first))
+    if small_range[1] <= _TWO:
+        matches = keys == keys[0]
+        first, differing = matches.nonzero()[0], (~matches).nonzero()[0]
+        if not len(differing):
             return np.array([0]), [first]
         if (
-            small[1] == 2 or (keys[other] == keys[other[0]]).all()
+            small_range[1] == 2 or (keys[differing] == keys[differing[0]]).all()
         ):  # as for booleans, and classes -1 and 1
-            return np.array([0, other[0]]), [first, other]
-    at = _offset(keys, small[0]).astype(np.uint16 if small[1] > 256 else np.uint8)
-    order = np.argsort(at, kind="stable")
-    counts = np.bincount(at, minlength=small[1])
+            return np.array([0, differing[0]]), [first, differing]
+    offsets = _offset(keys, small_range[0]).astype(np.uint16 if small_range[1] > 256 else np.uint8)
+    order = np.argsort(offsets, kind="stable")
+    counts = np.bincount(offsets, minlength=small_range[1])
     ends = np.cumsum(counts)
-    there = np.flatnonzero(counts)
-    first = order[ends[there] - counts[there]]
-    place = np.argsort(first)
-    there, first = there[place], first[place]
-    stops = ends[there].tolist()
-    starts = (ends[there] - counts[there]).tolist()
+    present = np.flatnonzero(counts)
+    first = order[ends[present] - counts[present]]
+    appearance = np.argsort(first)
+    present, first = present[appearance], first[appearance]
+    stops = ends[present].tolist()
+    starts = (ends[present] - counts[present]).tolist()
     return first, [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
@@ -207,7 +209,7 @@ def split_groups(ids: Array, count: int) -> list[Array]:
     else:
         order = grade_keys(ids)
     ends = np.cumsum(np.bincount(ids, minlength=count)).tolist()
-    return [order[end:b] for end, b in zip([0, *ends], ends, strict=False)]
+    return [order[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
 
 
 def seek(tops: Array, keys: Array, right: bool) -> Array:
@@ -220,20 +222,20 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
         or keys.dtype.itemsize < 8
     ):
         return np.searchsorted(tops, keys, side)
-    low = (len(keys) - 1).bit_length()
-    lo, hi = bounds(keys)
-    if (hi - lo).bit_length() + low > 64:
-        by = pack(keys, lo, hi - lo)[
+    low_bits = (len(keys) - 1).bit_length()
+    lowest, highest = bounds(keys)
+    if (highest - lowest).bit_length() + low_bits > 64:
+        words = pack(keys, lowest, highest - lowest)[
             0
         ]  # nearly sorted, which is enough to access memory in one direction
-        by.sort()
-        by &= _U64((1 << low) - 1)
-        order = by.view(np.int64)
+        words.sort()
+        words &= _U64((1 << low_bits) - 1)
+        order = words.view(np.int64)
     else:
         order = grade_keys(keys)
-    out = np.empty(len(keys), np.int64)
-    out[order] = np.searchsorted(tops, keys[order], side)
-    return out
+    positions = np.empty(len(keys), np.int64)
+    positions[order] = np.searchsorted(tops, keys[order], side)
+    return positions
 
 
 _MANY = 1 << 15  # more keys do not fit in the cache
@@ -241,62 +243,64 @@ _MANY = 1 << 15  # more keys do not fit in the cache
 
 def find_keys(hay: Array, needles: Array) -> Array:
     """The first position of each needle among integer keys; len(hay) if missing."""
-    count, m = len(hay), len(needles)
-    if not count or not m:
-        return np.full(m, count, np.int64)
-    if count <= _LITTLE and m <= _LITTLE:
-        places = dict(zip(reversed(hay.tolist()), range(count - 1, -1, -1), strict=True))
-        get = places.get
-        return np.array([get(needle, count) for needle in needles.tolist()], np.int64)
-    if m <= 4 and count > 64:
+    count, needle_count = len(hay), len(needles)
+    if not count or not needle_count:
+        return np.full(needle_count, count, np.int64)
+    if count <= _LITTLE and needle_count <= _LITTLE:
+        known = dict(zip(reversed(hay.tolist()), range(count - 1, -1, -1), strict=True))
+        lookup = known.get
+        return np.array([lookup(needle, count) for needle in needles.tolist()], np.int64)
+    if needle_count <= 4 and count > 64:
         return np.array([find_one(hay, needle) for needle in needles.tolist()], np.int64)
-    small = _small(hay, count + m)
-    if small is not None:
-        lo, size = small
-        table = _first_table(_offset(hay, lo), size)
-        at = _offset(needles, lo)
-        if int(at.min()) >= 0 and int(at.max()) < size:
-            return table[at]
-        edged = np.full(
+    small_range = _small(hay, count + needle_count)
+    if small_range is not None:
+        lowest, size = small_range
+        table = _first_table(_offset(hay, lowest), size)
+        offsets = _offset(needles, lowest)
+        if int(offsets.min()) >= 0 and int(offsets.max()) < size:
+            return table[offsets]
+        padded = np.full(
             size + 2, count, np.int64
         )  # one slot on either side for needles outside the range
-        edged[1:-1] = table
-        return edged[np.clip(at, -1, size) + 1]
-    lo, hi = bounds(hay)
-    words, low, lost = pack(hay, lo, hi - lo)
-    if lost:
+        padded[1:-1] = table
+        return padded[np.clip(offsets, -1, size) + 1]
+    lowest, highest = bounds(hay)
+    words, low_bits, lost_bits = pack(hay, lowest, highest - lowest)
+    if lost_bits:
         order = grade_keys(hay)
         return _search(hay[order], order, needles)
     words.sort()
-    return _search_words(words, low, needles, lo, hi)
+    return _search_words(words, low_bits, needles, lowest, highest)
 
 
 def _search(tops: Array, order: Array, needles: Array) -> Array:
     """Needles in sorted keys, whose positions are in `order`."""
     count = len(tops)
-    by = grade_keys(needles)  # sorted needles access memory in one direction
-    some = needles[by]
-    at = np.searchsorted(tops, some)
-    at[at == count] = 0
-    out = np.empty(len(needles), np.int64)
-    out[by] = np.where(tops[at] == some, order[at], count)
-    return out
+    needle_order = grade_keys(needles)  # sorted needles access memory in one direction
+    sorted_needles = needles[needle_order]
+    insertions = np.searchsorted(tops, sorted_needles)
+    insertions[insertions == count] = 0
+    positions = np.empty(len(needles), np.int64)
+    positions[needle_order] = np.where(tops[insertions] == sorted_needles, order[insertions], count)
+    return positions
 
 
 def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> Array:
     """Needles in sorted words with keys above positions: the first word not below (needle, 0) is the match."""
     count = len(words)
     inside = np.flatnonzero((needles >= lo) & (needles <= hi))
-    some = needles[inside].astype(np.int64, copy=False) - np.int64(lo)
-    by = grade_keys(some)
-    some = some[by].view(_U64) << _U64(low)
-    at = np.searchsorted(words, some)
-    at[at == count] = 0
-    found = words[at]
+    needle_words = needles[inside].astype(np.int64, copy=False) - np.int64(lo)
+    needle_order = grade_keys(needle_words)
+    needle_words = needle_words[needle_order].view(_U64) << _U64(low)
+    insertions = np.searchsorted(words, needle_words)
+    insertions[insertions == count] = 0
+    candidates = words[insertions]
     mask = _U64((1 << low) - 1)
-    out = np.full(len(needles), count, np.int64)
-    out[inside[by]] = np.where((found & ~mask) == some, (found & mask).view(np.int64), count)
-    return out
+    positions = np.full(len(needles), count, np.int64)
+    positions[inside[needle_order]] = np.where(
+        (candidates & ~mask) == needle_words, (candidates & mask).view(np.int64), count
+    )
+    return positions
 
 
 _HASHED = 256  # shorter vectors are scanned each time
@@ -331,26 +335,30 @@ def place_row(x: Table, raws: tuple[Any, ...]) -> int:
         return look.get(raws, count)
     if count >= _HASHED:
         if look >= _LOOKS:
-            raw_columns = [col.a.tolist() for col in x.cols if col.__class__ is Vec]
+            raw_columns = [column.a.tolist() for column in x.cols if column.__class__ is Vec]
             rows = list(zip(*raw_columns, strict=True))
             x.look = known = dict(zip(reversed(rows), range(count - 1, -1, -1), strict=True))
             return known.get(raws, count)
         x.look = look + 1
-    hit = np.logical_and.reduce(
-        [col.a == v for col, v in zip(x.cols, raws, strict=True) if col.__class__ is Vec]
+    matches = np.logical_and.reduce(
+        [
+            column.a == raw_item
+            for column, raw_item in zip(x.cols, raws, strict=True)
+            if column.__class__ is Vec
+        ]
     )
-    at = int(hit.argmax()) if count else 0
-    return at if count and hit[at] else count
+    position = int(matches.argmax()) if count else 0
+    return position if count and matches[position] else count
 
 
 def find_one(hay: Array, v: object) -> int:
     """The first position of one key, searching in growing blocks."""
     count, start, step = len(hay), 0, 4096
     while start < count:
-        hit = hay[start : start + step] == v
-        at = int(hit.argmax()) if len(hit) else 0
-        if len(hit) and hit[at]:
-            return start + at
+        matches = hay[start : start + step] == v
+        position = int(matches.argmax()) if len(matches) else 0
+        if len(matches) and matches[position]:
+            return start + position
         start += step
         step *= 4
     return count

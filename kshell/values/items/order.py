@@ -25,8 +25,8 @@ def sort_keys(x: Vec) -> Array:
     if x.t == T.S:
         return symbol_ranks(x.a)
     if x.t == T.ENUM:
-        found = unenum(x)
-        return sort_keys(found) if found.__class__ is Vec else grade_ranks(found)
+        symbols = unenum(x)
+        return sort_keys(symbols) if symbols.__class__ is Vec else grade_ranks(symbols)
     return float_keys(x.a) if x.t in T.FLOATS else int_keys(x)
 
 
@@ -51,8 +51,8 @@ def grade(x: Value, down: bool = False) -> Array:
 def grade_columns(cols: Sequence[Value], down: bool = False) -> Array:
     """The stable permutation that sorts rows by the first column, then the second, and so on."""
     order = grade(cols[-1], down)
-    for col in reversed(cols[:-1]):
-        keys = sort_keys(col)[order] if col.__class__ is Vec else grade_ranks(col)[order]
+    for column in reversed(cols[:-1]):
+        keys = sort_keys(column)[order] if column.__class__ is Vec else grade_ranks(column)[order]
         order = order[grade_keys(keys, down)]
     return order
 
@@ -63,15 +63,18 @@ def grade_ranks(x: Value) -> Array:
         keys = sort_keys(x)
         order = grade_keys(keys)
         keys = keys[order]
-        step = keys[1:] != keys[:-1]
+        differs = keys[1:] != keys[:-1]
     else:
         order = grade(x)
         items = seq_items(x)
-        step = np.array([compare(items[i], items[j]) != 0 for i, j in pairwise(order)], np.bool_)
-    out = np.empty(len(order), np.int64)
-    out[order[:1]] = 0
-    out[order[1:]] = np.cumsum(step)
-    return out
+        differs = np.array(
+            [compare(items[before], items[after]) != 0 for before, after in pairwise(order)],
+            np.bool_,
+        )
+    ranks = np.empty(len(order), np.int64)
+    ranks[order[:1]] = 0
+    ranks[order[1:]] = np.cumsum(differs)
+    return ranks
 
 
 _FEW = 64  # shorter lists of strings are compared without looking for equal ones
@@ -80,14 +83,14 @@ _FEW = 64  # shorter lists of strings are compared without looking for equal one
 def _grade_list(x: List, down: bool) -> Array:
     count = len(x)
     rows = string_rows(x)
-    ids = rows.ids() if rows is not None and count > _FEW else None
+    grouping = rows.ids() if rows is not None and count > _FEW else None
     if (
-        rows is not None and ids is not None and len(ids[0]) * 4 < count
+        rows is not None and grouping is not None and len(grouping[0]) * 4 < count
     ):  # each distinct string is compared once
-        first = [rows.item(k) for k in ids[0].tolist()]
-        ranks = np.empty(len(first), np.int64)
-        ranks[sorted(range(len(first)), key=first.__getitem__)] = np.arange(len(first))
-        return grade_keys(ranks[ids[1]], down)
+        distinct = [rows.item(position) for position in grouping[0].tolist()]
+        ranks = np.empty(len(distinct), np.int64)
+        ranks[sorted(range(len(distinct)), key=distinct.__getitem__)] = np.arange(len(distinct))
+        return grade_keys(ranks[grouping[1]], down)
     items = seq_items(x)
     if rows is not None:
         keys: list[Any] = rows.items()
@@ -112,21 +115,21 @@ def _kind(x: Value) -> int:
 
 def compare(x: Value, y: Value) -> int:
     """-1, 0 or 1 if x sorts before, with or after y in a mixed list: by type, then atoms first, then value."""
-    a, b = _kind(x), _kind(y)
-    if a != b:
-        return -1 if a < b else 1
-    qtype, ty = atom_t(x), atom_t(y)
-    if qtype and ty:
+    x_kind, y_kind = _kind(x), _kind(y)
+    if x_kind != y_kind:
+        return -1 if x_kind < y_kind else 1
+    qtype, y_type = atom_t(x), atom_t(y)
+    if qtype and y_type:
         return _compare_atoms(x, y, qtype)
-    if qtype or ty:
+    if qtype or y_type:
         return -1 if qtype else 1
-    if a < 98:
-        xs, ys = seq_items(x), seq_items(y)
-        for i, j in zip(xs, ys, strict=False):
-            order = compare(i, j)
+    if x_kind < 98:
+        x_items, y_items = seq_items(x), seq_items(y)
+        for x_item, y_item in zip(x_items, y_items, strict=False):
+            order = compare(x_item, y_item)
             if order:
                 return order
-        return (len(xs) > len(ys)) - (len(xs) < len(ys))
+        return (len(x_items) > len(y_items)) - (len(x_items) < len(y_items))
     if x.__class__ is Table and y.__class__ is Table:
         return compare(List([*x.cols]), List([*y.cols]))
     if x.__class__ is Dict and y.__class__ is Dict:
@@ -137,15 +140,15 @@ def compare(x: Value, y: Value) -> int:
 def _compare_atoms(x: Value, y: Value, t: int) -> int:
     if t == T.ENUM:
         return compare(unenum(x), unenum(y))
-    p: Any
-    q: Any
+    x_raw: Any
+    y_raw: Any
     if x.__class__ is Sym and y.__class__ is Sym:
-        p, q = x.s, y.s
+        x_raw, y_raw = x.s, y.s
     else:
-        p, q = raw(x), raw(y)
-    if t in T.FLOATS and (p != p or q != q):
-        return int(p == p) - int(q == q)
-    return (p > q) - (p < q)
+        x_raw, y_raw = raw(x), raw(y)
+    if t in T.FLOATS and (x_raw != x_raw or y_raw != y_raw):
+        return int(x_raw == x_raw) - int(y_raw == y_raw)
+    return (x_raw > y_raw) - (x_raw < y_raw)
 
 
 # ------------------------------------------------------------------ sorting
@@ -156,10 +159,12 @@ def sort_vec(x: Vec, down: bool = False) -> Vec:
     qtype = x.t
     if qtype in (T.S, T.G, T.ENUM):
         return Vec(qtype, x.a[grade(x, down)], "", x.dom)
-    a = np.sort(x.a)
-    if qtype in T.FLOATS and len(a) and a[-1] != a[-1]:  # numpy puts nulls last, q first
-        a = np.roll(a, int(np.isnan(a).sum()))
-    return Vec(qtype, a[::-1].copy() if down else a)
+    array = np.sort(x.a)
+    if (
+        qtype in T.FLOATS and len(array) and array[-1] != array[-1]
+    ):  # numpy puts nulls last, q first
+        array = np.roll(array, int(np.isnan(array).sum()))
+    return Vec(qtype, array[::-1].copy() if down else array)
 
 
 def is_sorted(x: Value) -> bool:
@@ -175,4 +180,4 @@ def is_sorted(x: Value) -> bool:
         order = grade_columns(x.cols) if x.cols else np.arange(0)
         return bool((order[1:] > order[:-1]).all())
     items = seq_items(x)
-    return all(compare(p, q) <= 0 for p, q in pairwise(items))
+    return all(compare(before, after) <= 0 for before, after in pairwise(items))

@@ -96,32 +96,34 @@ def take_at(x: ListValue | Dict, at: np.ndarray) -> ListValue | Dict:
     if inside and type(x) is Vec:
         return Vec(x.t, x.a.take(at), "", x.dom)
     if type(x) is Table:
-        return Table(x.names, [take_at(col, at) for col in x.cols])
+        return Table(x.names, [take_at(column, at) for column in x.cols])
     if type(x) is Dict:
         return Dict(take_at(x.k, at), take_at(x.v, at))
     if type(x) is Nd and inside:
         return Nd(x.t, x.a[at])
     if type(x) is Vec:
-        out = np.empty(len(at), x.a.dtype)
-        good = (at >= 0) & (at < count)
-        out[good] = x.a[at[good]]
+        result = np.empty(len(at), x.a.dtype)
+        valid = (at >= 0) & (at < count)
+        result[valid] = x.a[at[valid]]
         null = T.NULL[x.t]
-        out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
-        return Vec(x.t, out, "", x.dom)
+        result[~valid] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
+        return Vec(x.t, result, "", x.dom)
     flat = x.flat if inside and len(at) else None
     if flat is not None:
         return _flat_at(flat, at)
     items = x.items
     if inside:
-        return collapse([items[k] for k in at.tolist()]) if len(at) else List([])
+        return collapse([items[position] for position in at.tolist()]) if len(at) else List([])
     null = null_of(x)
-    return collapse([items[k] if 0 <= k < count else null for k in at.tolist()])
+    return collapse(
+        [items[position] if 0 <= position < count else null for position in at.tolist()]
+    )
 
 
 def _flat_at(f: Flat, at: np.ndarray) -> List:
     """The vectors at some positions among those stored in one array."""
     if len(at) < _FEW:
-        return List([f.item(k) for k in at.tolist()])
+        return List([f.item(position) for position in at.tolist()])
     sizes, starts = f.sizes[at], f.starts[at]
     ends = np.cumsum(sizes)
     return flat_list(
@@ -142,8 +144,8 @@ def unenum(x: Value) -> Value:
     if x.__class__ is EnumAtom:
         if is_link(x.dom):
             return x.v
-        dom = domain(x.dom)
-        return dom.item(x.v) if 0 <= x.v < len(dom) else enum_null(x.dom)
+        members = domain(x.dom)
+        return members.item(x.v) if 0 <= x.v < len(members) else enum_null(x.dom)
     if x.__class__ is Vec and x.t == T.ENUM:
         return Vec(T.J, x.a) if is_link(x.dom) else take_at(domain(x.dom), x.a)
     return x
@@ -152,10 +154,10 @@ def unenum(x: Value) -> Value:
 def domain(name: str) -> ListValue:
     """The list that an enumeration indexes: the value of `name`; for a table keyed on one column, that column; for
     other tables, the row numbers."""
-    found = running().names.get(name)
-    if _numbered(found):
-        return Vec(T.J, np.arange(len(found)))
-    return found.tables[0].cols[0] if found.__class__ is Dict and found.keyed else list_value(found)
+    value = running().names.get(name)
+    if _numbered(value):
+        return Vec(T.J, np.arange(len(value)))
+    return value.tables[0].cols[0] if value.__class__ is Dict and value.keyed else list_value(value)
 
 
 def is_link(name: str) -> bool:
@@ -170,7 +172,7 @@ def _numbered(x: Value) -> bool:
 
 def enum_null(name: str) -> Value:
     """The value of an enumeration over `name` at an index out of bounds."""
-    found = running().names.find(name)
-    if found is None or (found.__class__ is Vec and found.t == T.S):
+    value = running().names.find(name)
+    if value is None or (value.__class__ is Vec and value.t == T.S):
         return sym_at(0)
-    return null_of(Vec(T.J, np.zeros(0, np.int64)) if _numbered(found) else domain(name))
+    return null_of(Vec(T.J, np.zeros(0, np.int64)) if _numbered(value) else domain(name))

@@ -38,8 +38,8 @@ class Rows:
         """The texts as byte strings."""
         raw = self.raw
         return [
-            raw[start:b]
-            for start, b in zip(
+            raw[start:end]
+            for start, end in zip(
                 self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True
             )
         ]
@@ -47,13 +47,15 @@ class Rows:
     def stripped(self) -> Rows:
         """The texts without surrounding blanks; these rows, if there are none."""
         starts, sizes, data = self.starts, self.sizes, self.data
-        here = None if len(sizes) and sizes.min() else np.flatnonzero(sizes)
+        nonempty = None if len(sizes) and sizes.min() else np.flatnonzero(sizes)
         left, ends = (
-            (starts, starts + sizes) if here is None else (starts[here], starts[here] + sizes[here])
+            (starts, starts + sizes)
+            if nonempty is None
+            else (starts[nonempty], starts[nonempty] + sizes[nonempty])
         )
         left, right = np.flatnonzero(data[left] == 32), np.flatnonzero(data[ends - 1] == 32)
-        if here is not None:
-            left, right = here[left], here[right]
+        if nonempty is not None:
+            left, right = nonempty[left], nonempty[right]
         if not len(left) and not len(right):
             return self
         starts, sizes = starts.copy(), sizes.copy()
@@ -68,13 +70,13 @@ class Rows:
             right = right[sizes[right] > 0]
             right = right[data[starts[right] + sizes[right] - 1] == 32]
         if len(left) or len(right):
-            return rows_of([s.strip(b" ") for s in self.items()])
+            return rows_of([text.strip(b" ") for text in self.items()])
         return Rows(self.raw, starts, sizes, data)
 
     def _width(self) -> int:
         """The size of the longest; 0 if it is too long for work by character columns."""
-        w = int(self.sizes.max()) if len(self.sizes) else 0
-        return w if w <= _WIDE else 0
+        width = int(self.sizes.max()) if len(self.sizes) else 0
+        return width if width <= _WIDE else 0
 
     def _gather(self, w: int, at: Array) -> Array:
         """w bytes from each offset, whatever they are, as items of w bytes; zero outside the data."""
@@ -100,40 +102,44 @@ class Rows:
     def matrix(self, right: bool = False) -> Array | None:
         """The texts as columns of bytes, zero after the end of each; or right-aligned, with the character 0 in front;
         None if one is too long."""
-        w = self._width()
-        if not w:
+        width = self._width()
+        if not width:
             return None
-        at = self.starts + self.sizes - w if right else self.starts
-        out = np.ascontiguousarray(self._gather(w, at).view(np.uint8).reshape(-1, w).T)
+        offsets = self.starts + self.sizes - width if right else self.starts
+        columns = np.ascontiguousarray(
+            self._gather(width, offsets).view(np.uint8).reshape(-1, width).T
+        )
         sizes, least = self.sizes.astype(np.uint8), int(self.sizes.min())
-        above = out[: w - least] if right else out[:0]
-        above ^= 48
-        for k in range(least, w):
-            out[w - 1 - k if right else k] &= (sizes <= k).view(np.uint8) - np.uint8(1)
-        above ^= 48
-        return out
+        padding = columns[: width - least] if right else columns[:0]
+        padding ^= 48
+        for position in range(least, width):
+            columns[width - 1 - position if right else position] &= (sizes <= position).view(
+                np.uint8
+            ) - np.uint8(1)
+        padding ^= 48
+        return columns
 
     def ids(self) -> tuple[Array, Array] | None:
         """(first position of each distinct text, its group number for each text); None if one is too long."""
-        w = self._width()
-        if not w:
+        width = self._width()
+        if not width:
             return None
-        first, ids = group_keys(self._word(0))
-        more = [self._word(at) for at in range(8, w, 8)]
+        first, group_ids = group_keys(self._word(0))
+        words = [self._word(offset) for offset in range(8, width, 8)]
         if (
             not self.joined().all()
         ):  # otherwise a shorter text would appear to end in the character 0
-            more.append(self.sizes)
-        for word in more:
-            first, ids = group_keys(group_keys(word)[1] * len(first) + ids)
-        return first, ids
+            words.append(self.sizes)
+        for word in words:
+            first, group_ids = group_keys(group_keys(word)[1] * len(first) + group_ids)
+        return first, group_ids
 
     def words(self, most: int) -> list[Array] | None:
         """The texts as integers of eight characters each, zero after their ends; None if too many are needed."""
-        w = int(self.sizes.max()) if len(self.sizes) else 0
-        if w > 8 * most:
+        width = int(self.sizes.max()) if len(self.sizes) else 0
+        if width > 8 * most:
             return None
-        return [self._word(at) for at in range(0, max(w, 1), 8)]
+        return [self._word(offset) for offset in range(0, max(width, 1), 8)]
 
     def _word(self, at: int) -> Array:
         """Eight characters of each text, from an offset, as an integer; zero after its end."""
@@ -144,9 +150,9 @@ class Rows:
 
     def joined(self) -> Array:
         """The characters of all texts, concatenated."""
-        at = np.repeat(self.starts - np.cumsum(self.sizes) + self.sizes, self.sizes)
-        at += np.arange(len(at))
-        return self.data.take(at)
+        positions = np.repeat(self.starts - np.cumsum(self.sizes) + self.sizes, self.sizes)
+        positions += np.arange(len(positions))
+        return self.data.take(positions)
 
     def strings(self) -> List:
         """A list of strings."""
@@ -170,18 +176,18 @@ def string_rows(x: Value) -> Rows | None:
     if x.__class__ is Nd:
         if x.t != T.C or x.a.ndim != 2:
             return None
-        n, w = x.a.shape
-        return Rows(x.a.tobytes(), np.arange(n) * w, np.full(n, w))
+        count, width = x.a.shape
+        return Rows(x.a.tobytes(), np.arange(count) * width, np.full(count, width))
     if x.__class__ is not List:
         return None
     flat = x.flat
     if flat is not None:
         return Rows(flat.a.tobytes(), flat.starts, flat.sizes) if flat.t == T.C else None
     texts = []
-    for i in x.items:
-        if i.__class__ is not Vec or i.t != T.C:
+    for item in x.items:
+        if item.__class__ is not Vec or item.t != T.C:
             return None
-        texts.append(i.a)
+        texts.append(item.a)
     return rows_of([text.tobytes() for text in texts])
 
 

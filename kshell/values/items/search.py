@@ -58,10 +58,10 @@ def key_of(x: Value) -> Hashable:
     """A Python key that is equal for matching values (floats exactly)."""
     qtype = atom_t(x)
     if qtype:
-        v = raw(x)
+        raw_item = raw(x)
         if x.__class__ is EnumAtom:
-            return qtype, v, x.dom
-        return qtype, "0n" if v != v else v
+            return qtype, raw_item, x.dom
+        return qtype, "0n" if raw_item != raw_item else raw_item
     if x.__class__ is Vec:
         array = float_keys(x.a) if x.t in T.FLOATS else x.a
         return -x.t, x.dom, array.tobytes()
@@ -100,10 +100,10 @@ def codes(x: Value) -> Array:
         return codes(x.v)
     if not isinstance(x, List):
         raise QError("type")
-    rows = string_rows(x) if len(x) > _FEW else None
-    ids = None if rows is None else rows.ids()
-    if ids is not None:
-        return ids[1]
+    strings = string_rows(x) if len(x) > _FEW else None
+    grouping = None if strings is None else strings.ids()
+    if grouping is not None:
+        return grouping[1]
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(key, len(known)) for key in _item_keys(x)], np.int64)
 
@@ -121,40 +121,40 @@ def _item_keys(x: List) -> Sequence[Hashable]:
         size = rows[0].nbytes if len(rows) else 0
         if size:
             return rows.reshape(len(rows), -1).view(f"V{size}").ravel().tolist()
-    return [key_of(i) for i in x.items]
+    return [key_of(item) for item in x.items]
 
 
 def row_codes(cols: Sequence[ListValue]) -> Array:
     """Codes of rows: equal where all columns are."""
-    out = codes(cols[0])
-    for col in cols[1:]:
-        out = pair_codes(out, codes(col))
-    return out
+    result = codes(cols[0])
+    for column in cols[1:]:
+        result = pair_codes(result, codes(column))
+    return result
 
 
 def pair_codes(a: Array, b: Array) -> Array:
     """Codes of pairs of codes."""
     if not len(a):
         return a
-    a, wide = _narrow(a)
-    b, size = _narrow(b)
-    if wide * size >= 1 << 62:
-        a, wide = _dense(a)
-        b, size = _dense(b)
-    return a * size + b
+    a, a_size = _narrow(a)
+    b, b_size = _narrow(b)
+    if a_size * b_size >= 1 << 62:
+        a, a_size = _dense(a)
+        b, b_size = _dense(b)
+    return a * b_size + b
 
 
 def _narrow(a: Array) -> tuple[Array, int]:
     """Codes starting at zero, and the size of their range."""
-    lo, hi = bounds(a)
-    if hi - lo >= 1 << 40:
+    lowest, highest = bounds(a)
+    if highest - lowest >= 1 << 40:
         return _dense(a)
-    return a.astype(np.int64, copy=False) - lo, hi - lo + 1
+    return a.astype(np.int64, copy=False) - lowest, highest - lowest + 1
 
 
 def _dense(a: Array) -> tuple[Array, int]:
-    first, ids = group_keys(a)
-    return ids, len(first)
+    first, group_ids = group_keys(a)
+    return group_ids, len(first)
 
 
 WHOLE = frozenset({T.H, T.I, T.J})  # integers of these types can match each other
@@ -164,12 +164,12 @@ def widened(a: Array, t: int) -> Array:
     """Integers of type t as longs, with the nulls and infinities of longs."""
     if t == T.J:
         return a
-    row, out = T.TYPE[t], a.astype(np.int64)
+    row, array = T.TYPE[t], a.astype(np.int64)
     for small, large in ((row.null, -T.M63), (row.inf, T.LONG_MAX), (-row.inf, -T.LONG_MAX)):
-        hit = a == small
-        if hit.any():
-            out[hit] = large
-    return out
+        matches = a == small
+        if matches.any():
+            array[matches] = large
+    return array
 
 
 def joint_codes(x: ListValue, y: ListValue) -> tuple[Array, Array]:
@@ -184,27 +184,27 @@ def joint_codes(x: ListValue, y: ListValue) -> tuple[Array, Array]:
             raise QError("type")
         if x.t != T.G:
             return int_keys(x), int_keys(y)
-        both = int_keys(Vec(T.G, np.concatenate([x.a, y.a])))
-        return both[:count], both[count:]
+        combined = int_keys(Vec(T.G, np.concatenate([x.a, y.a])))
+        return combined[:count], combined[count:]
     if x.__class__ is Table and y.__class__ is Table:
         if set(x.names) != set(y.names):
             raise QError("mismatch")
         return joint_columns(x.cols, [y.col(name) for name in x.names])
-    both = codes(List(seq_items(x) + seq_items(y)))
-    return both[:count], both[count:]
+    combined = codes(List(seq_items(x) + seq_items(y)))
+    return combined[:count], combined[count:]
 
 
 def joint_columns(xs: Sequence[ListValue], ys: Sequence[ListValue]) -> tuple[Array, Array]:
     """joint_codes for rows, given as columns."""
     count = len(xs[0])
-    out: Array | None = None
+    result: Array | None = None
     for x, y in zip(xs, ys, strict=True):
         if not len(x) or not len(y):  # nothing can match, whatever the types
             return np.arange(count), np.arange(count, count + len(y))
-        both = np.concatenate(joint_codes(x, y))
-        out = both if out is None else pair_codes(out, both)
-    assert out is not None
-    return out[:count], out[count:]
+        combined = np.concatenate(joint_codes(x, y))
+        result = combined if result is None else pair_codes(result, combined)
+    assert result is not None
+    return result[:count], result[count:]
 
 
 # ------------------------------------------------------------------ distinct and group
@@ -249,7 +249,7 @@ def find(x: Value, y: Value) -> Any:
         if not len(x):
             return np.zeros(len(y), np.int64)
         if 1 <= depth(x.item(0)) < depth(y) - 1:
-            return found_value([find(x, i) for i in y.items])
+            return found_value([find(x, item) for item in y.items])
         return _find_items(x, y)
     if y.__class__ is Table and (not len(x) or x.item(0).__class__ is not Table):
         return _find_items(x, y) if len(x) else np.zeros(len(y), np.int64)
@@ -265,10 +265,10 @@ def _find_row(x: Nd, y: Value) -> int:
     row = y if y.__class__ is Vec else as_nd(y)
     if row is None or row.t != x.t or row.a.shape != x.a.shape[1:]:
         return len(x)
-    a, b = x.a, row.a
+    array, wanted = x.a, row.a
     if x.t in T.FLOATS:
-        a, b = float_keys(a), float_keys(b)
-    return find_one((a == b).reshape(len(a), -1).all(1), True)
+        array, wanted = float_keys(array), float_keys(wanted)
+    return find_one((array == wanted).reshape(len(array), -1).all(1), True)
 
 
 _SCANNED = 8  # shorter lists are scanned each time
@@ -282,21 +282,21 @@ def _find_one(x: List, y: Value) -> int:
         x.look = look = look + 1 if look < 2 else [0, {}]  # type: ignore[operator]
     if look.__class__ is list:
         known = look[1]
-        for i in range(look[0], count):
-            known.setdefault(key_of(items[i]), i)
+        for index in range(look[0], count):
+            known.setdefault(key_of(items[index]), index)
         look[0] = count
         return known.get(key, count)
     if y.__class__ is Vec:
         qtype, size = y.t, len(y.a)
-        for i, item in enumerate(items):
+        for index, item in enumerate(items):
             if item.__class__ is Vec and item.t == qtype and len(item.a) == size:
                 if key_of(item) == key:
-                    return i
+                    return index
         return count
-    many = isinstance(y, List)
-    for i, item in enumerate(items):
-        if (item.__class__ is y.__class__ or many) and key_of(item) == key:
-            return i
+    any_list = isinstance(y, List)
+    for index, item in enumerate(items):
+        if (item.__class__ is y.__class__ or any_list) and key_of(item) == key:
+            return index
     return count
 
 
@@ -304,21 +304,22 @@ def _find_items(x: List, y: ListValue) -> Array:
     if len(x) * len(y) <= 64:
         keys = [key_of(i) for i in x.items]
         return np.array(
-            [keys.index(k) if k in keys else len(keys) for k in map(key_of, seq_items(y))], np.int64
+            [keys.index(key) if key in keys else len(keys) for key in map(key_of, seq_items(y))],
+            np.int64,
         )
     rows: Iterable[Hashable]
     wanted: Iterable[Hashable]
     if x.__class__ is Nd and y.__class__ is Nd and x.t == y.t and x.a.shape[1:] == y.a.shape[1:]:
         rows, wanted = _item_keys(x), _item_keys(y)
-    elif (a := string_rows(x)) and (b := string_rows(y)):
-        rows, wanted = a.items(), b.items()
+    elif (strings := string_rows(x)) and (wanted_strings := string_rows(y)):
+        rows, wanted = strings.items(), wanted_strings.items()
     else:
         rows, wanted = map(key_of, x.items), map(key_of, y.items)
     known: dict[Hashable, int] = {}
-    for i, k in enumerate(rows):
-        known.setdefault(k, i)
+    for i, key in enumerate(rows):
+        known.setdefault(key, i)
     count = len(x)
-    return np.array([known.get(k, count) for k in wanted], np.int64)
+    return np.array([known.get(key, count) for key in wanted], np.int64)
 
 
 def _find_in_vec(x: Vec, y: Value) -> Any:
@@ -335,8 +336,8 @@ def _find_in_vec(x: Vec, y: Value) -> Any:
                 )
             raise QError("type")
         if qtype in T.FLOATS:
-            v = raw(y)
-            return place_one(x, v) if v == v else find_one(np.isnan(x.a), True)
+            raw_item = raw(y)
+            return place_one(x, raw_item) if raw_item == raw_item else find_one(np.isnan(x.a), True)
         if qtype == T.G:
             return find_one(x.a, np.frombuffer(raw(y), "V16")[0])
         return place_one(x, raw(y))
@@ -345,10 +346,10 @@ def _find_in_vec(x: Vec, y: Value) -> Any:
             return np.zeros(0, np.int64)
         return find_keys(*joint_codes(x, y))
     if y.__class__ is Nd and y.t == x.t:
-        at = find_keys(*joint_codes(x, Vec(y.t, y.a.ravel())))
-        return Nd(T.J, at.reshape(y.a.shape))
+        positions = find_keys(*joint_codes(x, Vec(y.t, y.a.ravel())))
+        return Nd(T.J, positions.reshape(y.a.shape))
     if isinstance(y, List):
-        return found_value([find(x, i) for i in y.items])
+        return found_value([find(x, item) for item in y.items])
     raise QError("type")
 
 
@@ -369,50 +370,51 @@ def _find_in_table(x: Table, y: Value) -> Any:
         items = seq_items(y.v)
         if len(items) != len(names):
             raise QError("length")
-        at = dict(zip(reversed(names), reversed(items), strict=True))
-        return find_row(x, [at[name] for name in x.names])
+        by_name = dict(zip(reversed(names), reversed(items), strict=True))
+        return find_row(x, [by_name[name] for name in x.names])
     if is_atom(y) and len(x.names) == 1:
         return find_row(x, [y])
     if not is_list(y) or len(y) != len(x.names):
         raise QError("length" if is_list(y) else "type")
     items = seq_items(y)
-    if all(is_atom(i) for i in items):
+    if all(is_atom(item) for item in items):
         return find_row(x, items)
-    cols = [
-        i if is_list(i) else collapse([i] * max(map(len, filter(is_list, items)))) for i in items
+    columns = [
+        item if is_list(item) else collapse([item] * max(map(len, filter(is_list, items))))
+        for item in items
     ]
-    return find_keys(*joint_columns(x.cols, cols))
+    return find_keys(*joint_columns(x.cols, columns))
 
 
 def find_row(x: Table, items: Sequence[Value]) -> int:
     """The first row of a table with these items."""
-    raws = raw_row(x, items)
-    if raws is not None:
-        first = x.cols[0]
-        if len(raws) == 1 and first.__class__ is Vec:
-            return place_one(first, raws[0])
-        return place_row(x, raws)
-    hit = np.ones(len(x), np.bool_)
-    for col, item in zip(x.cols, items, strict=True):
-        left = np.flatnonzero(hit)
-        if not len(left):
+    raw_items = raw_row(x, items)
+    if raw_items is not None:
+        first_column = x.cols[0]
+        if len(raw_items) == 1 and first_column.__class__ is Vec:
+            return place_one(first_column, raw_items[0])
+        return place_row(x, raw_items)
+    matches = np.ones(len(x), np.bool_)
+    for column, item in zip(x.cols, items, strict=True):
+        remaining = np.flatnonzero(matches)
+        if not len(remaining):
             break
-        hit &= equal_mask(col, item)
-    positions = np.flatnonzero(hit)
+        matches &= equal_mask(column, item)
+    positions = np.flatnonzero(matches)
     return int(positions[0]) if len(positions) else len(x)
 
 
 def raw_row(x: Table, items: Sequence[Value]) -> tuple[Any, ...] | None:
     """Items as the raw items of a row, if the columns are vectors of their types and nothing else needs comparing."""
-    out = []
-    for col, item in zip(x.cols, items, strict=True):
-        if col.__class__ is not Vec or col.t in (T.G, T.ENUM) or atom_t(item) != col.t:
+    raw_items = []
+    for column, item in zip(x.cols, items, strict=True):
+        if column.__class__ is not Vec or column.t in (T.G, T.ENUM) or atom_t(item) != column.t:
             return None
-        v = raw(item)
-        if v != v:
+        raw_item = raw(item)
+        if raw_item != raw_item:
             return None
-        out.append(v)
-    return tuple(out) or None
+        raw_items.append(raw_item)
+    return tuple(raw_items) or None
 
 
 def equal_mask(col: ListValue, item: Value) -> Array:
@@ -426,12 +428,14 @@ def equal_mask(col: ListValue, item: Value) -> Array:
             return np.zeros(0, np.bool_)
         if col.__class__ is not Vec or qtype != col.t:
             raise QError("type")
-        v = raw(item)
-        if v != v:
+        raw_item = raw(item)
+        if raw_item != raw_item:
             return np.isnan(col.a)
-        return np.asarray(col.a == (np.frombuffer(v, "V16")[0] if qtype == T.G else v))
+        return np.asarray(
+            col.a == (np.frombuffer(raw_item, "V16")[0] if qtype == T.G else raw_item)
+        )
     key = key_of(item)
-    return np.array([key_of(i) == key for i in seq_items(col)], np.bool_)
+    return np.array([key_of(element) == key for element in seq_items(col)], np.bool_)
 
 
 indexing.FIND.set(find)
@@ -444,8 +448,15 @@ def find_value(x: Value, y: Value) -> Value:
     if x.__class__ is Vec and y.__class__ is List and y.items:
         if depth(y.items[0]) == 0:
             raise QError("type")
-        found = [find_value(x, i) for i in y.items]  # also for atoms: one of another type is 'type
-        return collapse([f if is_list(i) else len(x) for i, f in zip(y.items, found, strict=True)])
+        results = [
+            find_value(x, item) for item in y.items
+        ]  # also for atoms: one of another type is 'type
+        return collapse(
+            [
+                result if is_list(item) else len(x)
+                for item, result in zip(y.items, results, strict=True)
+            ]
+        )
     positions = find(x, y)
     return longs(positions) if positions.__class__ is np.ndarray else positions
 
@@ -455,20 +466,20 @@ def find_value(x: Value, y: Value) -> Value:
 
 def search_sorted(x: Value, y: Value, right: bool) -> Any:
     """`x bin y` (right) or `x binr y`: an int for an atom, an int64 array for a list."""
-    one = x.__class__ is Vec and is_atom(y)
-    if one:
+    is_single = x.__class__ is Vec and is_atom(y)
+    if is_single:
         y = collapse([y])
     if x.__class__ is Vec and y.__class__ is Vec:
         if x.t != y.t and T.ENUM not in (x.t, y.t):
             raise QError("type")
-        a, b = _joint_ranks(x, y)
-        at = seek(a, b, right)
-        return (int(at[0]) if one else at) - (1 if right else 0)
+        keys, wanted = _joint_ranks(x, y)
+        positions = seek(keys, wanted, right)
+        return (int(positions[0]) if is_single else positions) - (1 if right else 0)
     if not isinstance(x, List):
         raise QError("type")
     if depth(y) <= 1 and (not len(x) or depth(x.item(0)) >= depth(y)):
         return _bisect(x, y, right)
-    return np.array([_bisect(x, i, right) for i in seq_items(y)], np.int64)
+    return np.array([_bisect(x, item, right) for item in seq_items(y)], np.int64)
 
 
 def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
@@ -483,41 +494,45 @@ def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
 
 
 def _bisect(x: List, y: Value, right: bool) -> int:
-    lo, hi = 0, len(x)
-    while lo < hi:
-        mid = (lo + hi) // 2
-        order = compare(x.item(mid), y)
+    lower, upper = 0, len(x)
+    while lower < upper:
+        middle = (lower + upper) // 2
+        order = compare(x.item(middle), y)
         if order < 0 or (right and order == 0):
-            lo = mid + 1
+            lower = middle + 1
         else:
-            hi = mid
-    return lo - 1 if right else lo
+            upper = middle
+    return lower - 1 if right else lower
 
 
 def search_rows(xs: Sequence[ListValue], ys: Sequence[ListValue], right: bool) -> Array:
     """Binary search by several columns: all but the last must be equal; in the last, the greatest not above (right), or
     the least not below. -1 if no row is found. The last column must be sorted within equal others."""
     x, y = xs[-1], ys[-1]
-    count, m = len(x), len(y)
-    if not count or not m:
-        return np.full(m, -1, np.int64)
+    count, y_count = len(x), len(y)
+    if not count or not y_count:
+        return np.full(y_count, -1, np.int64)
     if x.__class__ is Vec and y.__class__ is Vec:
         if x.t != y.t and T.ENUM not in (x.t, y.t):
             raise QError("type")
-        last = np.concatenate(_joint_ranks(x, y))
+        last_keys = np.concatenate(_joint_ranks(x, y))
     else:
-        last = grade_ranks(List(seq_items(x) + seq_items(y)))
+        last_keys = grade_ranks(List(seq_items(x) + seq_items(y)))
     if len(xs) == 1:
-        a, b = last[:count], last[count:]
-        at = seek(a, b, right) - (1 if right else 0)
-        return np.where(at < count, at, -1)
-    _, ids = group_keys(np.concatenate(joint_columns(xs[:-1], ys[:-1])))
-    ranks, size = _ordered_dense(last)
-    words = ids * size + ranks
-    order = grade_keys(ids[:count])
-    at = seek(words[:count][order], words[count:], right) - (1 if right else 0)
-    found = order[np.clip(at, 0, count - 1)]
-    return np.where((at >= 0) & (at < count) & (ids[found] == ids[count:]), found, -1)
+        sorted_keys, needles = last_keys[:count], last_keys[count:]
+        positions = seek(sorted_keys, needles, right) - (1 if right else 0)
+        return np.where(positions < count, positions, -1)
+    _, group_ids = group_keys(np.concatenate(joint_columns(xs[:-1], ys[:-1])))
+    ranks, size = _ordered_dense(last_keys)
+    words = group_ids * size + ranks
+    order = grade_keys(group_ids[:count])
+    positions = seek(words[:count][order], words[count:], right) - (1 if right else 0)
+    matches = order[np.clip(positions, 0, count - 1)]
+    return np.where(
+        (positions >= 0) & (positions < count) & (group_ids[matches] == group_ids[count:]),
+        matches,
+        -1,
+    )
 
 
 indexing.BIN.set(lambda x, y: search_sorted(x, y, True))
@@ -526,11 +541,11 @@ indexing.BIN_ROWS.set(search_rows)
 
 def _ordered_dense(keys: Array) -> tuple[Array, int]:
     """Keys as small integers in the same order, and their number."""
-    lo, hi = bounds(keys)
-    if hi - lo < 1 << 31:
-        return keys.astype(np.int64, copy=False) - lo, hi - lo + 1
+    lowest, highest = bounds(keys)
+    if highest - lowest < 1 << 31:
+        return keys.astype(np.int64, copy=False) - lowest, highest - lowest + 1
     order = grade_keys(keys)
-    tops = keys[order]
-    out = np.zeros(len(keys), np.int64)
-    out[order[1:]] = np.cumsum(tops[1:] != tops[:-1])
-    return out, int(out.max()) + 1
+    sorted_keys = keys[order]
+    ranks = np.zeros(len(keys), np.int64)
+    ranks[order[1:]] = np.cumsum(sorted_keys[1:] != sorted_keys[:-1])
+    return ranks, int(ranks.max()) + 1

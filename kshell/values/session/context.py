@@ -161,8 +161,8 @@ def unblock(token: Token[bool]) -> None:
 def warn_once(text: str) -> None:
     """A warning on standard error, once per line of q."""
     session: Any = running()
-    at = CODE[0]()
-    key = text, LINE[0](at) if at else ""
+    code = CODE[0]()
+    key = text, LINE[0](code) if code else ""
     if key not in session.warned:
         session.warned.add(key)
         session.warn(f"warning: {text}\n")

@@ -82,16 +82,16 @@ class Hold:
         self.others: dict[int, int] = {}
 
     def __enter__(self) -> None:
-        me = get_ident()
-        if me == _MAIN:
+        ident = get_ident()
+        if ident == _MAIN:
             self.depth += 1
         else:
-            self.others[me] = self.others.get(me, 0) + 1
+            self.others[ident] = self.others.get(ident, 0) + 1
 
     def __exit__(self, *_: Any) -> None:
-        me = get_ident()
-        if me != _MAIN:
-            self.others[me] -= 1
+        ident = get_ident()
+        if ident != _MAIN:
+            self.others[ident] -= 1
             return
         self.depth -= 1
         if PENDING:
@@ -156,13 +156,13 @@ def _stop(note: str) -> None:
 def stoppable(fn: Callable[..., Any], *args: Any) -> Any:
     """fn(*args) inside whole work that handles any error of it, and therefore interrupts: a user's function, which may
     take long. Held sections are suspended."""
-    me = get_ident()
-    if me != _MAIN:
-        held, HOLD.others[me] = HOLD.others.get(me, 0), 0
+    ident = get_ident()
+    if ident != _MAIN:
+        sections, HOLD.others[ident] = HOLD.others.get(ident, 0), 0
         try:
             return fn(*args)
         finally:
-            HOLD.others[me] = held
+            HOLD.others[ident] = sections
     depth, HOLD.depth = HOLD.depth, 0
     try:
         if PENDING:
@@ -198,7 +198,7 @@ def must_wait(frame: FrameType | None, signum: int = signal.SIGINT) -> bool:
     """A signal arrived while `frame` ran: must it wait? It is then sent again by itself."""
     kind = _WHOLE if HOLD.depth else _kind(frame)
     if kind == _OPEN:
-        PENDING[:] = [n for n in PENDING if n != signum]
+        PENDING[:] = [number for number in PENDING if number != signum]
         return False
     if signum not in PENDING:
         PENDING.append(signum)
@@ -261,10 +261,10 @@ def held_section(fn: F, note: str = "") -> F:
 
     def run(*args: Any, **options: Any) -> Any:
         with HOLD:
-            out = fn(*args, **options)
+            result = fn(*args, **options)
             if note:
                 EDITED[0] = note
-            return out
+            return result
 
     run.__doc__, run.__name__, run.__wrapped__ = fn.__doc__, fn.__name__, fn  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]
@@ -282,13 +282,13 @@ def _around(fn: F, work: Callable[..., Any], note: str) -> F:
 
     def run(*args: Any, **options: Any) -> Any:
         try:
-            out = work(*args, **options)
+            result = work(*args, **options)
         except BaseException:
             if PENDING:
                 wake()
             raise
         EDITED[0] = note
-        return _after(note, out) if PENDING else out
+        return _after(note, result) if PENDING else result
 
     code = fn.__code__
     run.__code__ = run.__code__.replace(

@@ -157,8 +157,8 @@ def limit(asked: int = 0) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)  # set by `ulimit -v`
     if soft > 0 and soft - status("VmSize") > 2 * _RESERVE:
         _LIMITS.append(_Limit(resource.RLIMIT_AS, "VmSize", soft - _RESERVE, soft, hard))
-    for one in _LIMITS:
-        one.set(one.base)
+    for bound in _LIMITS:
+        bound.set(bound.base)
     _fill()
     SHORTAGE[:] = [relieve] if _LIMITS else []
 
@@ -177,12 +177,12 @@ def relieve() -> str:
     available memory."""
     BALLAST.clear()
     _SHORT[0] = True
-    for one in _LIMITS:
-        one.set(one.most)
-    left, one = min(
-        ((one.base - status(one.field), one) for one in _LIMITS), key=lambda pair: pair[0]
+    for bound in _LIMITS:
+        bound.set(bound.most)
+    remaining, bound = min(
+        ((bound.base - status(bound.field), bound) for bound in _LIMITS), key=lambda pair: pair[0]
     )
-    return f"of {megabytes(one.base)} that the process may use {megabytes(left)} are left"
+    return f"of {megabytes(bound.base)} that the process may use {megabytes(remaining)} are left"
 
 
 def recover() -> None:
@@ -192,13 +192,13 @@ def recover() -> None:
         return
     _SHORT[0] = False
     _fill()
-    for one in _LIMITS:
-        used = status(one.field)
-        if used + _LEAST > one.base:
+    for bound in _LIMITS:
+        used = status(bound.field)
+        if used + _LEAST > bound.base:
             _SHORT[0] = True
-            one.set(used + max(_LEAST, (one.most - used) // 4))
+            bound.set(used + max(_LEAST, (bound.most - used) // 4))
         else:
-            one.set(one.base)
+            bound.set(bound.base)
 
 
 def _fill() -> None:

@@ -65,16 +65,16 @@ class Line:
 
     def draw(self, text: str) -> None:
         """Show a text, if an update is due."""
-        now = clock()
+        moment = clock()
         if _is_terminal(self._session.errors):
-            self.due = now + EVERY
+            self.due = moment + EVERY
             if self.fresh:
                 self.shown = True
                 self._put(f"\r{text[: _columns(self._session.errors) - 1]}\x1b[K")
-        elif now < self._plain:
+        elif moment < self._plain:
             self.due = self._plain
         else:
-            self.due = self._plain = now + self._session.settings.progress
+            self.due = self._plain = moment + self._session.settings.progress
             self._put(text + "\n")
 
     def _put(self, text: str) -> None:
@@ -87,16 +87,18 @@ class Line:
 
     def tally(self, what: str, metrics: Metrics | None = None) -> None:
         """Count one more of something that a line of q does many times."""
-        n, start = self.counts.get(what) or (0, clock())
-        self.counts[what] = n + 1, start
+        count, start = self.counts.get(what) or (0, clock())
+        self.counts[what] = count + 1, start
         if clock() >= self.due:
-            self.draw(_text(what, n + 1, None, "", clock() - start, metrics))
+            self.draw(_text(what, count + 1, None, "", clock() - start, metrics))
 
 
 def _is_terminal(stream: TextIO) -> bool:
-    ask = getattr(stream, "isatty", None)
+    isatty = getattr(stream, "isatty", None)
     try:
-        return ask is not None and ask() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+        return (
+            isatty is not None and isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+        )
     except ValueError:  # it is closed
         return False
 
@@ -127,9 +129,9 @@ class Task:
         self.what, self.total, self.unit, self.done = what, total, unit, 0
         self._start = clock()
         if self.line is not _OFF:
-            n, first = self.line.counts.get(what) or (0, self._start)
-            self.line.counts[what] = n + 1, first
-            self.what += f" {n + 1}" * (n > 0)
+            count, first = self.line.counts.get(what) or (0, self._start)
+            self.line.counts[what] = count + 1, first
+            self.what += f" {count + 1}" * (count > 0)
 
     def add(self, n: int = 1) -> None:
         """Add to the amount done."""
@@ -155,8 +157,8 @@ def _text(
     scale = _MEGA if unit == "B" else 1
     rate = done / seconds if seconds > 0 else 0.0
     name = "MB" if unit == "B" else unit
-    of = f"/{total // scale:,}" if total else ""
-    parts = [f"{what}: {done // scale:,}{of}{' ' * bool(name)}{name}"]
+    share = f"/{total // scale:,}" if total else ""
+    parts = [f"{what}: {done // scale:,}{share}{' ' * bool(name)}{name}"]
     if total:
         parts.append(f"{100 * done // total}%")
     parts.append(_rate(rate / scale) + (" MB/s" if unit == "B" else "/s"))
@@ -175,5 +177,9 @@ def _rate(x: float) -> str:
 
 def _time(seconds: float) -> str:
     """Minutes and seconds, with hours if there are any."""
-    s = round(seconds)
-    return f"{s // 3600}:{s // 60 % 60:02}:{s % 60:02}" if s >= 3600 else f"{s // 60}:{s % 60:02}"
+    rounded = round(seconds)
+    return (
+        f"{rounded // 3600}:{rounded // 60 % 60:02}:{rounded % 60:02}"
+        if rounded >= 3600
+        else f"{rounded // 60}:{rounded % 60:02}"
+    )

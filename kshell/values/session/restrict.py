@@ -41,10 +41,10 @@ def guarded(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[.
     changing things."""
     if effect in ("none", "own"):
         return fn
-    word, most = WORDS.get(effect or "", "noupdate"), READS.get(effect or "", -1)
+    word, limit = WORDS.get(effect or "", "noupdate"), READS.get(effect or "", -1)
 
     def run(*args: Any) -> Any:
-        if RESTRICTED.get() and _count(args) > most:
+        if RESTRICTED.get() and _count(args) > limit:
             raise Agreed(f"{word}: {name}")
         return fn(*args)
 
@@ -68,8 +68,8 @@ def check_read(path: str) -> None:
 
 
 def _inside(path: str, folder: str) -> bool:
-    there, top = os.path.realpath(path), os.path.realpath(folder)
-    return there == top or there.startswith(top.rstrip("/") + "/")
+    target, root = os.path.realpath(path), os.path.realpath(folder)
+    return target == root or target.startswith(root.rstrip("/") + "/")
 
 
 @contextmanager
