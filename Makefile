@@ -1,4 +1,4 @@
-# make setup | demo | test | test-undrawn | test-all | lint | check | bench | golden | conformance
+# make setup | setup-all | demo | test | test-tail | test-all | lint | check | bench | golden | conformance
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ SHARED ?= ../shared
 MARK := $(VENV)/.installed
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: setup demo test test-undrawn test-all lint check bench golden conformance docs clean
+.PHONY: setup setup-all demo test test-tail test-all lint check bench golden conformance docs clean
 
 setup: $(MARK)
 
@@ -19,19 +19,21 @@ $(MARK): pyproject.toml
 	$(BIN)/python -m compileall -q kshell
 	touch $(MARK)
 
+# what the tests of notebooks and of other programs' tables, files and clients need; they are skipped without it
+setup-all: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench
+
 demo: setup
 	$(BIN)/kshell examples/digits.q
 
 test: setup
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
 
-# the sampled tests that `make test` with the same KSHELL_SAMPLE leaves out
-test-undrawn: setup
-	$(BIN)/python -m pytest $(PARALLEL) -m 'sampled and slow'
+# what `make test` with the same KSHELL_SAMPLE leaves out or skips; of the slow tests one in KSHELL_SLOW
+test-tail: setup-all
+	$(BIN)/python -m pytest $(PARALLEL) -m 'slow or extra'
 
-# the long runs too, and the tests of notebooks and of other programs' tables and files, which are skipped without those
-test-all: setup
-	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench
+test-all: setup-all
 	$(BIN)/python -m pytest $(PARALLEL)
 
 lint: setup

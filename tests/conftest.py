@@ -3,8 +3,8 @@
 
 Generated inputs are the same at every run of continuous integration, and new ones at every run by hand.
 
-Tests of a long product are marked `sampled(n)`: about one of n is run by `make test`, another one each time, and all by
-`make test-all`.
+Tests of a long product are marked `sampled(n)`: one of n is run by `make test`, another one each time, and all by
+`make test-all`. With KSHELL_SLOW=n one in n of the other slow tests is run, where they are run.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+from collections import Counter
 from zlib import crc32
 
 import pytest
@@ -24,8 +25,9 @@ settings.register_profile("ci", derandomize=True, deadline=None)  # time is meas
 settings.register_profile("by hand", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 
-# which of the sampled tests are drawn; the processes that run tests take it from the one that starts them
+# which of the sampled and slow tests are drawn; the processes that run tests take it from the one that starts them
 SAMPLE = os.environ.setdefault("KSHELL_SAMPLE", str(random.randrange(1_000_000)))
+SLOW = int(os.environ.get("KSHELL_SLOW", "1"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -36,14 +38,35 @@ def pytest_unconfigure() -> None:
     warm.close()
 
 
+class Draw:
+    """Draws every n-th of the tests of one name, beginning with one that SAMPLE tells."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+
+    def __call__(self, name: str, n: int) -> bool:
+        place = self.seen[name]
+        self.seen[name] += 1
+        return (place + crc32(f"{SAMPLE} {name}".encode())) % n == 0
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A sampled test that is not drawn counts as slow. Which folder its file stands in makes no difference."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A sampled test that is not drawn counts as slow; a slow one that is not drawn is left out. Which folder a test's file
+    stands in makes no difference."""
+    draw = Draw()
+    left_out = []
     for item in items:
-        sampled = item.get_closest_marker("sampled")
-        name = f"{item.path.name}::{item.nodeid.partition('::')[2]}"
-        if sampled is not None and crc32(f"{SAMPLE} {name}".encode()) % sampled.args[0]:
-            item.add_marker(pytest.mark.slow)
+        name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+        if sampled := item.get_closest_marker("sampled"):
+            if not draw(name, sampled.args[0]):
+                item.add_marker(pytest.mark.slow)
+        elif item.get_closest_marker("slow") and not draw(name, SLOW):
+            left_out.append(item)
+    if left_out:
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(autouse=True, scope="module")

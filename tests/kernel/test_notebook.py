@@ -20,6 +20,8 @@ import pytest
 from kshell import Session, notebook
 from tests.docs.test_docs import ROOT, blocks, masked
 
+pytestmark = pytest.mark.extra
+
 PAGE = ROOT / "docs" / "notebooks.md"
 MISSING = [n for n in ("ipykernel", "jupyter_client", "jupyter_kernel_test") if importlib.util.find_spec(n) is None]
 needs_jupyter = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")

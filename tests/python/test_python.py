@@ -267,6 +267,7 @@ def check(given_: dict[str, list[Any]], frame: Any) -> Table:
     return found
 
 
+@pytest.mark.extra
 @SOME
 @given(columns=FRAMES)
 def test_polars_frames(columns: dict[str, list[Any]]) -> None:
@@ -276,6 +277,7 @@ def test_polars_frames(columns: dict[str, list[Any]]) -> None:
     assert check(columns, again).keys() == found.keys()
 
 
+@pytest.mark.extra
 @SOME
 @given(columns=FRAMES)
 def test_arrow_tables(columns: dict[str, list[Any]]) -> None:
@@ -290,6 +292,7 @@ def test_arrow_tables(columns: dict[str, list[Any]]) -> None:
     check({k: v + v[1:] for k, v in columns.items()}, two)
 
 
+@pytest.mark.extra
 def test_structs_of_arrow_are_tables() -> None:
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     session = Session()
@@ -298,6 +301,7 @@ def test_structs_of_arrow_are_tables() -> None:
     assert pa.RecordBatchReader.from_stream(session["x"]).read_all().to_pylist() == given_.to_pylist()
 
 
+@pytest.mark.extra
 @SOME
 @given(columns=FRAMES)
 def test_pandas_frames(columns: dict[str, list[Any]]) -> None:
@@ -316,6 +320,7 @@ def _pandas_type(items: list[Any]) -> Any:
     return "Int64" if whole else "bool" if isinstance(first, bool) else object
 
 
+@pytest.mark.extra
 def test_columns_of_pandas() -> None:
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     session = Session()
@@ -345,6 +350,7 @@ def test_columns_of_pandas() -> None:
     assert session.run("w~([]b:(1b;::);u:(0x01;::))") is True and session("w")["b"] == [True, None]
 
 
+@pytest.mark.extra
 def test_types_without_a_null() -> None:
     """Of booleans and bytes some of which are missing a list is made, in which `::` stands for those, as for a list."""
     session = Session()
@@ -370,6 +376,7 @@ class Interchange:
         return self.frame.__dataframe__(**options)
 
 
+@pytest.mark.extra
 @pytest.mark.filterwarnings("ignore:.*interchange:")
 def test_frames_of_the_interchange_protocol() -> None:
     """The same tables as by Arrow; nulls by NaN, by a value, by bytes and by bits."""
@@ -390,6 +397,7 @@ def test_frames_of_the_interchange_protocol() -> None:
     assert "z" not in session
 
 
+@pytest.mark.extra
 def test_columns_of_polars_and_arrow() -> None:
     pl = pytest.importorskip("polars", reason="polars is not installed")
     session = Session()
@@ -414,6 +422,7 @@ def test_columns_of_polars_and_arrow() -> None:
         session.m = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
 
 
+@pytest.mark.extra
 def test_tables_as_arrow_data() -> None:
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     from kshell.python import arrowout

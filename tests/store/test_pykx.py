@@ -12,7 +12,8 @@ import pytest
 
 from kshell.session import Session
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("pykx") is None, reason="PyKX is not installed")
+pytestmark = [pytest.mark.extra,
+              pytest.mark.skipif(importlib.util.find_spec("pykx") is None, reason="PyKX is not installed")]
 
 # q text, what PyKX calls its type, and str() of its Python value
 VALUES = [

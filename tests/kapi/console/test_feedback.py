@@ -306,6 +306,7 @@ def test_a_picture_in_a_notebook(session: Session, monkeypatch: pytest.MonkeyPat
     assert drawn(session, text) == lines
 
 
+@pytest.mark.extra
 def test_a_picture(session: Session) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     session.run("r:([]n:1 10 100;a:1 2 3;b:3 0 1);plot(`:o.png;r;`x`together`logx`logy`title!(`n;1b;1b;1b;`t))")
@@ -362,6 +363,7 @@ def test_runs_are_logged(session: Session) -> None:
     assert len(list(Path("log").glob("events.*"))) == 2
 
 
+@pytest.mark.extra
 def test_tensorboard_reads_it(session: Session) -> None:
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     session.run("logto`:log;logto(3;`loss`lr!.5 .1);logto(4;`loss`lr!.25 .1);logto 0b;")
