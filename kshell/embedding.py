@@ -88,9 +88,8 @@ def _no_prompt() -> str:
         return "standard input is closed"
     with suppress(OSError, ValueError, AttributeError):
         descriptor = sys.stdin.fileno()
-        if (
-            os.isatty(descriptor) and os.tcgetpgrp(descriptor) != os.getpgrp()
-        ):  # reading there would stop the program
+        # reading there would stop the program
+        if os.isatty(descriptor) and os.tcgetpgrp(descriptor) != os.getpgrp():
             return "the program is in the background of its terminal (fg brings it back)"
     return ""
 

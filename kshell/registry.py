@@ -218,9 +218,8 @@ def _register(
     entry = _ENTRIES[kind].get(name)
     file, line, topic = _place(fn)
     if entry is not None and entry.file == file and not set(arities) & set(entry.fns):
-        entry.fns.update(
-            dict.fromkeys(arities, fn)
-        )  # another arity of the same name, in the same file
+        # another arity of the same name, in the same file
+        entry.fns.update(dict.fromkeys(arities, fn))
         if fn.__doc__ and not entry.doc:
             entry.doc = fn.__doc__
         entry.forms += fields.get("forms", ())
@@ -293,12 +292,10 @@ class Hook:
         self.fn = self.default
 
 
-HANDLE = Hook(
-    ()
-)  # the base class of objects that implement verbs themselves: values/base/functions.py
-GUARD = Hook(
-    lambda name, effect, fn: fn
-)  # wraps fn to check first whether it may run: values/session/restrict.py
+# the base class of objects that implement verbs themselves: values/base/functions.py
+HANDLE = Hook(())
+# wraps fn to check first whether it may run: values/session/restrict.py
+GUARD = Hook(lambda name, effect, fn: fn)
 
 
 def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -500,9 +500,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
         self, path: str, lines: Iterator[tuple[int, str]], kept: Any, space: str = ""
     ) -> Value:
         """Run the lines of a script, or the remaining ones, in a namespace if given."""
-        letter = (
-            path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""
-        )  # f.p is a script of p) lines
+        # f.p is a script of p) lines
+        letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""
         before, full_path = self.names.current, os.path.abspath(path)
         outer, depth, last_line = self._kept, len(self.scripts), 0
         try:

@@ -52,9 +52,8 @@ class PromptMixin:
     def status(self) -> tuple[str, int, int]:
         """The default device, the bytes of memory in use (on a GPU, if one is used) and the number of live handles."""
         device, used_bytes = "cpu", 0
-        if (
-            "kshell.kapi.console.completion" in sys.modules
-        ):  # otherwise nothing has requested another device
+        # otherwise nothing has requested another device
+        if "kshell.kapi.console.completion" in sys.modules:
             from kshell.kapi.console import completion
 
             device, used_bytes = completion.device()

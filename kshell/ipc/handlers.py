@@ -42,9 +42,8 @@ class Handlers:
     def __init__(self, session: Host) -> None:
         self.session = session
         self.network = Network(self)
-        self.serving: list[
-            Connection | None
-        ] = []  # whose messages are being handled, the last one innermost
+        # whose messages are being handled, the last one innermost
+        self.serving: list[Connection | None] = []
         self.users: Users | None = None
         self.read_only = False  # may connections change nothing?
         self._asked = False  # is it a request that is being handled?

@@ -15,9 +15,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from kshell.errors import said
 
 _SPANS = WeakTensorKeyDictionary()  # by tensor: its version, minimum and maximum
-_COPIES = (
-    WeakTensorKeyDictionary()
-)  # by tensor on a device: its version, its source and the source's version
+# by tensor on a device: its version, its source and the source's version
+_COPIES = WeakTensorKeyDictionary()
 _PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and the checks it has passed
 
 

@@ -24,9 +24,8 @@ class Callback(nn.Module):
         self.fn, self.inputs = fn, inputs
         self.call = fn  # the function to call: compilation replaces it by one that is not traced
         for name, t in (parameters or {}).items():
-            if not isinstance(
-                t, nn.Parameter
-            ):  # a parameter of another module is shared, not copied
+            # a parameter of another module is shared, not copied
+            if not isinstance(t, nn.Parameter):
                 t = nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex())
             self.register_parameter(name, t)
         for name, t in (buffers or {}).items():

@@ -183,9 +183,8 @@ class SelfAttention(nn.Module):
         first: Any = self._modules["in"]
         h = first(self.norm(x) if "norm" in self._modules else x)
         q, k, v = h.reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(
-            -2, -1
-        )  # scale n x d numbers instead of n x n
+        # scale n x d numbers instead of n x n
+        scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(-2, -1)
         if mask is not None:
             scores = scores + (mask if mask.size(-1) == n else mask[..., :n, :n])
         if padmask is not None:

@@ -17,10 +17,11 @@ from torch.optim import optimizer as _base
 
 _OFF = ("foreach", "capturable", "differentiable")  # implementation flags of a group
 _DEVICES = ("cpu", "cuda")
+# torch's kernel for bfloat16 reads uninitialized momenta
 _TYPES = (
     torch.float32,
     torch.float64,
-)  # torch's kernel for bfloat16 reads uninitialized momenta
+)
 
 
 def step(o: Optimizer) -> bool:
@@ -79,9 +80,8 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
         or _watched(o)
     ):
         return None
-    if "step" in vars(o) and not hasattr(
-        o.step, "_wrapped_by_lr_sched"
-    ):  # decorated by someone else
+    # decorated by someone else
+    if "step" in vars(o) and not hasattr(o.step, "_wrapped_by_lr_sched"):
         return None
     around: Any = getattr(o.__class__.step, "__wrapped__", None)
     if getattr(getattr(around, "__code__", None), "co_name", "") != "_use_grad":

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 _RATES = ("base_lrs", "max_lrs", "base_values")
 _OTHERS = ("lr_lambdas", "min_lrs", "base_momentums", "max_momentums")
 _LAST = "_last_lr"
-_OWN = re.compile(
-    r"(lrs?|rates?|lambdas|momentums?|decays?|factors?|gammas?)$"
-)  # in classes of other libraries
+# in classes of other libraries
+_OWN = re.compile(r"(lrs?|rates?|lambdas|momentums?|decays?|factors?|gammas?)$")
 GROUP_RATES = ("initial_lr", "max_lr", "min_lr", "swa_lr")  # group entries that are rates
 _HERE = ("torch.", "kshell.")
 
+# computed from the base rates
 COMPUTED = (
     lrs.LambdaLR,
     lrs.CyclicLR,
     lrs.OneCycleLR,
     lrs.CosineAnnealingWarmRestarts,
-)  # computed from the base rates
+)
 FOLLOWING = (
     lrs.MultiplicativeLR,
     lrs.StepLR,

@@ -81,9 +81,8 @@ class Averaged(Route, Shared):
         self._key: tuple[Any, ...] = ()
         self._ddp: Any = None
         self._armed = False  # is it waiting for gradients?
-        self._reached: list[
-            tuple[str, Any]
-        ] = []  # names of trained parameters, and the graph nodes where their gradients end
+        # names of trained parameters, and the graph nodes where their gradients end
+        self._reached: list[tuple[str, Any]] = []
 
     def together(self, grad: bool) -> bool:
         return grad and group.joined()

@@ -18,12 +18,10 @@ from kshell.parallel import meet
 
 _MADE = [0]  # shared modules
 _MARK = "kshell"  # key in the metadata of the graph node that outputs a computation
-_ALIVE: weakref.WeakSet[Calculation] = (
-    weakref.WeakSet()
-)  # forward passes not yet reached by a backward
-_THROUGH: list[
-    list[Calculation]
-] = []  # the computations on the path of the running backward, if determined
+# forward passes not yet reached by a backward
+_ALIVE: weakref.WeakSet[Calculation] = weakref.WeakSet()
+# the computations on the path of the running backward, if determined
+_THROUGH: list[list[Calculation]] = []
 
 
 class Shared:

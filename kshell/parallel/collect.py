@@ -17,13 +17,14 @@ from kshell.errors import said
 from kshell.parallel.group import joined, rank, timeout, world
 from kshell.parallel.meet import carried, meet, told
 
+# by torch's names
 OPS = {
     "sum": "SUM",
     "avg": "SUM",
     "min": "MIN",
     "max": "MAX",
     "prod": "PRODUCT",
-}  # by torch's names
+}
 # sent as the position in this order
 DTYPES = (
     torch.float32,

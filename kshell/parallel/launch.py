@@ -40,11 +40,12 @@ def shared(n: int, given: Mapping[str, str]) -> dict[str, str]:
     """Additional environment variables shared by n ranks."""
     made = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1"}
     name = loopback()
+    # failures become q errors
     for key, value in (
         ("OMP_NUM_THREADS", str(threads_for(n))),
         ("GLOO_SOCKET_IFNAME", name),
         ("TORCH_CPP_LOG_LEVEL", "ERROR"),
-    ):  # failures become q errors
+    ):
         if value and key not in given:
             made[key] = value
     return made
@@ -170,9 +171,8 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
         raise SystemExit(128 + signum)
 
     before = {s: signal.signal(s, ask) for s in (signal.SIGTERM, signal.SIGHUP)}
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the terminal also sends it to the ranks, and they decide
+    # the terminal also sends it to the ranks, and they decide
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for _ in ranks:
             r = ended.get()

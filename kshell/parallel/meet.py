@@ -242,9 +242,8 @@ def leave(well: bool, error: str = "") -> None:
         if "by peer" in error:
             time.sleep(0.5)
         return
-    with suppress(
-        RuntimeError, ValueError
-    ):  # another has already ended, or is in another call: nothing left to do
+    # another has already ended, or is in another call: nothing left to do
+    with suppress(RuntimeError, ValueError):
         if group.joined():
             meet("exit")
         dist.destroy_process_group()

@@ -151,11 +151,12 @@ def fold(nodes: list[N.Node], sorts: list[int]) -> N.Node:
         ):
             node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`, `::[x]`
             i -= 1
+        # `cor:1` is 'assign
         infix = (
             i >= 0
             and sort not in (NOUN, BLOCK, SIGNAL)
             and (sorts[i] in (NOUN, BLOCK) or (sort != VERB and nodes[i].__class__ is N.Name))
-        )  # `cor:1` is 'assign
+        )
         if infix and sort == VERB:
             left, i = nodes[i], i - 1
             if train:
@@ -188,9 +189,8 @@ def tail(nodes: list[N.Node], sorts: list[int]) -> tuple[N.Node | None, list[N.N
     if sorts[i - 1] != NOUN:
         return None, [node], i - 1
     left = nodes[i - 1]
-    if (
-        sort == GLOBAL
-    ):  # `f g::` composes f and g: the last term only says that g takes the arguments
+    # `f g::` composes f and g: the last term only says that g takes the arguments
+    if sort == GLOBAL:
         return None, [left], i - 2
     return (
         None,

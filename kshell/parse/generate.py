@@ -16,6 +16,7 @@ import pyparsing as pp
 
 from kshell.parse.grammar import Grammar, read, text
 
+# rules that become separate functions
 OWN = (
     "expr",
     "phrase",
@@ -23,7 +24,7 @@ OWN = (
     "list",
     "lambda",
     "query",
-)  # rules that become separate functions
+)
 START = "row"
 SOLE = ("term",)  # rules whose value is their only item, if there is just one
 HEAD = '''"""The parser proper, generated from grammar/q.ebnf by parse/generate.py: do not edit."""

@@ -19,9 +19,8 @@ NULL = (
     | dict.fromkeys("imduvt", -(1 << 31))
     | dict.fromkeys("pn", -(1 << 63))
 )
-LIMIT = {
-    key: -value - 1 for key, value in NULL.items()
-}  # the raw infinity; its negative is negative infinity
+# the raw infinity; its negative is negative infinity
+LIMIT = {key: -value - 1 for key, value in NULL.items()}
 DAY = 86_400_000_000_000  # nanoseconds
 EPOCH_DAYS = 730_119  # 2000.01.01 in the proleptic Gregorian calendar, where 0001.01.01 is 0
 
@@ -77,9 +76,8 @@ def _number(text: str) -> tuple[str, Any]:
 def _read(text: str) -> tuple[str, Any]:
     if len(text) < 19 and text.isdigit():
         return "j", int(text)
-    items = (
-        re.sub(r"/[^\n]*", "", text) if "/" in text else text
-    ).split()  # a list over several lines, with comments
+    # a list over several lines, with comments
+    items = (re.sub(r"/[^\n]*", "", text) if "/" in text else text).split()
     if len(items) == 1:
         return _scalar(text)
     return _vector(items)

@@ -61,11 +61,13 @@ _TYPES = {
     "f8": T.F,
 }
 _EPOCH = {"M": 360, "D": 10957, "ns": 946_684_800_000_000_000}  # 2000.01.01, counted from 1970
+# timedelta64 units for which q has types; others become timespans
 _SPANS = {
     "m": T.U,
     "s": T.V,
     "ms": T.T,
-}  # timedelta64 units for which q has types; others become timespans
+}
+# nanoseconds per unit
 _NANOS = {
     "W": 604_800 * 10**9,
     "D": 86_400 * 10**9,
@@ -75,7 +77,7 @@ _NANOS = {
     "ms": 10**6,
     "us": 1000,
     "ns": 1,
-}  # nanoseconds per unit
+}
 _Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
 
 
@@ -442,9 +444,8 @@ def _column(x: Any) -> ListValue:
     numpy_dtype = getattr(dtype, "numpy_dtype", None)
     if isinstance(numpy_dtype, np.dtype) and numpy_dtype.kind in "biufmM":
         null = numpy_dtype.type("NaT") if numpy_dtype.kind in "mM" else numpy_dtype.type(0)
-        with suppress(
-            ValueError, TypeError
-        ):  # fall back to objects if the library cannot provide that type
+        # fall back to objects if the library cannot provide that type
+        with suppress(ValueError, TypeError):
             masked = np.ma.array(x.to_numpy(dtype=numpy_dtype, na_value=null), mask=absent)
             return cast("ListValue", array(masked))
     items = x.to_numpy(dtype=object)

@@ -134,9 +134,8 @@ def _dict(x: Dict) -> Any:
         return Table(_table(keys) | _table(values), keys.names)
     entries: dict[Any, Any] = {}
     for key, value in zip(x.k.items, x.v.items, strict=True):
-        entries.setdefault(
-            _hashable(from_q(key)), from_q(value)
-        )  # of equal keys, q finds the first
+        # of equal keys, q finds the first
+        entries.setdefault(_hashable(from_q(key)), from_q(value))
     return entries
 
 

@@ -75,9 +75,8 @@ class Session(session.Session):
         """An error passed on to Python, with the lines of its report as notes."""
         for line in self.error_lines(e)[1:]:
             e.add_note(line)
-        reported = self.last_error = QError(
-            e.text
-        )  # not the error passed on, which will hold the callers' frames
+        # not the error passed on, which will hold the callers' frames
+        reported = self.last_error = QError(e.text)
         reported.frames = e.frames
         return e
 

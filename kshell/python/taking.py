@@ -25,6 +25,7 @@ from kshell.values.base.functions import Foreign, Handle, Prim
 MOST_ITEMS = 1_000_000  # maximum items of a list, dictionary or data frame copied without request
 MOST_BYTES = 256 << 20  # and of an array
 _WIDTH = 100  # width of the note
+# modules of classes
 _AT_HAND = (
     "builtins",
     "datetime",
@@ -32,7 +33,7 @@ _AT_HAND = (
     "fractions",
     "uuid",
     "collections",
-)  # modules of classes
+)
 _NAMES = 60  # maximum number of names per line of the note
 _LIBRARY = tuple(
     os.path.abspath(p) + os.sep

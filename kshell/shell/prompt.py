@@ -54,9 +54,8 @@ def loop(session: Session, quiet: bool, sized: bool = False, own: bool = True) -
         session.write(
             f"kshell {__version__}: q over PyTorch. Help: help[], help`til, \\?text. \\\\ leaves\n"
         )
-    session.interactive = (
-        session.together is None
-    )  # a debugger's variables exist in one process only
+    # a debugger's variables exist in one process only
+    session.interactive = session.together is None
     if session.together is None and session.output.isatty():
         session.annotate = annotator(session, colours() and not is_dumb_terminal())
     try:

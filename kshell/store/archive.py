@@ -28,12 +28,10 @@ VERSION = 1
 MANIFEST = "manifest.json"
 _CHUNK = 1 << 22  # bytes read and checked at a time
 _LOCAL = struct.Struct("<4s22xHH")  # local file header: signature, lengths of name and extra field
-_ENTRY = struct.Struct(
-    "<4s4xHH4xIIIHHH8xI"
-)  # central directory entry, including the offset of the local header
-_END = struct.Struct(
-    "<4sHHHHIIH"
-)  # end record: disks, members, size and offset of the directory, length of a comment
+# central directory entry, including the offset of the local header
+_ENTRY = struct.Struct("<4s4xHH4xIIIHHH8xI")
+# end record: disks, members, size and offset of the directory, length of a comment
+_END = struct.Struct("<4sHHHHIIH")
 _LOCATOR = struct.Struct("<4sIQI")  # zip64 end locator
 _END64 = struct.Struct("<4s28xQQQ")  # zip64 end record
 _M32 = 0xFFFFFFFF  # means "see the 64-bit number"
@@ -211,9 +209,8 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
     if signature != b"PK\5\6" or comment or any(disks) or on_disk != count:
         raise ValueError("its end is not that of a zip")
     end = size - _END.size
-    if (
-        end >= _LOCATOR.size + _END64.size
-    ):  # large zips, and torch's, have a zip64 end record before it
+    # large zips, and torch's, have a zip64 end record before it
+    if end >= _LOCATOR.size + _END64.size:
         f.seek(end - _LOCATOR.size)
         signature, disk, large, disk_count = _LOCATOR.unpack(f.read(_LOCATOR.size))
         if signature == b"PK\6\7":

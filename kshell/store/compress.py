@@ -13,9 +13,8 @@ from kshell.errors import QError
 
 _HEAD = struct.Struct("<BBBBi")  # byte order, message type, compressed, unused, total length
 MAGIC = b"kxzipped"
-_TAIL = struct.Struct(
-    "<iBBHqqq"
-)  # version, algorithm, level, unused, uncompressed size, compressed size, block size
+# version, algorithm, level, unused, uncompressed size, compressed size, block size
+_TAIL = struct.Struct("<iBBHqqq")
 NONE, GZIP = 0, 2
 METHODS = {1: "q IPC", 3: "snappy", 4: "lz4hc", 5: "zstd", 16: "AES encryption"}
 

@@ -170,10 +170,11 @@ def _last_steps(path: str) -> dict[str, int]:
         try:
             record = json.loads(line)
             steps[str(record["call"])] = int(record["step"])
+        # not a record, or the first one, which may be truncated
         except (
             ValueError,
             KeyError,
             TypeError,
-        ):  # not a record, or the first one, which may be truncated
+        ):
             continue
     return steps

@@ -53,10 +53,11 @@ class Fields:
         self.raw, self.data, self.marks, self.rows = raw, np.frombuffer(raw, np.uint8), marks, rows
         self.quoted: set[int] | None = set()
         self.singled: Singled | None = None
+        # the rows requested last, and where their fields end
         self.block, self.ends = (
             slice(0),
             marks,
-        )  # the rows requested last, and where their fields end
+        )
         self.width = width = max(len(marks) // rows, 1)
         self.last: Array | None = None
         if len(marks) != rows * width or (self.data[marks[width - 1 :: width]] != _END).any():
@@ -114,9 +115,8 @@ class Fields:
 
     def _ragged(self, i: int, rows: slice, last: Array) -> tuple[Array, Array]:
         stop = last[rows]
-        positions = (
-            np.concatenate([[0], last + 1])[rows] + i
-        )  # the mark after the field, if there is one
+        # the mark after the field, if there is one
+        positions = np.concatenate([[0], last + 1])[rows] + i
         ends = self.marks[np.minimum(positions, stop)].astype(np.int64)
         starts = np.where(
             positions > 0, self.marks[np.minimum(positions, stop + 1) - 1].astype(np.int64) + 1, 0
@@ -186,9 +186,8 @@ class _Quotes:
         )
         self.found: list[Array] = []
         self.opened: list[Array] = []  # the field number of each opening quote
-        self.doubled: list[
-            tuple[Array, Array]
-        ] = []  # the field number of each second quote, and its offset
+        # the field number of each second quote, and its offset
+        self.doubled: list[tuple[Array, Array]] = []
         self.rows = self.count = 0
         self.inside = self.closed = (
             False  # is the last character in quotes; is it the closing quote?
@@ -214,9 +213,8 @@ class _Quotes:
         opening, closing, real = quote & inside, quote & ~inside, mark & ~inside
         behind = _next(closing, self.closed)
         wrong = (opening & ~(_next(real, self.starts) | behind)) | (behind & ~(real | opening))
-        wrong[-1] &= np.uint64(
-            (2 << (size - 1) % 64) - 1
-        )  # the text after the block is not known yet
+        # the text after the block is not known yet
+        wrong[-1] &= np.uint64((2 << (size - 1) % 64) - 1)
         if wrong.any():
             return False
         within = _places_of(mark & inside)

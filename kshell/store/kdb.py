@@ -298,9 +298,8 @@ def _vector(data: Bytes, at: int, dom: str = "") -> Value:
         raise QError("corrupt")
     size = T.TYPE[qtype].size
     if count == 0:
-        count = (
-            len(data) - at - 16
-        ) // size  # in files made by appending, the count may not be updated
+        # in files made by appending, the count may not be updated
+        count = (len(data) - at - 16) // size
     if count < 0 or at + 16 + count * size > len(data):
         raise QError("corrupt")
     return Vec(qtype, np.frombuffer(data, T.DTYPE[qtype], count, at + 16), attribute, dom)

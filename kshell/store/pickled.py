@@ -142,9 +142,8 @@ class Reader:
 
     def _build(self) -> None:
         state, target = self.pop(), self.stack[-1]
-        if (
-            target.__class__ is not dict or state.__class__ is not dict
-        ):  # attributes of a state_dict: dropped
+        # attributes of a state_dict: dropped
+        if target.__class__ is not dict or state.__class__ is not dict:
             raise Refused(f"attributes of a {type(target).__name__}")
 
     def _persistent(self) -> None:

@@ -101,9 +101,8 @@ class RuleWrap(wraps.Wrap):
 
     def keep(self, tree: dict[str, Any]) -> None:
         accum = None if math.isnan(tree["accum"]) else tree["accum"]
-        self.rule.load_state_dict(
-            {**tree, "accum_scale": accum}
-        )  # moves gradients to the parameters' devices
+        # moves gradients to the parameters' devices
+        self.rule.load_state_dict({**tree, "accum_scale": accum})
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:

@@ -61,9 +61,8 @@ class GradientNoiseScale:
         self.about = ""  # further values that must be the same on every process
         count = len(optimizer.param_groups)
         self.sqr, self.var = [1.0] * count, [0.0] * count
-        self._sums = [
-            [0.0, 0.0, 0.0, 0.0] for _ in range(count)
-        ]  # weighted sqr and its weight, weighted var and its weight
+        # weighted sqr and its weight, weighted var and its weight
+        self._sums = [[0.0, 0.0, 0.0, 0.0] for _ in range(count)]
         self.biased = False
         self._last: dict[int, Tensor] | None = None  # the previous step's gradients, by parameter
         self._hooks: dict[int, tuple[Tensor, Any]] = {}

@@ -188,9 +188,8 @@ class OptimizerParamScheduler:
             rate, decay = self.get_lr(group), self.get_wd(group)
             held = group.get("lr")
             if hasattr(held, "fill_"):
-                held.fill_(
-                    rate
-                )  # a rate in a tensor is updated in place: something may have captured it
+                # a rate in a tensor is updated in place: something may have captured it
+                held.fill_(rate)
             else:
                 group["lr"] = rate
             if decay is not None:

@@ -127,9 +127,8 @@ class MegatronSched(Sched):
     @classmethod
     def proper(cls, entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
         for group in o.groups:
-            if (
-                "initial_lr" in group
-            ):  # a torch scheduler left its own maximum and minimum rate there
+            # a torch scheduler left its own maximum and minimum rate there
+            if "initial_lr" in group:
                 for k in ("max_lr", "min_lr"):
                     if k not in group.get("overrides", ()):
                         group.pop(k, None)
@@ -207,9 +206,10 @@ class MegatronSched(Sched):
             raise QError(
                 f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}"
             )
+        # a JSON null is nan
         self._load(
             {key: value for key, value in state.items() if value is not None and value == value}
-        )  # a JSON null is nan
+        )
         self._adopt()
         return True
 

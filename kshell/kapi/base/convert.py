@@ -380,9 +380,8 @@ def to_q(t: Tensor | None, copy: bool = True, complexfirst: bool | None = None) 
     if t.is_complex():
         t, copy = _split(t.resolve_conj(), complexfirst), False
     if copy or t.is_neg() or not t.is_contiguous():
-        t = t.resolve_neg().clone(
-            memory_format=torch.contiguous_format
-        )  # a tensor that numpy has seen cannot be resized
+        # a tensor that numpy has seen cannot be resized
+        t = t.resolve_neg().clone(memory_format=torch.contiguous_format)
     a = t.numpy()
     want = T.DTYPE[kt]
     if a.dtype != want:

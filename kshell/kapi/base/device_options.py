@@ -71,9 +71,8 @@ def is_device(name: str) -> bool:
 
 def device_named(name: str, call: str) -> Any:
     """The torch device for a symbol; an error if this machine does not have it."""
-    if (
-        name != "meta" and name not in device_names()
-    ):  # meta exists everywhere: tensors without data
+    # meta exists everywhere: tensors without data
+    if name != "meta" and name not in device_names():
         raise CallError(
             call,
             f"device {name} is not available, this machine has " + " ".join(device_names()),

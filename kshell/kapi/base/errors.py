@@ -64,9 +64,8 @@ def described(x: Value) -> str:
     if isinstance(x, Function) and x.__class__ is not Prim:
         return function_words(x)
     if x.__class__ is Sym:
-        return "`" + first_line(
-            x.s, 255 if x.s[:1] == ":" else 24
-        )  # a truncated path would be another path
+        # a truncated path would be another path
+        return "`" + first_line(x.s, 255 if x.s[:1] == ":" else 24)
     if x.__class__ is int or x.__class__ is float or x.__class__ is Special:
         return f"{kname(x).removesuffix(' scalar')} {_number(x)}"
     if isinstance(x, KHandle):

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from torch import dtype as DType
     from torch.optim import Optimizer
 
-WINDOW_MAX = (
-    1 << 31
-) - 1  # torch treats most windows as 32-bit integers; elsewhere it iterates over them
+# torch treats most windows as 32-bit integers; elsewhere it iterates over them
+WINDOW_MAX = (1 << 31) - 1
 WINDOWS = ("size", "stride", "pad", "dilate")
 
 
@@ -214,9 +213,8 @@ def indices(low: int = 0) -> Callable[..., None]:
         else:
             return
         least, most = (int(i) for i in (torch.aminmax(at) if at.is_cpu else span(at)))
-        if (
-            least < low * n or most >= n
-        ) and at._base is not None:  # of the tensor that it is part of
+        # of the tensor that it is part of
+        if (least < low * n or most >= n) and at._base is not None:
             least, most = (int(i) for i in torch.aminmax(at))
         if least < low * n or most >= n:
             raise CallError(

@@ -296,9 +296,8 @@ class HandleTable:
     def __init__(self) -> None:
         self.live: dict[int, weakref.ref[KHandle]] = {}
         self._sweep_at = 256
-        self.state: dict[
-            str, Any
-        ] = {}  # the session's default dtype, settings, ..., by the file that owns the key
+        # the session's default dtype, settings, ..., by the file that owns the key
+        self.state: dict[str, Any] = {}
 
     def add(self, h: KHandle) -> None:
         live = self.live

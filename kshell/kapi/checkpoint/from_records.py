@@ -308,9 +308,8 @@ class Loader:
             and ("module", owner) not in self._opening
             and owner not in self._filling
         ):
-            self._opening.discard(
-                ("module", i)
-            )  # requested by the owner, unless the owner creates it itself
+            # requested by the owner, unless the owner creates it itself
+            self._opening.discard(("module", i))
             self.get("module", owner)
             return self._made["module", i]
         entry = _known("module", rec, entry_of)

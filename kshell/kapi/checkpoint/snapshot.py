@@ -29,6 +29,7 @@ from kshell.values.base.functions import Handle
 from kshell.values.session.context import running
 
 # session settings that a snapshot restores; threads, memory and ports belong to the process
+# minimum and maximum
 _SETTINGS = {
     "P": (0, 17),
     "c": (0, 1 << 16),
@@ -40,7 +41,7 @@ _SETTINGS = {
     "e": (0, 2),
     "T": (0, 1 << 31),
     "g": (0, 1),
-}  # minimum and maximum
+}
 _STATE = (bool, int, float, str)  # types of the k-api's settings
 _MOST_SPACES = 100  # nested namespaces
 _BUILTINS = "__builtins__"
@@ -432,9 +433,8 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     sweep(os.path.realpath(path))  # the session may have been killed while it saved
     with Archive(path, "resume") as archive:
         plan = _Plan(archive, names)
-        fork = (
-            loaded() and "objects" in archive.manifest
-        )  # discard the random numbers drawn by new modules
+        # discard the random numbers drawn by new modules
+        fork = loaded() and "objects" in archive.manifest
         try:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()

@@ -83,9 +83,8 @@ class Saver:
         self._numbers: dict[tuple[str, int], int] = {}
         self._kept: list[Any] = []  # keeps objects alive, so that no id is reused
         self._modules: list[tuple[Any, int, str]] = []
-        self._places: dict[
-            int, tuple[Any, int, str]
-        ] = {}  # module -> its first parent, and its name there
+        # module -> its first parent, and its name there
+        self._places: dict[int, tuple[Any, int, str]] = {}
         self.variable = ""  # whose value is being written
         self._handles: list[tuple[KHandle, Record]] = []
         self.notes: list[str] = []  # notes on everything that is not saved
@@ -281,9 +280,8 @@ class Saver:
     @behaviour("record", OptimizerHandle)
     def _optimizer(self, o: Opt) -> Record:
         entry = find("optimizer", o.entry.name)
-        inner = (
-            o.torch.inner if "fp16" in o.wraps else o.torch
-        )  # it is wrapped in fp16, which is restored
+        # it is wrapped in fp16, which is restored
+        inner = o.torch.inner if "fp16" in o.wraps else o.torch
         if entry is None or entry is not o.entry or type(inner) is not optimizer_class(entry):
             raise QError(f"an optimizer of class {type(inner).__name__} cannot be saved")
         if o.outer is not None:

@@ -148,9 +148,8 @@ def _dots(
     (left, right), (low, high) = wide, tall
     known = np.isfinite(c.x)
     x, y = c.x[known], c.y[known]
-    if len(x) > 1 and (
-        len(x) < across * _PER or right - left != len(x) - 1
-    ):  # sample between the points, too
+    # sample between the points, too
+    if len(x) > 1 and (len(x) < across * _PER or right - left != len(x) - 1):
         between = np.union1d(np.linspace(x[0], x[-1], across * _PER), x)
         x, y = between, np.interp(between, x, y)
     good = np.isfinite(y)

@@ -118,10 +118,11 @@ def shown(x: Value) -> list[str]:
     """The notes for a value's lines; none if an object cannot be queried."""
     try:
         return notes(x)
+    # an object that the host program is changing
     except (
         QError,
         AttributeError,
         TypeError,
         RuntimeError,
-    ):  # an object that the host program is changing
+    ):
         return []

@@ -351,9 +351,8 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     rows, columns = session.settings.c
     unicode = has_unicode(session.output)
     panels = [lines] if how.together else [[line] for line in lines]
-    height = (
-        min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1
-    )  # odd, so that there is a middle line
+    # odd, so that there is a middle line
+    height = min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1
     text = [how.title] * bool(how.title)
     for part in panels:
         text += [part[0].name] * bool(part[0].name and len(part) == 1)

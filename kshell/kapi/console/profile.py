@@ -22,10 +22,11 @@ from kshell.values.base.narrow import is_text
 from kshell.values.session.context import running
 
 _LONGEST = 60  # characters of a function's text used as its name
+# topics of verbs that apply their arguments
 _APPLY = (
     "lang.each.keywords",
     "lang.verbs.apply_",
-)  # topics of verbs that apply their arguments
+)
 _KINDS = ("verb", "api", "internal", "name")
 clock = time.perf_counter
 

@@ -60,9 +60,8 @@ class Traced:
     def _program(self, tensors: list[Any]) -> Callable[..., Any]:
         from torch.fx.experimental.proxy_tensor import make_fx
 
-        log = logging.getLogger(
-            "torch._subclasses.fake_tensor"
-        )  # it prints a traceback for any wrong argument
+        # it prints a traceback for any wrong argument
+        log = logging.getLogger("torch._subclasses.fake_tensor")
         silent, log.disabled = log.disabled, True
         try:
             # recorded above autograd, so that gradients flow through it; it also holds tensors that are not inputs

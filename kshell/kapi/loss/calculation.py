@@ -34,14 +34,14 @@ class LossRecord(TypeRecord):
     """The fields of a loss entry besides name and options."""
 
     n: tuple[int, int] = (2, 2)  # minimum and maximum number of tensors
+    # arguments for an example of the function with the loss's name, and the result
     eg: tuple[str, str] = (
         "",
         "",
-    )  # arguments for an example of the function with the loss's name, and the result
+    )
     functions: Sequence[str] = ()  # functions that replace the one with the loss's name
-    shown: (
-        Sequence[str] | None
-    ) = ()  # attributes in libtorch's text for the loss; None: not even brackets
+    # attributes in libtorch's text for the loss; None: not even brackets
+    shown: Sequence[str] | None = ()
     text: str = ""  # that text, where ktorch has its own class
 
 

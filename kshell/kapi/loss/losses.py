@@ -322,10 +322,11 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
             f"{before + len(positional) + len(reduce)} given"
         )
     tensors = {option.name for option in entry.options if option.type == "tensor"}
+    # without weights
     named = [
         (key, NIL if key in tensors and x.__class__ is Vec and not len(x) else x)
         for key, x in named
-    ]  # without weights
+    ]
     return {**values, **reduce, **parse(entry, (), named, before)}
 
 

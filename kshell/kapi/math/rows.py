@@ -265,9 +265,8 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
     if row.more:
         args: list[Value] = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
         return args if len(args) >= row.inputs else arguments(row.name, row.inputs, x)
-    if (
-        required and row.inputs == 1 and isinstance(x, List)
-    ):  # a whole array would lack the required options
+    # a whole array would lack the required options
+    if required and row.inputs == 1 and isinstance(x, List):
         return items(x) or arguments(row.name, 1, x)
     if (
         required

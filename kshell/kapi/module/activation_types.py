@@ -87,9 +87,8 @@ row(
     "GELU",
     "Gaussian error linear unit, optionally with the tanh approximation of GPT-2.",
     S("approximate", "", "none", choices=("none", "tanh")),
-    hide=lambda o: {
-        key: value for key, value in o.items() if value != "none"
-    },  # ktorch's type has no options
+    # ktorch's type has no options
+    hide=lambda o: {key: value for key, value in o.items() if value != "none"},
     text=lambda m: "" if m.approximate == "none" else f"approximate={m.approximate}",
 )
 # fmt: on

@@ -190,9 +190,8 @@ def named_parameters(m: Module) -> Iterator[tuple[Any, str, str]]:
 
 # options that libtorch writes as lists, one number per dimension
 _LISTED = re.compile(r"\b(kernel_size|stride|padding|dilation|output_size)=(\d+)")
-_FLOAT = re.compile(
-    r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)"
-)  # C++ writes six digits, and 1 for 1.0
+# C++ writes six digits, and 1 for 1.0
+_FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)")
 _ENUM = re.compile(r"\b(mode|padding_mode)='?([a-z])([a-z-]*)'?")  # an enumerated value: kReflect
 _ALONE = re.compile(r"=\[(\d+)\]")
 _UNKNOWN = ModuleRecord()  # the class is not a module type

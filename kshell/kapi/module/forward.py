@@ -62,9 +62,8 @@ def inputs_of(x: Value, m: Module | None, call: str, gaps: bool = False) -> list
         return list(x.get().values())
     if is_array(x):
         device = torch.device("cpu") if m is None else device_of_module(m)
-        return [
-            to_tensor(x, own=device.type == "cpu").to(device)
-        ]  # a module may write to its input
+        # a module may write to its input
+        return [to_tensor(x, own=device.type == "cpu").to(device)]
     if x.__class__ is not List:
         raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)

@@ -48,35 +48,30 @@ class TypeRecord:
     cls: type | None = (
         None  # the class itself, if registered by decorator; else the entry's target names it
     )
-    example: Given = field(
-        default_factory=dict
-    )  # option values for help and for the example in the help text
+    # option values for help and for the example in the help text
+    example: Given = field(default_factory=dict)
     n: tuple[int, int] = (1, 1)  # minimum and maximum number of forward inputs
     result: str = "tensor"  # for several tensors `tuple`, `nested` or `vector`; empty: no forward
     pytorch: str = ""  # torch's name in help, if not the target
     # how options are read
     dims: int | None = None  # number of dimensions of a size; one number stands for all
-    widths: dict[str, int] = field(
-        default_factory=dict
-    )  # the same for options whose count differs from dims
+    # the same for options whose count differs from dims
+    widths: dict[str, int] = field(default_factory=dict)
     place: Callable[[Sequence[Value]], list[str]] | None = (
         None  # the options filled by positional values
     )
     shortflag: bool = (
         False  # a boolean in last position is the last option, whatever was omitted before it
     )
-    need: dict[str, str] = field(
-        default_factory=dict
-    )  # the message if a required option is missing
+    # the message if a required option is missing
+    need: dict[str, str] = field(default_factory=dict)
     empty: bool = False  # an omitted required list is empty
     own: Given = field(default_factory=dict)  # arguments always passed to the torch class
     # how options are shown
-    like: dict[str, str] = field(
-        default_factory=dict
-    )  # the option whose value is this option's default
-    read: dict[str, Callable[[Any], Any]] = field(
-        default_factory=dict
-    )  # options read from a live module other than by attribute
+    # the option whose value is this option's default
+    like: dict[str, str] = field(default_factory=dict)
+    # options read from a live module other than by attribute
+    read: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     always: tuple[str, ...] = ()  # options shown even if they have their defaults
     hide: Callable[[Given], Given] | None = None  # selects the option values to show
 

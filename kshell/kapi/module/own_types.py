@@ -340,9 +340,8 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     function = fields.get("fn")
     if function is None:
         raise CallError("callback", "no k function defined")
-    if isinstance(function, Lambda) and not function.ctx.strip(
-        "."
-    ):  # its text defines it completely; in a namespace it would also need that namespace's names
+    # its text defines it completely; in a namespace it would also need that namespace's names
+    if isinstance(function, Lambda) and not function.ctx.strip("."):
         if 1 < function.rank <= 4:
             fields.setdefault("in", _inputs(function.rank - 1))
         function = string(function.text)
@@ -424,9 +423,8 @@ class _QFunction:
         except QError:
             raise
         except Exception as exc:
-            error = as_qerror(exc).with_traceback(
-                exc.__traceback__
-            )  # the traceback has the q frames
+            # the traceback has the q frames
+            error = as_qerror(exc).with_traceback(exc.__traceback__)
         finally:
             for handle in handles:
                 handle.free(LENT)

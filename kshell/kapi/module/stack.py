@@ -102,9 +102,8 @@ def _create(spec: Spec) -> Any:
         and entry.options
         and _is_option(spec.name, entry.options[0])
     ):
-        spec = spec._replace(
-            name="", args=(sym(spec.name),), before=1
-        )  # (`gelu;`tanh): an option, not a name
+        # (`gelu;`tanh): an option, not a name
+        spec = spec._replace(name="", args=(sym(spec.name),), before=1)
     try:
         module = build(entry, spec.args, spec.before)
     except QError as exc:
@@ -241,9 +240,8 @@ class Stack:
         self.open: list[Any] = []
         self.undone: list[Callable[[], Any]] = []  # undo functions for additions to the root
         self.extends = root is not None
-        self.made: list[
-            Any
-        ] = []  # a module that made its own children, and the path down to that of the last row
+        # a module that made its own children, and the path down to that of the last row
+        self.made: list[Any] = []
         module = root
         while module is not None and is_container(module):
             self.open.append(module)
@@ -363,9 +361,8 @@ def _is_of(m: Module, spec: Spec) -> bool:
     """Does an existing module match a row? Options are compared by making the row's module."""
     entry = registry.find("module", spec.kind)
     if entry is None or module_record(entry).cls is not None or is_container(m):
-        return (
-            type_name(m) == spec.kind
-        )  # a user's class may need arguments that only its parent knows
+        # a user's class may need arguments that only its parent knows
+        return type_name(m) == spec.kind
     return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
 

@@ -90,9 +90,8 @@ def _sizes(m: Module, inputs: Sequence[Any]) -> dict[int, Value]:
     finally:
         for hook in hooks:
             hook.remove()
-    for submodule in reversed(
-        list(m.modules())
-    ):  # sequences with several inputs run only their children
+    # sequences with several inputs run only their children
+    for submodule in reversed(list(m.modules())):
         if (
             isinstance(submodule, torch.nn.Sequential)
             and id(submodule) not in by_id

@@ -96,8 +96,7 @@ def adopt(x: Any, container: Module | None = None) -> Opt:
         optimizer = Opt(entry, inner, container)
         optimizer.outer = x
         return optimizer
-    optimizer = Opt(
-        entry, x, container
-    )  # ZeroRedundancyOptimizer: the inner optimizer has only this process's parameters
+    # ZeroRedundancyOptimizer: the inner optimizer has only this process's parameters
+    optimizer = Opt(entry, x, container)
     optimizer.inner = inner
     return optimizer

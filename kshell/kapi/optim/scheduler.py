@@ -47,9 +47,8 @@ class Sched:
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
     live = False  # was it made by the Python program? (kapi/optim/host_schedulers.py)
     computes = False  # does a step compute the rates of all groups from the step count alone?
-    decay: Mapping[
-        str, str
-    ] = {}  # options that may be given in a separate dictionary, by their names there
+    # options that may be given in a separate dictionary, by their names there
+    decay: Mapping[str, str] = {}
 
     def __init__(
         self,

@@ -334,9 +334,8 @@ def restored(d: Dict, o: Opt) -> Sched:
         for group, entries in zip(o.groups, groups, strict=True):
             group.pop("initial_lr", None)
             kind.prepare(group, entries)
-        later = (
-            [] if kind.computes else o.groups[len(rates) :]
-        )  # created after the scheduler, so not in it
+        # created after the scheduler, so not in it
+        later = [] if kind.computes else o.groups[len(rates) :]
         del o.groups[len(o.groups) - len(later) :]
         try:
             scheduler = _from_state(name, _field(d, "options"), o)

@@ -334,9 +334,10 @@ def put_buffers(samples: Samples, at: int, p: Tensor, found: Value) -> None:
         return
     state = samples.o.state
     saved = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
+    # buffers in use
     saved = {
         key: value for key, value in saved.items() if value is not None or key in samples.of(at, p)
-    }  # buffers in use
+    }
     if saved:
         state.put(p, samples.fitted(saved, at, p))
 

@@ -98,9 +98,8 @@ class Wrap:
 
 
 KINDS: dict[str, type[Wrap]] = {}
-RULE = (
-    Hook()
-)  # a scaling rule from its state, added to its optimizer if requested: families/adaptdl/api.py
+# a scaling rule from its state, added to its optimizer if requested: families/adaptdl/api.py
+RULE = Hook()
 
 
 def kind(cls: type[Wrap]) -> type[Wrap]:

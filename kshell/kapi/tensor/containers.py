@@ -62,11 +62,12 @@ def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
         if grow and index in (-1, NULL_J.v):
             positions[slot], n = n, n + 1
         elif not 0 <= index < n:
+            # show nulls as such, not as their number
             raise CallError(
                 call,
                 f"vector[{index}] out of bounds, index must be less than {n}",
                 given=UNSAID if index < 0 else SAID,
-            )  # show nulls as such, not as their number
+            )
     return positions
 
 

@@ -164,9 +164,8 @@ def _read(t: Tensor | None, rest: Sequence[Value]) -> Value:
     if long_of(rest[-1]) is not None:
         return to_q(t.select(dim, positions[0]), complexfirst=flag)
     indices = torch.tensor(positions, dtype=torch.int64)
-    guard.indices()(
-        "tensor", t, indices, dim=dim
-    )  # checked before torch is called: a GPU could not recover
+    # checked before torch is called: a GPU could not recover
+    guard.indices()("tensor", t, indices, dim=dim)
     return to_q(t.index_select(dim, indices.to(t.device)), complexfirst=flag)
 
 
@@ -183,11 +182,12 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
             raise CallError("tensor", expected="long index for vector", given=kname(rest[0]))
         for position in positions:
             if not 0 <= position < len(tensors):
+                # show nulls as such, not as their number
                 raise CallError(
                     "tensor",
                     f"vector[{position}] out of bounds, index must be less than {len(tensors)}",
                     given=UNSAID if position < 0 else SAID,
-                )  # show nulls as such, not as their number
+                )
         handles = [tensor_handle(tensors[position]) for position in positions]
         return handles[0] if long_of(rest[0]) is not None else List(list(handles))
     if h.__class__ is DictHandle:

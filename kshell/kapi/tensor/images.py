@@ -37,9 +37,8 @@ def png_bytes(t: Tensor) -> bytes:
         raise QError(f"png: expecting 1-4 channels x height x width, given size {list(t.shape)}")
     pixels = t.clamp(0, 255).to(torch.uint8).permute(1, 2, 0).contiguous()
     height, width, channels = pixels.shape
-    rows = torch.cat(
-        (pixels.new_zeros(height, 1), pixels.reshape(height, -1)), 1
-    )  # 0 at the start of each row: no filter
+    # 0 at the start of each row: no filter
+    rows = torch.cat((pixels.new_zeros(height, 1), pixels.reshape(height, -1)), 1)
     header = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.numpy().tobytes())), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(

@@ -338,9 +338,8 @@ def operand(name: str, x: Any, like: Tensor | None = None) -> Any:
             raise
         error = exc.text
     if error is not None:
-        if x.__class__ is List and any(
-            isinstance(item, KHandle) for item in x.items
-        ):  # text to the right of a call's list becomes part of it
+        # text to the right of a call's list becomes part of it
+        if x.__class__ is List and any(isinstance(item, KHandle) for item in x.items):
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
     return tensor
@@ -397,9 +396,8 @@ def pair(name: str, x: Any, y: Any, like: Tensor) -> Any:
 _NUMBERS = (int, float)
 # operators that torch has for a tensor and a plain number
 _PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
-_BEFORE = (
-    _PLAIN | {"xexp"}
-)  # and for a tensor before a number: its square is t*t, which a power of two tensors need not equal
+# and for a tensor before a number: its square is t*t, which a power of two tensors need not equal
+_BEFORE = _PLAIN | {"xexp"}
 
 
 def _tensors(a: Operand, like: Tensor) -> Any:

@@ -33,9 +33,8 @@ EFFECT = "none"  # default for the functions here
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
     """The tensor of the first argument, whether it was a handle, and the arguments after it."""
-    args = (
-        items(x) if low > 1 else data_items(x)
-    )  # (1 2;2 1) is one array only if one argument is enough
+    # (1 2;2 1) is one array only if one argument is enough
+    args = items(x) if low > 1 else data_items(x)
     if not args or not low <= len(args) <= high:
         raise QError(
             f"{call}: expecting {low}-{high} args, given {len(args)}"
@@ -288,9 +287,8 @@ def index(x: Value) -> Value:
         if is_empty(arguments[1])
         else as_tensor(arguments[1], like=source)
     )
-    guard.indices()(
-        "index", source, indices, dim=dim
-    )  # checked before torch is called: a GPU could not recover
+    # checked before torch is called: a GPU could not recover
+    guard.indices()("index", source, indices, dim=dim)
     return result(source.index_select(dim, indices), wrap)
 
 

@@ -246,9 +246,8 @@ class _Recorder:
         self.names = {id(part): name or name_of_module(part) for name, part in m.named_modules()}
         self.parts = list(m.modules())
         self.calls: dict[int, int] = {}  # calls of each module so far
-        self.inner: list[
-            bool
-        ] = []  # for each active call: has another module been called inside it?
+        # for each active call: has another module been called inside it?
+        self.inner: list[bool] = []
         self.hooks: list[Any] = []
         self.thread = threading.get_ident()
         self.on = True

@@ -128,10 +128,11 @@ def avgparms(x: Value) -> Value:
         raise CallError("avgparms", "expecting (module;dictionary of tensors)")
     means, own, n = _averaged(m, rest[0], "avgparms")
     with torch.no_grad():
+        # check all before setting any
         new = {
             key: means[key] + (value.to(means[key]) - means[key]) / (n + 1)
             for key, value in own.items()
-        }  # check all before setting any
+        }
         for key, value in new.items():
             if value.shape == means[key].shape:
                 means[key].copy_(value)

@@ -193,9 +193,8 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
         )
     if new["tasks"] > 1 and not new["batchsize"]:
         raise CallError(call, f"zero batchsize incompatible with {new['tasks']} tasks")
-    if not {"batchsize", "droplast"}.isdisjoint(
-        names
-    ):  # the batches have changed: start from the first
+    # the batches have changed: start from the first
+    if not {"batchsize", "droplast"}.isdisjoint(names):
         model.data_of(test).batch = -1
     old.update(new)
 

@@ -111,9 +111,8 @@ class _Record:
                     kept.append(guess)
                 elif len(targets) != 1:
                     raise QError(f"unable to calculate matches from {len(targets)} target(s)")
-                elif (
-                    targets[0].shape != guess.shape
-                ):  # otherwise each target would be compared with every prediction
+                # otherwise each target would be compared with every prediction
+                elif targets[0].shape != guess.shape:
                     raise QError(
                         f"unable to calculate matches: size of targets is {list(targets[0].shape)}, that of "
                         f"predictions {list(guess.shape)}"

@@ -69,9 +69,8 @@ class Consts:
 
     def _real(self, c: Any, info: CodeInfo) -> Any:
         if c.__class__ is str and c[:1] == "\0":
-            number = c[
-                1:-1
-            ]  # not a number if Python folded an operation on two of them, in a branch that is never taken
+            # not a number if Python folded an operation on two of them, in a branch that is never taken
+            number = c[1:-1]
             return self.values[int(number)] if number.isdigit() else c
         if c.__class__ is CodeType:
             return self.swap(c, info)
@@ -156,10 +155,11 @@ def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
             if not info.source.text:
                 pass  # compiled from a parse tree: there is no text to show
             elif info is previous and code.co_name.startswith("_p"):
+                # a phrase of a qSQL template is part of the enclosing function
                 pairs[-1] = (
                     frame,
                     pairs[-1][1],
-                )  # a phrase of a qSQL template is part of the enclosing function
+                )
             else:
                 pairs.append((frame, tb.tb_frame))
             previous = info

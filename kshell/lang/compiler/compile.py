@@ -228,9 +228,8 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
             return self.const(prim(entry))
         keywords = self.names.spaces.get(".q", {})
         if name in keywords and name[0] != "_":
-            return self.const(
-                keywords[name]
-            )  # a keyword means what it meant when the code was read
+            # a keyword means what it meant when the code was read
+            return self.const(keywords[name])
         if name == ".z.s":
             if self.params is None:
                 return self.const(NIL)

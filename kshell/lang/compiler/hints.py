@@ -180,13 +180,11 @@ def _of_name(error: QError, objects: bool) -> str:
         return ""
     if not _WRONG_KIND.search(error.text):  # the k-api function accepted the arguments
         return ""
-    if (
-        "symbol" in error.text or "`" in error.text
-    ):  # arguments that name types and options mean the k-api
+    # arguments that name types and options mean the k-api
+    if "symbol" in error.text or "`" in error.text:
         return ""
-    called = re.compile(
-        rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)"
-    )  # and so does a file argument
+    # and so does a file argument
+    called = re.compile(rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)")
     if not any(called.search(frame.source.text) for frame in error.frames):
         return ""
     return f'{entry.name} is a k-api function (help"{entry.name}"); there is no variable with this name'

@@ -13,9 +13,8 @@ from kshell.lang.compiler.expr import E
 from kshell.parse import tree as N
 from kshell.values.base.core import Value, sym
 
-Pending = list[
-    tuple[N.Node, E]
-]  # assignments to make once everything has matched: target nodes with their values
+# assignments to make once everything has matched: target nodes with their values
+Pending = list[tuple[N.Node, E]]
 
 
 class PatternMixin:

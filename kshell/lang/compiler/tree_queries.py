@@ -186,9 +186,8 @@ def inferred_name(node: N.Node) -> str:
     while True:
         if isinstance(node, N.Name):
             is_word = registry.find("verb", node.name) is not None
-            return (
-                default if is_word or node.name == "i" else node.name.rpartition(".")[2]
-            )  # i numbers the rows
+            # i numbers the rows
+            return default if is_word or node.name == "i" else node.name.rpartition(".")[2]
         if isinstance(node, N.Apply) and node.args:
             operator = (
                 node.f.glyph

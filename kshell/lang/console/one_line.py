@@ -139,9 +139,8 @@ class _Writer:
 
     def proj(self, f: Proj, room: int) -> str:
         arguments = f.args
-        if (
-            f.f.__class__ is Prim
-        ):  # `2+`, like most projections of primitives, is written without the last hole
+        # `2+`, like most projections of primitives, is written without the last hole
+        if f.f.__class__ is Prim:
             while len(arguments) > 1 and arguments[-1] is HOLE:
                 arguments = arguments[:-1]
         return f"{self.value(f.f, room)}[{self.args(arguments, room)}]"

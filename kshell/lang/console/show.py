@@ -15,11 +15,12 @@ from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Dict, List, ListValue, Nd, Sym, Table, Value, Vec, is_list
 from kshell.values.base.functions import Handle
 
+# vectors of these have no blanks between items, so a list of them is not shown as a matrix
 _RUNS = (
     T.B,
     T.X,
     T.C,
-)  # vectors of these have no blanks between items, so a list of them is not shown as a matrix
+)
 
 
 @overload
@@ -70,9 +71,8 @@ class Layout:
 
     def __init__(self, digits: int, rows: int, columns: int) -> None:
         self.digits, self.rows, self.columns = digits, rows, columns
-        self.most = (
-            columns // 2 + 1 if columns < NO_LIMIT else columns
-        )  # columns of a matrix or table that can fit
+        # columns of a matrix or table that can fit
+        self.most = columns // 2 + 1 if columns < NO_LIMIT else columns
 
     def one(self, x: Value) -> str:
         return s1_text(x, self.digits, self.columns)

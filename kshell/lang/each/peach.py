@@ -23,9 +23,8 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import HOLD
 from kshell.values.session.restrict import wall
 
-STACK = (
-    1 << 26
-)  # bytes of a thread's C stack, so that q calls can nest as deep as in the main thread
+# bytes of a thread's C stack, so that q calls can nest as deep as in the main thread
+STACK = 1 << 26
 _RETRY = 0.05  # seconds before a thread that did not stop is interrupted again
 
 

@@ -52,13 +52,11 @@ def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
         return None
     is_mark = layout.a == raw(x)
     positions, ends = np.flatnonzero(is_mark), layout.starts + layout.sizes
-    before = np.searchsorted(
-        positions, ends
-    )  # the number of separators up to the end of each string
+    # the number of separators up to the end of each string
+    before = np.searchsorted(positions, ends)
     final = before + np.arange(n)
-    piece_ends = np.empty(
-        len(positions) + n, np.int64
-    )  # where each piece ends among the other characters
+    # where each piece ends among the other characters
+    piece_ends = np.empty(len(positions) + n, np.int64)
     is_inner = np.ones(len(piece_ends), np.bool_)
     is_inner[final] = False
     piece_ends[is_inner] = positions - np.arange(len(positions))
@@ -84,9 +82,8 @@ def _joined(mark: bytes, flats: list[Flat]) -> Value:
     lengths = sizes[final]
     sizes = np.diff(sizes, prepend=0)
     sizes[final[:-1] + 1] += lengths[:-1]  # offsets restart in each row
-    marks = np.arange(len(sizes)) - np.repeat(
-        np.arange(len(flats)), counts
-    )  # the number of characters before each string
+    # the number of characters before each string
+    marks = np.arange(len(sizes)) - np.repeat(np.arange(len(flats)), counts)
     ends = np.cumsum(sizes) + marks * len(mark)
     characters = np.empty(int(ends[-1]), np.uint8)
     characters[places(ends - sizes, sizes)] = np.concatenate(

@@ -450,9 +450,8 @@ def _find(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     positions = np.flatnonzero(hits)
     owners = layout.ids[positions]
     indices = layout.sizes.copy()
-    indices[owners[::-1]] = (positions - layout.starts[owners])[
-        ::-1
-    ]  # if there are several, the first is written last
+    # if there are several, the first is written last
+    indices[owners[::-1]] = (positions - layout.starts[owners])[::-1]
     return longs(indices)
 
 

@@ -18,10 +18,11 @@ from kshell.values.base.core import NIL, Atom, Dict, List, Value, Vec, sym
 from kshell.values.engine.cast import DAY
 from kshell.values.session.context import blocked, running
 
+# the kdb+ version that the language follows, and its release date (2024.03.18)
 VERSION, RELEASE = (
     4.1,
     8843,
-)  # the kdb+ version that the language follows, and its release date (2024.03.18)
+)
 
 
 @name(".z.p")

@@ -438,9 +438,8 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
         table = flat(left)
         spans = _spans(table, quotes, names, seq_items(w), entry)
         table_columns = dict(zip(table.names, table.cols, strict=True))
-        added: list[
-            tuple[str, ListValue]
-        ] = []  # two aggregates of one column make two columns with its name
+        # two aggregates of one column make two columns with its name
+        added: list[tuple[str, ListValue]] = []
         for call in items[1:]:
             aggregate, *arguments = seq_items(call)
             columns = names_of(collapse(arguments))

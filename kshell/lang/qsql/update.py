@@ -59,9 +59,8 @@ def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Va
     if source.plain:
         return _updated_dict(source, where, by, cols)
     columns = restricted(Columns(source.cols, source.n), where)
-    rows = (
-        np.arange(source.n) if where and columns.rows is None else columns.rows
-    )  # with a condition, columns keep their types
+    # with a condition, columns keep their types
+    rows = np.arange(source.n) if where and columns.rows is None else columns.rows
     updated = dict(source.cols)
     for name, value in _values(columns, by, cols):
         updated[name] = placed(source.cols.get(name), source.n, rows, value)

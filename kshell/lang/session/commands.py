@@ -105,9 +105,8 @@ def shell(text: str) -> Value:
     """Run an operating system command; returns its output as a list of strings."""
     if worker() is not None:
         raise QError("sys")
-    with (
-        tempfile.TemporaryFile() as output
-    ):  # not a pipe: a command that keeps running in the background would hold it open
+    # not a pipe: a command that keeps running in the background would hold it open
+    with tempfile.TemporaryFile() as output:
         if subprocess.run(text, shell=True, stdout=output, check=False).returncode:
             raise QError("os")
         output.seek(0)

@@ -188,9 +188,8 @@ def suspension(
     """The suspension for an error with its frames, if a function was running; empty if only a line was. `outer` is the
     suspension that was being resumed; its remaining levels are appended, also to the error."""
     pairs = code_objects.levels(tb)
-    parsed = error.frames[
-        : len(error.frames) - len(pairs)
-    ]  # from text parsed by a verb: no variables
+    # from text parsed by a verb: no variables
+    parsed = error.frames[: len(error.frames) - len(pairs)]
     space = space_of(pairs[0][1], names) if pairs else "."
     levels = [Level(frame, None, space) for frame in parsed if frame.source.text]
     levels += [

@@ -137,9 +137,8 @@ class _Left:
             way.append(above[way[-1]])
         heads = [statement for statement in self.tree.body if isinstance(statement, ast.Global)]
         remaining = self.after(self.tree.body, way[-2::-1])
-        if isinstance(
-            self.node, ast.Name
-        ):  # an undefined name: the text may refer to it more than once
+        # an undefined name: the text may refer to it more than once
+        if isinstance(self.node, ast.Name):
             outermost = next(
                 expression
                 for expression, container in zip(way, way[1:], strict=False)
@@ -200,9 +199,8 @@ class _Left:
         s.body = [ast.If(_load(flag), [_assign(flag, False), *self.after(s.body, way)], others)]
         if isinstance(s, ast.While):
             s.test = ast.BoolOp(ast.Or(), [_load(flag), _Turned().visit(s.test)])
-        elif not isinstance(
-            s.iter, ast.Call
-        ):  # a loop that was continued before has one more iteration
+        # a loop that was continued before has one more iteration
+        elif not isinstance(s.iter, ast.Call):
             one_turn = ast.Tuple([ast.Constant(None)], ast.Load())
             s.iter = ast.Call(_load(_MADE + "chain"), [one_turn, s.iter], [])
         return s
@@ -318,9 +316,8 @@ def gives_on(code: CodeType, at: int) -> bool:
     """Is the call at this point of a function one whose result the function returns unchanged?"""
     operations = [opname[operation] for operation in code.co_code[::2]]
     at //= 2
-    while (
-        operations[at] == "CACHE"
-    ):  # while a Python function runs, its caller is just after the call
+    # while a Python function runs, its caller is just after the call
+    while operations[at] == "CACHE":
         at -= 1
     return (
         operations[at] in _CALLS

@@ -100,9 +100,8 @@ def part(x: Value) -> Part | None:
     if ends[-1] > _ROOM * len(items):
         return None
     array = np.concatenate(arrays)
-    if worker() is None and not any(
-        [item.attr for item in items]
-    ):  # stored this way from now on; not while threads may be reading it
+    # stored this way from now on; not while threads may be reading it
+    if worker() is None and not any([item.attr for item in items]):
         x.flat = Flat(qtype, array, ends)
         del x.items
     return Part(qtype, array, len(arrays), None, ends)

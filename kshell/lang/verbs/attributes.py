@@ -44,9 +44,8 @@ def set_attribute(a: str, x: Value) -> Value:
         if x.attr == a:
             return x
         _check(a, x)
-        if (
-            a == "s" and not x.attr
-        ):  # as in q, no copy is made, so every reference to the vector sees the attribute
+        # as in q, no copy is made, so every reference to the vector sees the attribute
+        if a == "s" and not x.attr:
             x.attr = a
             return x
         return Vec(x.t, x.a, a, x.dom)

@@ -46,9 +46,8 @@ def binary_file(x: Value, y: Value) -> Value:
     if x.__class__ is not List or len(x) != 2:
         raise QError("type")
     types, widths = x.items
-    is_big_endian = not (
-        types.__class__ is Vec and types.t == T.C
-    )  # widths first: most significant byte first
+    # widths first: most significant byte first
+    is_big_endian = not (types.__class__ is Vec and types.t == T.C)
     if is_big_endian:
         types, widths = widths, types
     if widths.__class__ is not Vec or widths.t not in (T.H, T.I, T.J):

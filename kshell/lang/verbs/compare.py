@@ -74,9 +74,8 @@ def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
     if not top.size or np.isfinite(top.max()):
         np.multiply(top, TOLERANCE, out=top)
         return np.asarray(gap <= top)
-    is_near = (gap <= top * TOLERANCE) & np.isfinite(
-        top
-    )  # infinities and nulls are close only if equal
+    # infinities and nulls are close only if equal
+    is_near = (gap <= top * TOLERANCE) & np.isfinite(top)
     return np.asarray(is_near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 

@@ -377,9 +377,8 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
     raise QError("type")
 
 
-_BLOCK = (
-    1 << 15
-)  # rows per block, so that their text stays in the cache while the columns are parsed
+# rows per block, so that their text stays in the cache while the columns are parsed
+_BLOCK = 1 << 15
 
 
 def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:

@@ -136,9 +136,8 @@ def mavg(x: Value, y: Value) -> Value:
 def _mdev(n: int, y: Vec) -> Vec:
     numbers, count, present = _parts(n, y)
     finite = numbers[present & np.isfinite(numbers)]
-    numbers = np.where(
-        present, numbers - (np.rint(finite.mean()) if finite.size else 0.0), 0.0
-    )  # squares of centred items lose little precision
+    # squares of centred items lose little precision
+    numbers = np.where(present, numbers - (np.rint(finite.mean()) if finite.size else 0.0), 0.0)
     means = _window_sum(n, numbers) / count
     return floats(
         np.sqrt(np.maximum(_window_sum(n, numbers * numbers) / count - means * means, 0.0))

@@ -31,11 +31,12 @@ _INTS = (T.B, T.X, T.H, T.I, T.J)
 _QUICK = 1 << 31  # below this, a random float has enough bits for a random integer
 _LETTERS = "abcdefghijklmnop"
 _DAY = {T.N: 86_400_000_000_000, T.U: 1440, T.V: 86_400, T.T: 86_400_000}
+# the range for a zero point in time: 2000 to 2003
 _ERA = {
     T.P: 4 * 365 * 86_400_000_000_000,
     T.D: 4 * 365,
     T.M: 48,
-}  # the range for a zero point in time: 2000 to 2003
+}
 
 
 def roll(x: Value, y: Value) -> Value:

@@ -140,9 +140,8 @@ def med(x: Value) -> Value:
     if items.__class__ in (List, Nd, Table) and len(items) and _float_items(items) is None:
         count = len(items)
         return avg(take_at(items, grade(items, False)[[(count - 1) // 2, count // 2]]))
-    if (
-        x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT
-    ):  # nulls sort first and are counted
+    # nulls sort first and are counted
+    if x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT:
         ordered = np.sort(np.where(np.isnan(column := to_float(x.a, x.t)), -T.INF, column))
         middle = {ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]} - {-T.INF}
         return float(np.mean(list(middle))) if middle else T.NAN

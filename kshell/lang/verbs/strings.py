@@ -180,9 +180,8 @@ def matcher(text: bytes) -> Callable[[bytes], Any]:
 
 
 _SETS = re.compile(rb"\[\^?.[^]]*\]", re.DOTALL)
-_STARS = re.compile(
-    rb"\*\*|\*.*\*.", re.DOTALL
-)  # more than q supports: one star, or a second one at the end
+# more than q supports: one star, or a second one at the end
+_STARS = re.compile(rb"\*\*|\*.*\*.", re.DOTALL)
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:

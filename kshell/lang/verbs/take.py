@@ -176,9 +176,8 @@ def _nested(shape: list[int], y: Value) -> Value:
         return Nd(y.t, y.a[np.arange(count) % len(y)].reshape(*shape, *y.a.shape[1:]))
     blocks = list_value(take_n(count, y))
     for dimension in reversed(shape[1:]):
-        empty = (
-            not dimension
-        )  # only the last can be 0: the other dimensions give the number of empty lists
+        # only the last can be 0: the other dimensions give the number of empty lists
+        empty = not dimension
         blocks = List(
             [blocks] * prod(shape[:-1])
             if empty

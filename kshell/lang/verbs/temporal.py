@@ -27,9 +27,8 @@ def _offset(x: Value, local: bool) -> Value:
     )
     if local:
         seconds = seconds - time.localtime().tm_gmtoff
-    quarters, inverse = np.unique(
-        seconds // 900, return_inverse=True
-    )  # offsets change on quarter hours
+    # offsets change on quarter hours
+    quarters, inverse = np.unique(seconds // 900, return_inverse=True)
     offsets = np.array(
         [time.localtime(int(quarter) * 900).tm_gmtoff for quarter in quarters.tolist()], np.int64
     )

@@ -240,9 +240,8 @@ class _Slots:
     text."""
 
     def __init__(self) -> None:
-        self.words = [
-            np.zeros(_SLOTS, np.int64)
-        ]  # and those of further characters, once there are any
+        # and those of further characters, once there are any
+        self.words = [np.zeros(_SLOTS, np.int64)]
         self.codes = np.full(_SLOTS, EMPTY_SYM.v, np.int32)
 
     def find(self, slot: Array, words: list[Array]) -> tuple[Array, Array]:

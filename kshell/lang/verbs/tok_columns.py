@@ -47,9 +47,8 @@ def _signs(m: Array, rows: Rows) -> Array:
         return np.zeros(m.shape[1], np.bool_)
     signs = minus.view(np.uint8)
     count = signs.sum(axis=0, dtype=np.uint8)
-    remaining = np.arange(len(m), 0, -1, dtype=np.uint8)[
-        :, None
-    ]  # how many characters there are from that point
+    # how many characters there are from that point
+    remaining = np.arange(len(m), 0, -1, dtype=np.uint8)[:, None]
     negative: Array = ((signs * remaining).sum(axis=0, dtype=np.uint8) == rows.sizes) & (count == 1)
     wrong = count != negative
     signs *= 3
@@ -69,9 +68,8 @@ def _int_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
 
 
 _TENS = 10.0 ** np.arange(23)
-_LONG = (
-    np.longdouble if np.finfo(np.longdouble).nmant == 63 else None
-)  # of 64 bits, which hold any 18 digits
+# of 64 bits, which hold any 18 digits
+_LONG = np.longdouble if np.finfo(np.longdouble).nmant == 63 else None
 _LONG_TENS = np.cumprod(np.array([1] + 27 * [10], _LONG)) if _LONG else None  # exact
 
 

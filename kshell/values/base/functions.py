@@ -245,9 +245,8 @@ class View(Function):
     ) -> None:
         self.name, self.text, self.needs, self.tree, self.compute = name, text, needs, tree, compute
         self.value: Value | None = None
-        self.saved: list[
-            Value | None
-        ] = []  # the values of the names in `needs` when value was computed
+        # the values of the names in `needs` when value was computed
+        self.saved: list[Value | None] = []
         self.busy = False
 
     def get(self, find: Callable[[str], Value | None]) -> Value:

@@ -219,9 +219,8 @@ class _Amend:
                 with HOLD:
                     for undo in reversed(self.changed):
                         undo()
-                error.__dict__.pop(
-                    "note", None
-                )  # for an interrupt that waited for one of the changes
+                # for an interrupt that waited for one of the changes
+                error.__dict__.pop("note", None)
             raise
         return let_through(self.note, result) if PENDING else result
 
@@ -397,9 +396,8 @@ class _Amend:
         default = null_of(d.v)
         if not rest and not self.plain and not self.alone:
             if isinstance(default, List) and not len(d.k) and self.name in _ACCUMULATE:
-                default = (
-                    0 if self.name == "-" else MISSING
-                )  # the type of an empty dictionary's values is unknown
+                # the type of an empty dictionary's values is unknown
+                default = 0 if self.name == "-" else MISSING
             elif is_atom(default):
                 default = (
                     atom(atom_t(default), 0)
@@ -487,9 +485,8 @@ class _Amend:
             index = t.place(name)
             column = t.cols[index]
             if column.__class__ is Table and self.plain and not _fits(column, rest, y):
-                column = List(
-                    [column.item(row) for row in range(count)]
-                )  # a list of dictionaries that no longer match
+                # a list of dictionaries that no longer match
+                column = List([column.item(row) for row in range(count)])
             amended = self.at(column, rest, y) if rest else self.new(column, y)
             if not has_items(amended):
                 amended = take_at(collapse([amended]), np.zeros(count, np.int64))

@@ -71,13 +71,11 @@ class Names:
         self.hook: Callable[[str, Sequence[Value]], None] | None = (
             None  # called when a variable in the root is set, and where
         )
-        self.listeners: dict[
-            str, Callable[[Value | None], None]
-        ] = {}  # called with the new value of a name; None: deleted
+        # called with the new value of a name; None: deleted
+        self.listeners: dict[str, Callable[[Value | None], None]] = {}
         self.bare: set[str] = set()  # namespaces assigned as dictionaries without the empty symbol
-        self.views: dict[
-            str, View
-        ] = {}  # views of the root; one hidden by a variable assigned later is dead
+        # views of the root; one hidden by a variable assigned later is dead
+        self.views: dict[str, View] = {}
         self.lambdas: WeakSet[Any] = WeakSet()  # all lambdas compiled for these namespaces
         self.space(".")
 
@@ -254,9 +252,8 @@ class Names:
     @brief
     def _set_dotted(self, name: str, x: Value, ctx: str | None) -> None:
         def put(old: Value | None, rest: Sequence[str]) -> Value:
-            if (
-                old is None
-            ):  # as in any namespace, :: comes first, so that other items can have any type
+            # as in any namespace, :: comes first, so that other items can have any type
+            if old is None:
                 old = Dict(sym_vec([""]), List([NIL]))
             symbol = sym(rest[0])
             if len(rest) == 1:

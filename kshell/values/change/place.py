@@ -88,9 +88,8 @@ def block(x: Vec | Nd, place: tuple[Any, ...], y: Value) -> Any:
     if qtype == T.ENUM and x.__class__ is Vec:
         return _enum_block(x, y)
     if atom_type:
-        if (
-            atom_type != qtype or len(place) < x.a.ndim
-        ):  # an atom in place of a list would make the array irregular
+        # an atom in place of a list would make the array irregular
+        if atom_type != qtype or len(place) < x.a.ndim:
             return None
         return np.frombuffer(raw(y), "V16")[0] if qtype == T.G else raw(y)
     data = y if y.__class__ is Vec else as_nd(y)

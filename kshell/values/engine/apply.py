@@ -38,9 +38,8 @@ def apply1(f: Value, x: Value) -> Value:
     return apply(f, (x,))
 
 
-ONE_SHOT = (
-    registry.Hook()
-)  # a request to the process that a name is the address of: lang/verbs/connect.py
+# a request to the process that a name is the address of: lang/verbs/connect.py
+ONE_SHOT = registry.Hook()
 
 
 @APPLY.set

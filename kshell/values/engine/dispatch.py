@@ -327,9 +327,8 @@ def same_keys(x: Value, y: Value) -> bool:
 
 
 _FEW_KEYS = 64
-_EXACT = frozenset(
-    (T.B, T.X, T.H, T.I, T.J, T.C, T.S, T.P, T.M, T.D, T.N, T.U, T.V, T.T)
-)  # compared without tolerance
+# compared without tolerance
+_EXACT = frozenset((T.B, T.X, T.H, T.I, T.J, T.C, T.S, T.P, T.M, T.D, T.N, T.U, T.V, T.T))
 
 
 def _find(keys: ListValue, wanted: ListValue) -> Array:

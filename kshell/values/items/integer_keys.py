@@ -16,10 +16,11 @@ from kshell.values.base.core import SYMBOLS, Vec
 Array = np.ndarray
 _SIGN = np.int64(-T.M63)
 _U64 = np.uint64
+# the rank of every symbol in the pool, and the pool size it was computed for
 _RANKS: list[Any] = [
     None,
     0,
-]  # the rank of every symbol in the pool, and the pool size it was computed for
+]
 
 
 def float_keys(a: Array) -> Array:
@@ -40,9 +41,8 @@ def symbol_ranks(codes: Array) -> Array:
         return _RANKS[0][codes]
     if count > 4 * len(codes) + 1000:
         used = np.sort(codes, axis=None)
-        used = (
-            used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used
-        )  # np.unique is slow
+        # np.unique is slow
+        used = used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used
         order = sorted(
             range(len(used)), key=[SYMBOLS[code].s for code in used.tolist()].__getitem__
         )
@@ -73,9 +73,8 @@ def int_keys(x: Vec) -> Array:
     """Integers that are equal where the items are: for searching, not for sorting. For guids, only within one call."""
     qtype = x.t
     if qtype in T.FLOATS:
-        floats = (
-            x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0
-        )  # a single zero, and a single null
+        # a single zero, and a single null
+        floats = x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0
         bits = floats.view(np.int64)
         nulls = np.isnan(floats)
         if nulls.any():

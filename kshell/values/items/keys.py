@@ -180,9 +180,8 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
         first, differing = matches.nonzero()[0], (~matches).nonzero()[0]
         if not len(differing):
             return np.array([0]), [first]
-        if (
-            small_range[1] == 2 or (keys[differing] == keys[differing[0]]).all()
-        ):  # as for booleans, and classes -1 and 1
+        # as for booleans, and classes -1 and 1
+        if small_range[1] == 2 or (keys[differing] == keys[differing[0]]).all():
             return np.array([0, differing[0]]), [first, differing]
     offsets = _offset(keys, small_range[0]).astype(np.uint16 if small_range[1] > 256 else np.uint8)
     order = np.argsort(offsets, kind="stable")
@@ -225,9 +224,8 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
     low_bits = (len(keys) - 1).bit_length()
     lowest, highest = bounds(keys)
     if (highest - lowest).bit_length() + low_bits > 64:
-        words = pack(keys, lowest, highest - lowest)[
-            0
-        ]  # nearly sorted, which is enough to access memory in one direction
+        # nearly sorted, which is enough to access memory in one direction
+        words = pack(keys, lowest, highest - lowest)[0]
         words.sort()
         words &= _U64((1 << low_bits) - 1)
         order = words.view(np.int64)
@@ -259,9 +257,8 @@ def find_keys(hay: Array, needles: Array) -> Array:
         offsets = _offset(needles, lowest)
         if int(offsets.min()) >= 0 and int(offsets.max()) < size:
             return table[offsets]
-        padded = np.full(
-            size + 2, count, np.int64
-        )  # one slot on either side for needles outside the range
+        # one slot on either side for needles outside the range
+        padded = np.full(size + 2, count, np.int64)
         padded[1:-1] = table
         return padded[np.clip(offsets, -1, size) + 1]
     lowest, highest = bounds(hay)

@@ -84,9 +84,8 @@ def _grade_list(x: List, down: bool) -> Array:
     count = len(x)
     rows = string_rows(x)
     grouping = rows.ids() if rows is not None and count > _FEW else None
-    if (
-        rows is not None and grouping is not None and len(grouping[0]) * 4 < count
-    ):  # each distinct string is compared once
+    # each distinct string is compared once
+    if rows is not None and grouping is not None and len(grouping[0]) * 4 < count:
         distinct = [rows.item(position) for position in grouping[0].tolist()]
         ranks = np.empty(len(distinct), np.int64)
         ranks[sorted(range(len(distinct)), key=distinct.__getitem__)] = np.arange(len(distinct))
@@ -160,9 +159,8 @@ def sort_vec(x: Vec, down: bool = False) -> Vec:
     if qtype in (T.S, T.G, T.ENUM):
         return Vec(qtype, x.a[grade(x, down)], "", x.dom)
     array = np.sort(x.a)
-    if (
-        qtype in T.FLOATS and len(array) and array[-1] != array[-1]
-    ):  # numpy puts nulls last, q first
+    # numpy puts nulls last, q first
+    if qtype in T.FLOATS and len(array) and array[-1] != array[-1]:
         array = np.roll(array, int(np.isnan(array).sum()))
     return Vec(qtype, array[::-1].copy() if down else array)
 

@@ -90,9 +90,8 @@ def take_at(x: ListValue | Dict, at: np.ndarray) -> ListValue | Dict: ...
 def take_at(x: ListValue | Dict, at: np.ndarray) -> ListValue | Dict:
     """The items of a list, or rows of a table, at int64 positions; null if out of bounds."""
     count = len(x)
-    inside = (
-        not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count
-    )  # as unsigned, negative positions are out of bounds
+    # as unsigned, negative positions are out of bounds
+    inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count
     if inside and type(x) is Vec:
         return Vec(x.t, x.a.take(at), "", x.dom)
     if type(x) is Table:

@@ -126,9 +126,8 @@ class Rows:
             return None
         first, group_ids = group_keys(self._word(0))
         words = [self._word(offset) for offset in range(8, width, 8)]
-        if (
-            not self.joined().all()
-        ):  # otherwise a shorter text would appear to end in the character 0
+        # otherwise a shorter text would appear to end in the character 0
+        if not self.joined().all():
             words.append(self.sizes)
         for word in words:
             first, group_ids = group_keys(group_keys(word)[1] * len(first) + group_ids)

@@ -448,9 +448,8 @@ def find_value(x: Value, y: Value) -> Value:
     if x.__class__ is Vec and y.__class__ is List and y.items:
         if depth(y.items[0]) == 0:
             raise QError("type")
-        results = [
-            find_value(x, item) for item in y.items
-        ]  # also for atoms: one of another type is 'type
+        # also for atoms: one of another type is 'type
+        results = [find_value(x, item) for item in y.items]
         return collapse(
             [
                 result if is_list(item) else len(x)

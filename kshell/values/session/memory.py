@@ -60,9 +60,8 @@ def _trim_top() -> None:
         libc = ctypes.CDLL("libc.so.6")
         libc.malloc.restype = ctypes.c_void_p
         libc.mallopt(-1, 0)  # M_TRIM_THRESHOLD
-        libc.free(
-            ctypes.c_void_p(libc.malloc(100_000))
-        )  # large enough to make the allocator trim the end
+        # large enough to make the allocator trim the end
+        libc.free(ctypes.c_void_p(libc.malloc(100_000)))
 
 
 _KEEPS = [False]  # does the allocator keep freed memory?

@@ -36,9 +36,8 @@ class Line:
         self._session: Any = session
         self.due = self._plain = _NEVER
         self.shown, self.fresh = False, True
-        self.counts: dict[
-            str, tuple[int, float]
-        ] = {}  # tallies: their number, and the time of the first
+        # tallies: their number, and the time of the first
+        self.counts: dict[str, tuple[int, float]] = {}
 
     def begin(self) -> None:
         """A line of q begins, or the next statement of a script."""
