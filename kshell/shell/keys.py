@@ -56,9 +56,8 @@ def bindings() -> KeyBindings:
         buffer = event.current_buffer
         state = buffer.complete_state
         if state is not None and state.current_completion is not None:
-            buffer.complete_state = (
-                None  # accept the chosen completion; the next Enter runs the line
-            )
+            # accept the chosen completion; the next Enter runs the line
+            buffer.complete_state = None
         elif wants_more(buffer.text):
             new_line(buffer)
         else:

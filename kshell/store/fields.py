@@ -189,9 +189,8 @@ class _Quotes:
         # the field number of each second quote, and its offset
         self.doubled: list[tuple[Array, Array]] = []
         self.rows = self.count = 0
-        self.inside = self.closed = (
-            False  # is the last character in quotes; is it the closing quote?
-        )
+        # is the last character in quotes; is it the closing quote?
+        self.inside = self.closed = False
         self.starts = True  # does a field start after it?
 
     def read(self) -> bool:

@@ -81,7 +81,7 @@ CASES = (
     ("append in place", "x:()", "while[1b;x,:1;if[1000000<count x;x:()]]"),
     ("global operator", "x:0", "{while[1b;x+:1]}0"),
     ("converge", "", "{x+1}/[0]"),
-    ("deep recursion", "", "{while[1b;@[{.z.s x};0;0]]}0"),
+    ("deep recursion", "", "{while[1b;@[{.z.s x};0;{if[not x~\"stack\";'x]}]]}0"),
     ("random numbers", "", "while[1b;10000000?1.]"),
     ("serialization", "x:2000000?`3", "while[1b;-9!-8!x]"),
     ("compressed file", "x:3000000?100", "while[1b;(`:cf;17;2;6)set x]"),

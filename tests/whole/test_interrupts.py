@@ -64,9 +64,10 @@ class Shell:
         return self.until(f"mark {self.marks}")
 
     def interrupted(self, text: str, after: float) -> list[str]:
-        """What a line prints that is interrupted some seconds after it began."""
+        """What a line prints that is interrupted some seconds after it began; a command needs a line of its own."""
         self.marks += 1
-        self.send(f'-1"go {self.marks}";\n{text}\n-1"mark {self.marks}";')
+        between = "\n" if text.startswith("\\") else ""
+        self.send(f'-1"go {self.marks}";{between}{text}\n-1"mark {self.marks}";')
         self.until(f"go {self.marks}")
         time.sleep(after)
         self.p.send_signal(signal.SIGINT)

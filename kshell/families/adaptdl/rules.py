@@ -382,9 +382,8 @@ class ScalingRule:
         self.noise = GradientNoiseScale(optimizer, accum_scale, loss_scale)
         self.noise.about = type(self).__name__.lower()
         self.progress = 0.0
-        self.last: tuple[float, list[float], float] | None = (
-            None  # scale, factors and gain of the last step
-        )
+        # scale, factors and gain of the last step
+        self.last: tuple[float, list[float], float] | None = None
         self._rates: list[Any] | None = None
 
     def factors(self, scale: float) -> list[float]:

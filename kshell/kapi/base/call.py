@@ -301,9 +301,8 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
                 wake()
             if _of_q(exc):
                 raise
-            exc.__traceback__ = (
-                None  # a frame with this variable would keep the call's handles alive
-            )
+            # a frame with this variable would keep the call's handles alive
+            exc.__traceback__ = None
             error = _told(name, exc, x)
         except Exception as exc:
             error = _told(name, mapped(name, exc), x)

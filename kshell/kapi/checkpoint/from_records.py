@@ -351,9 +351,8 @@ class Loader:
     def _put(self, m: Module, own: dict[str, Any], k: str, t: Tensor | None) -> None:
         previous = own.get(k)
         if isinstance(m, torch.nn.ParameterDict) and own is m._parameters and t is not None:
-            m._keys[k] = (
-                None  # the tensor itself, which need not be a parameter if the optimizer is of tensors
-            )
+            # the tensor itself, which need not be a parameter if the optimizer is of tensors
+            m._keys[k] = None
             own[k] = t
             return
         if t is not None and not isinstance(t, torch.nn.Parameter) and own is m._parameters:

@@ -45,9 +45,8 @@ Given = dict[str, Any]  # option values by name
 class TypeRecord:
     """The fields of a module type or loss entry besides name and options."""
 
-    cls: type | None = (
-        None  # the class itself, if registered by decorator; else the entry's target names it
-    )
+    # the class itself, if registered by decorator; else the entry's target names it
+    cls: type | None = None
     # option values for help and for the example in the help text
     example: Given = field(default_factory=dict)
     n: tuple[int, int] = (1, 1)  # minimum and maximum number of forward inputs
@@ -57,12 +56,10 @@ class TypeRecord:
     dims: int | None = None  # number of dimensions of a size; one number stands for all
     # the same for options whose count differs from dims
     widths: dict[str, int] = field(default_factory=dict)
-    place: Callable[[Sequence[Value]], list[str]] | None = (
-        None  # the options filled by positional values
-    )
-    shortflag: bool = (
-        False  # a boolean in last position is the last option, whatever was omitted before it
-    )
+    # the options filled by positional values
+    place: Callable[[Sequence[Value]], list[str]] | None = None
+    # a boolean in last position is the last option, whatever was omitted before it
+    shortflag: bool = False
     # the message if a required option is missing
     need: dict[str, str] = field(default_factory=dict)
     empty: bool = False  # an omitted required list is empty
@@ -81,16 +78,13 @@ class ModuleRecord(TypeRecord):
     """The fields of a module type entry besides name and options."""
 
     # how a module is made and described
-    parse: Callable[[Entry, Sequence[Value]], Given] | None = (
-        None  # parses all arguments, instead of the options
-    )
+    # parses all arguments, instead of the options
+    parse: Callable[[Entry, Sequence[Value]], Given] | None = None
     make: Callable[[Entry, Given], Any] | None = None  # builds the module, instead of the class
-    made: str = (
-        ""  # dotted name of a kshell class that modules of the type may have instead of torch's
-    )
-    live: Callable[[Any, bool, bool], Dict] | None = (
-        None  # options of a live module: (module, every, in its state)
-    )
+    # dotted name of a kshell class that modules of the type may have instead of torch's
+    made: str = ""
+    # options of a live module: (module, every, in its state)
+    live: Callable[[Any, bool, bool], Dict] | None = None
     alone: str = ""  # the message if a definition has a name but no options; {} is the name
     # how it treats its children
     container: bool = False  # its children are added to it

@@ -391,9 +391,8 @@ class _QFunction:
     def __init__(self, source: Value) -> None:
         self.source = source
         self.text = source.s if source.__class__ is Sym else text_of(source)
-        self.made: tuple[weakref.ref[Any], Value] | None = (
-            None  # the session that evaluated the text, and the lambda
-        )
+        # the session that evaluated the text, and the lambda
+        self.made: tuple[weakref.ref[Any], Value] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _QFunction:
         return self  # a copy of the module shares the function

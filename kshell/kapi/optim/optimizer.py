@@ -11,6 +11,7 @@ import inspect
 import math
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -61,9 +62,8 @@ class OptimizerRecord(TorchRecord):
     dims: int | None = None  # required number of dimensions of its parameters
     same: tuple[str, ...] = ()  # options with one value for all groups
     fill: Callable[[Values], None] | None = None  # completes option values on creation
-    added: Callable[[Any], None] | None = (
-        None  # called with the torch optimizer when a group was given parameters
-    )
+    # called with the torch optimizer when a group was given parameters
+    added: Callable[[Any], None] | None = None
     # splits the initial parameters into groups, if groups have a meaning
     parts: Callable[[Value], Sequence[Value]] | None = None
     sharded: bool = True  # accepts parameters sharded across processes
@@ -305,6 +305,7 @@ class Opt:
         "timings",
         "torch",
         "tree",
+        "turn",
         "waiting",
         "wraps",
     )
@@ -312,28 +313,24 @@ class Opt:
     def __init__(
         self, entry: Entry, torch_optimizer: Optimizer, container: Module | None = None
     ) -> None:
+        self.turn = threading.RLock()  # held by the thread that makes an update
         self.entry, self.own = entry, False
         self.torch: Any = torch_optimizer  # its class may have more than torch's
         self.container: Any = container  # the module; None while there are no parameters
         self.record = optimizer_record(entry)
         self.contents: Any = None  # contents of a container created here: kapi/optim/parameters.py
-        self.layers: Any = (
-            None  # the plain list of layers from which parameters were last chosen: parameters.py
-        )
+        # the plain list of layers from which parameters were last chosen: parameters.py
+        self.layers: Any = None
         self.outer: Any = None
-        self.crossed = self.scheduled = (
-            False  # is it known to a Python program; has a scheduler been made for it here?
-        )
-        self.program: list[Any] | None = (
-            None  # during edits: the schedulers that a Python program has for it
-        )
-        self.placed: set[int] | None = (
-            None  # the ids of its parameters, if only edits here have changed its groups
-        )
+        # is it known to a Python program; has a scheduler been made for it here?
+        self.crossed = self.scheduled = False
+        # during edits: the schedulers that a Python program has for it
+        self.program: list[Any] | None = None
+        # the ids of its parameters, if only edits here have changed its groups
+        self.placed: set[int] | None = None
         self.tree: StateTree | None = None  # cached for `state`
-        self.inner: Any = (
-            None  # owner of the state, if not `torch`: an inner optimizer with its own groups
-        )
+        # owner of the state, if not `torch`: an inner optimizer with its own groups
+        self.inner: Any = None
         self.wraps: dict[str, Any] = {}  # wrappers, by name: kapi/optim/wraps.py
         self.waiting: Any = None  # a scheduler restored with it that has no handle yet
         self.timings: dict[str, float] | None = None  # seconds per phase of a step, if requested

@@ -36,9 +36,8 @@ MEASURED = "reducelronplateau"
 class SchedulerRecord(TorchRecord):
     """The traits of a scheduler."""
 
-    kind: type[Any] | None = (
-        None  # the subclass of Sched (scheduler.py) for a class that does not work like torch's
-    )
+    # the subclass of Sched (scheduler.py) for a class that does not work like torch's
+    kind: type[Any] | None = None
     style: str = ""  # the class's own name for this schedule, if it has several
 
 

@@ -260,9 +260,8 @@ class _Trainer:
         o = self.o = model.optimizer
         self.model, self.parameters, self.call = model, o.parameters(), call
         self.finite = bool(s["stopnan"])
-        self.done = self.total = (
-            0  # batches until the next update, and all of them, 0 if there is only one
-        )
+        # batches until the next update, and all of them, 0 if there is only one
+        self.done = self.total = 0
         self.forward = _calculator(model.module)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
@@ -318,7 +317,14 @@ class _Trainer:
         self, batches: Sequence[Batch], out: Any = None, note: Note | None = None
     ) -> list[tuple[Any, Any]]:
         """One step. Returns the output of each batch and its loss before the step. `note` is called with the batches
-        and these, if possible before the step, so that an error in it changes no parameter."""
+        and these, if possible before the step, so that an error in it changes no parameter. Threads of peach that train
+        with the same optimizer take turns: torch's gradients have no locks of their own."""
+        with self.o.turn:
+            return self._update(batches, out, note)
+
+    def _update(
+        self, batches: Sequence[Batch], out: Any, note: Note | None
+    ) -> list[tuple[Any, Any]]:
         if not self.closure:
             results = self._gradients(batches, out)
             if note is not None:

@@ -110,9 +110,8 @@ def live_frames() -> list[Frame]:
     """The q call stack of the running code, innermost first."""
     frames: list[Frame] = []
     level: FrameType | None = sys._getframe(1)
-    phrase: code_objects.CodeInfo | None = (
-        None  # of the qSQL phrase just seen: part of the enclosing function
-    )
+    # of the qSQL phrase just seen: part of the enclosing function
+    phrase: code_objects.CodeInfo | None = None
     while level is not None:
         consts = level.f_code.co_consts
         if (

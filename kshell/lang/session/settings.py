@@ -24,7 +24,6 @@ class Settings:
     p: int = 0  # the listening port; 0 is none
     q: bool = False  # quiet: started without a banner
     debug: int = 1  # at the prompt: does an error open the debugger?
-    progress: int = (
-        0  # seconds between progress lines without a terminal; 0 turns progress off everywhere
-    )
+    # seconds between progress lines without a terminal; 0 turns progress off everywhere
+    progress: int = 0
     suggest: int = 1  # at the prompt: are completions from the history suggested?

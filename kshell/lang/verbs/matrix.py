@@ -27,9 +27,8 @@ def _needed(x: Value) -> Array:
     return array
 
 
-_SMALL = (
-    16  # up to this size, products are summed from first to last, as in q, for the same last digits
-)
+# up to this size, products are summed from first to last, as in q, for the same last digits
+_SMALL = 16
 _FEW = 4096  # operands with more items use BLAS
 
 

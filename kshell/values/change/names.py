@@ -68,9 +68,8 @@ class Names:
         self._resolve = resolve  # fills builtins with the k-api, on the first unknown name
         self._version = -1
         self.checked = False  # do assignments in compiled code check `allow` and call `hook`?
-        self.hook: Callable[[str, Sequence[Value]], None] | None = (
-            None  # called when a variable in the root is set, and where
-        )
+        # called when a variable in the root is set, and where
+        self.hook: Callable[[str, Sequence[Value]], None] | None = None
         # called with the new value of a name; None: deleted
         self.listeners: dict[str, Callable[[Value | None], None]] = {}
         self.bare: set[str] = set()  # namespaces assigned as dictionaries without the empty symbol

@@ -211,3 +211,14 @@ def test_no_compiler(s: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Any)
     with pytest.raises(QError, match="compile: no C\\+\\+ compiler found"):
         s.run("compile q")
     assert s["q"].obj._compiled_call_impl is None
+
+
+def test_threads_that_train_one_model_take_turns() -> None:
+    """Each update is made whole: gradients of two threads on the same parameters would crash the process."""
+    s = Session(out=io.StringIO(), err=io.StringIO())
+    s.run("\\s 4")
+    s.run("q:module enlist(`linear;8;2);o:opt(`adam;q);m:model(q;loss`ce;o);train(m;`batchsize;1)")
+    s.run("train(m;tensor(`randn;150 8);tensor(`randint;2;150));losses:{run m}peach til 4")
+    assert s.show(s.run("(count losses;all 0<raze losses)")) == "4\n1b"
+    optimizer, module = s.run("o").obj.torch, s.run("q").obj
+    assert {int(optimizer.state[parameter]["step"]) for parameter in module.parameters()} == {600}
