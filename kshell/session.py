@@ -39,7 +39,7 @@ from kshell.lang.session.helpers import HELPERS
 from kshell.lang.session.settings import Settings
 from kshell.lang.session.views import statement as view_statement
 from kshell.lang.verbs import connect
-from kshell.parse import parse, split_script
+from kshell.parse import parse, parse_text, split_script
 from kshell.parse import tree as N
 from kshell.session_job import JobMixin
 from kshell.session_port import PortMixin
@@ -477,9 +477,11 @@ class Session(JobMixin, PortMixin, PromptMixin):
             raise QError(f"{node.letter}) code is not supported")
         return apply1(handler, string(node.text))
 
-    def evaluate(self, text: str, file: str = "", line: int = 0) -> Value:
-        """The value of q text, for verbs that run text (`value`, `system`); errors keep their frames."""
-        return self._run(text, file, line, False)
+    def evaluate(self, text: str) -> Value:
+        """The value of q text, for verbs that run text (`value`, `.`); errors keep their frames. A line break
+        in it is a blank."""
+        source = Source(text)
+        return self._run_nodes(iter(parse_text(text, is_infix, source)), source, False, False)
 
     def load(self, path: str) -> Value:
         """Run a script file. Relative paths start at the current folder."""
