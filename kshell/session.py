@@ -25,6 +25,7 @@ from kshell.lang.compiler.compile import check_stores, compile_statement, is_inf
 from kshell.lang.console import locked
 from kshell.lang.console.show import error_text, show_text
 from kshell.lang.console.standard_input import Input
+from kshell.lang.names import k_texts
 from kshell.lang.session import (
     assignment_hook,
     commands,
@@ -468,12 +469,16 @@ class Session(JobMixin, PortMixin, PromptMixin):
             return compile_(expr, source, self.names)
 
     def _foreign(self, node: N.Prefixed) -> Value:
-        """A line in another language, `k)...`: passed to a registered handler, else rejected."""
+        """A line in another language, `k)...`: passed to a registered handler; else answered, if it is one of the few
+        known texts in k, or rejected."""
         entry = registry.find("handler", node.letter)
         if entry is not None:
             return entry.fns[1](node.text)
         handler = self.names.find(f".{node.letter}.e")
         if handler is None:
+            text = f"{node.letter}){node.text}"
+            if k_texts.recognised(text):
+                return k_texts.answer(text)
             raise QError(f"{node.letter}) code is not supported")
         return apply1(handler, string(node.text))
 
