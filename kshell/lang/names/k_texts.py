@@ -8,7 +8,7 @@ from kshell.values.base.core import Value
 from kshell.values.session.context import running
 
 # a name as text; a function, and a namespace, are only named as such: PyKX then asks for what it needs of them
-_ATTRIBUTE = """{v:value x;
+ATTRIBUTE = """{v:value x;
  $[99h<type v; `$"_pykx_fn_marker";
    not 11h=type@[key;v;0]; v;
    not 99h=type v; v;
@@ -17,10 +17,10 @@ _ATTRIBUTE = """{v:value x;
    v]}"""
 
 # qStudio's page of settings
-_SETTINGS = """system each enlist each "cCegopPstTWz" """
+SETTINGS = """system each enlist each "cCegopPstTWz" """
 
 # qStudio's report about a server: the database on disk, memory, the process
-_REPORT = """(
+REPORT = """(
  $[all `PV`PD`D`pf in key .Q;
    ([] desc:`Segments`Partitions`PartitionType; val:(count .Q.D; count .Q.PD; .Q.pf));
    ([] Data:enlist "No partitioned database is loaded")];
@@ -29,9 +29,9 @@ _REPORT = """(
 
 # SHA-256 of a text in k: the q text that answers it
 ANSWERS = {
-    "fe0a57c25d528dd892dcc84cf9f913138ea6f3344db9936657adca70d6022179": _ATTRIBUTE,
-    "763900a398ddeccddf1b3aebd1566468a6557dc4d917a8cf21936153ab2c6bdf": _SETTINGS,
-    "f726ba6d54299993eb06714e4a79674883fa8e2e4ba251c5e18ba60d575ef730": _REPORT,
+    "fe0a57c25d528dd892dcc84cf9f913138ea6f3344db9936657adca70d6022179": ATTRIBUTE,
+    "763900a398ddeccddf1b3aebd1566468a6557dc4d917a8cf21936153ab2c6bdf": SETTINGS,
+    "f726ba6d54299993eb06714e4a79674883fa8e2e4ba251c5e18ba60d575ef730": REPORT,
 }
 
 
