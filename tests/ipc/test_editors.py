@@ -365,9 +365,9 @@ def test_tables_and_columns_for_a_driver(client: Client) -> None:
     columns = "select TABLE_NAME:n,COLUMN_NAME:c,DATA_TYPE:`int$t,ORDINAL_POSITION:1+til count n from .Q.nct`"
     assert shown(client, columns + "t") == "+`TABLE_NAME`COLUMN_NAME`DATA_TYPE`ORDINAL_POSITION!(`t`t;`a`b;106 115i;1 2)"
     assert shown(client, f"exec COLUMN_NAME from {columns}") == "`k`v`a`b"
-    with pytest.raises(ValueError, match="^nosuch$"):
+    with pytest.raises(ValueError, match=r"^nosuch$"):
         ask(client, ".Q.nct`nosuch")
-    with pytest.raises(ValueError, match="^type$"):
+    with pytest.raises(ValueError, match=r"^type$"):
         ask(client, ".Q.nct`a")
 
 
@@ -390,7 +390,7 @@ def test_attributes_of_a_connection(client: Client) -> None:
     assert {found[name] for name in ("f", "til", ".Q.ty")} == {"`_pykx_fn_marker"}
     assert {found[name] for name in (".n", ".n.m", ".Q", ".z")} == {"`_pykx_ctx_marker"}
     assert (found[".n.d"], found["(1 2)!3 4"]) == ("`a`b!1 2", "1 2!3 4")
-    with pytest.raises(ValueError, match="^nosuch$"):
+    with pytest.raises(ValueError, match=r"^nosuch$"):
         attribute(client, "nosuch")
 
 

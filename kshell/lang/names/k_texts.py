@@ -1,4 +1,4 @@
-"""Texts in k that clients send, recognised by digest: kshell does not evaluate k, it answers these few as they expect."""
+"""Texts in k that clients send, recognised by digest: kshell does not evaluate k, it answers these few."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def sane(names: list[str]) -> list[str]:
 
 
 @name(".Q.nct", ".Q.nct table")
-def columns(x: Value) -> Value:
+def columns_in_root(x: Value) -> Value:
     """The columns of a table in the root, given by name, or with the null symbol of all of them: table, column, type.
 
     q)t:([]a:1 2;b:`x`y)
