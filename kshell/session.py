@@ -25,6 +25,7 @@ from kshell.lang.compiler.compile import check_stores, compile_statement, is_inf
 from kshell.lang.console import locked
 from kshell.lang.console.show import error_text, show_text
 from kshell.lang.console.standard_input import Input
+from kshell.lang.names import k_texts
 from kshell.lang.session import (
     assignment_hook,
     commands,
@@ -39,7 +40,7 @@ from kshell.lang.session.helpers import HELPERS
 from kshell.lang.session.settings import Settings
 from kshell.lang.session.views import statement as view_statement
 from kshell.lang.verbs import connect
-from kshell.parse import parse, split_script
+from kshell.parse import parse, parse_text, split_script
 from kshell.parse import tree as N
 from kshell.session_job import JobMixin
 from kshell.session_port import PortMixin
@@ -468,18 +469,24 @@ class Session(JobMixin, PortMixin, PromptMixin):
             return compile_(expr, source, self.names)
 
     def _foreign(self, node: N.Prefixed) -> Value:
-        """A line in another language, `k)...`: passed to a registered handler, else rejected."""
+        """A line in another language, `k)...`: passed to a registered handler; else answered, if it is one of the few
+        known texts in k, or rejected."""
         entry = registry.find("handler", node.letter)
         if entry is not None:
             return entry.fns[1](node.text)
         handler = self.names.find(f".{node.letter}.e")
         if handler is None:
+            text = f"{node.letter}){node.text}"
+            if k_texts.recognised(text):
+                return k_texts.answer(text)
             raise QError(f"{node.letter}) code is not supported")
         return apply1(handler, string(node.text))
 
-    def evaluate(self, text: str, file: str = "", line: int = 0) -> Value:
-        """The value of q text, for verbs that run text (`value`, `system`); errors keep their frames."""
-        return self._run(text, file, line, False)
+    def evaluate(self, text: str) -> Value:
+        """The value of q text, for verbs that run text (`value`, `.`); errors keep their frames. A line break
+        in it is a blank."""
+        source = Source(text)
+        return self._run_nodes(iter(parse_text(text, is_infix, source)), source, False, False)
 
     def load(self, path: str) -> Value:
         """Run a script file. Relative paths start at the current folder."""

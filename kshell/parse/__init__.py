@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from kshell.errors import Source
 from kshell.parse import fast, tree
-from kshell.parse.lex import complete, lex
+from kshell.parse.lex import code_start, complete, lex
 from kshell.parse.script import logical_lines, split_script
 
-__all__ = ["complete", "lex", "logical_lines", "parse", "split_script"]
+__all__ = ["complete", "lex", "logical_lines", "parse", "parse_text", "split_script"]
 
 
 def parse(
@@ -28,6 +28,14 @@ def parse(
     for start, end in logical_lines(text, typed=True):
         nodes += statement(text, start, end, is_infix, source)
     return nodes
+
+
+def parse_text(
+    text: str, is_infix: Callable[[str], bool], source: Source | None = None
+) -> list[tree.Line]:
+    """The statements of a text that is evaluated as a value, between its semicolons: a line break in it is a blank, but
+    ends a comment."""
+    return statement(text, code_start(text), len(text), is_infix, source or Source(text))
 
 
 def statement(

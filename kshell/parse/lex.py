@@ -136,10 +136,22 @@ _BLOCK = r"[ \t\r]*+\n(?s:.)*?\n\\[ \t\r]*+(?=\n|\Z)"
 _COMMENT = rf"/(?:(?<=\n/)(?:{_BLOCK}|(?![ \t\r]*+(?:\n|\Z))[^\n]*+)|(?<=[^\S\n]/)[^\n]*+)|\\(?<=\n\\)[^\n]*+"
 # text up to an unclosed string or block comment; a line that begins with \ is a command and opens neither
 _CLOSED = re.compile(rf'(?:\s++(?:{_COMMENT})?+|{_STRING}|(?!(?<=\s)/)[^"\s]++)*+')
+# lines before the first one with code, each with the line break before it
+_SKIPPED = re.compile(
+    r"(?:\n(?:/[ \t\r]*+(?=\n)(?s:.)*?(?:\n\\[ \t\r]*+|\Z)|[^\S\n]*+(?:/[^\n]*+)?)(?=\n|\Z))*+"
+)
+_MAYBE_SKIPPED = frozenset("/ \t\r\n")
 _NO_CODE = re.compile(f"{_STRING}|{_COMMENT}")
 _NO_BRACKETS = re.compile(r"[^()\[\]{}]++")
 _STRING_END = re.compile(_STRING[1:])
 _PAIRS = ("()", "[]", "{}")
+
+
+def code_start(text: str) -> int:
+    """The offset of the first line that is not blank or a comment; if there is none, the length of the text."""
+    if text[:1] not in _MAYBE_SKIPPED:
+        return 0
+    return min(_SKIPPED.match("\n" + text).end(), len(text))  # type: ignore[union-attr]
 
 
 def left_open(text: str) -> tuple[str, int]:

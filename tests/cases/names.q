@@ -101,3 +101,22 @@ clust.i.f:{x+1};{clust:5;clust.i.f x}3  / 4
 dd5:1;{[dd5]dd5.a}`a`b!1 2  / 1
 {{[clust]clust.i.f clust}x}5  / 6
 system"d .ml5";value"clust.i.f:{x+10};g:{[clust]clust.i.f clust}";system"d .";.ml5.g 1  / 11
+1#.Q  / | ::
+(key each(.Q;.h;.j;.o;.z))~key each`.Q`.h`.j`.o`.z  / 1b
+all(::)~/:first each value each`.q`.Q`.h`.j`.o`.z  / 1b
+.o  / | ::
+`trp`pf in key .Q  / 10b
+.Q.zz:3;(.Q`zz;`zz in system"v .Q")  / 3\n1b
+.z.ps:{x};(`ps`pg in key .z;.z.ps)  / 10b\n{x}
+.q.nosuch  / '.q.nosuch
+.Q.nosuch  / '.Q.nosuch
+(.q.til;.q`til)  / til\ntil
+type each system each("f .q";"v .q";"a .q";"b .q";"f .o";"v .z")  / 11 11 11 11 11 11h
+`til`xbar`each`abs in system"f .q"  / 1110b
+system"v .nosuch"  / '.nosuch
+t:([]a:1 2;b:`x`y);.Q.nct`t  / n c t\n-----\nt a j\nt b s
+.Q.nct 1  / 'type
+first each .Q.trp[{x+`a};1;{y}]  / {x+`a}\n.Q.trp\n::
+.Q.trp[{x+`a};1;{[e;b]b[0;1;3]:"{y+`a}";b[0;3]:7;.Q.sbt 1#b}]  / "  [7]  {y+`a}\n         ^\n"
+.Q.sbt()  / ""
+.Q.sbt enlist 1 2  / 'length

@@ -52,3 +52,13 @@ all{@[{value x;1b};x;0b]}each(.Q.fs;.Q.en;.h.hy;.j.k;.Q.dpft)  / 1b
 .j.k"{\"inf\":\"nan inf\",\"b\":-inf}"  / inf| "nan inf"\nb  | -0w
 .j.k .j.j 0w -0w 0n 1  / 0w -0w 0n 1
 .j.k"\"a \\\"inf\\\" nan\""  / "a \"inf\" nan"
+value"1+\n1"  / 2
+value"1\n2"  / 1 2
+value"a:1;\nb:2;\na+b"  / 3
+value"/ c\n1 / d\n+2"  / 3
+value"/\nblock\n\\\n7"  / 7
+(value"{x}\n(::)";value"/ only";value"\n")  / ::\n::\n::
+value"1\n\\"  / '\
+(parse"1+\n2")~parse"1+2"  / 1b
+count value tensor  / 9
+2#value aj  / `byte$()\n`x`y`z

@@ -14,8 +14,19 @@ from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import RESERVED, clean
 from kshell.lang.tables.tables import is_table, names_of, unkeyed
 from kshell.registry import entries
-from kshell.values.base.build import collapse, longs
-from kshell.values.base.core import NIL, Dict, List, Sym, Table, Value, is_list, sym, sym_vec
+from kshell.values.base.build import collapse, longs, string, table
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    is_list,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.base.narrow import has_items
 from kshell.values.engine.apply import apply1
 from kshell.values.items.index import index1
@@ -168,6 +179,37 @@ def sane(names: list[str]) -> list[str]:
         counts[cleaned_name] = count + 1
         cleaned.append(f"{cleaned_name}{count}" if count else cleaned_name)
     return cleaned
+
+
+@name(".Q.nct", ".Q.nct table")
+def columns_in_root(x: Value) -> Value:
+    """The columns of a table in the root, given by name, or with the null symbol of all of them: table, column, type.
+
+    q)t:([]a:1 2;b:`x`y)
+    q).Q.nct`t
+    n c t
+    -----
+    t a j
+    t b s
+    """
+    if x is NIL or (x.__class__ is Sym and not x.s):
+        names = names_of(verb("tables", 1)(sym(".")))
+    elif x.__class__ is Sym:
+        names = [x.s]
+    else:
+        raise QError("type")
+    rows = [(owner, column, letter) for owner in names for column, letter in _columns(owner)]
+    owners, found, letters = ([row[index] for row in rows] for index in range(3))
+    return table(["n", "c", "t"], [sym_vec(owners), sym_vec(found), string("".join(letters))])
+
+
+def _columns(owner: str) -> list[tuple[str, str]]:
+    """The columns of a table with their type letters."""
+    described = verb("meta", 1)(sym(owner))
+    if described.__class__ is not Dict or not described.keyed:
+        raise QError("type")
+    keys, others = described.tables
+    return list(zip(names_of(keys.cols[0]), text_of(others.cols[0]), strict=True))
 
 
 # the order in which kdb+ defines its first keywords; the rest is not documented

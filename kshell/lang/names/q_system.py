@@ -7,9 +7,7 @@ import os
 import time
 
 from kshell import registry
-from kshell.errors import Frame, QError, Source, as_qerror, first_line
-from kshell.lang.compiler import code_objects
-from kshell.lang.console import error_report
+from kshell.errors import QError, as_qerror, first_line
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import TYPES
 from kshell.lang.tables.tables import names_of
@@ -18,7 +16,6 @@ from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, string
 from kshell.values.base.core import (
-    NIL,
     Dict,
     List,
     Sym,
@@ -33,7 +30,6 @@ from kshell.values.base.core import (
 from kshell.values.base.narrow import list_value
 from kshell.values.engine.apply import apply, apply1
 from kshell.values.session.context import running
-from kshell.values.session.memory import recover
 from kshell.values.session.progress import Task
 
 CHUNK = 131_000  # bytes read at a time by .Q.fs
@@ -152,87 +148,6 @@ def ts(f: Value, x: Value) -> Value:
     start = time.perf_counter()
     result = apply(f, seq_items(x))
     return List([longs([int((time.perf_counter() - start) * 1000), 0]), result])
-
-
-# ------------------------------------------------------------------ backtraces
-
-
-def pictured(frames: list[Frame]) -> Value:
-    """A backtrace as a q list: number and lines of each level, innermost first."""
-    levels: list[Value] = []
-    for index, frame in enumerate(frames):
-        level = len(frames) - 1 - index
-        levels.append(List([level, *map(string, error_report.frame_lines(frame, level))]))
-    return List(levels)
-
-
-def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
-    """Apply f; on error, pass text and backtrace to the handler."""
-    error: QError | None = None
-    frames: list[Frame] = []
-    try:
-        return apply(f, args)
-    except (Exception, KeyboardInterrupt) as e:
-        error = as_qerror(e)
-        frames = error.frames + code_objects.frames(e.__traceback__)
-    error.__traceback__ = error.__context__ = None
-    recover()
-    caller = Frame(Source("", name=name_), 0)
-    return apply(
-        handler, [string(error.text), pictured([*frames, caller, *error_report.live_frames()])]
-    )
-
-
-@name(".Q.trp", ".Q.trp[f;x;g]")
-def trp(f: Value, x: Value, g: Value) -> Value:
-    """Apply f to x; on error, apply g to the error's text and the backtrace.
-
-    q).Q.trp[{x+1};`a;{[e;b]e}]
-    "type"
-    """
-    return trapped(".Q.trp", f, [x], g)
-
-
-@name(".Q.trpd", ".Q.trpd[f;args;g]")
-def trpd(f: Value, x: Value, g: Value) -> Value:
-    """Apply f to a list of arguments; on error, apply g to the error's text and the backtrace.
-
-    q).Q.trpd[+;(1;`a);{[e;b]e}]
-    "type"
-    """
-    return trapped(".Q.trpd", f, seq_items(x), g)
-
-
-@name(".Q.sbt")
-def sbt(x: Value) -> Value:
-    """A backtrace as text.
-
-    q).Q.trp[{x+`a};1;{first"\\n"vs .Q.sbt y}]
-    "  [2]  {x+`a}"
-    """
-    lines = [text_of(line) for level in seq_items(x) for line in seq_items(level)[1:]]
-    return string("".join(line + "\n" for line in lines))
-
-
-@name(".Q.bt")
-def bt(x: Value) -> Value:
-    """Print the backtrace of the running code; in the debugger, of the error, with >> at the current level.
-
-    q)f:{.Q.bt[];x}
-    q)f 1
-      [1]  f:{.Q.bt[];x}
-              ^
-      [0]  f 1
-           ^
-    1
-    """
-    suspended = getattr(running(), "suspended", [])
-    running().write(
-        suspended[-1].backtrace()
-        if suspended
-        else error_report.backtrace_text(error_report.live_frames())
-    )
-    return NIL
 
 
 # ------------------------------------------------------------------ files in pieces

@@ -13,12 +13,25 @@ from kshell.errors import QError, QExit, first_line
 from kshell.lang.session import loading
 from kshell.lang.session.repeating import repeat
 from kshell.lang.session.settings_commands import int_atom
+from kshell.lang.tables.tables import names_of
 from kshell.registry import command, verb
 from kshell.store.text import lines_of
 from kshell.values.base import types as T
 from kshell.values.base.build import longs, string
-from kshell.values.base.core import NIL, Atom, Dict, List, Table, Value, sym, sym_vec, text_of
+from kshell.values.base.core import (
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Table,
+    Value,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.base.functions import Function
+from kshell.values.change.names import PERMANENT
 from kshell.values.engine.apply import apply1
 from kshell.values.session import memory
 from kshell.values.session.context import running, worker
@@ -233,17 +246,24 @@ def _members(arg: str, kinds: tuple[str, ...]) -> Value:
     names = running().names
     space = arg or names.current
     is_present = space[:1] == "." and (space in names.spaces or space == names.current)
-    built: dict[str, str] = {}
-    if arg and space != ".":
-        for entry in registry.entries("name"):
-            prefix, _, member = entry.name.rpartition(".")
-            if prefix == space:
-                built[member] = "variable" if 0 in entry.fns else "function"
-    if not is_present and not built:
+    members = (
+        {name: names.spaces[space][name] for name in names.members(space)} if is_present else {}
+    )
+    if arg in PERMANENT:
+        members = _permanent(arg) | members
+    elif not is_present:
         raise QError(space)
-    for name in names.members(space) if is_present else []:
-        built[name] = _kind(names.spaces[space][name])
-    return sym_vec(sorted(key for key, kind in built.items() if kind in kinds))
+    return sym_vec(sorted(name for name, value in members.items() if _kind(value) in kinds))
+
+
+def _permanent(space: str) -> dict[str, Value]:
+    """The names that a permanent namespace has from the start, and their values."""
+    contents = registry.known("name", space).fns[0]()
+    return {
+        name: value
+        for name, value in zip(names_of(contents.k), seq_items(contents.v), strict=True)
+        if name
+    }
 
 
 @command("v", "\\v", "\\v .ns", effect="none")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshell import registry
 from kshell.errors import QError
 from kshell.lang.compiler.compile import known
 from kshell.lang.compiler.literal import value_of
@@ -114,7 +113,7 @@ def _structure(x: Value) -> Value:
     if isinstance(x, Derived):
         return x.f
     if isinstance(x, Prim):
-        return _primitive(x.name)
+        return _primitive(x)
     if isinstance(x, View):
         return parts(x)
     if isinstance(x, Iter):
@@ -153,8 +152,9 @@ def _of_projection(x: Proj | ListProj) -> Value:
     return List(leading + [NIL if argument is HOLE else argument for argument in arguments])
 
 
-def _primitive(name: str) -> Value:
+def _primitive(x: Prim) -> Value:
     """`value` of a built-in: its number, or its definition in k."""
+    name = x.name
     if name in DERIVED:
         return known(DERIVED[name][0])
     if name in COMPOSED:
@@ -164,31 +164,34 @@ def _primitive(name: str) -> Value:
     glyph = K_TEXT.get(name, "")[:-1]
     if primitive_number is None and glyph in OPERATORS and K_TEXT[name][-1] == ":":
         return OPERATORS.index(glyph)  # kdb+ uses one primitive under several names
-    return _library(name) if primitive_number is None else primitive_number
+    return _library(x) if primitive_number is None else primitive_number
 
 
-def _library(name: str) -> Value:
-    """`value` of a q library function that has no q text: a list as for a lambda, with its parameters and name, and the
-    name in place of the text."""
-    entry = registry.find("verb", name) or registry.find("name", name)
-    if entry is None or not entry.fns:
-        raise QError("type")
-    most = max(1, *entry.fns)
-    params = sym_vec("xyzabcde"[:most])
-    full_name = name if name[:1] == "." else ".q." + name
+def _library(x: Prim) -> Value:
+    """`value` of a function without q text: a list as for a lambda, with its parameters and name, and the name in place
+    of the text."""
+    most = max(1, *x.fns)
+    full_name = _full_name(x)
     return List(
         [
             vec(T.X, []),
-            params,
+            sym_vec("xyzabcde"[:most]),
             sym_vec([]),
             sym_vec([full_name.split(".")[1]]),
             vec(T.J, []),
             string(full_name),
             string(""),
             -1,
-            string(name),
+            string(x.name),
         ]
     )
+
+
+def _full_name(x: Prim) -> str:
+    """The name of a function with its namespace: `.q` for a keyword, the root for the k-api's."""
+    if x.name[:1] == ".":
+        return x.name
+    return (".q." if x.entry is not None and x.entry.kind == "verb" else "..") + x.name
 
 
 def _constants(f: Lambda) -> list[Value]:

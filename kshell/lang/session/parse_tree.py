@@ -18,7 +18,7 @@ from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.tree_queries import column_names, group_clash, inferred_name, walk
 from kshell.lang.qsql import functional
 from kshell.lang.qsql.select import Phrase
-from kshell.parse import parse as parse_text
+from kshell.parse import parse_text
 from kshell.parse import tree as N
 from kshell.registry import verb
 from kshell.values.base import types as T

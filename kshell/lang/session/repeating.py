@@ -8,7 +8,7 @@ from kshell.errors import Source, first_line
 from kshell.lang.compiler.code_objects import frames
 from kshell.lang.compiler.compile import compile_statement, is_infix
 from kshell.lang.session.views import statement as view_statement
-from kshell.parse import parse
+from kshell.parse import parse_text
 from kshell.parse import tree as N
 from kshell.values.base.core import Value
 from kshell.values.session.context import running
@@ -19,7 +19,7 @@ def repeat(text: str, n: int) -> None:
     """Run q text n times, compiled once. An interrupt reports how many runs were completed."""
     session = running()
     source = Source(text)
-    nodes = parse(text, is_infix, source)
+    nodes = parse_text(text, is_infix, source)
     statements = [node for node in nodes if isinstance(node, N.Statement)]
     if len(statements) < len(nodes):
         for _ in range(n):

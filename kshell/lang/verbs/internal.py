@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import sys
 from collections.abc import Callable
@@ -161,7 +162,7 @@ def size(x: Value) -> Value:
 
 @internal(-4)
 def tokens(x: Value) -> Value:
-    """The tokens of q text, including blanks.
+    """The tokens of q text, including blanks, one by one, and comments, each with the blank before it.
 
     q)-4!"a+b 1 2"
     ,"a"
@@ -169,19 +170,33 @@ def tokens(x: Value) -> Value:
     ,"b"
     ," "
     "1 2"
+    q)-4!"a / c"
+    ,"a"
+    " / c"
     """
-    text = text_of(x)
+    text = "\n" + text_of(x)  # a comment begins after a blank
     pieces: list[str] = []
     position = 0
     for token in scan(text):
-        if token.start > position:
-            pieces.append(text[position : token.start])
-        if token.end > token.start:
-            pieces.append(token.text)
+        pieces += _BETWEEN.findall(text, position, token.start)
+        pieces += _lines_of(token.text) if token.kind == "0" else [token.text] * bool(token.text)
         position = max(position, token.end)
-    if position < len(text):
-        pieces.append(text[position:])
-    return List([string(piece) for piece in pieces])
+    pieces += _BETWEEN.findall(text, position)
+    first = pieces.pop(0)[1:]
+    return List([string(piece) for piece in ([first] if first else []) + pieces])
+
+
+def _lines_of(numbers: str) -> list[str]:
+    """The tokens of a list of numbers: numbers on another line are another token."""
+    pieces: list[str] = []
+    for index, part in enumerate(_OTHER_LINE.split(numbers)):
+        pieces += _BETWEEN.findall(part) if index % 2 else [part]
+    return pieces
+
+
+_OTHER_LINE = re.compile(r"([^\S\n]*(?:(?<=\s)/[^\n]*)?\n\s*(?:/[^\n]*\n\s*)*)")
+# a comment of several lines, one of a line, a blank
+_BETWEEN = re.compile(r"\n/[ \t\r]*\n(?s:.)*?\n\\[ \t\r]*(?=\n|\Z)|\s?/[^\n]*|(?s:.)")
 
 
 @internal(-14)

@@ -56,6 +56,8 @@ def dotted(x: Value, name: str) -> Value:
 
 
 _ALWAYS = ("q", "Q", "h", "j", "o")
+# the namespaces that always exist; their values are registered: lang/names/namespaces.py
+PERMANENT = frozenset((".z", *("." + letter for letter in _ALWAYS)))
 
 
 class Names:
@@ -187,12 +189,21 @@ class Names:
         return self.find(name, ctx) is not None
 
     def _inside(self, name: str) -> Value | None:
-        """`.a.b.c` where .a.b is a dictionary held in namespace .a."""
+        """`.a.b.c` where .a.b is a dictionary held in namespace .a; a keyword for `.q.name`."""
         parent, _, last = name.rpartition(".")
+        if parent in PERMANENT:
+            return self._keyword(last) if parent == ".q" else None
         if not parent or (parent in self.spaces and registry.find("name", parent) is None):
             return None
         value = self.find(parent)
         return dotted(value, last) if value.__class__ is Dict else None
+
+    def _keyword(self, name: str) -> Value | None:
+        """The function of a keyword, as an item of `.q`."""
+        keywords = self.find(".q")
+        if keywords.__class__ is not Dict or not name or sym(name) not in keywords.k.items:
+            return None
+        return index1(keywords, sym(name))
 
     def _held(self, name: str) -> Value | None:
         """The dictionary or table with this name in a variable of a namespace, or in an item of one."""

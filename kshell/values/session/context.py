@@ -59,7 +59,7 @@ class Running(Protocol):
     def hold(self) -> Any:
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""
 
-    def evaluate(self, text: str, file: str = "", line: int = 0) -> Any:
+    def evaluate(self, text: str) -> Any:
         """The value of q text, evaluated in the session's current namespace."""
 
     def load(self, path: str) -> Value:
