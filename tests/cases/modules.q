@@ -349,6 +349,7 @@ o(`avgpool1d;2;1;0;0b;1b;0N)  / size    | 2\nstride  | 1\npad     | 0\nceiling |
 m:module enlist(`avgpool1d;2;1;1;0b;1b;4)  /
 (evaluate(m;1 4#1 2 3 4e);(module m)[`options;`divisor])  / ,0.25 0.75 1.25 1.75 1e\n4
 str m  / "torch::nn::AvgPool1d(kernel_size=2, stride=1, padding=1, divisor_override=4)"
+(evaluate(module enlist(`avgpool1d;2;2;0;1b;1b;1);1 5#1 2 3 4 5e))  / 3 7 5
 (module m)~module module module m  / 1b
 first each d each((`attention;8;2;0f;1b;0b;0b;0;0N);(`attention;8;2;0f;1b;0b;0b;4;5))  / `dim`heads!8 2\n`dim`heads`kdim`vdim!8 2 4 5
 (`layernorm`layers#first exec options from module(module enlist(`encoder;(`encoderlayer;16;2;32);2);0b))  / layernorm| (`symbol$())!()\nlayers   | 2

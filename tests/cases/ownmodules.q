@@ -244,6 +244,7 @@ module enlist(`randomcrop;0)  / 'randomcrop: positive cropping height & width no
 interpolate(1 1 2#1 2f;();2f;`area)  / 1 1 2 2
 interpolate(1 1 2#1 2f;4;2)  / 'interpolate: both output size and scale factor given
 avgpool1d(1 4#1 2 3 4e;2;2;0;0b;1b;1)  / 3 7
+avgpool1d(1 5#1 2 3 4 5e;2;2;0;1b;1b;1)  / 3 7 5
 pad(1 2f;1)  / 'pad: 1 pad size(s) given, expecting pairs for left,right or left,right,top,bottom..
 linear(1 2 3f;2 3#1f;())  / 6 6f
 layernorm(1 3f;2;();();1f)  / -0.7071068 0.7071068

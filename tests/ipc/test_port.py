@@ -25,6 +25,7 @@ got:()
 .z.po:{got,:enlist(`open;x;.z.u)}
 .z.pc:{got,:enlist(`close;x;.z.w)}
 later:{-30!(::);waits::.z.w;}
+asksback:{-30!(::);waits::.z.w;pong::.z.w"ping";}
 """
 
 
@@ -147,6 +148,19 @@ def test_deferred_answers(server: Server, client: Client) -> None:
     with pytest.raises(ValueError, match="broken"):
         waiting.ask(text("{-30!(::);'broken}[]"))
     assert waiting.ask(text("5")) == 5
+    waiting.close()
+
+
+def test_a_request_inside_one_whose_answer_is_deferred(server: Server, client: Client) -> None:
+    """The deferral is that of the request that asked for it."""
+    waiting = Client(server.port)
+    waiting.send(1, text("asksback[]"))
+    assert waiting.message()[0] == 1  # its ping
+    assert waiting.ask(text("6*7")) == 42
+    waiting.send(2, 5)
+    assert eventually(lambda: client.ask(text("@[get;`pong;0]")) == 5)
+    client.ask(text("-30!(waits;0b;43)"))
+    assert waiting.message()[1][-8:] == (43).to_bytes(8, "little")
     waiting.close()
 
 

@@ -6,6 +6,7 @@ import math
 import random
 import subprocess
 import sys
+from calendar import monthrange
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,13 @@ def test_floats(values: list[float]) -> None:
 @given(st.dates())
 def test_dates(day: Any) -> None:
     assert number(f"{day.year:04}.{day.month:02}.{day.day:02}") == ("d", day.toordinal() - 730120)
+
+
+@given(st.dates())
+def test_no_day_follows_the_last_of_a_month(day: Any) -> None:
+    last = monthrange(day.year, day.month)[1]
+    with pytest.raises(QError):
+        parse(f"{day.year:04}.{day.month:02}.{last + 1:02}", infix)
 
 
 def test_symbols() -> None:

@@ -93,6 +93,14 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert run("s.q", cwd=tmp_path).returncode == 4
 
 
+def test_an_interrupted_script_says_so_though_z_exit_fails(tmp_path: Path) -> None:
+    (tmp_path / "s.q").write_text(".z.exit:{'broken}\n-1\"go\";\nwhile[1b;]\n")
+    with subprocess.Popen([*KSHELL, "-q", "s.q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as p:
+        assert p.stdout and p.stdout.readline() == "go\n"
+        p.send_signal(signal.SIGINT)
+        assert p.wait(timeout=60) == 130
+
+
 def test_pipe_is_read_line_by_line() -> None:
     p = subprocess.Popen([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True)

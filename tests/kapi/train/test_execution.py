@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+import kshell
 from kshell.errors import QError
 from kshell.session import Session
 
@@ -222,3 +223,25 @@ def test_threads_that_train_one_model_take_turns() -> None:
     assert s.show(s.run("(count losses;all 0<raze losses)")) == "4\n1b"
     optimizer, module = s.run("o").obj.torch, s.run("q").obj
     assert {int(optimizer.state[parameter]["step"]) for parameter in module.parameters()} == {600}
+
+
+def test_what_had_no_part_in_a_batch_is_left_alone() -> None:
+    """As in PyTorch, gradients of the batch before are dropped, not zeroed: an optimizer with momentum would go on moving
+    the parameters that the next batch does not use."""
+    class Chosen(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.used, self.once = nn.Linear(4, 3), nn.Linear(4, 3)
+            self.calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return self.used(x) + self.once(x) if self.calls == 1 else self.used(x)
+
+    module = Chosen()
+    s = kshell.Session()
+    s.c = module
+    s("o:opt(`adam;c;.1);n:model(c;loss`ce;o);train(n;`batchsize;8);train(n;tensor(`randn;32 4);tensor(`randint;3;32));")
+    s("run n")
+    state = s("o").state
+    assert [int(state[p]["step"]) for p in (module.used.weight, module.once.weight)] == [4, 1]
