@@ -37,10 +37,11 @@ from kshell.lang.session import (
     timer,
 )
 from kshell.lang.session.helpers import HELPERS
+from kshell.lang.session.known_texts import KnownTexts
 from kshell.lang.session.settings import Settings
 from kshell.lang.session.views import statement as view_statement
 from kshell.lang.verbs import connect
-from kshell.parse import parse, parse_text, split_script
+from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.session_job import JobMixin
 from kshell.session_port import PortMixin
@@ -99,6 +100,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
         self.last_error: QError | None = None
         self.scripts: list[str] = []  # scripts being loaded
         self.keeps_code = False  # is the code cache used?
+        self._texts = KnownTexts()
         self._kept: code_cache.Kept | None = None  # the code cache of the script being loaded
         self._runs = 0  # active calls of `run`
         self._stopped = -9.0  # time of the last interrupt
@@ -457,7 +459,10 @@ class Session(JobMixin, PortMixin, PromptMixin):
             return commands.run(node.text)
         if isinstance(node, N.Prefixed):
             return self._foreign(node)
-        return self._compile(node.expr, source)()
+        code = node.code or self._compile(node.expr, source)
+        if node.keeps:
+            node.code = code
+        return code()
 
     def _compile(self, expr: N.Node, source: Source) -> Callable[[], Value]:
         compile_: Callable[..., Callable[[], Value]] = (
@@ -485,8 +490,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
     def evaluate(self, text: str) -> Value:
         """The value of q text, for verbs that run text (`value`, `.`); errors keep their frames. A line break
         in it is a blank."""
-        source = Source(text)
-        return self._run_nodes(iter(parse_text(text, is_infix, source)), source, False, False)
+        source, nodes = self._texts.parsed(text, self.names)
+        return self._run_nodes(iter(nodes), source, False, False)
 
     def load(self, path: str) -> Value:
         """Run a script file. Relative paths start at the current folder."""

@@ -5,6 +5,7 @@ The parser knows no values and no verbs: a literal is its type and raw data, a k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias, final
 
 
@@ -323,14 +324,17 @@ class Select(Node):
 
 @final
 class Statement(Node):
-    """A top-level statement; `show` is false if it ends in a semicolon."""
+    """A top-level statement; `show` is false if it ends in a semicolon. If it is run again and again
+    (`keeps`), `code` runs it once it is compiled."""
 
     fields = ("expr", "show")
-    __slots__ = fields
+    __slots__ = (*fields, "code", "keeps")
 
     def __init__(self, expr: Node, show: bool, start: int, end: int, at: int | None = None) -> None:
         self.expr = expr
         self.show = show
+        self.code: Callable[[], Any] | None = None
+        self.keeps = False
         self.start, self.end, self.at = start, end, start if at is None else at
 
 
