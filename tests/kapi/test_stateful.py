@@ -146,10 +146,11 @@ SCHEDULERS: list[tuple[str, Callable[[Any], Any]]] = [
 
 
 class Twin:
-    """Torch's own optimizer, how it was made, and the module of its parameters."""
+    """Torch's own optimizer, how it was made, and the module of its parameters. `waits`: a scheduler came with its state
+    and waits to be asked for."""
 
     def __init__(self, at: int, o: Any, m: nn.Module) -> None:
-        self.at, self.o, self.m = at, o, m
+        self.at, self.o, self.m, self.waits = at, o, m, False
 
     @property
     def params(self) -> list[Any]:
@@ -921,8 +922,9 @@ class Programs(RuleBasedStateMachine):
         self.settle()
 
     def bare(self, t: Twin, new: Twin) -> Twin:
-        """A copy without what a scheduler that is gone has left."""
-        for g in new.o.param_groups if not any(u.o is t.o for _, _, u in self.scheds.values()) else ():
+        """A copy without what a scheduler that is gone has left; one that lives or waits is part of the state."""
+        new.waits = t.waits or any(u.o is t.o for _, _, u in self.scheds.values())
+        for g in () if new.waits else new.o.param_groups:
             g.pop("initial_lr", None)
         return new
 
@@ -987,6 +989,7 @@ class Programs(RuleBasedStateMachine):
         if any(p.dtype != then[n].dtype for n, p in now.items()):
             return
         self.q(line)
+        t.waits |= old.waits
         self.regroup(t, [[now[n] for n in ns] for ns in names])
         before = [dict(g) for g in t.o.param_groups]
         t.o.load_state_dict(again(old, {}, old.m).o.state_dict())
@@ -1299,6 +1302,7 @@ class Programs(RuleBasedStateMachine):
                 memo[id(p)] = p.detach().clone().requires_grad_(p.requires_grad)
                 memo[id(p)].grad = None if p.grad is None else p.grad.clone()
         new = again(t, memo, own)
+        new.waits = t.waits
         for g in new.o.param_groups:
             g.pop("initial_lr", None)
         self.mods[v], self.opts[w] = m, new
