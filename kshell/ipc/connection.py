@@ -6,8 +6,10 @@ import select
 import socket
 import time
 from collections import deque
+from contextlib import suppress
 
 from kshell.ipc import wire
+from kshell.ipc.conversation import Conversation
 
 CHUNK = 1 << 20  # maximum bytes per read
 MOST = 1 << 23  # maximum bytes read per turn
@@ -43,6 +45,7 @@ class Connection:
         self.deferred = 0  # pending responses after -30!
         self.made = self.since = time.monotonic()  # `since`: when bytes last came in
         self.greeted = False  # was `.z.po` called?
+        self.conversation: Conversation | None = None  # by the protocol of its first bytes
 
     def fileno(self) -> int:
         return self.handle
@@ -107,6 +110,11 @@ class Connection:
         while self.outgoing:
             self.wait(None, reading=False)
             self.write()
+
+    def finish(self) -> None:
+        """Tell the other side that nothing more will be sent."""
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Close the socket, discarding queued bytes."""

@@ -13,6 +13,7 @@ from kshell.ipc import peer, wire
 from kshell.ipc.connection import Connection
 from kshell.ipc.network import Network
 from kshell.ipc.users import Users
+from kshell.ipc.web import Web
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, sym, text_of
@@ -36,7 +37,7 @@ class Host(Protocol):
         """The text of an error at the console."""
 
 
-class Handlers:
+class Handlers(Web):
     """Answers to the events of a network, by the q code of a session."""
 
     def __init__(self, session: Host) -> None:
