@@ -201,8 +201,18 @@ class Session(JobMixin, PortMixin, PromptMixin):
             check_stores(self.names)
             return self.handle(self._restricted, work, *args)
         if self._runs and context.perhaps() is self:
-            return work(*args)
+            return self._within(work, *args)
         return self._guarded(work, *args)
+
+    def _within(self, work: Callable[..., Any], *args: Any) -> Any:
+        """work(*args) inside of a line, which its errors must not end: they are q errors for whoever asked for it."""
+        try:
+            return work(*args)
+        except Exception as e:
+            problem = as_qerror(e)
+            e.__traceback__ = None  # its frames hold the arguments
+        memory.recover()
+        raise problem
 
     def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: interrupts wait until it ends."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection
 
 from kshell.ipc.request import Refused, Request
@@ -36,12 +35,3 @@ def name_of(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
-
-
-def is_address(host: str) -> bool:
-    """Is it an address in numbers, which nobody else can point at this machine?"""
-    try:
-        ipaddress.ip_address(host)
-        return True
-    except ValueError:
-        return False

@@ -43,6 +43,7 @@ class Handlers(Web):
     def __init__(self, session: Host) -> None:
         self.session = session
         self.network = Network(self)
+        self.queries = {}
         self.serving: list[
             Connection | None
         ] = []  # whose messages are being handled, the last one innermost

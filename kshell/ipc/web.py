@@ -50,6 +50,7 @@ class Web:
             self, connection: Connection | None, work: Callable[..., Any], *args: Any
         ) -> Any: ...
 
+    queries: dict[tuple[str, int], str]  # the last query of each client on a page
     keep = 0.0  # seconds for which `.h.ka` asked, in the request that is being answered
 
     def web(self, connection: Connection) -> Conversation | None:
