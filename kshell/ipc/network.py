@@ -122,9 +122,11 @@ class Network:
         connection.incoming.limit = self.message_limit or 1 << 62
         if connection.conversation is None:
             connection.conversation = Messages(self, connection)
+        self.others.pop(connection.handle, None)
         self.connections[connection.handle] = connection
         if connection.handle not in self.selector.get_map():
             self._watch(connection)
+        self.time(connection)
 
     def _watch(self, connection: Connection) -> None:
         self.selector.register(connection.handle, selectors.EVENT_READ, connection)

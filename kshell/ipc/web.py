@@ -12,6 +12,7 @@ from kshell.ipc import gate
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.http import MISSING, Answer, Http, available
 from kshell.ipc.request import Refused, Request, login, parts, response
+from kshell.ipc.websocket import WebSocket, accepted
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import (
@@ -49,6 +50,10 @@ class Web:
         def _run(
             self, connection: Connection | None, work: Callable[..., Any], *args: Any
         ) -> Any: ...
+        def _call(
+            self, connection: Connection | None, work: Callable[..., Value], *args: Any
+        ) -> Any: ...
+        def _notify(self, connection: Connection | None, name: str, handle: int) -> None: ...
 
     queries: dict[tuple[str, int], str]  # the last query of each client on a page
     keep = 0.0  # seconds for which `.h.ka` asked, in the request that is being answered
@@ -135,7 +140,10 @@ class Web:
     # ------------------------------------------------------------ answers
 
     def answer(self, connection: Connection, request: Request) -> Answer | None:
-        """The answer to a request, by the handler of its method."""
+        """The answer to a request, by the handler of its method; None if the connection is a WebSocket from now on."""
+        if request.upgrades:
+            self._upgrade(connection, request)
+            return None
         name = ".z.pm" if request.method in _OTHERS else _HANDLERS.get(request.method, "")
         if not name:
             raise Refused("501 Not Implemented", f"method {request.method}")
@@ -150,6 +158,34 @@ class Web:
             return Answer(response("500 Internal Server Error", problem))
         stays = request.keeps and parts(data).ends
         return Answer(data, self.keep if stays else 0.0)
+
+    # ------------------------------------------------------------ WebSockets
+
+    def _upgrade(self, connection: Connection, request: Request) -> None:
+        """Make a connection a WebSocket, and call `.z.wo`; refused if `.z.ws` is not set."""
+        if self._find(".z.ws") is None:
+            raise Refused("501 Not Implemented", ".z.ws is not set")
+        data, frames, packed = accepted(request)
+        self.network.send(connection, data)
+        self.begin(connection, frames, packed)
+        self._notify(connection, ".z.wo", connection.handle)
+
+    def begin(self, connection: Connection, frames: Any, packed: bool) -> None:
+        """A connection is a WebSocket: it is a handle of q from now on."""
+        connection.conversation = WebSocket(self, connection, frames)
+        connection.open, connection.packed, connection.greeted = True, packed, True
+        self.network.add(connection)
+        self.network.log.add("open websocket", connection.handle, user=connection.user)
+
+    def websocket_message(self, connection: Connection, x: Value) -> None:
+        """Call `.z.ws`; its error is shown on the console."""
+        self._call(connection, self._apply_name, ".z.ws", (x,))
+
+    def websocket_gone(self, connection: Connection) -> None:
+        """Call `.z.wc`; the handle is no longer a connection."""
+        self._notify(None, ".z.wc", connection.handle)
+
+    # ------------------------------------------------------------ texts
 
     def _allowed(self) -> str:
         others = _OTHERS if self._find(".z.pm") is not None else ()

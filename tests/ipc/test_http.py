@@ -17,9 +17,8 @@ import pytest
 
 from kshell.ipc import conversation
 from kshell.ipc import http as kshell_http
-from kshell.session import Session
 from tests.ipc.processes import Server
-from tests.ipc.web import Raw, logged, reply, serving
+from tests.ipc.web import Raw, Served, logged, reply, serving
 
 HANDLERS = (
     '.z.ph:{seen::x;.h.hy[`txt;"ph ",x 0]}',
@@ -29,7 +28,7 @@ HANDLERS = (
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[tuple[Session, int]]:
+def site() -> Iterator[tuple[Served, int]]:
     with serving(*HANDLERS) as made:
         yield made
 
@@ -43,12 +42,12 @@ def site() -> Iterator[tuple[Session, int]]:
         ("HEAD", "/h", None, ""),
     ],
 )
-def test_methods_go_to_their_handlers(site: tuple[Session, int], method: str, target: str, body: bytes | None, answer: str | bytes) -> None:
+def test_methods_go_to_their_handlers(site: tuple[Served, int], method: str, target: str, body: bytes | None, answer: str | bytes) -> None:
     expected = answer if isinstance(answer, bytes) else answer.encode()
     assert reply(site[1], method, target, body) == (200, expected)
 
 
-def test_headers_are_a_dictionary(site: tuple[Session, int]) -> None:
+def test_headers_are_a_dictionary(site: tuple[Served, int]) -> None:
     session, port = site
     reply(port, "GET", "/x", headers={"X-Own-Letters": "some value"})
     assert session.run('(last seen)`$"X-Own-Letters"').a.tobytes() == b"some value"
@@ -102,7 +101,7 @@ def test_requests_in_one_write_are_answered_in_order() -> None:
         assert bodies == [b"%d" % i for i in range(100)] + [b"p abcde", b"end"]
 
 
-def test_a_request_may_come_byte_by_byte(site: tuple[Session, int]) -> None:
+def test_a_request_may_come_byte_by_byte(site: tuple[Served, int]) -> None:
     raw = Raw(site[1])
     for byte in b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody":
         raw.send(bytes((byte,)))
@@ -110,7 +109,7 @@ def test_a_request_may_come_byte_by_byte(site: tuple[Session, int]) -> None:
     assert raw.all().endswith(b"pp slow body")
 
 
-def test_expect_continue(site: tuple[Session, int]) -> None:
+def test_expect_continue(site: tuple[Served, int]) -> None:
     raw = Raw(site[1], b"POST /c HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
     assert raw.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
     raw.send(b"body")
@@ -143,7 +142,7 @@ HEAD = b"HTTP/1.1\r\nHost: localhost\r\n"
         (b"POST / " + HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400), (b"GET / FTP/9\r\n\r\n", 400),
     ],
 )
-def test_broken_requests_end_their_connection_only(site: tuple[Session, int], data: bytes, status: int) -> None:
+def test_broken_requests_end_their_connection_only(site: tuple[Served, int], data: bytes, status: int) -> None:
     answer = Raw(site[1], data).all()
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert logged(site[0], f"HTTP {status}")
@@ -165,7 +164,7 @@ def test_a_client_that_does_not_read_is_given_up(monkeypatch: pytest.MonkeyPatch
     with serving(".z.ph:{.h.hy[`txt;50000000#\"a\"]}") as (session, port):
         raw = Raw(port, b"GET / " + HEAD + b"\r\n")
         assert logged(session, "answer not taken in time")
-        assert not session.ipc.network.others
+        assert not session.network.others
         raw.close()
 
 
@@ -224,7 +223,7 @@ def test_basic_access_by_a_file_of_users(tmp_path: Path) -> None:
         assert status == 500 and body.startswith(b"noupdate")  # -b holds for HTTP
 
 
-def test_python_and_curl(site: tuple[Session, int]) -> None:
+def test_python_and_curl(site: tuple[Served, int]) -> None:
     with urllib.request.urlopen(f"http://localhost:{site[1]}/?a", timeout=20) as answer:
         assert answer.read() == b"ph ?a"
     if not shutil.which("curl"):
@@ -236,7 +235,7 @@ def test_python_and_curl(site: tuple[Session, int]) -> None:
     assert done.stdout.startswith(b"HTTP/1.1 200 OK")
 
 
-def test_other_messages_are_handled_meanwhile(site: tuple[Session, int]) -> None:
+def test_other_messages_are_handled_meanwhile(site: tuple[Served, int]) -> None:
     """A request that has begun, and one whose answer nobody reads, stop nobody."""
     waiting = [Raw(site[1], b"POST / " + HEAD + b"Content-Length: 10\r\n\r\n"), Raw(site[1], b"GET /")]
     assert reply(site[1], "GET", "/") == (200, b"ph ")

@@ -10,15 +10,14 @@ from urllib.parse import quote
 
 import pytest
 
-from kshell.session import Session
 from tests.ipc.processes import Server
-from tests.ipc.web import reply, serving
+from tests.ipc.web import Served, reply, serving
 
 LINES = ("t:([]a:til 100;b:100#`x`y)", "kt:([k:`a`b]v:1 2)", "doubled::2*count t", "f:{x+y}", 'x:"<script>alert(1)</script>"')
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[tuple[Session, int]]:
+def site() -> Iterator[tuple[Served, int]]:
     with serving(*LINES) as made:
         yield made
 
@@ -30,12 +29,12 @@ def page(port: int, target: str, status: int = 200) -> str:
     return body.decode().rpartition("</style>")[2]
 
 
-def test_the_first_page(site: tuple[Session, int]) -> None:
+def test_the_first_page(site: tuple[Served, int]) -> None:
     text = page(site[1], "/")
     assert '<iframe src="?"' in text and 'name="v" src="?kt"' in text and '<form action="ask" target="v">' in text
 
 
-def test_the_list(site: tuple[Session, int]) -> None:
+def test_the_list(site: tuple[Served, int]) -> None:
     text = page(site[1], "/?")
     for kind, name in (("tables", "t"), ("tables", "kt"), ("views", "doubled"), ("variables", "x"), ("functions", "f")):
         assert f'<a target="v" href="?{name}">{name}</a>' in text.partition(f"<h2>{kind}</h2>")[2].partition("</ul>")[0]
@@ -45,16 +44,16 @@ def test_the_list(site: tuple[Session, int]) -> None:
     ("query", "shown"),
     [("1+1", "2"), ("sum til 5", "10"), ("`a`b", "`a`b"), ("kt", "k| v\n-| -\na| 1\nb| 2"), ("x", "&quot;&lt;script&gt;alert(1)&lt;/script&gt;&quot;"), ("`$\"é\"", "`é"), ("(::)", "")],
 )
-def test_queries(site: tuple[Session, int], query: str, shown: str) -> None:
+def test_queries(site: tuple[Served, int], query: str, shown: str) -> None:
     assert f"<pre>{shown}</pre>" in page(site[1], "/?" + quote(query))
     assert f"<pre>{shown}</pre>" in page(site[1], "/ask?x=" + quote(query, safe=""))
 
 
-def test_a_form_escapes_blanks_and_pluses(site: tuple[Session, int]) -> None:
+def test_a_form_escapes_blanks_and_pluses(site: tuple[Served, int]) -> None:
     assert "<pre>12</pre>" in page(site[1], "/ask?x=3+%2B+9")
 
 
-def test_long_tables_come_by_pages(site: tuple[Session, int]) -> None:
+def test_long_tables_come_by_pages(site: tuple[Served, int]) -> None:
     port = site[1]
     text = page(port, "/?t")
     assert "0  x" in text and "31 y" in text and "32 x" not in text and '<a href="?[32">down</a>' in text
@@ -64,7 +63,7 @@ def test_long_tables_come_by_pages(site: tuple[Session, int]) -> None:
     assert page(port, "/?kt").count("<nav>") == 0
 
 
-def test_errors_are_he(site: tuple[Session, int]) -> None:
+def test_errors_are_he(site: tuple[Served, int]) -> None:
     for target, text in (("/?1+`a", b"'type"), ("/?nothere", b"'nothere"), ("/?(", b"'("), ("/x.zip?1", b"'zip: no format of .h.tx")):
         status, body = reply(site[1], "GET", target)
         assert status == 400 and body.startswith(text)
@@ -78,7 +77,7 @@ def test_errors_are_he(site: tuple[Session, int]) -> None:
         ("/a.json?2#t", "application/json", '{"a":0,"b":"x"}\n{"a":1,"b":"y"}'), ("/a.json?2*21", "application/json", "42"), ("/a.xml?1#t", "text/plain", "<R>\n<r><a>0</a><b>x</b></r>\n</R>"),
     ],
 )
-def test_formats(site: tuple[Session, int], target: str, kind: str, body: str) -> None:
+def test_formats(site: tuple[Served, int], target: str, kind: str, body: str) -> None:
     client = http.client.HTTPConnection("127.0.0.1", site[1], timeout=20)
     client.request("GET", quote(target, safe="/?#*"[:2] + "*" + "."))
     answer = client.getresponse()
@@ -86,16 +85,16 @@ def test_formats(site: tuple[Session, int], target: str, kind: str, body: str) -
     client.close()
 
 
-def test_a_workbook(site: tuple[Session, int]) -> None:
+def test_a_workbook(site: tuple[Served, int]) -> None:
     assert b"<Worksheet" in reply(site[1], "GET", "/a.xls?t")[1]
 
 
-def test_ten_thousand_rows(site: tuple[Session, int]) -> None:
+def test_ten_thousand_rows(site: tuple[Served, int]) -> None:
     rows = reply(site[1], "GET", "/a.json?([]i:til%2010000)")[1].splitlines()
     assert len(rows) == 10_000 and json.loads(rows[-1]) == {"i": 9999}
 
 
-def test_headers_of_security(site: tuple[Session, int]) -> None:
+def test_headers_of_security(site: tuple[Served, int]) -> None:
     for target in ("/", "/?", "/?1", "/a.csv?t", "/?'x", "/nofile"):
         client = http.client.HTTPConnection("127.0.0.1", site[1], timeout=20)
         client.request("GET", target)

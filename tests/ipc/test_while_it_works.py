@@ -52,7 +52,7 @@ def test_errors_of_clients_do_not_end_a_training_run(tmp_path: Path) -> None:
     with Server(tmp_path, TRAIN + "do[200;run k]\n") as server:
         client = Client(server.port)
         for wrong in ("nothere", "{x+nothere}1", "1+`a", "til -1"):
-            with pytest.raises(ValueError, match="nothere|type|domain"):
+            with pytest.raises(ValueError, match=r"nothere|type|domain"):
                 client.ask(string(wrong))
         client.send(0, string("nothere"))
         assert reply(server.port, "GET", "/?nothere")[0] == 400

@@ -3,39 +3,80 @@
 from __future__ import annotations
 
 import http.client
+import queue
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from kshell.session import Session
 
 
+class Served:
+    """A session that serves in a thread of its own; lines are run there, between messages."""
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        self._jobs: queue.Queue[tuple[Callable[[Session], Any], queue.Queue[Any]]] = queue.Queue()
+        self._over, started = threading.Event(), threading.Event()
+        self.port = 0
+
+        def serve() -> None:
+            session = self.session = Session()
+            for line in lines:
+                session.run(line)
+            self.port = session.listen()
+            started.set()
+            while not self._over.is_set():
+                session.serve(0.01)
+                while not self._jobs.empty():
+                    self._do(session)
+            session.end_ipc()
+
+        self._thread = threading.Thread(target=serve)
+        self._thread.start()
+        assert started.wait(20)
+
+    def _do(self, session: Session) -> None:
+        work, answer = self._jobs.get()
+        try:
+            answer.put((work(session), None))
+        except Exception as e:
+            answer.put((None, e))
+
+    def do(self, work: Callable[[Session], Any]) -> Any:
+        """work(session), in its thread."""
+        answer: queue.Queue[Any] = queue.Queue()
+        self._jobs.put((work, answer))
+        value, problem = answer.get(timeout=60)
+        if problem is not None:
+            raise problem
+        return value
+
+    def run(self, line: str) -> Any:
+        return self.do(lambda session: session.run(line))
+
+    def show(self, x: Any) -> str:
+        return self.session.show(x)
+
+    @property
+    def network(self) -> Any:
+        return self.session.ipc.network
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join(20)
+
+
 @contextmanager
-def serving(*lines: str) -> Iterator[tuple[Session, int]]:
-    """A session that listens and serves in a thread of its own."""
-    session, port, over = Session(), 0, threading.Event()
-    started = threading.Event()
-
-    def serve() -> None:
-        nonlocal port
-        for line in lines:
-            session.run(line)
-        port = session.listen()
-        started.set()
-        while not over.is_set():
-            session.serve(0.02)
-        session.end_ipc()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    assert started.wait(20)
+def serving(*lines: str) -> Iterator[tuple[Served, int]]:
+    """A session that listens and serves, and its port."""
+    served = Served(lines)
     try:
-        yield session, port
+        yield served, served.port
     finally:
-        over.set()
-        thread.join(20)
+        served.end()
 
 
 def reply(port: int, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
@@ -83,11 +124,11 @@ class Raw:
         self.socket.close()
 
 
-def logged(session: Session, text: str, seconds: float = 5.0) -> bool:
+def logged(session: Served, text: str, seconds: float = 5.0) -> bool:
     """Is there a line in the log with this text, in time?"""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if any(text in event.what for event in session.ipc.network.log.events):
+        if any(text in event.what for event in list(session.network.log.events)):
             return True
         time.sleep(0.01)
     return False
