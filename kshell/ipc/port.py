@@ -6,13 +6,15 @@ import time
 from threading import get_ident
 
 from kshell.errors import QError
-from kshell.ipc import client, wire
-from kshell.ipc.address import LOOPBACK, Peer, is_loopback, place
+from kshell.ipc import client, web_client, wire
+from kshell.ipc.address import LOOPBACK, Peer, Url, is_loopback, place
 from kshell.ipc.connection import Connection
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
-from kshell.values.base.core import NIL, Value, char
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import NIL, Atom, List, Value, char, text_of
 
 # errors of a handle that is no connection: of -25! and -38!, and of anything else
 NO_CONNECTION = "{} is not an ipc handle"
@@ -122,6 +124,26 @@ class Port(Handlers):
             return self.ask(handle, x) if handle else evaluate(x)
         finally:
             self.close(handle)
+
+    def ask_web(self, to: Url, timeout: float | None, x: Value) -> Value:
+        """The response of a server of HTTP to the text of a request; or a handle of a WebSocket, asked for by the head
+        of a request, and the head of the response, where the handle is null if the server opened none."""
+        if to.host in LOOPBACK and to.port == abs(self.number) != 0:
+            raise QError(
+                f"{to.scheme}: {to.port} is the port of this process, which cannot answer while it waits"
+            )
+        text = text_of(x).encode("utf-8", "surrogateescape")
+        if to.scheme.startswith("http"):
+            return string(web_client.ask(to, text, timeout))
+        if self._find(".z.ws") is None:
+            raise QError(f"{to.scheme}: .z.ws is not set, so that its messages have no receiver")
+        opened = web_client.open_websocket(to, text, timeout)
+        if opened.connection is None:
+            return List([Atom(T.I, T.NULL[T.I]), string(opened.answer)])
+        self.begin(opened.connection, opened.frames, opened.packed)
+        if len(opened.connection.incoming):
+            self.network.again(opened.connection)
+        return List([Atom(T.I, opened.connection.handle), string(opened.answer)])
 
     def receive(self, handle: int) -> Value:
         """Wait for a message, and give the value in it as it is."""
