@@ -41,6 +41,7 @@ class Connection:
         self.user = ""
         self.address = 0  # IPv4, as `.z.a` shows it
         self.local = self.unix  # is the peer on this machine?
+        self.reads = False  # may it change nothing?
         self.packed = False  # are messages compressed?
         self.deferred = 0  # pending responses after -30!
         self.made = self.since = time.monotonic()  # `since`: when bytes last came in

@@ -36,6 +36,9 @@ class Conversation(Protocol_):
     def gone(self) -> None:
         """The connection was open, and the other side ended it, or a fault of its."""
 
+    def over(self) -> None:
+        """The conversation ends, whoever ended it."""
+
     def encoded(self, x: Value) -> bytes:
         """The bytes that send a value without waiting for an answer; 'type if it cannot be sent."""
 
@@ -68,6 +71,9 @@ class Quiet:
         return None
 
     def gone(self) -> None:
+        return None
+
+    def over(self) -> None:
         return None
 
     def encoded(self, x: Value) -> bytes:

@@ -30,6 +30,9 @@ class Host(Protocol):
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Execute a message in the session, restricted if requested; errors are QErrors."""
 
+    def show(self, x: Value) -> str:
+        """The console's text of a value."""
+
     def warn(self, text: str) -> None:
         """Text to standard error."""
 
@@ -215,11 +218,12 @@ class Handlers(Web):
         anything."""
         self.serving.append(connection)
         names = self.session.names
+        reads = self.read_only or (connection is not None and connection.reads)
         before, names.current = names.current, "."
         try:
-            return self.session.handle(work, *args, restricted=self.read_only)
+            return self.session.handle(work, *args, restricted=reads)
         except QExit:
-            if not self.read_only:
+            if not reads:
                 raise
         finally:
             self.serving.pop()

@@ -142,6 +142,8 @@ class Network:
                 del table[connection.handle]
         self.log.add(why, connection.handle, user=connection.user)
         connection.close()
+        if connection.conversation is not None:
+            connection.conversation.over()
 
     def lost(self, connection: Connection, why: str = "close") -> None:
         """Close a connection that the other side, or a fault of it, ended; if it was open, say so to the session."""
@@ -159,6 +161,8 @@ class Network:
                 del table[connection.handle]
         self.others[connection.handle] = connection
         connection.open = False
+        if connection.conversation is not None:
+            connection.conversation.over()
         farewell = connection.conversation = Farewell(self, connection, why)
         self.time(connection)
         if not connection.outgoing:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kshell import registry
 from kshell.errors import QError
-from kshell.ipc import gate
+from kshell.ipc import gate, peer
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.http import MISSING, Answer, Http, available
 from kshell.ipc.request import Refused, Request, login, parts, response
+from kshell.ipc.training.pages import PLACE, page
+from kshell.ipc.training.watch import Watch, told
 from kshell.ipc.websocket import WebSocket, accepted
 from kshell.values.base import types as T
 from kshell.values.base.build import string
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from kshell.ipc.connection import Connection
     from kshell.ipc.network import Network
 
+KEEP = 10.0  # seconds for which a connection stays after a file of the page of the training
 _HANDLERS = {"GET": ".z.ph", "HEAD": ".z.ph", "POST": ".z.pp"}
 _OTHERS = ("OPTIONS", "PUT", "PATCH", "DELETE")  # answered by .z.pm
 _CHALLENGE = {"WWW_Authenticate": 'Basic realm="kshell"'}
@@ -43,6 +47,8 @@ class Web:
 
     if TYPE_CHECKING:
         network: Network
+        session: Any
+        read_only: bool
 
         def admit(self, connection: Connection, user: str, password: str) -> bool: ...
         def _find(self, name: str) -> Value | None: ...
@@ -144,6 +150,9 @@ class Web:
         if request.upgrades:
             self._upgrade(connection, request)
             return None
+        own = page(request)
+        if own is not None:
+            return Answer(own, KEEP if request.keeps else 0.0)
         name = ".z.pm" if request.method in _OTHERS else _HANDLERS.get(request.method, "")
         if not name:
             raise Refused("501 Not Implemented", f"method {request.method}")
@@ -163,6 +172,9 @@ class Web:
 
     def _upgrade(self, connection: Connection, request: Request) -> None:
         """Make a connection a WebSocket, and call `.z.wo`; refused if `.z.ws` is not set."""
+        if request.text == PLACE:
+            self._watch(connection, request)
+            return
         if self._find(".z.ws") is None:
             raise Refused("501 Not Implemented", ".z.ws is not set")
         data, frames, packed = accepted(request)
@@ -184,6 +196,32 @@ class Web:
     def websocket_gone(self, connection: Connection) -> None:
         """Call `.z.wc`; the handle is no longer a connection."""
         self._notify(None, ".z.wc", connection.handle)
+
+    # ------------------------------------------------------------ the page of the training
+
+    def _watch(self, connection: Connection, request: Request) -> None:
+        """Let a page watch the training. Its queries may change something only if the port allows that to clients,
+        and its user is the one of this process or has logged in."""
+        data, frames, _ = accepted(request)
+        own = peer.trusted(peer.user_of(connection.sock))
+        connection.reads = self.read_only or not (own or connection.user)
+        self.network.send(connection, data)
+        connection.conversation = Watch(self, connection, frames)
+        connection.open = True
+        self.network.time(connection)
+        self.network.log.add("open training page", connection.handle, user=connection.user)
+
+    def training(self, connection: Connection, what: str, seen: dict[str, int]) -> dict[str, Any]:
+        """What the k-api tells a page of the training."""
+        return dict(self.session.handle(told, what, seen))
+
+    def query(self, connection: Connection, text: str) -> str:
+        """The console's text of the value of a query of a page."""
+        return str(self._run(connection, self._shown, text))
+
+    def _shown(self, text: str) -> str:
+        value = registry.known("verb", "value").fns[1](string(text))
+        return "" if value is NIL else self.session.show(value)
 
     # ------------------------------------------------------------ texts
 

@@ -106,7 +106,11 @@ class WebSocket(conversation.Quiet):
         if not event.message_finished:
             return
         parts, self._parts, self._size = self._parts, [], 0
-        self.receiver.websocket_message(self.connection, _value(parts))
+        self.received(_value(parts))
+
+    def received(self, x: Value) -> None:
+        """A whole message came in: a string, or a byte vector."""
+        self.receiver.websocket_message(self.connection, x)
 
     def _end(self, code: int, why: str) -> None:
         """End the connection from this side, because of the other."""

@@ -111,7 +111,7 @@ def test_who_cannot_be_asked(q: Session) -> None:
     with pytest.raises(QError, match="port of this process"):
         q.run(f'(`$":http://localhost:{own}") {ASK}')
     with pytest.raises(QError, match=r"^access"):
-        q.run('reval({x"y"};`$":http://localhost:1")')
+        q.run('reval parse"(`$\\":http://localhost:1\\")\\"x\\""')
 
 
 def test_hg_hp_hmb(server: Server, q: Session) -> None:
