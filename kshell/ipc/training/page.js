@@ -28,8 +28,8 @@ function bytes(n) {
 function connect() {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   socket = new WebSocket(`${scheme}://${location.host}/train`);
-  socket.onopen = () => status("live", "on");
-  socket.onclose = () => { status("not connected, trying again", "off"); curves.forEach((c) => { c.count = 0; }); setTimeout(connect, 2000); };
+  socket.onopen = () => telling("live", "on");
+  socket.onclose = () => { telling("not connected, trying again", "off"); curves.forEach((c) => { c.count = 0; }); setTimeout(connect, 2000); };
   socket.onmessage = (event) => {
     const message = JSON.parse(event.data);
     if (message.kind === "state") state(message);
@@ -37,14 +37,14 @@ function connect() {
   };
 }
 
-function status(text, kind) {
+function telling(text, kind) {
   $("connection").textContent = text;
   $("connection").className = kind;
 }
 
 function state(s) {
   $("rights").textContent = s.reads ? "read only" : "";
-  status(s.problem ? s.problem : `live, ${new Date(s.at * 1000).toLocaleTimeString()}`, s.problem ? "off" : "on");
+  telling(s.problem ? s.problem : `live, ${new Date(s.at * 1000).toLocaleTimeString()}`, s.problem ? "off" : "on");
   memory(s.memory);
   (s.losses || []).forEach(curve);
   models(s.models || []);
