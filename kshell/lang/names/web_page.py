@@ -138,13 +138,15 @@ def _text(lines: list[str]) -> str:
 
 
 def _last() -> dict[tuple[str, int], str]:
-    """The last query of each client, by user and address."""
-    found: dict[tuple[str, int], str] = running().use_ipc().queries
+    """The last query of each client, by user and address; none are kept without a port."""
+    port = running().ipc
+    found: dict[tuple[str, int], str] = {} if port is None else port.queries
     return found
 
 
 def _who() -> tuple[str, int]:
-    client = running().use_ipc().client
+    port = running().ipc
+    client = None if port is None else port.client
     return ("", 0) if client is None else (client.user, client.address)
 
 
