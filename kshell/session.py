@@ -417,7 +417,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
             if scripted:
                 self._between()
             if self.ipc is not None:
-                interrupts.stoppable(self.ipc.between)
+                interrupts.stoppable(self.ipc.between, True)
             deferred = interrupts.HOLD.depth or interrupts.HOLD.others
             interrupts.EDITED[0] = ""
             try:

@@ -205,9 +205,12 @@ class Network:
 
     # ------------------------------------------------------------ the loop
 
-    def turn(self, timeout: float | None, beside: int | None = None) -> bool:
+    def turn(
+        self, timeout: float | None, beside: int | None = None, accepted: bool = False
+    ) -> bool:
         """Take one turn, waiting for at most `timeout` seconds for something to do. `beside` is a file whose input
-        ends the wait: is there any?"""
+        ends the wait: is there any? If `accepted`, messages on connections that `hopen` made stay for whoever asks for
+        them."""
         if self._turning:
             return False
         self._turning = True
@@ -229,7 +232,7 @@ class Network:
                     if events & selectors.EVENT_WRITE and not key.data.closed:
                         self.write(key.data)
             self._look_after_new()
-            self._handle_messages()
+            self._handle_messages(accepted)
             self._look_after_timed()
         finally:
             self._turning = False
@@ -340,9 +343,11 @@ class Network:
             connection.greeted = True
             self.protocol.opened(connection)
 
-    def _handle_messages(self) -> None:
+    def _handle_messages(self, accepted: bool) -> None:
         for connection in list(self._ready.values()):
             if connection.closed or connection.conversation is None:
+                continue
+            if accepted and not connection.accepted:
                 continue
             if not connection.greeted:
                 self._greet(connection)

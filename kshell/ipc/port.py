@@ -67,12 +67,13 @@ class Port(Handlers):
             self.without_input = True
             self._notify(None, ".z.pc", 0)
 
-    def between(self) -> None:
-        """Long work is at a point where messages can be handled: do so, if it is time to look for them."""
+    def between(self, statements: bool = False) -> None:
+        """Long work is at a point where messages can be handled: do so, if it is time to look for them. Between two
+        statements, as in `neg[h]x;h[]`, what comes on connections of our own making is left for the next one."""
         now = time.monotonic()
         if now >= self._look and get_ident() == self._thread:
             self._look = now + LOOK
-            self.network.turn(0.0)
+            self.network.turn(0.0, accepted=statements)
 
     # ------------------------------------------------------------ as a client
 
