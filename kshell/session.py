@@ -197,16 +197,6 @@ class Session(JobMixin, PortMixin, PromptMixin):
             self._handles = HandleTable()
         return self._handles
 
-    def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
-        """Do what a message asks for, between two lines or inside of one, restricted as a read-only session is if so
-        asked; its errors are those of `run`."""
-        if restricted:
-            check_stores(self.names)
-            return self.handle(self._restricted, work, *args)
-        if self._runs and context.perhaps() is self:
-            return work(*args)
-        return self._guarded(work, *args)
-
     def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: interrupts wait until it ends."""
         return interrupts.HOLD
@@ -410,7 +400,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
             if scripted:
                 self._between()
             if self.ipc is not None:
-                interrupts.stoppable(self.ipc.between)
+                interrupts.stoppable(self.ipc.between, True)
             deferred = interrupts.HOLD.depth or interrupts.HOLD.others
             interrupts.EDITED[0] = ""
             try:

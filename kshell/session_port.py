@@ -5,8 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from kshell.errors import as_qerror
+from kshell.lang.compiler.compile import check_stores
+from kshell.values.session import context, memory
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kshell.values.change.names import Names
 
 
 class PortMixin:
@@ -14,7 +20,10 @@ class PortMixin:
 
     if TYPE_CHECKING:
         ipc: Any
+        names: Names
+        _runs: int
 
+        def _restricted(self, work: Callable[..., Any], *args: Any) -> Any: ...
         def _guarded(self, work: Callable[..., Any], *args: Any) -> Any: ...
 
     def use_ipc(self) -> Any:
@@ -35,6 +44,26 @@ class PortMixin:
         """Let only the users in a file connect, if one is named; let those who connect change nothing, if so asked;
         write what happens on the port to a log, if one is named."""
         self._guarded(lambda: self.use_ipc().restrict(users, read_only, log))
+
+    def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
+        """Do what a message asks for, between two lines or inside of one, restricted as a read-only session is if so
+        asked; its errors are those of `run`."""
+        if restricted:
+            check_stores(self.names)
+            return self.handle(self._restricted, work, *args)
+        if self._runs and context.perhaps() is self:
+            return self._within(work, *args)
+        return self._guarded(work, *args)
+
+    def _within(self, work: Callable[..., Any], *args: Any) -> Any:
+        """work(*args) inside of a line, which its errors must not end: they are q errors for whoever asked for it."""
+        try:
+            return work(*args)
+        except Exception as e:
+            problem = as_qerror(e)
+            e.__traceback__ = None  # its frames hold the arguments
+        memory.recover()
+        raise problem
 
     def end_ipc(self) -> None:
         """Stop listening and close the connections, if there are any."""

@@ -110,3 +110,34 @@ def _is_service(word: str) -> bool:
         return True
     except (OSError, UnicodeError):
         return False
+
+
+class Url(NamedTuple):
+    """A server of HTTP or WebSockets: `scheme` is http, https, ws or wss."""
+
+    scheme: str
+    host: str
+    port: int
+    user: str
+    password: str
+
+    @property
+    def secure(self) -> bool:
+        return self.scheme in ("https", "wss")
+
+
+_URL = re.compile(
+    r":?(https?|wss?)://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
+    r"(?:\[(?P<six>[^]]+)\]|(?P<host>[^:/\[]+))(?::(?P<port>\w+))?/?$"
+)
+
+
+def url(text: str) -> Url | None:
+    """The server that a name like `:http://user:password@host:port` is the address of; None if it is of another
+    form."""
+    found = _URL.match(text)
+    if found is None:
+        return None
+    port = found["port"] or ("443" if found[1] in ("https", "wss") else "80")
+    user, password = found["user"] or "", found["password"] or ""
+    return Url(found[1], found["six"] or found["host"], number(port), user, password)

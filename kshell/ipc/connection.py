@@ -6,8 +6,10 @@ import select
 import socket
 import time
 from collections import deque
+from contextlib import suppress
 
 from kshell.ipc import wire
+from kshell.ipc.conversation import Conversation
 
 CHUNK = 1 << 20  # maximum bytes per read
 MOST = 1 << 23  # maximum bytes read per turn
@@ -39,10 +41,12 @@ class Connection:
         self.user = ""
         self.address = 0  # IPv4, as `.z.a` shows it
         self.local = self.unix  # is the peer on this machine?
+        self.reads = False  # may it change nothing?
         self.packed = False  # are messages compressed?
         self.deferred = 0  # pending responses after -30!
         self.made = self.since = time.monotonic()  # `since`: when bytes last came in
         self.greeted = False  # was `.z.po` called?
+        self.conversation: Conversation | None = None  # by the protocol of its first bytes
 
     def fileno(self) -> int:
         return self.handle
@@ -107,6 +111,11 @@ class Connection:
         while self.outgoing:
             self.wait(None, reading=False)
             self.write()
+
+    def finish(self) -> None:
+        """Tell the other side that nothing more will be sent."""
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Close the socket, discarding queued bytes."""

@@ -13,6 +13,7 @@ from kshell.ipc import peer, wire
 from kshell.ipc.connection import Connection
 from kshell.ipc.network import Network
 from kshell.ipc.users import Users
+from kshell.ipc.web import Web
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, sym, text_of
@@ -29,6 +30,9 @@ class Host(Protocol):
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Execute a message in the session, restricted if requested; errors are QErrors."""
 
+    def show(self, x: Value) -> str:
+        """The console's text of a value."""
+
     def warn(self, text: str) -> None:
         """Text to standard error."""
 
@@ -36,12 +40,13 @@ class Host(Protocol):
         """The text of an error at the console."""
 
 
-class Handlers:
+class Handlers(Web):
     """Answers to the events of a network, by the q code of a session."""
 
     def __init__(self, session: Host) -> None:
         self.session = session
         self.network = Network(self)
+        self.queries = {}
         # whose messages are being handled, the last one innermost
         self.serving: list[Connection | None] = []
         self.users: Users | None = None
@@ -212,11 +217,12 @@ class Handlers:
         anything."""
         self.serving.append(connection)
         names = self.session.names
+        reads = self.read_only or (connection is not None and connection.reads)
         before, names.current = names.current, "."
         try:
-            return self.session.handle(work, *args, restricted=self.read_only)
+            return self.session.handle(work, *args, restricted=reads)
         except QExit:
-            if not self.read_only:
+            if not reads:
                 raise
         finally:
             self.serving.pop()

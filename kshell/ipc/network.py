@@ -17,17 +17,18 @@ from typing import Protocol as Protocol_
 
 from kshell.ipc import peer, wire
 from kshell.ipc.connection import Closed, Connection
+from kshell.ipc.conversation import Conversation, Farewell
 from kshell.ipc.listener import Listeners
 from kshell.ipc.log import Log
+from kshell.ipc.messages import Messages
 
 LOGIN = 1 << 16  # maximum bytes of a login
 LOGIN_TIME = 10.0  # seconds until a login must be complete
-STALLED = 60.0  # seconds without progress after which an incomplete message is dropped
 GREETING = 0.05  # seconds after which .z.po is called though nothing came in yet
-TURN_MESSAGES, TURN_TIME = 64, 0.02  # of one connection in one turn: messages, seconds
+CHECK = 0.25  # seconds between checks for connections that are due
 ACCEPTS = 64  # maximum connections accepted per turn
 _VERBS = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"OPTIONS ", b"HEAD ")  # of HTTP
-BAD = 1 << 20  # bytes of a bad message that .z.bm is given
+BACKLOG = 1 << 24  # bytes of whole messages that wait, from which on a connection is not read
 
 
 class Protocol(Protocol_):
@@ -48,6 +49,9 @@ class Protocol(Protocol_):
     def bad(self, connection: Connection, data: bytes) -> None:
         """Bytes came in that are no message."""
 
+    def web(self, connection: Connection) -> Conversation | None:
+        """The conversation with a client of HTTP; None if that is not served."""
+
 
 class Network:
     """All connections of a session, by handle."""
@@ -61,7 +65,11 @@ class Network:
         self.message_limit, self.queue_limit = 1 << 30, 1 << 30  # bytes; 0 is no limit
         self._ready: dict[int, Connection] = {}  # those with messages that are not handled
         self._new: dict[int, Connection] = {}  # those that have not logged in, or were not greeted
-        self._begun: dict[int, Connection] = {}  # those with a message whose end is not there
+        self.others: dict[
+            int, Connection
+        ] = {}  # those that are no handles of q: HTTP, and what ends
+        self._timed: dict[int, Connection] = {}  # those about which something is due some time
+        self._check = 0.0  # when to look at those again
         self._accept_after = 0.0  # when to accept again, after the system refused
         self._turning = False
 
@@ -112,9 +120,13 @@ class Network:
     def add(self, connection: Connection) -> None:
         """Take a connection that is open into the loop."""
         connection.incoming.limit = self.message_limit or 1 << 62
+        if connection.conversation is None:
+            connection.conversation = Messages(self, connection)
+        self.others.pop(connection.handle, None)
         self.connections[connection.handle] = connection
         if connection.handle not in self.selector.get_map():
             self._watch(connection)
+        self.time(connection)
 
     def _watch(self, connection: Connection) -> None:
         self.selector.register(connection.handle, selectors.EVENT_READ, connection)
@@ -125,18 +137,36 @@ class Network:
             return
         with suppress(KeyError, ValueError):
             self.selector.unregister(connection.handle)
-        for table in (self.connections, self._ready, self._new, self._begun):
+        for table in (self.connections, self.others, self._ready, self._new, self._timed):
             if table.get(connection.handle) is connection:
                 del table[connection.handle]
         self.log.add(why, connection.handle, user=connection.user)
         connection.close()
+        if connection.conversation is not None:
+            connection.conversation.over()
 
     def lost(self, connection: Connection, why: str = "close") -> None:
         """Close a connection that the other side, or a fault of it, ended; if it was open, say so to the session."""
         known = connection.open and not connection.closed
         self.drop(connection, why)
-        if known:
-            self.protocol.gone(connection)
+        if known and connection.conversation is not None:
+            connection.conversation.gone()
+
+    def finish(self, connection: Connection, why: str) -> None:
+        """Send what is queued, then close; nothing that comes in meanwhile is read. It is no connection any more."""
+        if connection.closed:
+            return
+        for table in (self.connections, self._new):
+            if table.get(connection.handle) is connection:
+                del table[connection.handle]
+        self.others[connection.handle] = connection
+        connection.open = False
+        if connection.conversation is not None:
+            connection.conversation.over()
+        farewell = connection.conversation = Farewell(self, connection, why)
+        self.time(connection)
+        if not connection.outgoing:
+            farewell.drained()
 
     def send(self, connection: Connection, data: bytes) -> None:
         """Queue bytes, and write what the socket takes now. If the queue exceeds its limit, drop the connection."""
@@ -151,20 +181,36 @@ class Network:
         try:
             connection.write()
         except Closed:
-            self._ready[connection.handle] = connection  # the next turn finds the end
+            connection.outgoing.clear()
+            connection.queued = 0
+            self.again(connection)  # the next turn finds the end
             return
         if bool(connection.outgoing) != waited:
-            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.outgoing else 0)
-            self.selector.modify(connection.handle, events, connection)
+            reads = 0 if connection.ended and connection.outgoing else selectors.EVENT_READ
+            writes = selectors.EVENT_WRITE if connection.outgoing else 0
+            self.selector.modify(connection.handle, reads | writes, connection)
+        if not connection.outgoing and connection.conversation is not None:
+            connection.conversation.drained()
+
+    def again(self, connection: Connection) -> None:
+        """Let the next turn look at what came in, though nothing new does."""
+        self._ready[connection.handle] = connection
+
+    def deafen(self, connection: Connection) -> None:
+        """Read nothing more: the other side has ended, and what is queued has to be written still."""
+        self.selector.modify(connection.handle, selectors.EVENT_WRITE, connection)
 
     def _waits(self, connection: Connection) -> bool:
         return bool(self.selector.get_key(connection.handle).events & selectors.EVENT_WRITE)
 
     # ------------------------------------------------------------ the loop
 
-    def turn(self, timeout: float | None, beside: int | None = None) -> bool:
+    def turn(
+        self, timeout: float | None, beside: int | None = None, accepted: bool = False
+    ) -> bool:
         """Take one turn, waiting for at most `timeout` seconds for something to do. `beside` is a file whose input
-        ends the wait: is there any?"""
+        ends the wait: is there any? If `accepted`, messages on connections that `hopen` made stay for whoever asks for
+        them."""
         if self._turning:
             return False
         self._turning = True
@@ -180,13 +226,14 @@ class Network:
                     self._accept(key.fileobj)  # type: ignore[arg-type]
                 elif key.data is beside:
                     input_ready = True
-                elif events & selectors.EVENT_READ:
-                    self._read(key.data)
                 else:
-                    self.write(key.data)
+                    if events & selectors.EVENT_READ:
+                        self._read(key.data)
+                    if events & selectors.EVENT_WRITE and not key.data.closed:
+                        self.write(key.data)
             self._look_after_new()
-            self._handle_messages()
-            self._give_up_stalled()
+            self._handle_messages(accepted)
+            self._look_after_timed()
         finally:
             self._turning = False
             if beside is not None:
@@ -197,16 +244,19 @@ class Network:
         """How long a turn may wait: not past a limit of time, nor while messages wait."""
         if self._ready:
             return 0.0
-        most = GREETING if self._new else 1.0 if self._begun else None
-        if timeout is None or most is None:
-            return most if timeout is None else timeout
-        return min(most, timeout)
+        limits = [
+            limit for limit in (timeout, GREETING if self._new else None) if limit is not None
+        ]
+        if self._timed:
+            limits.append(max(0.0, self._check - time.monotonic()))
+        return min(limits, default=None)
 
     def _read(self, connection: Connection) -> None:
-        if connection.closed:
+        waits = connection.handle in self._ready and len(connection.incoming) > BACKLOG
+        if connection.closed or waits:
             return
         connection.read()
-        if connection.open:
+        if connection.conversation is not None:
             self._ready[connection.handle] = connection
         elif connection.accepted:
             self._log_in(connection)
@@ -215,7 +265,7 @@ class Network:
         """Read a login, if all of it came in, and let the peer in or close the connection."""
         other = other_protocol(connection.incoming.starts(8))
         if other:
-            self.drop(connection, f"{other} is not served")
+            self._speak(connection, other)
             return
         try:
             login = connection.incoming.until(0, LOGIN)
@@ -241,6 +291,16 @@ class Network:
         self.send(connection, bytes((connection.capability,)))
         self.log.add("open", connection.handle, user=user)
 
+    def _speak(self, connection: Connection, other: str) -> None:
+        """Begin a conversation in another protocol than q's."""
+        del self._new[connection.handle]
+        connection.conversation = self.protocol.web(connection) if other == "HTTP" else None
+        if connection.conversation is None:
+            self.drop(connection, f"{other} is not served")
+            return
+        connection.greeted = True
+        self.others[connection.handle] = self._ready[connection.handle] = connection
+
     def _look_after_new(self) -> None:
         """Greet connections that have just logged in, and drop logins that take too long."""
         now = time.monotonic()
@@ -252,11 +312,30 @@ class Network:
             elif waited > LOGIN_TIME:
                 self.drop(connection, "login not complete in time")
 
-    def _give_up_stalled(self) -> None:
-        """Drop connections whose begun message makes no progress."""
-        end = time.monotonic() - STALLED
-        for connection in [found for found in self._begun.values() if found.since < end]:
-            self.lost(connection, "message not complete in time")
+    def time(self, connection: Connection) -> None:
+        """Remember when something is due about a connection, if it is."""
+        due = None if connection.conversation is None else connection.conversation.due()
+        if due is None or connection.closed:
+            self._timed.pop(connection.handle, None)
+            return
+        if not self._timed or due < self._check:
+            self._check = max(due, time.monotonic())
+        self._timed[connection.handle] = connection
+
+    def _look_after_timed(self) -> None:
+        """Let conversations about which something is due do it: a ping, or the end of a connection."""
+        now = time.monotonic()
+        if not self._timed or now < self._check:
+            return
+        self._check = now + CHECK
+        for connection in list(self._timed.values()):
+            due = None if connection.conversation is None else connection.conversation.due()
+            if due is not None and due <= now and not connection.closed:
+                connection.conversation.overdue()  # type: ignore[union-attr]
+        times = [found.conversation.due() for found in self._timed.values() if found.conversation]
+        self._check = max(
+            self._check, min((t for t in times if t is not None), default=self._check)
+        )
 
     def _greet(self, connection: Connection) -> None:
         self._new.pop(connection.handle, None)
@@ -264,49 +343,24 @@ class Network:
             connection.greeted = True
             self.protocol.opened(connection)
 
-    def _handle_messages(self) -> None:
+    def _handle_messages(self, accepted: bool) -> None:
         for connection in list(self._ready.values()):
-            if connection.closed:
+            if connection.closed or connection.conversation is None:
+                continue
+            if accepted and not connection.accepted:
                 continue
             if not connection.greeted:
                 self._greet(connection)
-            if not self.handle(connection):
+            if not connection.conversation.handle():
                 self._ready.pop(connection.handle, None)
-                if connection.incoming.partial and not connection.closed:
-                    self._begun[connection.handle] = connection
-                else:
-                    self._begun.pop(connection.handle, None)
-
-    def handle(self, connection: Connection) -> bool:
-        """Handle the messages of a connection that came in, up to a turn's share; are there more?"""
-        end = time.monotonic() + TURN_TIME
-        for _ in range(TURN_MESSAGES):
-            try:
-                data = connection.incoming.message()
-                if data is None:
-                    if connection.ended:
-                        self.lost(connection)
-                    return False
-                self.protocol.message(connection, data)
-            except wire.BadMessage as e:
-                self.bad(connection, str(e))
-                return False
-            if connection.closed:
-                return False
-            if time.monotonic() > end:
-                break
-        return True
-
-    def bad(self, connection: Connection, why: str) -> None:
-        """End a connection whose bytes are no messages."""
-        self.protocol.bad(connection, connection.incoming.starts(BAD))
-        self.lost(connection, f"badmsg: {why}")
+                self.time(connection)
 
     def close(self) -> None:
         """Close everything."""
         self.listen(None)
-        for connection in [*self.connections.values(), *self._new.values()]:
-            self.drop(connection)
+        for table in (self.connections, self._new, self.others):
+            for connection in list(table.values()):
+                self.drop(connection)
 
 
 def read_login(data: bytes) -> tuple[str, str, int]:

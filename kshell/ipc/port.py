@@ -6,12 +6,15 @@ import time
 from threading import get_ident
 
 from kshell.errors import QError
-from kshell.ipc import client, wire
-from kshell.ipc.address import LOOPBACK, Peer, is_loopback, place
+from kshell.ipc import client, web_client, wire
+from kshell.ipc.address import LOOPBACK, Peer, Url, is_loopback, place
 from kshell.ipc.connection import Connection
+from kshell.ipc.conversation import Conversation
 from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
-from kshell.values.base.core import NIL, Value, char
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import NIL, Atom, List, Value, char, text_of
 
 # errors of a handle that is no connection: of -25! and -38!, and of anything else
 NO_CONNECTION = "{} is not an ipc handle"
@@ -64,12 +67,13 @@ class Port(Handlers):
             self.without_input = True
             self._notify(None, ".z.pc", 0)
 
-    def between(self) -> None:
-        """Long work is at a point where messages can be handled: do so, if it is time to look for them."""
+    def between(self, statements: bool = False) -> None:
+        """Long work is at a point where messages can be handled: do so, if it is time to look for them. Between two
+        statements, as in `neg[h]x;h[]`, what comes on connections of our own making is left for the next one."""
         now = time.monotonic()
         if now >= self._look and get_ident() == self._thread:
             self._look = now + LOOK
-            self.network.turn(0.0)
+            self.network.turn(0.0, accepted=statements)
 
     # ------------------------------------------------------------ as a client
 
@@ -88,15 +92,20 @@ class Port(Handlers):
     def close(self, handle: int) -> bool:
         """Close a connection; false if the handle is none."""
         connection = self.network.connections.get(handle)
-        if connection is not None:
+        if connection is None:
+            return False
+        goodbye = connection.conversation.goodbye() if connection.conversation else b""
+        if goodbye:
+            self.network.send(connection, goodbye)
+            self.network.finish(connection, "close")
+        else:
             self.network.drop(connection)
-        return connection is not None
+        return True
 
     def send(self, handle: int, x: Value) -> None:
         """Queue an asynchronous message."""
         connection = self._connection(handle)
-        packed = connection.packed
-        self.network.send(connection, wire.message(wire.ASYNC, x, connection.capability, packed))
+        self.network.send(connection, _spoken(connection).encoded(x))
 
     def flush(self, handle: int) -> None:
         """Wait until everything queued is written."""
@@ -104,7 +113,7 @@ class Port(Handlers):
 
     def ask(self, handle: int, x: Value) -> Value:
         """Send a request and wait for its answer. What comes on the same connection meanwhile is handled."""
-        connection = self._connection(handle)
+        connection = self._messages(handle)
         data = wire.message(wire.SYNC, x, connection.capability, connection.packed)
         connection.queue(data)
         return self._awaited(connection, response=True)
@@ -117,9 +126,29 @@ class Port(Handlers):
         finally:
             self.close(handle)
 
+    def ask_web(self, to: Url, timeout: float | None, x: Value) -> Value:
+        """The response of a server of HTTP to the text of a request; or a handle of a WebSocket, asked for by the head
+        of a request, and the head of the response, where the handle is null if the server opened none."""
+        if to.host in LOOPBACK and to.port == abs(self.number) != 0:
+            raise QError(
+                f"{to.scheme}: {to.port} is the port of this process, which cannot answer while it waits"
+            )
+        text = text_of(x).encode("utf-8", "surrogateescape")
+        if to.scheme.startswith("http"):
+            return string(web_client.ask(to, text, timeout))
+        if self._find(".z.ws") is None:
+            raise QError(f"{to.scheme}: .z.ws is not set, so that its messages have no receiver")
+        opened = web_client.open_websocket(to, text, timeout)
+        if opened.connection is None:
+            return List([Atom(T.I, T.NULL[T.I]), string(opened.answer)])
+        self.begin(opened.connection, opened.frames, opened.packed)
+        if len(opened.connection.incoming):
+            self.network.again(opened.connection)
+        return List([Atom(T.I, opened.connection.handle), string(opened.answer)])
+
     def receive(self, handle: int) -> Value:
         """Wait for a message, and give the value in it as it is."""
-        return self._awaited(self._connection(handle), response=False)
+        return self._awaited(self._messages(handle), response=False)
 
     def broadcast(self, handles: list[int], x: Value) -> None:
         """Send one message to several connections, or to none of them if it cannot be sent to one."""
@@ -128,15 +157,7 @@ class Port(Handlers):
             for connection in connections:
                 client.flush(connection)
             return
-        capability = min(connection.capability for connection in connections)
-        try:
-            data = wire.message(wire.ASYNC, x, capability)
-            problem = ""
-        except QError as e:
-            problem = f"{e.text} error serializing for handle {connections[0].handle}"
-        if problem:
-            raise QError(problem)
-        for connection in connections:
+        for connection, data in zip(connections, _for_all(connections, x), strict=True):
             self.network.send(connection, data)
 
     def described(self, handle: int) -> list[Value]:
@@ -144,12 +165,28 @@ class Port(Handlers):
         connection = self._connection(handle, NO_CONNECTION)
         family = char("u" if connection.unix else "t")
         waiting = len(connection.outgoing)
-        return [char("q"), family, connection.packed, waiting, connection.queued]
+        return [
+            char(_spoken(connection).letter),
+            family,
+            connection.packed,
+            waiting,
+            connection.queued,
+        ]
 
     def _connection(self, handle: int, error: str = NO_FILE) -> Connection:
         connection = self.network.connections.get(handle)
         if connection is None:
             raise QError(error.format(handle))
+        return connection
+
+    def _messages(self, handle: int) -> Connection:
+        """The connection of a handle that speaks q's protocol; a WebSocket has no answers to wait for, so it is
+        'nyi."""
+        connection = self._connection(handle)
+        if _spoken(connection).letter != "q":
+            raise QError(
+                "nyi", hint="a WebSocket has no answers: send with neg[h], receive in .z.ws"
+            )
         return connection
 
     def _awaited(self, connection: Connection, response: bool) -> Value:
@@ -183,3 +220,27 @@ class Port(Handlers):
             self.carry_out(connection, kind, data)
         self.network.lost(connection)
         raise QError(f"close handle: {connection.handle}")
+
+
+def _spoken(connection: Connection) -> Conversation:
+    """The conversation of a connection that is open."""
+    assert connection.conversation is not None
+    return connection.conversation
+
+
+def _for_all(connections: list[Connection], x: Value) -> list[bytes]:
+    """The bytes of one message for each of several connections; those of q have the same, made once."""
+    capability = min((c.capability for c in connections if _spoken(c).letter == "q"), default=None)
+    problem = ""
+    at = connections[0].handle
+    try:
+        shared = b"" if capability is None else wire.message(wire.ASYNC, x, capability)
+        found = []
+        for connection in connections:
+            at = connection.handle
+            speaker = _spoken(connection)
+            found.append(shared if speaker.letter == "q" else speaker.encoded(x))
+        return found
+    except QError as e:
+        problem = f"{e.text} error serializing for handle {at}"
+    raise QError(problem)

@@ -81,6 +81,17 @@ class Stream:
             raise BadMessage(f"nothing ends within {most} bytes")
         return self.take(end) if end else None
 
+    def put_back(self, data: bytes) -> None:
+        """Put bytes in front of what is there."""
+        self._buffer[:0] = data
+
+    def paragraph(self, most: int) -> bytes | None:
+        """Remove and return what stands up to an empty line, with it; None if there is none among the first `most`
+        bytes."""
+        ends = [self._buffer.find(mark, 0, most) for mark in (b"\n\r\n", b"\n\n")]
+        found = [at + size for at, size in zip(ends, (3, 2), strict=True) if at >= 0]
+        return self.take(min(found)) if found else None
+
     def starts(self, most: int) -> bytes:
         """The first bytes, without removing them."""
         return bytes(self._buffer[:most])

@@ -58,6 +58,15 @@ def test_async_flush_and_messages(server: Server, q: Session) -> None:
     q.run("hclose h")
 
 
+def test_a_message_is_left_for_the_next_statement(server: Server, q: Session) -> None:
+    """Although messages are handled between statements: this one came before `h[]` began."""
+    q.run(f"h:hopen {server.port}")
+    for _ in range(20):
+        q.run('neg[h]"neg[.z.w]1 2 3"; system"sleep .01"')
+        assert q.show(q.run("h[]")) == "1 2 3"
+    q.run("hclose h")
+
+
 def test_requests_without_a_handle(server: Server, q: Session) -> None:
     assert q.run(f'`::{server.port} "1+1"') == 2
     assert q.run(f"`:localhost:{server.port}:me (`f;2;3)") == 5

@@ -11,6 +11,7 @@ import pytest
 from kshell.session import Session
 from kshell.values.base.build import string
 from tests.ipc.processes import Client, Server, eventually
+from tests.ipc.web import reply
 from tests.shell.test_cli import Terminal
 
 TRAIN = """
@@ -45,6 +46,18 @@ def test_within_a_training_run(tmp_path: Path) -> None:
         assert min(seen) < 0.5
         assert client.ask(string("lr(o;.01)")) is not None
         assert client.ask(string("first lr o")) == pytest.approx(0.01)
+
+
+def test_errors_of_clients_do_not_end_a_training_run(tmp_path: Path) -> None:
+    with Server(tmp_path, TRAIN + "do[200;run k]\n") as server:
+        client = Client(server.port)
+        for wrong in ("nothere", "{x+nothere}1", "1+`a", "til -1"):
+            with pytest.raises(ValueError, match=r"nothere|type|domain"):
+                client.ask(string(wrong))
+        client.send(0, string("nothere"))
+        assert reply(server.port, "GET", "/?nothere")[0] == 400
+        assert reply(server.port, "GET", "/?1+1")[0] == 200
+        assert server.process.poll() is None
 
 
 def test_with_the_timer_and_lines(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from kshell.errors import (
 from kshell.kapi.base.errors import raised_here, reported, told
 from kshell.kapi.base.handles import table
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.recent import RECENT
 from kshell.parallel import group
 from kshell.values.base.core import Value
 from kshell.values.session.context import running
@@ -250,6 +251,8 @@ def _layer(exc: Exception, m: Module) -> str:
 def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> None:
     """run(), a backward pass. If the module whose outputs are differentiated belongs to all processes, a failure before
     its gradients are reached is reported to the others."""
+    if RECENT.watchers and len(tensors) == 1:
+        RECENT.note(None, tensors)
     if not group.joined():
         run()
         return

@@ -19,6 +19,7 @@ from kshell.kapi.base.convert import kname, to_q
 from kshell.kapi.base.handles import ModelHandle, dict_handle, handle, tensor_handle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import stepped
+from kshell.kapi.base.recent import RECENT
 from kshell.kapi.func.autocast import Scaler
 from kshell.kapi.loss import losses
 from kshell.kapi.module.api import beside, brought
@@ -327,6 +328,8 @@ class _Trainer:
     ) -> list[tuple[Any, Any]]:
         if not self.closure:
             results = self._gradients(batches, out)
+            if RECENT.watchers:
+                RECENT.note(self.model, [loss for _, loss in results])
             if note is not None:
                 note(batches, results)
             with HOLD:  # in a thread, interrupts are raised elsewhere
@@ -346,6 +349,8 @@ class _Trainer:
         with HOLD:
             self.o.step(closure)
         results = [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
+        if RECENT.watchers:
+            RECENT.note(self.model, [loss for _, loss in results])
         if note is not None:
             note(batches, results)
         return results

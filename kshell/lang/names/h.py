@@ -16,7 +16,7 @@ from kshell.lang.names.q_core import NAME, data_of
 from kshell.lang.tables.tables import is_table, unkeyed
 from kshell.lang.verbs.text import string as to_string
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, enlist, string
+from kshell.values.base.build import collapse, empty, enlist, string
 from kshell.values.base.core import (
     Atom,
     Dict,
@@ -76,6 +76,18 @@ constant(
     'q).h.sc\n"$-.+!*\'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"',
 )
 constant(".h.HOME", string(""), "The root folder of the web server.", 'q).h.HOME\n""')
+constant(
+    ".h.HOSTS",
+    empty(T.S),
+    "The names of this machine that a request of HTTP may use, besides localhost and the host of `-p`.",
+    "q).h.HOSTS\n`symbol$()",
+)
+constant(
+    ".h.ORIGINS",
+    empty(T.S),
+    'The sites whose pages may send requests of HTTP, each as ``$"https://host" ``.',
+    "q).h.ORIGINS\n`symbol$()",
+)
 constant(
     ".h.ty",
     Dict(sym_vec(MIME), List([string(value) for value in MIME.values()])),

@@ -198,12 +198,16 @@ def val(x: Value) -> Value:
 
 @name(".h.ka")
 def ka(x: Value) -> Value:
-    """The HTTP connection header for an idle time: close or keep-alive.
+    """The HTTP connection header for an idle time in milliseconds: close or keep-alive. In a handler of HTTP, its
+    connection stays open for that long after the answer.
 
     q).h.ka 0i
     "close"
     """
-    return string("keep-alive" if int_of(x) else "close")
+    milliseconds, port = max(0, int_of(x)), running().ipc
+    if port is not None:
+        port.keep = milliseconds / 1000
+    return string("keep-alive" if milliseconds else "close")
 
 
 @name(".h.ht")

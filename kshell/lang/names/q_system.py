@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from typing import Any
 
 from kshell import registry
 from kshell.errors import QError, as_qerror, first_line
@@ -236,24 +237,52 @@ def stream(f: Value, file: Value, n: int) -> int:
 # ------------------------------------------------------------------ requests of HTTP
 
 
-def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
-    """The response to an HTTP request, as a string; failures raise an error with the reason."""
+def request(
+    url: Value, kind: str = "", body: bytes | None = None, method: str = ""
+) -> tuple[str, bytes]:
+    """The head and the body of the response to an HTTP request; failures raise an error with the reason. The body is
+    unpacked if the server has compressed it."""
     from urllib import error
     from urllib import request as http
 
-    address = text_of(url).removeprefix(":")
-    if not address.startswith(("http://", "https://")):
-        raise QError("domain")
+    place, login = _without_login(text_of(url).removeprefix(":"))
+    headers = {"Accept-Encoding": "gzip", **({"Content-Type": kind} if kind else {}), **login}
     problem = ""
     try:
-        http_request = http.Request(address, body, {"Content-Type": kind} if kind else {})
-        with http.urlopen(http_request) as answer:
-            return string(answer.read())
+        with http.urlopen(http.Request(place, body, headers, method=method or None)) as answer:
+            return _read(answer)
     except error.HTTPError as e:
-        return string(e.read())
-    except (OSError, ValueError) as e:
+        return _read(e)
+    except (OSError, ValueError, EOFError) as e:
         problem = str(getattr(e, "reason", e))
-    raise QError(first_line(f"{address}: {problem}"))
+    raise QError(first_line(f"{place}: {problem}"))
+
+
+def _without_login(address: str) -> tuple[str, dict[str, str]]:
+    """A URL without `user:password@`, and the header that says the same; 'domain if it is not of HTTP."""
+    scheme, mark, rest = address.partition("://")
+    if scheme not in ("http", "https") or not mark:
+        raise QError("domain")
+    host, slash, path = rest.partition("/")
+    login, at, host = host.rpartition("@")
+    if not at:
+        return address, {}
+    import base64
+
+    code = base64.b64encode(login.encode("utf-8", "surrogateescape")).decode()
+    return f"{scheme}://{host}{slash}{path}", {"Authorization": f"Basic {code}"}
+
+
+def _read(answer: Any) -> tuple[str, bytes]:
+    """The head and the body of a response."""
+    import gzip
+
+    body = answer.read()
+    if answer.headers.get("Content-Encoding", "").lower() == "gzip" and body:
+        body = gzip.decompress(body)
+    lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+    lines += [f"{key}: {value}" for key, value in answer.headers.items()]
+    return "\r\n".join(lines) + "\r\n\r\n", body
 
 
 @name(".Q.hg", effect="opens")
@@ -263,7 +292,7 @@ def hg(url: Value) -> Value:
     q)@[.Q.hg;`:http://localhost:1;{"no answer"}]
     "no answer"
     """
-    return request(url)
+    return string(request(url)[1])
 
 
 @name(".Q.hp", ".Q.hp[address;kind;text]", effect="opens")
@@ -273,4 +302,20 @@ def hp(url: Value, kind: Value, text: Value) -> Value:
     q).[.Q.hp;(`:http://localhost:1;.h.ty`json;"{}");{"no answer"}]
     "no answer"
     """
-    return request(url, text_of(kind), text_of(text).encode("utf-8", "surrogateescape"))
+    return string(request(url, text_of(kind), text_of(text).encode("utf-8", "surrogateescape"))[1])
+
+
+@name(".Q.hmb", ".Q.hmb[address;method;(kind;text)]", effect="opens")
+def hmb(url: Value, method: Value, content: Value) -> Value:
+    """Make a request by any method, with a text of some kind or with `()`, and return (head;body) of the response.
+
+    q).[.Q.hmb;(`:http://localhost:1;`PUT;(.h.ty`json;"{}"));{"no answer"}]
+    "no answer"
+    """
+    parts = seq_items(content)
+    if len(parts) not in (0, 2):
+        raise QError("length")
+    kind = text_of(parts[0]) if parts else ""
+    body = text_of(parts[1]).encode("utf-8", "surrogateescape") if parts else None
+    head, answer = request(url, kind, body, text_of(method))
+    return List([string(head), string(answer)])

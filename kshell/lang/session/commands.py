@@ -392,7 +392,7 @@ def rename(arg: str) -> Value:
 
 @command("x", "\\x .z.name", effect="changes")
 def expunge(arg: str) -> Value:
-    """Remove the assignment of a callback such as .z.pg.
+    """Remove the assignment of a callback such as .z.pg; .z.ph is then the one that kshell has.
 
     q).z.ps:{0N!x}
     q)\\x .z.ps
@@ -404,6 +404,6 @@ def expunge(arg: str) -> Value:
     if not arg.startswith(".z."):
         raise QError("type")
     names = running().names
-    if names.find(arg) is not None and registry.find("name", arg) is None:
+    if arg.removeprefix(".z.") in names.spaces.get(".z", {}):
         names.delete(arg)
     return NIL

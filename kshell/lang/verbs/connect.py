@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kshell.errors import QError, os_text
-from kshell.ipc.address import peer
+from kshell.ipc.address import peer, url
 from kshell.lang.console.standard_input import Input
 from kshell.registry import verb
 from kshell.store import codec, kdb, tails
@@ -93,6 +93,10 @@ def ask_once(name: str, x: Value) -> Value | None:
         place, x = x.item(0), x.item(1)
         address, timeout = timed(place)
         name = text_of(address)
+    server = url(name)
+    if server is not None:
+        refuse(server.scheme, "access")
+        return running().use_ipc().ask_web(server, timeout, x)
     peer_address = peer(name)
     if peer_address is None:
         return None

@@ -1,0 +1,60 @@
+"""The conversation in q's own protocol: requests, answers and asynchronous messages."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from kshell.ipc import conversation, wire
+
+if TYPE_CHECKING:
+    from kshell.values.base.core import Value
+
+BAD = 1 << 20  # bytes of a bad message that .z.bm is given
+
+
+class Messages(conversation.Quiet):
+    """Messages of q, after the login."""
+
+    letter = "q"
+
+    def handle(self) -> bool:
+        """Handle the messages that came in, up to a turn's share; are there more?"""
+        connection, network = self.connection, self.network
+        end = time.monotonic() + conversation.TURN_TIME
+        for _ in range(conversation.TURN_MESSAGES):
+            try:
+                data = connection.incoming.message()
+                if data is None:
+                    if connection.ended:
+                        network.lost(connection)
+                    return False
+                network.protocol.message(connection, data)
+            except wire.BadMessage as e:
+                self._bad(str(e))
+                return False
+            if connection.closed:
+                return False
+            if time.monotonic() > end:
+                break
+        return True
+
+    def _bad(self, why: str) -> None:
+        """End a connection whose bytes are no messages."""
+        self.network.protocol.bad(self.connection, self.connection.incoming.starts(BAD))
+        self.network.lost(self.connection, f"badmsg: {why}")
+
+    def due(self) -> float | None:
+        """A message that has begun must go on."""
+        connection = self.connection
+        return connection.since + conversation.STALLED if connection.incoming.partial else None
+
+    def overdue(self) -> None:
+        self.network.lost(self.connection, "message not complete in time")
+
+    def gone(self) -> None:
+        self.network.protocol.gone(self.connection)
+
+    def encoded(self, x: Value) -> bytes:
+        connection = self.connection
+        return wire.message(wire.ASYNC, x, connection.capability, connection.packed)

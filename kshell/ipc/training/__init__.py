@@ -1,0 +1,1 @@
+"""The page that shows a session's training, and the WebSocket that keeps it up to date."""

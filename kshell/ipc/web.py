@@ -1,0 +1,265 @@
+"""Requests of HTTP by the q code of a session: who may ask, and the handlers that answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.ipc import gate, peer
+from kshell.ipc.conversation import Conversation
+from kshell.ipc.http import MISSING, Answer, Http, available
+from kshell.ipc.request import Refused, Request, login, parts, response
+from kshell.ipc.training.pages import PLACE, page
+from kshell.ipc.training.watch import Watch, told
+from kshell.ipc.websocket import WebSocket, accepted
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    Value,
+    Vec,
+    atom_t,
+    raw,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from kshell.ipc.connection import Connection
+    from kshell.ipc.network import Network
+
+KEEP = 10.0  # seconds for which a connection stays after a file of the page of the training
+_HANDLERS = {"GET": ".z.ph", "HEAD": ".z.ph", "POST": ".z.pp"}
+_OTHERS = ("OPTIONS", "PUT", "PATCH", "DELETE")  # answered by .z.pm
+_CHALLENGE = {"WWW_Authenticate": 'Basic realm="kshell"'}
+
+
+class Web:
+    """The part of the port that answers HTTP."""
+
+    if TYPE_CHECKING:
+        network: Network
+        session: Any
+        read_only: bool
+
+        def admit(self, connection: Connection, user: str, password: str) -> bool: ...
+        def _find(self, name: str) -> Value | None: ...
+        def _apply_name(self, name: str, args: tuple[Value, ...]) -> Value: ...
+        def _run(
+            self, connection: Connection | None, work: Callable[..., Any], *args: Any
+        ) -> Any: ...
+        def _call(
+            self, connection: Connection | None, work: Callable[..., Value], *args: Any
+        ) -> Any: ...
+        def _notify(self, connection: Connection | None, name: str, handle: int) -> None: ...
+
+    queries: dict[tuple[str, int], str]  # the last query of each client on a page
+    keep = 0.0  # seconds for which `.h.ka` asked, in the request that is being answered
+
+    def web(self, connection: Connection) -> Conversation | None:
+        """The conversation with a client of HTTP; None, and a line in the log, if the packages for it are missing."""
+        if available():
+            return Http(self, connection)
+        self.network.log.add(MISSING, connection.handle)
+        return None
+
+    # ------------------------------------------------------------ who may ask
+
+    def enter(self, connection: Connection, request: Request) -> None:
+        """Refuse requests that pages of other sites make, and those of users who are not let in; `.z.ac` decides who
+        is, or basic access by the file of users and `.z.pw`."""
+        gate.check(request, self._hosts(connection), self._listed(".h.ORIGINS"))
+        if self._find(".z.ac") is not None:
+            self._by_handler(connection, request)
+        else:
+            self._basic(connection, request)
+
+    def _hosts(self, connection: Connection) -> set[str]:
+        """The hosts that a request may name: the one of `-p`, those of .h.HOSTS, the address it came to."""
+        hosts = self._listed(".h.HOSTS")
+        if self.network.listening is not None:
+            hosts.add(self.network.listening.host.lower())
+        if not connection.unix:
+            own = str(connection.sock.getsockname()[0])
+            hosts.add(own.removeprefix("::ffff:"))
+        return hosts
+
+    def _listed(self, name: str) -> set[str]:
+        """The texts that a variable lists, in small letters."""
+        x = self._find(name)
+        if x is None:
+            return set()
+        try:
+            items = [x] if atom_t(x) or (x.__class__ is Vec and x.t == T.C) else seq_items(x)
+            return {text_of(item).lower() for item in items}
+        except QError:
+            return set()
+
+    def _by_handler(self, connection: Connection, request: Request) -> None:
+        """Do what `.z.ac` says."""
+        problem = ""
+        try:
+            answer = self._run(connection, self._apply_name, ".z.ac", (asked(request),))
+            code, text = [*seq_items(answer), NIL, NIL][:2]
+            number, word = (raw(code) if atom_t(code) in (T.H, T.I, T.J) else -1), text_of(text)
+        except QError as e:
+            problem = e.text
+        if problem:
+            raise Refused("500 Internal Server Error", f".z.ac: {problem}")
+        if number == 1:
+            connection.user = word
+        elif number == 4:
+            self._basic(connection, request)
+        elif number == 2:
+            raise Answered(word.encode("utf-8", "surrogateescape"))
+        elif number == 0:
+            raise Refused("401 Unauthorized", "access", **_CHALLENGE)
+        else:
+            raise Refused(
+                "500 Internal Server Error", f".z.ac: expected 0, 1, 2 or 4, given {code}"
+            )
+
+    def _basic(self, connection: Connection, request: Request) -> None:
+        """Basic access: user and password must be those of a user; none are needed for what the same user of this
+        machine asks, as long as there is no list of users."""
+        speaker = connection.conversation
+        header = request.header("authorization")
+        if isinstance(speaker, Http) and speaker.known == header:
+            return
+        given = login(request)
+        user, password = given or ("", "")
+        is_known = given is not None or connection.local
+        if not is_known or not self.admit(connection, user, password):
+            raise Refused("401 Unauthorized", "access", **_CHALLENGE)
+        connection.user = user
+        if isinstance(speaker, Http):
+            speaker.known = header
+
+    # ------------------------------------------------------------ answers
+
+    def answer(self, connection: Connection, request: Request) -> Answer | None:
+        """The answer to a request, by the handler of its method; None if the connection is a WebSocket from now on."""
+        if request.upgrades:
+            self._upgrade(connection, request)
+            return None
+        own = page(request)
+        if own is not None:
+            return Answer(own, KEEP if request.keeps else 0.0)
+        name = ".z.pm" if request.method in _OTHERS else _HANDLERS.get(request.method, "")
+        if not name:
+            raise Refused("501 Not Implemented", f"method {request.method}")
+        if self._find(name) is None:
+            raise Refused("405 Method Not Allowed", f"{name} is not set", Allow=self._allowed())
+        self.keep, problem = 0.0, ""
+        try:
+            data = data_of(self._run(connection, self._apply_name, name, (asked(request),)))
+        except QError as e:
+            problem = e.text
+        if problem:
+            return Answer(response("500 Internal Server Error", problem))
+        stays = request.keeps and parts(data).ends
+        return Answer(data, self.keep if stays else 0.0)
+
+    # ------------------------------------------------------------ WebSockets
+
+    def _upgrade(self, connection: Connection, request: Request) -> None:
+        """Make a connection a WebSocket, and call `.z.wo`; refused if `.z.ws` is not set."""
+        if request.text == PLACE:
+            self._watch(connection, request)
+            return
+        if self._find(".z.ws") is None:
+            raise Refused("501 Not Implemented", ".z.ws is not set")
+        data, frames, packed = accepted(request)
+        self.network.send(connection, data)
+        self.begin(connection, frames, packed)
+        self._notify(connection, ".z.wo", connection.handle)
+
+    def begin(self, connection: Connection, frames: Any, packed: bool) -> None:
+        """A connection is a WebSocket: it is a handle of q from now on."""
+        connection.conversation = WebSocket(self, connection, frames)
+        connection.open, connection.packed, connection.greeted = True, packed, True
+        self.network.add(connection)
+        self.network.log.add("open websocket", connection.handle, user=connection.user)
+
+    def websocket_message(self, connection: Connection, x: Value) -> None:
+        """Call `.z.ws`; its error is shown on the console."""
+        self._call(connection, self._apply_name, ".z.ws", (x,))
+
+    def websocket_gone(self, connection: Connection) -> None:
+        """Call `.z.wc`; the handle is no longer a connection."""
+        self._notify(None, ".z.wc", connection.handle)
+
+    # ------------------------------------------------------------ the page of the training
+
+    def _watch(self, connection: Connection, request: Request) -> None:
+        """Let a page watch the training. Its queries may change something only if the port allows that to clients,
+        and its user is the one of this process or has logged in."""
+        data, frames, _ = accepted(request)
+        own = peer.trusted(peer.user_of(connection.sock))
+        connection.reads = self.read_only or not (own or connection.user)
+        self.network.send(connection, data)
+        connection.conversation = Watch(self, connection, frames)
+        connection.open = True
+        self.network.time(connection)
+        self.network.log.add("open training page", connection.handle, user=connection.user)
+
+    def training(self, connection: Connection, what: str, seen: dict[str, int]) -> dict[str, Any]:
+        """What the k-api tells a page of the training."""
+        return dict(self.session.handle(told, what, seen))
+
+    def query(self, connection: Connection, text: str) -> str:
+        """The console's text of the value of a query of a page."""
+        return str(self._run(connection, self._shown, text))
+
+    def _shown(self, text: str) -> str:
+        value = registry.known("verb", "value").fns[1](string(text))
+        return "" if value is NIL else self.session.show(value)
+
+    # ------------------------------------------------------------ texts
+
+    def _allowed(self) -> str:
+        others = _OTHERS if self._find(".z.pm") is not None else ()
+        return ", ".join(
+            [method for method, name in _HANDLERS.items() if self._find(name)] + [*others]
+        )
+
+
+def asked(request: Request) -> Value:
+    """What a handler is given: the target without its slash and, behind a blank, the body; the headers. A method
+    without a handler of its own comes first."""
+    text = request.text.encode("ascii")
+    if request.method not in ("GET", "HEAD", "OPTIONS", "DELETE") or request.body:
+        text += b" " + request.body
+    headers: dict[str, str] = {}
+    for name, value in request.headers:
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    named = Dict(sym_vec(list(headers)), List([string(value) for value in headers.values()]))
+    given: list[Value] = [string(text), named]
+    return List([sym(request.method), *given] if request.method in _OTHERS else given)
+
+
+def data_of(x: Value) -> bytes:
+    """The bytes of a response, which is a string or a byte vector; anything else is 'type."""
+    if x.__class__ is Vec and x.t in (T.C, T.X):
+        return bytes(np.ascontiguousarray(x.a).tobytes())
+    return text_of(x).encode("utf-8", "surrogateescape")
+
+
+class Answered(Refused):
+    """A request that `.z.ac` has answered itself."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("by .z.ac", "access")
+        self._data = data
+
+    @property
+    def data(self) -> bytes:
+        return self._data
