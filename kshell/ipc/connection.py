@@ -40,6 +40,7 @@ class Connection:
         self.address = 0  # IPv4, as `.z.a` shows it
         self.local = self.unix  # is the peer on this machine?
         self.packed = False  # are messages compressed?
+        self.symbols = 0  # new ones in its messages
         self.deferred = 0  # pending responses after -30!
         self.made = self.since = time.monotonic()  # `since`: when bytes last came in
         self.greeted = False  # was `.z.po` called?

@@ -9,7 +9,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, first_line
-from kshell.ipc import peer, wire
+from kshell.ipc import bounds, peer, wire
 from kshell.ipc.connection import Connection
 from kshell.ipc.network import Network
 from kshell.ipc.users import Users
@@ -154,7 +154,7 @@ class Handlers:
     def _answered(self, connection: Connection, kind: int, data: bytes | bytearray) -> bytes | None:
         """The response to a message; None if there is to be none now."""
         try:
-            x = wire.value(data)
+            x = bounds.value(connection, data)
         except wire.BadMessage as e:  # it must not be taken for an error of q
             self._fault = str(e)
             return None

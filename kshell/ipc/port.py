@@ -6,7 +6,7 @@ import time
 from threading import get_ident
 
 from kshell.errors import QError
-from kshell.ipc import client, wire
+from kshell.ipc import bounds, client, wire
 from kshell.ipc.address import LOOPBACK, Peer, is_loopback, place
 from kshell.ipc.connection import Connection
 from kshell.ipc.handlers import Handlers, Host, evaluate
@@ -179,7 +179,7 @@ class Port(Handlers):
                 continue
             kind = wire.header(data).kind
             if kind == wire.RESPONSE or not response:
-                return wire.value(data)
+                return bounds.value(connection, data)
             self.carry_out(connection, kind, data)
         self.network.lost(connection)
         raise QError(f"close handle: {connection.handle}")

@@ -52,6 +52,17 @@ MAX_DEPTH = 200
 LOCKED = "locked"  # the text of a function whose source is hidden
 
 
+_NEGATIVE = 1 << 31  # what a count is at least if its writer meant a negative one
+WIDE = 0x80  # added to the attribute of a vector whose count takes eight bytes
+
+
+def head(t: int, attribute: int, count: int) -> bytes:
+    """The bytes before the items of a vector or list: type, attribute, count."""
+    if count >> 32:
+        return struct.pack("<bBq", t, attribute | WIDE, count)
+    return struct.pack("<bBI", t, attribute, count)
+
+
 class Out(list[bytes]):
     """The parts of an encoding. `file`: it goes into a file, where enumerations stay what they are. `without`: types
     that the receiver does not know."""
@@ -121,7 +132,7 @@ def _put_vec(x: Vec, out: Out) -> None:
     if qtype == T.ENUM:
         out.append(struct.pack("bB", qtype, attribute) + _text(x.dom) + struct.pack("<i", len(x.a)))
     else:
-        out.append(struct.pack("<bBi", qtype, attribute, len(x.a)))
+        out.append(head(qtype, attribute, len(x.a)))
     if qtype == T.S:
         out.append(symbol_bytes(x.a))
     else:
@@ -154,7 +165,7 @@ def _put_nd(x: Nd, out: Out) -> None:
 
 
 def _put_list(x: List, out: Out) -> None:
-    out.append(struct.pack("<bBi", 0, 0, len(x)))
+    out.append(head(0, 0, len(x)))
     flat = flattened(x) if len(x) >= FEW and x.__class__ is List else None
     if flat is not None and flat.t not in out.without:
         out.append(vectors_bytes(flat))
@@ -164,13 +175,28 @@ def _put_list(x: List, out: Out) -> None:
 
 
 def _put_dict(x: Dict, out: Out) -> None:
-    out.append(b"\x7f" if x.attr == "s" else b"\x63")
-    _put(x.k, out)
+    is_sorted = x.attr == "s"
+    out.append(b"\x7f" if is_sorted else b"\x63")
+    keys = x.k
+    if is_sorted and keys.__class__ is Table:  # the table of keys is sorted, not its first column
+        _put_table(Table(keys.names, [_without_attribute(keys.cols[0]), *keys.cols[1:]]), out, True)
+    else:
+        _put(keys, out)
     _put(x.v, out)
 
 
-def _put_table(x: Table, out: Out) -> None:
-    out.append(b"\x62\0\x63")
+def _without_attribute(x: ListValue) -> ListValue:
+    return Vec(x.t, x.a, "", x.dom) if x.__class__ is Vec else x
+
+
+def _is_sorted(x: Table) -> bool:
+    """Was the table sorted by `s#, and does its first column still have the attribute that this gave it?"""
+    first = x.cols[0] if x.attr else None
+    return first.__class__ is Vec and first.attr in ("s", "p")
+
+
+def _put_table(x: Table, out: Out, is_sorted: bool = False) -> None:
+    out.append(b"\x62\1\x63" if is_sorted or _is_sorted(x) else b"\x62\0\x63")
     _put(sym_vec(x.names), out)
     _put_list(List(list(x.cols)), out)
 
@@ -283,6 +309,8 @@ class Reader:
     ) -> None:
         self.need = need
         self.short = False  # was the error a lack of bytes?
+        self.in_text = False  # was it an error of a function's text?
+        self.longest = 1 << 62  # bytes of a function's text
         self.data, self.at, self.depth = memoryview(data), at, 0
         self.raw = data if isinstance(data, bytes | bytearray) else bytes(data)
 
@@ -328,6 +356,13 @@ class Reader:
         finally:
             self.depth -= 1
 
+    def whole(self) -> Value:
+        """The value at this position, behind which there is nothing."""
+        value = self.value()
+        if self.at != len(self.data):
+            raise QError("corrupt")
+        return value
+
     def _needs(self, n: int) -> None:
         if self.need is not None:
             self.need(n)
@@ -348,9 +383,10 @@ class Reader:
     def _vector(self, t: int) -> Value:
         attribute = self.number("B")
         domain = self.text() if t == T.ENUM else ""
-        count = self.number("i")
-        if not 0 <= count <= len(self.data) or attribute >= len(ATTRS):
-            self.short = count >= 0 and attribute < len(ATTRS)
+        count = self.number("Q" if attribute & WIDE else "I")
+        attribute &= ~WIDE
+        if count > len(self.data) or attribute >= len(ATTRS):
+            self.short = attribute < len(ATTRS) and count < _NEGATIVE
             raise QError("corrupt")
         self._needs(_LIST + 16 * count if t == 0 else _VEC + (_SYM if t == T.S else 0) * count)
         if t == 0:
@@ -413,10 +449,10 @@ class Reader:
                 size = _FIXED.get(buffer[start]) if start + 6 <= end else None
                 if size is not None and buffer[start + 1] == 0:
                     qtype = buffer[start]
-                    count = int.from_bytes(buffer[start + 2 : start + 6], "little", signed=True)
+                    count = int.from_bytes(buffer[start + 2 : start + 6], "little")
                     self.at = start + 6 + count * size
-                    if count < 0 or self.at > end:
-                        self.short = count >= 0
+                    if self.at > end:
+                        self.short = count < _NEGATIVE
                         raise QError("corrupt")
                     if self.need is not None:
                         self.need(_VEC + count * size)
@@ -431,10 +467,15 @@ class Reader:
         keys, values = self.value(), self.value()
         if not isinstance(keys, Sized) or not isinstance(values, Sized) or len(keys) != len(values):
             raise QError("corrupt")
-        return Dict(cast("ListValue", keys), cast("ListValue", values), "s" if t == 127 else "")
+        is_sorted = t == 127
+        if is_sorted and keys.__class__ is Table and keys.attr and keys.cols[0].__class__ is Vec:
+            keys.cols[0].attr = "s" if len(keys.cols) == 1 else "p"
+        return Dict(cast("ListValue", keys), cast("ListValue", values), "s" if is_sorted else "")
 
     def _table(self, t: int) -> Value:
-        self.take(1)
+        is_sorted = self.number("B")
+        if is_sorted > 1:
+            raise QError("corrupt")
         mapping = self.value()
         if (
             mapping.__class__ is not Dict
@@ -449,15 +490,18 @@ class Reader:
             or len(set(map(len, columns))) > 1
         ):
             raise QError("corrupt")
-        return Table(sym_names(mapping.k), columns)
+        return Table(sym_names(mapping.k), columns, "s" if is_sorted else "")
 
     def _lambda(self, t: int) -> Value:
         context, text = self.text(), self.value()
-        if text.__class__ is not Vec or text.t != T.C:
+        if text.__class__ is not Vec or text.t != T.C or len(text.a) > self.longest:
             raise QError("corrupt")
         definition = text.a.tobytes().decode("utf-8", "surrogateescape")
         self._needs(function_cost(definition))
-        return LAMBDA.fn(definition, "." + context if context else ".")
+        self.in_text = True
+        function = LAMBDA.fn(definition, "." + context if context else ".")
+        self.in_text = False
+        return function
 
     def _prim(self, t: int) -> Value:
         self._needs(_ATOM)
@@ -476,7 +520,10 @@ class Reader:
 
     def _iter(self, t: int) -> Value:
         self._needs(_ATOM)
-        return Iter(_ITER[min(self.number("B"), 5)])
+        code = self.number("B")
+        if code >= len(_ITER):
+            raise QError("corrupt")
+        return Iter(_ITER[code])
 
     def _many(self, t: int) -> Value:
         count = self.number("i")
@@ -528,6 +575,16 @@ def collapse_list(items: list[Value]) -> Value:
     return collapse(items) if items and items[0].__class__ is Dict else List(items)
 
 
+def reader(
+    data: bytes | bytearray | memoryview,
+    at: int = 0,
+    need: Callable[[int], None] | None = None,
+    little: bool = True,
+) -> Reader:
+    """What decodes bytes, in the given order of bytes."""
+    return (Reader if little else BigEndianReader)(data, at, need)
+
+
 def decode(
     data: bytes | bytearray | memoryview,
     at: int = 0,
@@ -535,8 +592,4 @@ def decode(
     little: bool = True,
 ) -> Value:
     """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
-    reader = (Reader if little else BigEndianReader)(data, at, need)
-    value = reader.value()
-    if reader.at != len(reader.data):
-        raise QError("corrupt")
-    return value
+    return reader(data, at, need, little).whole()

@@ -27,12 +27,28 @@ def compress(message: bytes) -> bytes:
     """A message with a compressed body: repeated byte pairs become references. If the result is not below half the
     size, the message is returned unchanged."""
     length = len(message)
-    packed = bytearray(message[:8]) + struct.pack("<i", length)
+    wide = length >> 32
+    packed = bytearray(message[:8]) + struct.pack("<Q" if wide else "<I", length)
     if not _add_packed(packed, message, length // 2 - 17):
         return message
-    packed[2] = 1
-    packed[4:8] = struct.pack("<i", len(packed))
+    packed[2], packed[3] = 2 if wide else 1, len(packed) >> 32
+    packed[4:8] = struct.pack("<I", len(packed) & 0xFFFFFFFF)
     return bytes(packed)
+
+
+_MOST = 121  # bytes that one byte of a compressed message may become
+
+
+def plain_size(message: bytes | bytearray) -> int:
+    """The size of a compressed message once it is decompressed, as it says itself; -1 if it says none, or one that its
+    bytes cannot become."""
+    wide = message[2] == 2
+    start = 16 if wide else 12
+    if len(message) < start:
+        return -1
+    form = ("<" if message[0] else ">") + ("Q" if wide else "I")
+    (size,) = struct.unpack_from(form, message, 8)
+    return int(size) if 8 < size <= 8 + _MOST * (len(message) - start) else -1
 
 
 def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
@@ -80,10 +96,13 @@ def decompress(message: bytes) -> bytes:
 
 
 def _decompress(message: bytes) -> bytes:
-    (size,) = struct.unpack_from("<i", message, 8)
-    result = bytearray(message[:2] + b"\0" + message[3:4] + struct.pack("<i", size))
+    size = plain_size(message)
+    if size < 0:
+        raise IndexError
+    low = struct.pack("<I" if message[0] else ">I", size & 0xFFFFFFFF)
+    result = bytearray(message[:2]) + bytes((0, size >> 32)) + low
     last_seen = [0] * 256
-    position, indexed = 12, 8
+    position, indexed = 16 if message[2] == 2 else 12, 8
     while len(result) < size:
         flags = message[position]
         position += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, Source, os_text
+from kshell.ipc import wire
 from kshell.lang.compiler.compile import compile_lambda, is_infix
 from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
@@ -36,8 +36,6 @@ from kshell.values.base.core import (
 )
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
-
-_HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 
 
 def internal(
@@ -69,8 +67,7 @@ def internal(
 
 def message(x: Value) -> bytes:
     """The bytes of a value with a message header."""
-    body = codec.encode(x)
-    return _HEAD.pack(1, 0, 0, len(body) + _HEAD.size) + body
+    return wire.message(wire.ASYNC, x)
 
 
 def byte_vec(data: bytes) -> Vec:
@@ -83,7 +80,7 @@ def read_lambda(
     """The function of a definition read as data: the text must define exactly one function, and nothing else. Also
     records where it was defined: the name it calls itself by, the name shown in reports, file and line."""
     if text.startswith("k)"):
-        raise QError("k) code is not supported")
+        raise QError("nyi")
     source = Source(text, file, line, shown)
     nodes = parse(text, is_infix, source)
     if (
@@ -110,7 +107,8 @@ def to_bytes(x: Value) -> Value:
 
 @internal(-9)
 def from_bytes(x: Value) -> Value:
-    """The value of serialized bytes, compressed or not.
+    """The value of serialized bytes, compressed or not. Bytes that are no message are 'badmsg; a response that holds an
+    error is that error.
 
     q)-9!-8!`a`b!1 2
     a| 1
@@ -118,19 +116,14 @@ def from_bytes(x: Value) -> Value:
     """
     if x.__class__ is not Vec or x.t not in (T.X, T.C):
         raise QError("type")
-    encoded = x.a.tobytes()
-    if (
-        len(encoded) < _HEAD.size
-        or encoded[0] != 1
-        or _HEAD.unpack_from(encoded)[3] != len(encoded)
-    ):
-        raise QError("badmsg")
-    if encoded[2] == 1:
-        encoded = compress.decompress(encoded)
-    return codec.decode(encoded, _HEAD.size)
-
-
-_SHORT = 2000  # bytes; shorter messages are not worth compressing
+    problem = "badmsg"
+    try:
+        return wire.value(x.a.tobytes())
+    except wire.Remote as e:
+        problem = str(e)
+    except wire.BadMessage:
+        pass
+    raise QError(problem)
 
 
 @internal(-18)
@@ -141,7 +134,7 @@ def to_compressed(x: Value) -> Value:
     3276
     """
     plain = message(x)
-    return byte_vec(compress.compress(plain) if len(plain) > _SHORT else plain)
+    return byte_vec(compress.compress(plain) if len(plain) > wire.SHORT else plain)
 
 
 @internal(-22)
@@ -152,8 +145,8 @@ def size(x: Value) -> Value:
     30
     """
     if x.__class__ is Vec and x.t not in (T.S, T.ENUM):
-        return int(len(x.a) * x.a.itemsize + 6 + _HEAD.size)
-    return len(codec.encode(x)) + _HEAD.size
+        return int(len(x.a) * x.a.itemsize + 6 + wire.HEADER)
+    return len(codec.encode(x)) + wire.HEADER
 
 
 # ------------------------------------------------------------------ q text
