@@ -37,8 +37,12 @@ class Connection:
         self.closed = False
         self.ended = False  # has the other side finished sending?
         self.user = ""
+        self.refusal = "access"  # why its login was refused
         self.address = 0  # IPv4, as `.z.a` shows it
         self.local = self.unix  # is the peer on this machine?
+        self.secure = False  # is it encrypted?
+        self.peer = ""  # as the log shows it
+        self.reads = False  # may it change nothing, as on a negative port?
         self.packed = False  # are messages compressed?
         self.symbols = 0  # new ones in its messages
         self.deferred = 0  # pending responses after -30!

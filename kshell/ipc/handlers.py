@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, first_line
-from kshell.ipc import bounds, peer, wire
+from kshell.ipc import bounds, wire
 from kshell.ipc.connection import Connection
-from kshell.ipc.network import Network
-from kshell.ipc.users import Users
+from kshell.ipc.entry import Answer, Gate
+from kshell.ipc.network import LOGIN_TIME, Network
+from kshell.ipc.time_limit import time_limit
+from kshell.ipc.users import Token, Users
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, sym, text_of
 from kshell.values.engine.apply import apply, apply1
+from kshell.values.session import interrupts
+from kshell.values.session.restrict import confinement
 
 NESTED = 32  # maximum depth of nested handlers
 
@@ -25,6 +31,10 @@ class Host(Protocol):
     """What the port needs of its session."""
 
     names: Any  # its variables: values/change/names.py
+    settings: Any  # T, the time limit of a client's call: lang/session/settings.py
+
+    def interrupt(self, signum: int, frame: FrameType | None) -> None:
+        """Stop what runs, as Ctrl-C does."""
 
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Execute a message in the session, restricted if requested; errors are QErrors."""
@@ -45,8 +55,9 @@ class Handlers:
         self.serving: list[
             Connection | None
         ] = []  # whose messages are being handled, the last one innermost
-        self.users: Users | None = None
+        self.gate = Gate()
         self.read_only = False  # may connections change nothing?
+        self.confined = False  # may they use only files of the current folder, and run nothing?
         self._asked = False  # is it a request that is being handled?
         self._deferring = False  # did its handler defer the answer?
         self._fault = ""  # what is wrong with the bytes of the message
@@ -56,14 +67,35 @@ class Handlers:
         """The connection whose message is being handled."""
         return self.serving[-1] if self.serving else None
 
-    def restrict(self, users: str, read_only: bool, log: str) -> None:
-        """Let only the users in a file connect, if one is named, and change nothing, if `read_only`; write what happens
-        on the port to a log, if one is named."""
-        if users:
-            self.users = Users(users)
-        self.read_only = self.read_only or read_only
+    def restrict(
+        self,
+        users: str = "",
+        read_only: bool = False,
+        log: str = "",
+        token: str = "",
+        confined: bool = False,
+        is_open: bool = False,
+        plain: bool = False,
+    ) -> None:
+        """Set rules for those who connect: the file of users who may, the file of a token that lets anybody in, whether
+        everybody may (`is_open`), and with a password that is not encrypted (`plain`). `read_only`: they change
+        nothing; `confined`: they use no files but those of the current folder, and run nothing. What happens on the
+        port is written to the file `log`."""
+        rules = self.gate.rules
         if log:
             self._open_log(log)
+        rules.users = Users(users) if users else rules.users
+        rules.token = Token(token) if token else rules.token
+        rules.is_open, rules.plain = rules.is_open or is_open, rules.plain or plain
+        self.read_only, self.confined = self.read_only or read_only, self.confined or confined
+        if is_open:
+            self.network.log.add("open to everybody: no password is asked for")
+
+    def read_users(self) -> None:
+        """Read the file of users again, if there is one."""
+        if self.gate.rules.users is not None:
+            self.gate.rules.users.read()
+            self.network.log.add("the file of users was read")
 
     def _open_log(self, path: str) -> None:
         problem: OSError | None = None
@@ -77,16 +109,23 @@ class Handlers:
     # ------------------------------------------------------------ events of the network
 
     def admit(self, connection: Connection, user: str, password: str) -> bool:
-        """Is the user of this process at the other end, or one who is in the file of users, and does `.z.pw` agree?"""
-        if self.users is not None:
-            if not self.users.admits(user, password):
-                return False
-        elif self._find(".z.pw") is None and not peer.trusted(peer.user_of(connection.sock)):
-            return False
-        if self._find(".z.pw") is None:
-            return True
-        answer = self._call(connection, self._apply_name, ".z.pw", (sym(user), string(password)))
-        return answer is True
+        """Do the rules let this user in, and does `.z.pw` agree?"""
+        asks = self._find(".z.pw") is not None
+        answer = self.gate.answer(connection, user, password, asks)
+        admitted = answer is Answer.YES
+        if answer is Answer.ASK:
+            arguments = sym(user), string(password)
+            limit = self.session.settings.T or LOGIN_TIME
+            said = self._call(connection, self._apply_name, ".z.pw", arguments, limit=limit)
+            admitted = said is True
+        if answer is Answer.UNSAFE:
+            connection.refusal = answer.value
+        self.gate.note(connection, admitted)
+        return admitted
+
+    def delayed(self, connection: Connection) -> bool:
+        """Must the login of this connection wait, because the peer's last ones failed?"""
+        return self.gate.delayed(connection)
 
     def opened(self, connection: Connection) -> None:
         """Call `.z.po`."""
@@ -199,30 +238,53 @@ class Handlers:
         if self._find(name) is not None:
             self._call(connection, self._apply_name, name, (Atom(T.I, handle),))
 
-    def _call(self, connection: Connection | None, work: Callable[..., Value], *args: Any) -> Any:
+    def _call(
+        self,
+        connection: Connection | None,
+        work: Callable[..., Value],
+        *args: Any,
+        limit: float | None = None,
+    ) -> Any:
         """work(*args) on behalf of a connection; its error is printed, and gives None."""
         try:
-            return self._run(connection, work, *args)
+            return self._run(connection, work, *args, limit=limit)
         except QError as e:
             problem = e
         self.session.warn("\n".join(self.session.error_lines(problem)) + "\n")
         return None
 
-    def _run(self, connection: Connection | None, work: Callable[..., Any], *args: Any) -> Any:
-        """work(*args) on behalf of a connection: in the root namespace, restricted if connections may not change
-        anything."""
+    def _run(
+        self,
+        connection: Connection | None,
+        work: Callable[..., Any],
+        *args: Any,
+        limit: float | None = None,
+    ) -> Any:
+        """work(*args) on behalf of a connection: in the root namespace, for at most `limit` seconds (else those of
+        `\\T`), restricted if connections may not change anything."""
+        restricted = self.read_only or (connection is not None and connection.reads)
+        seconds = self.session.settings.T if limit is None else limit
         self.serving.append(connection)
         names = self.session.names
         before, names.current = names.current, "."
+        problem = "stop"
         try:
-            return self.session.handle(work, *args, restricted=self.read_only)
-        except QExit:
-            if not self.read_only:
+            with self._confinement(), time_limit(self.session.interrupt, seconds):
+                return self.session.handle(work, *args, restricted=restricted)
+        except KeyboardInterrupt:  # inside of other work, which goes on
+            interrupts.forget()
+        except QExit as e:
+            # SIGTERM comes from outside
+            if e.code == interrupts.LEAVES or not (restricted or self.confined):
                 raise
+            problem = "access: exit"
         finally:
             self.serving.pop()
             names.current = before
-        raise QError("access: exit")
+        raise QError(problem)
+
+    def _confinement(self) -> AbstractContextManager[None]:
+        return confinement() if self.confined else nullcontext()
 
 
 def evaluate(x: Value) -> Value:

@@ -8,6 +8,7 @@ from collections import deque
 from typing import NamedTuple, TextIO
 
 MOST = 10_000  # number of events kept
+AGAIN = 1.0  # seconds in which two refusals are one
 
 
 class Event(NamedTuple):
@@ -26,6 +27,7 @@ class Log:
     def __init__(self) -> None:
         self.events: deque[Event] = deque(maxlen=MOST)
         self._file: TextIO | None = None
+        self._refused: Event | None = None  # the last login that was refused
 
     def open(self, path: str) -> None:
         """Write a line for each event from now on behind what a file has; only its owner may read it."""
@@ -35,11 +37,25 @@ class Log:
     def add(self, what: str, handle: int = 0, peer: str = "", user: str = "") -> None:
         """Note an event. What came from the other side is shown with escapes only."""
         event = Event(time.time(), handle, _plain(peer), _plain(user), _plain(what))
+        if self._is_second_try(event):
+            return
         self.events.append(event)
         if self._file is not None:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(event.at))
             parts = [stamp, str(handle), event.peer or "-", event.user or "-", event.what]
             self._file.write(" ".join(parts) + "\n")
+
+    def _is_second_try(self, event: Event) -> bool:
+        """Is it a refusal within a second of the same peer's last one? Some clients try twice at once."""
+        if not event.what.startswith("access"):
+            return False
+        before, self._refused = self._refused, event
+        return (
+            before is not None
+            and event.at - before.at < AGAIN
+            and before.user == event.user
+            and before.peer.rpartition(":")[0] == event.peer.rpartition(":")[0]
+        )
 
 
 def _plain(text: str) -> str:

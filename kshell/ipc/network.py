@@ -36,6 +36,9 @@ class Protocol(Protocol_):
     def admit(self, connection: Connection, user: str, password: str) -> bool:
         """May this user connect?"""
 
+    def delayed(self, connection: Connection) -> bool:
+        """Must the login of this connection wait?"""
+
     def opened(self, connection: Connection) -> None:
         """A connection was accepted, and has logged in."""
 
@@ -104,6 +107,8 @@ class Network:
             sock.close()
             return
         connection.address, connection.local = peer.as_number(host), peer.is_local(host)
+        connection.peer = peer.described(sock)
+        connection.reads = self.listening is not None and self.listening.place.reads
         self._new[connection.handle] = connection
         self._watch(connection)
 
@@ -128,7 +133,7 @@ class Network:
         for table in (self.connections, self._ready, self._new, self._begun):
             if table.get(connection.handle) is connection:
                 del table[connection.handle]
-        self.log.add(why, connection.handle, user=connection.user)
+        self.log.add(why, connection.handle, connection.peer, connection.user)
         connection.close()
 
     def lost(self, connection: Connection, why: str = "close") -> None:
@@ -217,6 +222,8 @@ class Network:
         if other:
             self.drop(connection, f"{other} is not served")
             return
+        if self.protocol.delayed(connection):
+            return
         try:
             login = connection.incoming.until(0, LOGIN)
         except wire.BadMessage as e:
@@ -229,7 +236,7 @@ class Network:
         user, password, asked = read_login(login)
         connection.user = user
         if not self.protocol.admit(connection, user, password):
-            self.drop(connection, "access")
+            self.drop(connection, connection.refusal)
             return
         if connection.closed:  # by .z.pw
             return
@@ -239,7 +246,7 @@ class Network:
         connection.made = time.monotonic()
         self.add(connection)
         self.send(connection, bytes((connection.capability,)))
-        self.log.add("open", connection.handle, user=user)
+        self.log.add("open", connection.handle, connection.peer, user)
 
     def _look_after_new(self) -> None:
         """Greet connections that have just logged in, and drop logins that take too long."""
@@ -251,6 +258,8 @@ class Network:
                     self._greet(connection)
             elif waited > LOGIN_TIME:
                 self.drop(connection, "login not complete in time")
+            elif len(connection.incoming):  # it was delayed
+                self._log_in(connection)
 
     def _give_up_stalled(self) -> None:
         """Drop connections whose begun message makes no progress."""

@@ -44,14 +44,20 @@ class Port(Handlers):
         if not where.first and not where.last:
             self.network.listen(None)
             return
-        if where.host and not is_loopback(where.host) and not self._guarded_by_users():
-            raise QError(
-                f"\\p: {words} lets other machines in: expected -u or -U with a file of users, or .z.pw"
-            )
+        if where.host and not is_loopback(where.host):
+            self._let_others_in(words)
         self.network.listen(Listeners(where))
 
-    def _guarded_by_users(self) -> bool:
-        return self.users is not None or self._find(".z.pw") is not None
+    def _let_others_in(self, words: str) -> None:
+        """Other machines can reach the port: an error if anybody could then connect, a warning if anybody could
+        read."""
+        if not self.gate.rules.guarded and self._find(".z.pw") is None:
+            raise QError(
+                f"\\p: {words} lets other machines in: expected a file of users (-u or -U), --token, .z.pw, or --open"
+            )
+        warning = f"\\p: {words}: what other machines send is not encrypted"
+        self.network.log.add(warning)
+        self.session.warn(f"warning: {warning}\n")
 
     @property
     def stays(self) -> bool:

@@ -49,8 +49,8 @@ def test_async_flush_and_messages(server: Server, q: Session) -> None:
     q.run("here:{got::x}")
     assert q.run("h(`back;7)") == 8  # what comes meanwhile is handled
     assert q.run("got") == 7
-    q.run('neg[h]"neg[.z.w]1 2 3"')
-    assert q.show(q.run("h[]")) == "1 2 3"
+    # within one function: between two statements what came is handled
+    assert q.show(q.run('{neg[h]"neg[.z.w]1 2 3";h[]}[]')) == "1 2 3"
     assert q.show(q.run("h each (\"1+1\";\"2+2\")")) == "2 4"
     assert q.run(".z.W[h]") == 0
     with pytest.raises(QError, match="type"):

@@ -142,13 +142,14 @@ def redirect_err(arg: str) -> Value:
 
 @command("_", "\\_", "\\_ script", effect="reads0")
 def lock_script(arg: str) -> Value:
-    """Whether clients are blocked from writing; with a script, make a locked copy whose text cannot be read.
+    """Whether -b blocks clients from writing; with a script, make a locked copy whose text cannot be read.
 
     q)\\_
     0b
     """
     if not arg:
-        return False
+        port = running().ipc
+        return port is not None and port.read_only
     atomic.write_bytes(arg + "_", locked.lock(text.read_bytes(arg)))
     return sym(arg + "_")
 
@@ -186,8 +187,11 @@ def encryption(arg: str) -> Value:
 
 @command("u", "\\u", effect="changes")
 def passwords(arg: str) -> Value:
-    """Reload the password file; does nothing, because there is no port.
+    """Read the file of users again that -u or -U named; without one nothing happens.
 
     q)\\u
     """
+    port = running().ipc
+    if port is not None:
+        port.read_users()
     return NIL

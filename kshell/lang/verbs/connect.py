@@ -17,7 +17,7 @@ from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, atom_t, raw, text_of
 from kshell.values.engine.apply import ONE_SHOT
 from kshell.values.session.context import running
-from kshell.values.session.restrict import refuse
+from kshell.values.session.restrict import forbid, refuse
 
 
 class OpenFile:
@@ -102,6 +102,7 @@ def ask_once(name: str, x: Value) -> Value | None:
 
 def _open(path: str, flags: int, pipe: bool) -> Value:
     refuse(path, "access")
+    forbid("hopen")
     problem: OSError | None = None
     try:
         if not pipe:
