@@ -111,7 +111,8 @@ class Handlers:
     def admit(self, connection: Connection, user: str, password: str) -> bool:
         """Do the rules let this user in, and does `.z.pw` agree?"""
         asks = self._find(".z.pw") is not None
-        answer = self.gate.answer(connection, user, password, asks)
+        certified = connection.channel is not None and connection.channel.certified
+        answer = self.gate.answer(connection, user, password, asks, certified)
         admitted = answer is Answer.YES
         if answer is Answer.ASK:
             arguments = sym(user), string(password)

@@ -12,11 +12,12 @@ import resource
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol as Protocol_
 
 from kshell.ipc import peer, wire
-from kshell.ipc.connection import Closed, Connection
+from kshell.ipc.connection import Channel, Closed, Connection
 from kshell.ipc.listener import Listeners
 from kshell.ipc.log import Log
 
@@ -67,6 +68,8 @@ class Network:
         self._begun: dict[int, Connection] = {}  # those with a message whose end is not there
         self._accept_after = 0.0  # when to accept again, after the system refused
         self._turning = False
+        self.encryption = 0  # 1 takes TLS too, 2 nothing else
+        self.new_channel: Callable[[], Channel] | None = None  # the encryption of a new connection
 
     # ------------------------------------------------------------ listening
 
@@ -211,6 +214,8 @@ class Network:
         if connection.closed:
             return
         connection.read()
+        if connection.outgoing:
+            self.write(connection)
         if connection.open:
             self._ready[connection.handle] = connection
         elif connection.accepted:
@@ -218,6 +223,8 @@ class Network:
 
     def _log_in(self, connection: Connection) -> None:
         """Read a login, if all of it came in, and let the peer in or close the connection."""
+        if not self._readable(connection):
+            return
         other = other_protocol(connection.incoming.starts(8))
         if other:
             self.drop(connection, f"{other} is not served")
@@ -246,7 +253,25 @@ class Network:
         connection.made = time.monotonic()
         self.add(connection)
         self.send(connection, bytes((connection.capability,)))
-        self.log.add("open", connection.handle, connection.peer, user)
+        how = f"open {connection.channel.protocol}" if connection.channel is not None else "open"
+        self.log.add(how, connection.handle, connection.peer, user)
+
+    def _readable(self, connection: Connection) -> bool:
+        """Are there bytes of a client, decrypted if it uses TLS? Drops a client that may not use it, or has to."""
+        is_hello = connection.incoming.starts(1) == b"\x16"
+        if connection.secure:
+            if connection.fault:
+                self.drop(connection, connection.fault)
+        elif is_hello and self.encryption and self.new_channel is not None:
+            connection.encrypt(self.new_channel())
+            if connection.outgoing:
+                self.write(connection)
+            return self._readable(connection) and bool(len(connection.incoming))
+        elif is_hello:
+            self.drop(connection, "TLS not enabled")
+        elif self.encryption > 1 and len(connection.incoming):
+            self.drop(connection, "no TLS, and nothing else is served")
+        return not connection.closed
 
     def _look_after_new(self) -> None:
         """Greet connections that have just logged in, and drop logins that take too long."""
@@ -294,7 +319,7 @@ class Network:
                 data = connection.incoming.message()
                 if data is None:
                     if connection.ended:
-                        self.lost(connection)
+                        self.lost(connection, connection.fault or "close")
                     return False
                 self.protocol.message(connection, data)
             except wire.BadMessage as e:

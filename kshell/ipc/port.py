@@ -6,7 +6,7 @@ import time
 from threading import get_ident
 
 from kshell.errors import QError
-from kshell.ipc import bounds, client, wire
+from kshell.ipc import bounds, client, tls, wire
 from kshell.ipc.address import LOOPBACK, Peer, is_loopback, place
 from kshell.ipc.connection import Connection
 from kshell.ipc.handlers import Handlers, Host, evaluate
@@ -26,6 +26,7 @@ class Port(Handlers):
         super().__init__(session)
         self.without_input = False  # has standard input ended?
         self._thread = get_ident()
+        self._certified = False  # do clients need a certificate?
         self._look = 0.0  # time of the next check for messages during long work
 
     # ------------------------------------------------------------ listening
@@ -51,13 +52,31 @@ class Port(Handlers):
     def _let_others_in(self, words: str) -> None:
         """Other machines can reach the port: an error if anybody could then connect, a warning if anybody could
         read."""
-        if not self.gate.rules.guarded and self._find(".z.pw") is None:
+        only_tls = self.network.encryption > 1
+        guarded = self.gate.rules.guarded or (only_tls and self._certified)
+        if not guarded and self._find(".z.pw") is None:
             raise QError(
                 f"\\p: {words} lets other machines in: expected a file of users (-u or -U), --token, .z.pw, or --open"
             )
+        if only_tls:
+            return
         warning = f"\\p: {words}: what other machines send is not encrypted"
         self.network.log.add(warning)
         self.session.warn(f"warning: {warning}\n")
+
+    @property
+    def encryption(self) -> int:
+        """0 if the port takes plain connections alone, 1 if TLS too, 2 if it takes TLS alone."""
+        return self.network.encryption
+
+    def encrypt(self, how: int) -> None:
+        """Do what `\\E how` asks for; the certificate is read again."""
+        if how:
+            context = tls.server_context()
+            self.network.new_channel = lambda: tls.Channel(context, is_server=True)
+            self._certified = tls.Channel(context, is_server=True).certified
+        self.network.encryption = how
+        self.network.log.add(f"TLS {('off', 'on', 'only')[how]}")
 
     @property
     def stays(self) -> bool:

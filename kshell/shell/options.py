@@ -29,6 +29,7 @@ usage: kshell [options] [file.q [args]]
 q's options, equivalent to the system command with the same letter:
   -c R C     console rows and columns
   -C R C     rows and columns of web pages
+  -E 0|1|2   the port takes plain connections, TLS too, TLS alone
   -g 0|1     return freed memory to the system immediately
   -o N       hours from UTC; minutes, if more than 23
   -p PORT    listen on a port: a number, 0W for a free one, 5000/5010, HOST:PORT
@@ -45,7 +46,7 @@ They also work after a script; .z.x then includes them, with all other words the
   -u 1       clients use files below the current folder alone, and run nothing
   -u FILE    -U FILE and -u 1
   -b         clients cannot change, run or open anything
-Not supported: -E -l -L -m -r. All other words belong to the program, in .z.x.
+Not supported: -l -L -m -r. All other words belong to the program, in .z.x.
 
 Without a file or -e, kshell opens a prompt on a terminal, or else runs lines from standard input.
 
@@ -83,6 +84,7 @@ class UsageError(Exception):
 # q's options that are also system commands, and the number of words each takes
 _COMMANDS = {
     "-p": 1,
+    "-E": 1,
     "-P": 1,
     "-S": 1,
     "-c": 2,
@@ -98,7 +100,6 @@ _COMMANDS = {
 
 # unsupported q options, and what they would need
 _REFUSED = {
-    "-E": "encryption of connections is not supported",
     "-r": "replication is not supported",
     "-l": "logging of updates is not supported",
     "-L": "logging of updates is not supported",

@@ -173,16 +173,21 @@ def port(arg: str) -> Value:
     return NIL
 
 
-@command("E", "\\E", effect="reads0")
+@command("E", "\\E", "\\E 0|1|2", effect="reads0")
 def encryption(arg: str) -> Value:
-    """Whether connections are encrypted; always 0.
+    """Whether the port takes plain connections (0), TLS too (1), or TLS alone (2). The certificate is named by the
+    environment variables KX_SSL_CERT_FILE and KX_SSL_KEY_FILE; -26!() shows all settings.
 
     q)\\E
     0i
     """
-    if arg not in ("", "0"):
-        raise QError("encryption of connections is not supported")
-    return Atom(T.I, 0) if not arg else NIL
+    session = running()
+    if not arg:
+        return Atom(T.I, 0 if session.ipc is None else session.ipc.encryption)
+    if arg not in ("0", "1", "2"):
+        raise QError(f"\\E: expected 0, 1 or 2, given {arg}")
+    session.use_ipc().encrypt(int(arg))
+    return NIL
 
 
 @command("u", "\\u", effect="changes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, Source, os_text
-from kshell.ipc import wire
+from kshell.ipc import tls_settings, wire
 from kshell.lang.compiler.compile import compile_lambda, is_infix
 from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
@@ -30,6 +29,7 @@ from kshell.values.base.core import (
     Table,
     Value,
     Vec,
+    atom_t,
     seq_items,
     sym_vec,
     text_of,
@@ -396,23 +396,18 @@ def connections(handle: int) -> Any:
     return port
 
 
-@internal(-26)
+@internal(-26, "-26!()", "none")
 def encryption(x: Value) -> Value:
-    """The TLS settings, from the environment.
+    """The settings of TLS, which are environment variables, of `()` or of the handle of a connection.
 
     q)first key -26!()
     `SSLEAY_VERSION
     """
     import ssl
 
-    variables = ("SSL_CERT_FILE", "SSL_CA_CERT_FILE", "SSL_CA_CERT_PATH", "SSL_KEY_FILE")
-    values = {
-        "SSLEAY_VERSION": ssl.OPENSSL_VERSION,
-        **{name: os.environ.get(name, "") for name in variables},
-        "SSL_CIPHER_LIST": os.environ.get("SSL_CIPHER_LIST", "ALL"),
-        "SSL_VERIFY_CLIENT": os.environ.get("SSL_VERIFY_CLIENT", "NO"),
-        "SSL_VERIFY_SERVER": os.environ.get("SSL_VERIFY_SERVER", "YES"),
-    }
+    if atom_t(x) in (T.H, T.I, T.J):
+        connections(int_of(x)).described(int_of(x))
+    values = {"SSLEAY_VERSION": ssl.OPENSSL_VERSION, **tls_settings.settings()}
     return Dict(sym_vec(values), sym_vec(values.values()))
 
 
