@@ -100,11 +100,20 @@ class Port(Handlers):
 
     def open(self, to: Peer, timeout: float | None) -> int:
         """Connect to a process; the handle. The port of this process itself is handle 0."""
-        if to.host in LOOPBACK and to.port == abs(self.number) != 0:
+        if self._is_own(to):
             return 0
         connection = client.connect(to, timeout)
         self.network.add(connection)
         return connection.handle
+
+    def _is_own(self, to: Peer) -> bool:
+        """Is it the port of this process?"""
+        return to.host in LOOPBACK and to.port == abs(self.number) != 0
+
+    def pack(self, handle: int, packs: bool) -> None:
+        """Compress what is sent on a connection from now on, or do not."""
+        connection = self._connection(handle, NO_CONNECTION)
+        connection.packed = packs and connection.capability > 0
 
     def has(self, handle: int) -> bool:
         """Is it the handle of a connection?"""
@@ -135,12 +144,17 @@ class Port(Handlers):
         return self._awaited(connection, response=True)
 
     def ask_once(self, to: Peer, timeout: float | None, x: Value) -> Value:
-        """The answer to a request by a connection that is made for it."""
-        handle = self.open(to, timeout)
+        """The answer to a request by a connection that is made for it; anything else that comes is an error. Works in
+        peach too, since the loop does not know the connection."""
+        if self._is_own(to):
+            return evaluate(x)
+        connection = client.connect(to, timeout)
+        connection.incoming.limit = self.network.message_limit or client.FOREVER
         try:
-            return self.ask(handle, x) if handle else evaluate(x)
+            connection.queue(wire.message(wire.SYNC, x, connection.capability, connection.packed))
+            return self._awaited(connection, response=True, alone=True)
         finally:
-            self.close(handle)
+            self.network.drop(connection)
 
     def receive(self, handle: int) -> Value:
         """Wait for a message, and give the value in it as it is."""
@@ -177,14 +191,17 @@ class Port(Handlers):
             raise QError(error.format(handle))
         return connection
 
-    def _awaited(self, connection: Connection, response: bool) -> Value:
-        """The value of the next response, or of the next message of any kind, on a connection."""
+    def _awaited(self, connection: Connection, response: bool, alone: bool = False) -> Value:
+        """The value of the next response, or of the next message of any kind, on a connection; `alone`: before the
+        response there must be nothing else."""
         problem = ""
         try:
-            return self._next(connection, response)
-        except KeyboardInterrupt:
+            return self._next(connection, response, alone)
+        except KeyboardInterrupt as stop:
             self.network.drop(connection, "interrupted")
-            raise
+            if stop.args or self.serving:  # sent twice, or the time limit of a client
+                raise
+            problem = f"rcv handle: {connection.handle}. OS reports: Interrupted system call"
         except wire.Remote as e:
             problem = str(e)
         except wire.BadMessage as e:
@@ -192,7 +209,7 @@ class Port(Handlers):
             problem = "badmsg"
         raise QError(problem)
 
-    def _next(self, connection: Connection, response: bool) -> Value:
+    def _next(self, connection: Connection, response: bool, alone: bool) -> Value:
         client.flush(connection)
         while not connection.closed:
             data = connection.incoming.message()
@@ -205,6 +222,8 @@ class Port(Handlers):
             kind = wire.header(data).kind
             if kind == wire.RESPONSE or not response:
                 return bounds.value(connection, data)
+            if alone:
+                raise QError("expected response msg")
             self.carry_out(connection, kind, data)
         self.network.lost(connection)
         raise QError(f"close handle: {connection.handle}")

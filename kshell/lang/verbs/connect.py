@@ -16,7 +16,7 @@ from kshell.store.runs import symbol_bytes
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, atom_t, raw, text_of
 from kshell.values.engine.apply import ONE_SHOT
-from kshell.values.session.context import running
+from kshell.values.session.context import running, worker
 from kshell.values.session.restrict import forbid, refuse
 
 
@@ -81,7 +81,14 @@ def connect(name: str, timeout: float | None) -> Value | None:
     if peer_address is None:
         return None
     refuse("hopen", "access")
+    _not_in_peach()
     return Atom(T.I, running().use_ipc().open(peer_address, timeout))
+
+
+def _not_in_peach() -> None:
+    """'nosocket in a thread of peach: the loop of connections belongs to the main thread."""
+    if worker() is not None:
+        raise QError("nosocket")
 
 
 @ONE_SHOT.set
@@ -169,6 +176,7 @@ def _send(handle: int, x: Value) -> Value:
         raise QError("type")
     if not is_known:
         raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
+    _not_in_peach()
     if handle > 0:
         return port.receive(handle) if x is NIL else port.ask(handle, x)
     if x is NIL:
