@@ -130,21 +130,22 @@ def plain_size(data: bytes | bytearray) -> int:
 
 def message(kind: int, x: Value, capability: int = CAPABILITY, packed: bool = False) -> bytes:
     """The message of a value; what its receiver cannot read is 'type, what is too long for it 'limit."""
-    body = codec.encode(x, capability=capability)
-    return _framed(kind, body, capability, packed)
+    return _framed(kind, codec.encoded(x, capability=capability), capability, packed)
 
 
 def error(text: str) -> bytes:
     """The response for a failed request."""
     clean = text.encode("utf-8", "surrogateescape").split(b"\0", 1)[0][: 1 << 16]
-    return _framed(RESPONSE, bytes((ERROR,)) + clean + b"\0", CAPABILITY, False)
+    return _framed(RESPONSE, [bytes((ERROR,)), clean, b"\0"], CAPABILITY, False)
 
 
-def _framed(kind: int, body: bytes, capability: int, packed: bool) -> bytes:
-    size = HEADER + len(body)
+def _framed(kind: int, parts: list[bytes | memoryview], capability: int, packed: bool) -> bytes:
+    """The message of some parts, joined once: they may be large."""
+    size = HEADER + sum(map(len, parts))
     if size >= (LARGE if capability < 5 else LONGEST):
         raise QError("limit")
-    whole = struct.pack("<BBBBI", 1, kind, 0, size >> 32, size & 0xFFFFFFFF) + body
+    header = struct.pack("<BBBBI", 1, kind, 0, size >> 32, size & 0xFFFFFFFF)
+    whole = b"".join([header, *parts])
     if packed and SHORT < size <= LONG:
         return compress.compress(whole)
     return whole

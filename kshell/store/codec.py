@@ -63,7 +63,7 @@ def head(t: int, attribute: int, count: int) -> bytes:
     return struct.pack("<bBI", t, attribute, count)
 
 
-class Out(list[bytes]):
+class Out(list[bytes | memoryview]):
     """The parts of an encoding. `file`: it goes into a file, where enumerations stay what they are. `without`: types
     that the receiver does not know."""
 
@@ -76,15 +76,26 @@ _SINCE = ((1, frozenset((T.P, T.N))), (3, frozenset((T.G,))))
 
 
 def encode(x: Value, file: bool = False, capability: int = 6) -> bytes:
-    """The bytes of a value; one that has no such form (a handle), or none that a receiver of this capability knows, is
-    'type. Enumerations are sent as their values, but kept in a file."""
+    """The bytes of a value; errors and `file` as of `encoded`."""
+    return b"".join(encoded(x, file, capability))
+
+
+def encoded(x: Value, file: bool = False, capability: int = 6) -> Out:
+    """The bytes of a value in parts, some of which are those of its arrays; one that has no such form (a handle), or
+    none that a receiver of this capability knows, is 'type. Enumerations are sent as their values, but kept in a
+    file."""
     parts = Out()
     parts.file = file
     for first, types in _SINCE:
         if capability < first:
             parts.without |= types
     _put(x, parts)
-    return b"".join(parts)
+    return parts
+
+
+def array_bytes(a: np.ndarray) -> memoryview:
+    """The bytes of an array's items, without a copy if they are in order."""
+    return np.ascontiguousarray(a).view(np.uint8).data
 
 
 def _put(x: Value, out: Out) -> None:
@@ -136,7 +147,7 @@ def _put_vec(x: Vec, out: Out) -> None:
     if qtype == T.S:
         out.append(symbol_bytes(x.a))
     else:
-        out.append(np.ascontiguousarray(x.a).tobytes())
+        out.append(array_bytes(x.a))
 
 
 def _put_nd(x: Nd, out: Out) -> None:
@@ -161,7 +172,7 @@ def _put_nd(x: Nd, out: Out) -> None:
             else np.empty((max(len(block), 1), 0), np.uint8)
         )
         block = np.concatenate([np.broadcast_to(header, (len(grouped), 6)), grouped], axis=1)
-    out.append(block.tobytes())
+    out.append(array_bytes(block.reshape(-1)))
 
 
 def _put_list(x: List, out: Out) -> None:
