@@ -210,3 +210,37 @@ def test_what_a_message_needs_is_bounded() -> None:
 
     with pytest.raises(QError, match="wsfull"):
         wire.value(framed(1, hostile.vector(0, 20_000, b"\xf5\0" * 20_000)), need)
+
+
+# two messages that Kx's own library reads back: their length, the compressed bytes, and the text of their value
+WORKED = [
+    ("86#0x2a", "0100010018000000640000000004005600 00002a2a010052"),
+    ("24#1 2 3", "0100010025000000ce000000800700180000000100 00ed0003020003000003000000030 1a6"),
+]
+
+
+@pytest.mark.parametrize(("text", "data"), WORKED, ids=[text for text, _ in WORKED])
+def test_compressed_bytes(text: str, data: str) -> None:
+    expected = bytes.fromhex(data.replace(" ", ""))
+    plain = wire.message(wire.ASYNC, Q.run(text))
+    assert compress.compress(plain) == expected
+    assert compress.decompress(expected) == plain
+
+
+@given(st.lists(st.tuples(st.binary(min_size=1, max_size=6), st.integers(1, 120)), min_size=5, max_size=60), st.data())
+def test_compression_is_undone_and_damage_is_found(runs: list[tuple[bytes, int]], data: st.DataObject) -> None:
+    body = b"".join(part * times for part, times in runs)
+    plain = framed(0, body)
+    packed = compress.compress(plain)
+    assert len(packed) <= len(plain)
+    if packed is plain:
+        return
+    assert compress.decompress(packed) == plain
+    changed = bytearray(packed)
+    changed[data.draw(st.integers(8, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
+    for damaged in (bytes(changed), packed[: data.draw(st.integers(12, len(packed) - 1))]):
+        try:
+            found = compress.decompress(damaged)
+            assert len(found) == compress.plain_size(damaged)
+        except QError as e:
+            assert e.text == "badmsg"
