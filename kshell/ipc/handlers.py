@@ -39,6 +39,9 @@ class Host(Protocol):
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Execute a message in the session, restricted if requested; errors are QErrors."""
 
+    def show(self, x: Value) -> str:
+        """The console's text of a value."""
+
     def warn(self, text: str) -> None:
         """Text to standard error."""
 
@@ -58,6 +61,7 @@ class Handlers:
         self.gate = Gate()
         self.read_only = False  # may connections change nothing?
         self.confined = False  # may they use only files of the current folder, and run nothing?
+        self.logs_queries = False  # are messages written to the log?
         self._asked = False  # is it a request that is being handled?
         self._deferring = False  # did its handler defer the answer?
         self._fault = ""  # what is wrong with the bytes of the message
@@ -76,11 +80,12 @@ class Handlers:
         confined: bool = False,
         is_open: bool = False,
         plain: bool = False,
+        log_queries: bool = False,
     ) -> None:
         """Set rules for those who connect: the file of users who may, the file of a token that lets anybody in, whether
         everybody may (`is_open`), and with a password that is not encrypted (`plain`). `read_only`: they change
         nothing; `confined`: they use no files but those of the current folder, and run nothing. What happens on the
-        port is written to the file `log`."""
+        port is written to the file `log`, with what clients send if `log_queries`."""
         rules = self.gate.rules
         if log:
             self._open_log(log)
@@ -88,6 +93,7 @@ class Handlers:
         rules.token = Token(token) if token else rules.token
         rules.is_open, rules.plain = rules.is_open or is_open, rules.plain or plain
         self.read_only, self.confined = self.read_only or read_only, self.confined or confined
+        self.logs_queries = self.logs_queries or log_queries
         if is_open:
             self.network.log.add("open to everybody: no password is asked for")
 
@@ -147,7 +153,7 @@ class Handlers:
         """Execute one message."""
         kind = wire.header(data).kind
         if kind == wire.RESPONSE:
-            self.network.log.add("response that nobody waits for", connection.handle)
+            self._log(connection, "response that nobody waits for")
             return
         self.carry_out(connection, kind, data)
 
@@ -198,6 +204,9 @@ class Handlers:
         except wire.BadMessage as e:  # it must not be taken for an error of q
             self._fault = str(e)
             return None
+        if self.logs_queries:
+            text = text_of(x) if x.__class__ is Vec and x.t == T.C else self.session.show(x)
+            self._log(connection, f"{'sync' if kind == wire.SYNC else 'async'} {text}")
         handler = self._find(".z.pg" if kind == wire.SYNC else ".z.ps")
         out = apply1(handler, x) if handler is not None else evaluate(x)
         if kind == wire.ASYNC or self._deferring:
@@ -269,8 +278,10 @@ class Handlers:
         names = self.session.names
         before, names.current = names.current, "."
         problem = "stop"
+        limited = time_limit(self.session.interrupt, seconds)
+        reached: list[float] = []
         try:
-            with self._confinement(), time_limit(self.session.interrupt, seconds):
+            with self._confinement(), limited as reached:
                 return self.session.handle(work, *args, restricted=restricted)
         except KeyboardInterrupt:  # inside of other work, which goes on
             interrupts.forget()
@@ -282,7 +293,12 @@ class Handlers:
         finally:
             self.serving.pop()
             names.current = before
+            if reached and connection is not None:
+                self._log(connection, f"stopped after {seconds} seconds")
         raise QError(problem)
+
+    def _log(self, connection: Connection, what: str) -> None:
+        self.network.log.add(what, connection.handle, connection.peer, connection.user)
 
     def _confinement(self) -> AbstractContextManager[None]:
         return confinement() if self.confined else nullcontext()

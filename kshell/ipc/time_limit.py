@@ -16,23 +16,25 @@ AGAIN = (
 @contextmanager
 def time_limit(
     interrupt: Callable[[int, FrameType | None], None], seconds: float
-) -> Iterator[None]:
+) -> Iterator[list[float]]:
     """Inside, call `interrupt` as the handler of a signal after so many seconds, and every second from then on; never
     if there is no limit. One call of torch ends first. Outside of the main thread, which alone has signals, there is no
-    limit."""
+    limit. What it gives is empty until the limit is reached."""
+    reached: list[float] = []
     if seconds <= 0 or threading.current_thread() is not threading.main_thread():
-        yield
+        yield reached
         return
     running = [True]
 
     def due(number: int, frame: FrameType | None) -> None:
         if running:
+            reached.append(seconds)
             interrupt(signal.SIGINT, frame)
 
     before = signal.signal(signal.SIGALRM, due)
     outer = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
-        yield
+        yield reached
     finally:
         running.clear()
         signal.setitimer(signal.ITIMER_REAL, *outer)

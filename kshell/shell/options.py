@@ -18,7 +18,8 @@ usage: kshell [options] [file.q [args]]
   -v         with several processes: all print, each line prefixed with the process number
   --read-only  typed lines and standard input cannot change, run or open anything; the script can
   --timeout S  seconds that a process waits for the others (60)
-  --log F    write what happens on the port behind F: logins, refusals, connections that end
+  --log F    write what happens on the port behind F (- is standard error): logins, refusals, ends
+  --log-queries  what clients send too
   --token F  the text in file F is a password for any user; F is made if it is not there
   --open     everybody who reaches the port may connect, without a password
   --plain    take passwords from other machines without TLS
@@ -245,6 +246,7 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
     "--read-only": _flag("read_only"),
     "--no-cache": _flag("cache", False),
     "--log": _of_clients("log"),
+    "--log-queries": _clients_are("log_queries"),
     "--token": _of_clients("token"),
     "--open": _clients_are("is_open"),
     "--plain": _clients_are("plain"),

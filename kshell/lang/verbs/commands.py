@@ -173,6 +173,19 @@ def port(arg: str) -> Value:
     return NIL
 
 
+@command("portlog", "\\portlog", effect="none")
+def port_log(arg: str) -> Value:
+    """The last 10,000 events on the port as a table: logins, refusals, connections that end, bad messages, limits.
+
+    q)cols system"portlog"
+    `time`handle`peer`user`event
+    """
+    if arg:
+        raise QError(f"\\portlog: expected nothing, given {arg}")
+    table: Value = running().use_ipc().network.log.table()
+    return table
+
+
 @command("E", "\\E", "\\E 0|1|2", effect="reads0")
 def encryption(arg: str) -> Value:
     """Whether the port takes plain connections (0), TLS too (1), or TLS alone (2). The certificate is named by the
