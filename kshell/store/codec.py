@@ -6,7 +6,6 @@ byte, a 32-bit count and the items; symbols end in a zero byte; all numbers are 
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Sized
 from typing import Any, cast
@@ -15,6 +14,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
+from kshell.store.costs import ATOM, LIST, SYM, VEC, function_cost
 from kshell.store.fields import no_collection
 from kshell.store.runs import FEW, flattened, symbol_bytes, symbols_at, vectors_at, vectors_bytes
 from kshell.values.base import types as T
@@ -258,47 +258,6 @@ _PUT: dict[type, Any] = {
 }  # fmt: skip
 
 
-# approximate bytes of memory per value
-_ATOM, _VEC, _LIST, _SYM = 72, 220, 150, 180
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-
-
-def function_cost(text: str) -> int:
-    """The approximate memory of a lambda: its code, and the saved parts."""
-    return 4000 + 300 * len(_TOKEN.findall(text))
-
-
-def cost(x: Value) -> int:
-    """The approximate memory that a value needs when read back; at least what a Reader counts for it."""
-    if x.__class__ is Nd:
-        return _LIST + x.a.nbytes + (_VEC + 16) * len(x)
-    if isinstance(x, List) and x.flat is not None:
-        return _LIST + x.flat.a.nbytes + (_VEC + 16) * len(x)
-    if x.__class__ is Vec:
-        return _VEC + (_SYM * len(x) if x.t == T.S else x.a.nbytes)
-    if isinstance(x, List):
-        return _LIST + 16 * len(x) + sum(map(cost, x.items))
-    if x.__class__ is Dict:
-        return _LIST + cost(x.k) + cost(x.v)
-    if x.__class__ is Table:
-        return 2 * _LIST + _VEC + _SYM * len(x.names) + sum(map(cost, x.cols))
-    if isinstance(x, Lambda):
-        return function_cost(x.text) + _VEC + len(x.text)
-    if isinstance(x, Prim):  # possibly a function that calls it
-        return function_cost(x.name + "[x;y;z]") + _VEC
-    if isinstance(x, Proj):
-        return (
-            _LIST
-            + cost(x.f)
-            + sum(_ATOM if argument is HOLE else cost(argument) for argument in x.args)
-        )
-    if isinstance(x, Comp):
-        return _LIST + sum(map(cost, x.fs))
-    if isinstance(x, Derived):
-        return _LIST + cost(x.f)
-    return _SYM if x.__class__ in (Sym, EnumAtom) else _ATOM
-
-
 def _known(t: int, a: np.ndarray) -> np.ndarray:
     """The same array; 'corrupt if it is boolean and has a byte other than 0 and 1."""
     if t == T.B and a.size and a.view(np.uint8).max() > 1:
@@ -379,7 +338,7 @@ class Reader:
             self.need(n)
 
     def _atom(self, t: int) -> Value:
-        self._needs(_SYM if t in (T.S, T.ENUM) else _ATOM)
+        self._needs(SYM if t in (T.S, T.ENUM) else ATOM)
         if t == T.S:
             return sym(self.text())
         if t == T.ENUM:
@@ -399,7 +358,7 @@ class Reader:
         if count > len(self.data) or attribute >= len(ATTRS):
             self.short = attribute < len(ATTRS) and count < _NEGATIVE
             raise QError("corrupt")
-        self._needs(_LIST + 16 * count if t == 0 else _VEC + (_SYM if t == T.S else 0) * count)
+        self._needs(LIST + 16 * count if t == 0 else VEC + (SYM if t == T.S else 0) * count)
         if t == 0:
             return self._regular(count) or self._vectors(count) or collapse_list(self._items(count))
         if t == T.S:
@@ -446,7 +405,7 @@ class Reader:
         if several is None:
             return None
         flat, end = several
-        self._needs(_VEC * n + end - self.at)
+        self._needs(VEC * n + end - self.at)
         self.at = end
         return flat_list(flat.t, _known(flat.t, flat.a), flat.ends)
 
@@ -466,7 +425,7 @@ class Reader:
                         self.short = count < _NEGATIVE
                         raise QError("corrupt")
                     if self.need is not None:
-                        self.need(_VEC + count * size)
+                        self.need(VEC + count * size)
                     array = _known(qtype, np.frombuffer(buffer, T.DTYPE[qtype], count, start + 6))
                     values.append(Vec(qtype, array if size == 1 else array.copy()))
                 else:
@@ -474,7 +433,7 @@ class Reader:
         return values
 
     def _dict(self, t: int) -> Value:
-        self._needs(_LIST)
+        self._needs(LIST)
         keys, values = self.value(), self.value()
         if not isinstance(keys, Sized) or not isinstance(values, Sized) or len(keys) != len(values):
             raise QError("corrupt")
@@ -515,7 +474,7 @@ class Reader:
         return function
 
     def _prim(self, t: int) -> Value:
-        self._needs(_ATOM)
+        self._needs(ATOM)
         code = self.number("B")
         if t == 101 and code == 255:
             return HOLE
@@ -530,7 +489,7 @@ class Reader:
         return Prim(entry.name, entry.fns, entry, type_of_entry(entry))
 
     def _iter(self, t: int) -> Value:
-        self._needs(_ATOM)
+        self._needs(ATOM)
         code = self.number("B")
         if code >= len(_ITER):
             raise QError("corrupt")
@@ -541,12 +500,12 @@ class Reader:
         if not 1 <= count <= len(self.data):
             self.short = count > 0
             raise QError("corrupt")
-        self._needs(_LIST)
+        self._needs(LIST)
         function, *arguments = [self.value() for _ in range(count)]
         return project(function, arguments) if t == 104 else Comp((function, *arguments))
 
     def _derived(self, t: int) -> Value:
-        self._needs(_LIST)
+        self._needs(LIST)
         return Derived(_GLYPH[t], self.value())
 
 
