@@ -82,6 +82,7 @@ class Connection:
         self.error = ""  # what the system said when it ended
         self.fault = ""  # what is wrong with the encryption
         self.peer = ""  # as the log shows it
+        self.origin = ""  # whose failed logins delay it: entry.py
         self.reads = False  # may it change nothing, as on a negative port?
         self.packed = False  # are messages compressed?
         self.symbols = 0  # new ones in its messages

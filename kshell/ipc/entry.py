@@ -68,6 +68,8 @@ class Gate:
 
     def note(self, connection: Connection, admitted: bool) -> None:
         """Note how a login ended."""
+        if admitted and not self._failures:
+            return
         who, now = _who(connection), time.monotonic()
         if admitted:
             self._failures.pop(who, None)
@@ -86,6 +88,9 @@ class Gate:
 
 
 def _who(connection: Connection) -> str:
-    """The user of a connection from this machine, the address of another one."""
-    user = peer.user_of(connection.sock)
-    return f"user {user}" if user is not None else peer.address_of(connection.sock)[0]
+    """The user of a connection from this machine, the address of another one; looked up once."""
+    if not connection.origin:
+        user = peer.user_of(connection.sock)
+        address = peer.address_of(connection.sock)[0]
+        connection.origin = f"user {user}" if user is not None else address
+    return connection.origin

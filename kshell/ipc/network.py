@@ -230,6 +230,8 @@ class Network:
             self.drop(connection, f"{other} is not served")
             return
         if self.protocol.delayed(connection):
+            if len(connection.incoming) > LOGIN:
+                self.drop(connection, f"bad login: more than {LOGIN} bytes")
             return
         try:
             login = connection.incoming.until(0, LOGIN)

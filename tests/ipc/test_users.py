@@ -204,6 +204,25 @@ def test_after_three_failures_the_next_login_waits(tmp_path: Path, monkeypatch: 
     session.listen(0)
 
 
+def test_a_login_that_waits_takes_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes behind a login that has to wait is bounded, and does not let it pass."""
+    monkeypatch.setattr(entry, "DELAY", 30.0)
+    session = Session()
+    session.restrict_clients(users=str(users_file(tmp_path)))
+    port = session.listen()
+    for _ in range(3):
+        failed = Client(port, b"")
+        failed.socket.sendall(b"me:wrong\x06\0")
+        session.serve(0.1)
+        assert failed.ended()
+    waiting = Client(port, b"")
+    waiting.socket.sendall(b"me:secret\x06\0" + bytes(1 << 17))
+    session.serve(0.2)
+    assert waiting.ended()
+    assert any("bad login" in event.what for event in session.ipc.network.log.events)
+    session.listen(0)
+
+
 def test_addresses_that_others_reach_are_open_only_if_asked_for(tmp_path: Path) -> None:
     session = Session()
     with pytest.raises(QError, match="lets other machines in"):
