@@ -24,6 +24,7 @@ from kshell.values.engine.apply import apply, apply1
 from kshell.values.session import interrupts
 from kshell.values.session.restrict import confinement
 
+STACKS = 2  # the setting e that shows the stack of a client's error
 NESTED = 32  # maximum depth of nested handlers
 
 
@@ -193,7 +194,7 @@ class Handlers:
             raise
         except QError as e:
             text = e.text
-            if kind == wire.ASYNC:
+            if kind == wire.ASYNC or self.session.settings.e == STACKS:
                 self.session.warn("\n".join(self.session.error_lines(e)) + "\n")
         return text
 

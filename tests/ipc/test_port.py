@@ -374,3 +374,16 @@ def test_the_port_of_an_option(tmp_path: Path) -> None:
     process.stdin.write("exit 4\n")
     process.stdin.flush()
     assert process.wait(20) == 4
+
+
+def test_what_becomes_of_a_clients_error(tmp_path: Path) -> None:
+    with Server(tmp_path, "f:{x+`a}\n") as server:
+        client = Client(server.port)
+        with pytest.raises(ValueError, match="type"):
+            client.ask(text("f 1"))
+        client.ask(text('system"e 2"'))
+        with pytest.raises(ValueError, match="type"):
+            client.ask(text("f 1"))
+        assert server.line() == "'type"  # once
+        with pytest.raises(ValueError, match="nobody is at the console"):
+            client.ask(text('system"e 1"'))
