@@ -162,6 +162,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
             return self.message(args[0])
         if abs(handle) not in (1, 2):
             return connect.send(handle, args)
+        if context.restricted() == restrict.REVAL or (self.ipc is not None and self.ipc.client):
+            restrict.refuse(f"handle {handle}")
         write = self.write if abs(handle) == 1 else self.warn
         x = args[0]
         ending = "\n" if handle < 0 else ""

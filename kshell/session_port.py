@@ -40,10 +40,12 @@ class PortMixin:
         self._guarded(lambda: self.use_ipc().listen(str(port)))
         return int(self.ipc.number)
 
-    def restrict_clients(self, users: str = "", read_only: bool = False, log: str = "") -> None:
-        """Let only the users in a file connect, if one is named; let those who connect change nothing, if so asked;
-        write what happens on the port to a log, if one is named."""
-        self._guarded(lambda: self.use_ipc().restrict(users, read_only, log))
+    def restrict_clients(self, **rules: str | bool) -> None:
+        """Set rules for those who connect. `users`: the file of those who may; `token`: the file of a token that lets
+        anybody in, made if it is not there; `is_open`: everybody may connect, `plain`: with a password that is not
+        encrypted; `read_only`: they change nothing; `confined`: they use files of the current folder alone, and run
+        nothing; `log`: the file to which is written what happens on the port."""
+        self._guarded(lambda: self.use_ipc().restrict(**rules))
 
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Do what a message asks for, between two lines or inside of one, restricted as a read-only session is if so

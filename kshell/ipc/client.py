@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import getpass
-import select
 import socket
 import time
+from contextlib import suppress
 
 from kshell.errors import QError, os_text
-from kshell.ipc import peer, wire
+from kshell.ipc import peer, tls, wire
 from kshell.ipc.address import Peer
-from kshell.ipc.connection import Closed, Connection
+from kshell.ipc.connection import Broken, Closed, Connection
 from kshell.ipc.listener import abstract_name, file_name
 
 FOREVER = 1 << 62
@@ -20,19 +20,20 @@ def connect(to: Peer, timeout: float | None) -> Connection:
     """A connection that has logged in. 'hop if nobody listens, 'access if it is refused, 'timeout if the login is not
     answered in so many seconds."""
     end = None if timeout is None else time.monotonic() + timeout
-    if to.scheme.endswith("s"):
-        raise QError("conn. OS reports: Protocol not available")
-    sock = _unix(to.port) if to.scheme == "unix" else _tcp(to, timeout)
+    sock = _unix(to.port) if to.scheme.startswith("unix") else connected(to.host, to.port, timeout)
     try:
+        connection = Connection(sock, FOREVER, accepted=False)
+        if to.scheme.endswith("s"):
+            encrypt(connection, to.host if to.scheme == "tcps" else "", end)
         user = to.user or _own_name()
         login = f"{user}:{to.password}".encode("utf-8", "surrogateescape")
-        sock.sendall(login + bytes((wire.CAPABILITY, 0)))
-        answer = _answer(sock, end)
-        connection = Connection(sock, FOREVER, accepted=False)
+        connection.queue(login + bytes((wire.CAPABILITY, 0)))
+        answer = _answer(connection, end)
     except BaseException:
         sock.close()
         raise
     host, _ = peer.address_of(sock)
+    connection.peer = peer.described(sock)
     connection.address, connection.local = peer.as_number(host), peer.is_local(host)
     connection.capability, connection.open, connection.greeted = answer, True, True
     return connection
@@ -45,10 +46,11 @@ def _own_name() -> str:
         return ""
 
 
-def _tcp(to: Peer, timeout: float | None) -> socket.socket:
+def connected(host: str, port: int, timeout: float | None) -> socket.socket:
+    """A socket that is connected to a port; 'hop or 'timeout if that fails."""
     problem = ""
     try:
-        return socket.create_connection((to.host, to.port), timeout)
+        return socket.create_connection((host, port), timeout)
     except TimeoutError:
         problem = "timeout"
     except OSError as e:
@@ -75,21 +77,48 @@ def _unix(port: int) -> socket.socket:
     raise QError(f"hop. OS reports: {problem}")
 
 
-def _answer(sock: socket.socket, end: float | None) -> int:
-    """The byte that answers a login: the capability that both sides have."""
-    wait = None if end is None else max(0, int((end - time.monotonic()) * 1000))
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    if not poll.poll(wait):
-        raise QError("timeout")
-    problem = "access"
+def encrypt(connection: Connection, host: str, end: float | None) -> None:
+    """Take up TLS with the other side, whose certificate must name the host, if one is given; in at most ten
+    seconds."""
+    problem = ""
     try:
-        data = sock.recv(1)
-    except OSError as e:
-        data, problem = b"", f"hop. OS reports: {e.strerror}"
-    if not data:
-        raise QError(problem)
-    return min(data[0], wire.CAPABILITY)
+        context = tls.client_context(bool(host))
+        channel = tls.Channel(context, is_server=False, host=host)
+        channel.advance()
+        connection.encrypt(channel)
+        limit = time.monotonic() + tls.HANDSHAKE
+        while not channel.established:
+            step(connection, limit if end is None else min(end, limit))
+            problem = connection.fault.removeprefix("TLS: ")
+            if connection.ended:
+                break
+    except (Broken, ValueError) as e:
+        problem = str(e)
+    except QError as e:
+        if e.text == "timeout":
+            raise
+        problem = e.text
+    if problem or not channel.established:
+        raise QError(f"conn. OS reports: {problem or 'Connection reset by peer'}")
+
+
+def step(connection: Connection, end: float | None) -> None:
+    """Write what waits, and read what comes until a time; 'timeout if nothing does."""
+    left = None if end is None else max(0.0, end - time.monotonic())
+    with suppress(Closed):
+        connection.write()
+    if not connection.wait(left) and left is not None:
+        raise QError("timeout")
+    connection.read()
+
+
+def _answer(connection: Connection, end: float | None) -> int:
+    """The byte that answers a login: the capability that both sides have."""
+    while not len(connection.incoming) and not connection.ended:
+        step(connection, end)
+    if not len(connection.incoming):
+        raise QError(connection.error or "access")
+    return min(connection.incoming.take(1)[0], wire.CAPABILITY)
 
 
 def flush(connection: Connection) -> None:

@@ -7,16 +7,51 @@ import socket
 import time
 from collections import deque
 from contextlib import suppress
+from typing import Protocol
 
 from kshell.ipc import wire
 from kshell.ipc.conversation import Conversation
 
 CHUNK = 1 << 20  # maximum bytes per read
 MOST = 1 << 23  # maximum bytes read per turn
+# writing to a socket that the other side closed is an error, not the end of the process by SIGPIPE
+NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
+_NO_SIGPIPE = 0x1022  # SO_NOSIGPIPE, where there is no such flag (macOS)
 
 
 class Closed(Exception):
     """The other side closed the connection, or the system did."""
+
+
+class Broken(Exception):
+    """The encryption of a connection failed; the text says why."""
+
+
+class Channel(Protocol):
+    """The encryption of a connection: `Channel` in kshell/ipc/tls.py."""
+
+    established: bool
+    ended: bool
+    certified: bool
+
+    @property
+    def protocol(self) -> str:
+        """The version of TLS."""
+
+    def received(self, data: bytes) -> bytes:
+        """The bytes of messages in what came from the socket. Broken if that is no TLS."""
+
+    def sealed(self, data: bytes | memoryview) -> bytes:
+        """What to send for the bytes of messages."""
+
+    def leaving(self) -> bytes:
+        """What the encryption itself has to send."""
+
+    def last(self) -> bytes:
+        """What to send before the connection is closed."""
+
+    def described(self) -> tuple[str, str, dict[str, str]]:
+        """Cipher, protocol, and the other side's certificate."""
 
 
 class Connection:
@@ -27,6 +62,8 @@ class Connection:
 
     def __init__(self, sock: socket.socket, limit: int, accepted: bool) -> None:
         sock.setblocking(False)
+        if not NO_SIGNAL:
+            sock.setsockopt(socket.SOL_SOCKET, _NO_SIGPIPE, 1)
         self.sock, self.handle, self.accepted = sock, sock.fileno(), accepted
         self.unix = sock.family == socket.AF_UNIX
         if not self.unix:
@@ -39,10 +76,17 @@ class Connection:
         self.closed = False
         self.ended = False  # has the other side finished sending?
         self.user = ""
+        self.refusal = "access"  # why its login was refused
         self.address = 0  # IPv4, as `.z.a` shows it
         self.local = self.unix  # is the peer on this machine?
-        self.reads = False  # may it change nothing?
+        self.channel: Channel | None = None  # encrypts and decrypts
+        self.error = ""  # what the system said when it ended
+        self.fault = ""  # what is wrong with the encryption
+        self.peer = ""  # as the log shows it
+        self.origin = ""  # whose failed logins delay it: entry.py
+        self.reads = False  # may it change nothing, as on a negative port?
         self.packed = False  # are messages compressed?
+        self.symbols = 0  # new ones in its messages
         self.deferred = 0  # pending responses after -30!
         self.made = self.since = time.monotonic()  # `since`: when bytes last came in
         self.greeted = False  # was `.z.po` called?
@@ -50,6 +94,11 @@ class Connection:
 
     def fileno(self) -> int:
         return self.handle
+
+    @property
+    def secure(self) -> bool:
+        """Is it encrypted?"""
+        return self.channel is not None
 
     # ------------------------------------------------------------ in
 
@@ -61,32 +110,57 @@ class Connection:
                 data = self.sock.recv(CHUNK)
             except BlockingIOError:
                 break
-            except OSError:
-                data = b""
+            except OSError as e:
+                data, self.error = b"", f"hop. OS reports: {e.strerror}"
             if not data:
                 self.ended = True
                 break
-            self.incoming.feed(data)
+            self._take(data)
             total += len(data)
             if len(data) < CHUNK:
                 break
         if total:
             self.since = time.monotonic()
+        if self.outgoing and self.secure:  # what a handshake answers
+            with suppress(Closed):
+                self.write()
         return bool(total)
+
+    def _take(self, data: bytes) -> None:
+        """Take bytes from the socket, decrypted if they are encrypted."""
+        if self.channel is None:
+            self.incoming.feed(data)
+            return
+        try:
+            self.incoming.feed(self.channel.received(data))
+        except Broken as e:
+            self.ended, self.fault = True, f"TLS: {e}"
+        self.ended = self.ended or self.channel.ended
+        self._put(self.channel.leaving())
+
+    def encrypt(self, channel: Channel) -> None:
+        """Encrypt from now on; what has come in is the beginning of a handshake."""
+        begun = self.incoming.take(len(self.incoming))
+        self.channel = channel
+        self._take(begun)
 
     # ------------------------------------------------------------ out
 
     def queue(self, data: bytes) -> None:
         """Queue bytes to be written when the socket is ready."""
-        self.outgoing.append(memoryview(data))
-        self.queued += len(data)
+        self._put(data if self.channel is None else self.channel.sealed(data))
+
+    def _put(self, data: bytes) -> None:
+        if data:
+            self.outgoing.append(memoryview(data))
+            self.queued += len(data)
 
     def write(self) -> None:
         """Write as much of the queue as the socket takes; Closed if the connection is gone."""
         while self.outgoing:
             part = self.outgoing[0]
             try:
-                sent = self.sock.send(part)
+                sent = self.sock.send(part, NO_SIGNAL)
             except BlockingIOError:
                 return
             except OSError:
@@ -115,10 +189,15 @@ class Connection:
     def finish(self) -> None:
         """Tell the other side that nothing more will be sent."""
         with suppress(OSError):
+            if self.channel is not None:
+                self.sock.send(self.channel.last(), NO_SIGNAL)
             self.sock.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Close the socket, discarding queued bytes."""
+        if self.channel is not None and not self.outgoing:
+            with suppress(OSError):
+                self.sock.send(self.channel.last(), NO_SIGNAL)
         self.closed = True
         self.outgoing.clear()
         self.queued = 0

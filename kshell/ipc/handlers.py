@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, first_line
-from kshell.ipc import peer, wire
+from kshell.ipc import bounds, wire
 from kshell.ipc.connection import Connection
-from kshell.ipc.network import Network
-from kshell.ipc.users import Users
-from kshell.ipc.web import Web
+from kshell.ipc.entry import Answer, Gate
+from kshell.ipc.network import LOGIN_TIME, Network
+from kshell.ipc.time_limit import time_limit
+from kshell.ipc.users import Token, Users
+from kshell.ipc.web.handlers import Web
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, sym, text_of
 from kshell.values.engine.apply import apply, apply1
+from kshell.values.session import interrupts
+from kshell.values.session.restrict import confinement
 
+STACKS = 2  # the setting e that shows the stack of a client's error
 NESTED = 32  # maximum depth of nested handlers
 
 
@@ -26,6 +33,10 @@ class Host(Protocol):
     """What the port needs of its session."""
 
     names: Any  # its variables: values/change/names.py
+    settings: Any  # T, the time limit of a client's call: lang/session/settings.py
+
+    def interrupt(self, signum: int, frame: FrameType | None) -> None:
+        """Stop what runs, as Ctrl-C does."""
 
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Execute a message in the session, restricted if requested; errors are QErrors."""
@@ -49,8 +60,10 @@ class Handlers(Web):
         self.queries = {}
         # whose messages are being handled, the last one innermost
         self.serving: list[Connection | None] = []
-        self.users: Users | None = None
+        self.gate = Gate()
         self.read_only = False  # may connections change nothing?
+        self.confined = False  # may they use only files of the current folder, and run nothing?
+        self.logs_queries = False  # are messages written to the log?
         self._asked = False  # is it a request that is being handled?
         self._deferring = False  # did its handler defer the answer?
         self._fault = ""  # what is wrong with the bytes of the message
@@ -60,14 +73,37 @@ class Handlers(Web):
         """The connection whose message is being handled."""
         return self.serving[-1] if self.serving else None
 
-    def restrict(self, users: str, read_only: bool, log: str) -> None:
-        """Let only the users in a file connect, if one is named, and change nothing, if `read_only`; write what happens
-        on the port to a log, if one is named."""
-        if users:
-            self.users = Users(users)
-        self.read_only = self.read_only or read_only
+    def restrict(
+        self,
+        users: str = "",
+        read_only: bool = False,
+        log: str = "",
+        token: str = "",
+        confined: bool = False,
+        is_open: bool = False,
+        plain: bool = False,
+        log_queries: bool = False,
+    ) -> None:
+        """Set rules for those who connect: the file of users who may, the file of a token that lets anybody in, whether
+        everybody may (`is_open`), and with a password that is not encrypted (`plain`). `read_only`: they change
+        nothing; `confined`: they use no files but those of the current folder, and run nothing. What happens on the
+        port is written to the file `log`, with what clients send if `log_queries`."""
+        rules = self.gate.rules
         if log:
             self._open_log(log)
+        rules.users = Users(users) if users else rules.users
+        rules.token = Token(token) if token else rules.token
+        rules.is_open, rules.plain = rules.is_open or is_open, rules.plain or plain
+        self.read_only, self.confined = self.read_only or read_only, self.confined or confined
+        self.logs_queries = self.logs_queries or log_queries
+        if is_open:
+            self.network.log.add("open to everybody: no password is asked for")
+
+    def read_users(self) -> None:
+        """Read the file of users again, if there is one."""
+        if self.gate.rules.users is not None:
+            self.gate.rules.users.read()
+            self.network.log.add("the file of users was read")
 
     def _open_log(self, path: str) -> None:
         problem: OSError | None = None
@@ -81,16 +117,24 @@ class Handlers(Web):
     # ------------------------------------------------------------ events of the network
 
     def admit(self, connection: Connection, user: str, password: str) -> bool:
-        """Is the user of this process at the other end, or one who is in the file of users, and does `.z.pw` agree?"""
-        if self.users is not None:
-            if not self.users.admits(user, password):
-                return False
-        elif self._find(".z.pw") is None and not peer.trusted(peer.user_of(connection.sock)):
-            return False
-        if self._find(".z.pw") is None:
-            return True
-        answer = self._call(connection, self._apply_name, ".z.pw", (sym(user), string(password)))
-        return answer is True
+        """Do the rules let this user in, and does `.z.pw` agree?"""
+        asks = self._find(".z.pw") is not None
+        certified = connection.channel is not None and connection.channel.certified
+        answer = self.gate.answer(connection, user, password, asks, certified)
+        admitted = answer is Answer.YES
+        if answer is Answer.ASK:
+            arguments = sym(user), string(password)
+            limit = self.session.settings.T or LOGIN_TIME
+            said = self._call(connection, self._apply_name, ".z.pw", arguments, limit=limit)
+            admitted = said is True
+        if answer is Answer.UNSAFE:
+            connection.refusal = answer.value
+        self.gate.note(connection, admitted)
+        return admitted
+
+    def delayed(self, connection: Connection) -> bool:
+        """Must the login of this connection wait, because the peer's last ones failed?"""
+        return self.gate.delayed(connection)
 
     def opened(self, connection: Connection) -> None:
         """Call `.z.po`."""
@@ -111,7 +155,7 @@ class Handlers(Web):
         """Execute one message."""
         kind = wire.header(data).kind
         if kind == wire.RESPONSE:
-            self.network.log.add("response that nobody waits for", connection.handle)
+            self._log(connection, "response that nobody waits for")
             return
         self.carry_out(connection, kind, data)
 
@@ -151,17 +195,20 @@ class Handlers(Web):
             raise
         except QError as e:
             text = e.text
-            if kind == wire.ASYNC:
+            if kind == wire.ASYNC or self.session.settings.e == STACKS:
                 self.session.warn("\n".join(self.session.error_lines(e)) + "\n")
         return text
 
     def _answered(self, connection: Connection, kind: int, data: bytes | bytearray) -> bytes | None:
         """The response to a message; None if there is to be none now."""
         try:
-            x = wire.value(data)
+            x = bounds.value(connection, data)
         except wire.BadMessage as e:  # it must not be taken for an error of q
             self._fault = str(e)
             return None
+        if self.logs_queries:
+            text = text_of(x) if x.__class__ is Vec and x.t == T.C else self.session.show(x)
+            self._log(connection, f"{'sync' if kind == wire.SYNC else 'async'} {text}")
         handler = self._find(".z.pg" if kind == wire.SYNC else ".z.ps")
         out = apply1(handler, x) if handler is not None else evaluate(x)
         if kind == wire.ASYNC or self._deferring:
@@ -203,31 +250,60 @@ class Handlers(Web):
         if self._find(name) is not None:
             self._call(connection, self._apply_name, name, (Atom(T.I, handle),))
 
-    def _call(self, connection: Connection | None, work: Callable[..., Value], *args: Any) -> Any:
+    def _call(
+        self,
+        connection: Connection | None,
+        work: Callable[..., Value],
+        *args: Any,
+        limit: float | None = None,
+    ) -> Any:
         """work(*args) on behalf of a connection; its error is printed, and gives None."""
         try:
-            return self._run(connection, work, *args)
+            return self._run(connection, work, *args, limit=limit)
         except QError as e:
             problem = e
         self.session.warn("\n".join(self.session.error_lines(problem)) + "\n")
         return None
 
-    def _run(self, connection: Connection | None, work: Callable[..., Any], *args: Any) -> Any:
-        """work(*args) on behalf of a connection: in the root namespace, restricted if connections may not change
-        anything."""
+    def _run(
+        self,
+        connection: Connection | None,
+        work: Callable[..., Any],
+        *args: Any,
+        limit: float | None = None,
+    ) -> Any:
+        """work(*args) on behalf of a connection: in the root namespace, for at most `limit` seconds (else those of
+        `\\T`), restricted if connections may not change anything."""
+        restricted = self.read_only or (connection is not None and connection.reads)
+        seconds = self.session.settings.T if limit is None else limit
         self.serving.append(connection)
         names = self.session.names
-        reads = self.read_only or (connection is not None and connection.reads)
         before, names.current = names.current, "."
+        problem = "stop"
+        limited = time_limit(self.session.interrupt, seconds)
+        reached: list[float] = []
         try:
-            return self.session.handle(work, *args, restricted=reads)
-        except QExit:
-            if not reads:
+            with self._confinement(), limited as reached:
+                return self.session.handle(work, *args, restricted=restricted)
+        except KeyboardInterrupt:  # inside of other work, which goes on
+            interrupts.forget()
+        except QExit as e:
+            # SIGTERM comes from outside
+            if e.code == interrupts.LEAVES or not (restricted or self.confined):
                 raise
+            problem = "access: exit"
         finally:
             self.serving.pop()
             names.current = before
-        raise QError("access: exit")
+            if reached and connection is not None:
+                self._log(connection, f"stopped after {seconds} seconds")
+        raise QError(problem)
+
+    def _log(self, connection: Connection, what: str) -> None:
+        self.network.log.add(what, connection.handle, connection.peer, connection.user)
+
+    def _confinement(self) -> AbstractContextManager[None]:
+        return confinement() if self.confined else nullcontext()
 
 
 def evaluate(x: Value) -> Value:

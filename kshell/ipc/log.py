@@ -1,13 +1,22 @@
-"""What happened on the port: the last events, as a table, and on standard error if asked."""
+"""What happened on the port: the last events, and a line for each in a file or on standard error if asked."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from typing import NamedTuple, TextIO
 
+import numpy as np
+
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import List, Table, Vec
+
 MOST = 10_000  # number of events kept
+EPOCH = 946_684_800 * 10**9  # 2000.01.01 in nanoseconds since 1970
+AGAIN = 1.0  # seconds in which two refusals are one
 
 
 class Event(NamedTuple):
@@ -26,20 +35,51 @@ class Log:
     def __init__(self) -> None:
         self.events: deque[Event] = deque(maxlen=MOST)
         self._file: TextIO | None = None
+        self._refused: Event | None = None  # the last login that was refused
 
     def open(self, path: str) -> None:
-        """Write a line for each event from now on behind what a file has; only its owner may read it."""
+        """Write a line for each event from now on behind what a file has, which only its owner may read; `-` is
+        standard error."""
+        if path == "-":
+            self._file = sys.stderr
+            return
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._file = os.fdopen(descriptor, "a", buffering=1)
 
     def add(self, what: str, handle: int = 0, peer: str = "", user: str = "") -> None:
         """Note an event. What came from the other side is shown with escapes only."""
         event = Event(time.time(), handle, _plain(peer), _plain(user), _plain(what))
+        if self._is_second_try(event):
+            return
         self.events.append(event)
         if self._file is not None:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(event.at))
             parts = [stamp, str(handle), event.peer or "-", event.user or "-", event.what]
             self._file.write(" ".join(parts) + "\n")
+
+    def table(self) -> Table:
+        """The events as a table, the first one first. Texts of clients are strings: symbols would stay for ever."""
+        events = list(self.events)
+        times = np.array([int(event.at * 1e9) - EPOCH for event in events], np.int64)
+        handles = np.array([event.handle for event in events], np.int32)
+        texts = [(event.peer, event.user, event.what) for event in events]
+        columns = [List([string(row[index]) for row in texts]) for index in range(3)]
+        return Table(
+            ["time", "handle", "peer", "user", "event"],
+            [Vec(T.P, times), Vec(T.I, handles), *columns],
+        )
+
+    def _is_second_try(self, event: Event) -> bool:
+        """Is it a refusal within a second of the same peer's last one? Some clients try twice at once."""
+        if not event.what.startswith("access"):
+            return False
+        before, self._refused = self._refused, event
+        return (
+            before is not None
+            and event.at - before.at < AGAIN
+            and before.user == event.user
+            and before.peer.rpartition(":")[0] == event.peer.rpartition(":")[0]
+        )
 
 
 def _plain(text: str) -> str:

@@ -12,11 +12,12 @@ import resource
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol as Protocol_
 
 from kshell.ipc import peer, wire
-from kshell.ipc.connection import Closed, Connection
+from kshell.ipc.connection import Channel, Closed, Connection
 from kshell.ipc.conversation import Conversation, Farewell
 from kshell.ipc.listener import Listeners
 from kshell.ipc.log import Log
@@ -36,6 +37,9 @@ class Protocol(Protocol_):
 
     def admit(self, connection: Connection, user: str, password: str) -> bool:
         """May this user connect?"""
+
+    def delayed(self, connection: Connection) -> bool:
+        """Must the login of this connection wait?"""
 
     def opened(self, connection: Connection) -> None:
         """A connection was accepted, and has logged in."""
@@ -72,6 +76,8 @@ class Network:
         self._check = 0.0  # when to look at those again
         self._accept_after = 0.0  # when to accept again, after the system refused
         self._turning = False
+        self.encryption = 0  # 1 takes TLS too, 2 nothing else
+        self.new_channel: Callable[[], Channel] | None = None  # the encryption of a new connection
 
     # ------------------------------------------------------------ listening
 
@@ -112,6 +118,8 @@ class Network:
             sock.close()
             return
         connection.address, connection.local = peer.as_number(host), peer.is_local(host)
+        connection.peer = peer.described(sock)
+        connection.reads = self.listening is not None and self.listening.place.reads
         self._new[connection.handle] = connection
         self._watch(connection)
 
@@ -140,7 +148,7 @@ class Network:
         for table in (self.connections, self.others, self._ready, self._new, self._timed):
             if table.get(connection.handle) is connection:
                 del table[connection.handle]
-        self.log.add(why, connection.handle, user=connection.user)
+        self.log.add(why, connection.handle, connection.peer, connection.user)
         connection.close()
         if connection.conversation is not None:
             connection.conversation.over()
@@ -256,6 +264,8 @@ class Network:
         if connection.closed or waits:
             return
         connection.read()
+        if connection.outgoing:
+            self.write(connection)
         if connection.conversation is not None:
             self._ready[connection.handle] = connection
         elif connection.accepted:
@@ -263,9 +273,15 @@ class Network:
 
     def _log_in(self, connection: Connection) -> None:
         """Read a login, if all of it came in, and let the peer in or close the connection."""
+        if not self._readable(connection):
+            return
         other = other_protocol(connection.incoming.starts(8))
         if other:
             self._speak(connection, other)
+            return
+        if self.protocol.delayed(connection):
+            if len(connection.incoming) > LOGIN:
+                self.drop(connection, f"bad login: more than {LOGIN} bytes")
             return
         try:
             login = connection.incoming.until(0, LOGIN)
@@ -279,7 +295,7 @@ class Network:
         user, password, asked = read_login(login)
         connection.user = user
         if not self.protocol.admit(connection, user, password):
-            self.drop(connection, "access")
+            self.drop(connection, connection.refusal)
             return
         if connection.closed:  # by .z.pw
             return
@@ -289,7 +305,25 @@ class Network:
         connection.made = time.monotonic()
         self.add(connection)
         self.send(connection, bytes((connection.capability,)))
-        self.log.add("open", connection.handle, user=user)
+        how = f"open {connection.channel.protocol}" if connection.channel is not None else "open"
+        self.log.add(how, connection.handle, connection.peer, user)
+
+    def _readable(self, connection: Connection) -> bool:
+        """Are there bytes of a client, decrypted if it uses TLS? Drops a client that may not use it, or has to."""
+        is_hello = connection.incoming.starts(1) == b"\x16"
+        if connection.secure:
+            if connection.fault:
+                self.drop(connection, connection.fault)
+        elif is_hello and self.encryption and self.new_channel is not None:
+            connection.encrypt(self.new_channel())
+            if connection.outgoing:
+                self.write(connection)
+            return self._readable(connection) and bool(len(connection.incoming))
+        elif is_hello:
+            self.drop(connection, "TLS not enabled")
+        elif self.encryption > 1 and len(connection.incoming):
+            self.drop(connection, "no TLS, and nothing else is served")
+        return not connection.closed
 
     def _speak(self, connection: Connection, other: str) -> None:
         """Begin a conversation in another protocol than q's."""
@@ -311,6 +345,8 @@ class Network:
                     self._greet(connection)
             elif waited > LOGIN_TIME:
                 self.drop(connection, "login not complete in time")
+            elif len(connection.incoming):  # it was delayed
+                self._log_in(connection)
 
     def time(self, connection: Connection) -> None:
         """Remember when something is due about a connection, if it is."""

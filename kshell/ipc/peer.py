@@ -28,6 +28,17 @@ def as_number(host: str) -> int:
     return int.from_bytes(packed, "big", signed=True)
 
 
+def described(sock: socket.socket) -> str:
+    """The other end as the log shows it: address and port, or the user and process of a unix socket."""
+    host, port = address_of(sock)
+    if host:
+        return f"{host}:{port}"
+    if sock.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+        return ""
+    process, user, _ = _credentials(sock)
+    return f"uid {user}, pid {process}"
+
+
 def user_of(sock: socket.socket) -> int | None:
     """The number of the user who runs the other end, on this machine; None where it cannot be found out."""
     if sock.family == socket.AF_UNIX:
@@ -39,8 +50,14 @@ def user_of(sock: socket.socket) -> int | None:
 def _unix_user(sock: socket.socket) -> int | None:
     if not hasattr(socket, "SO_PEERCRED"):
         return None
+    return _credentials(sock)[1]
+
+
+def _credentials(sock: socket.socket) -> tuple[int, int, int]:
+    """The process, user and group at the other end of a unix socket."""
     data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", data)[1])
+    process, user, group = struct.unpack("3i", data)
+    return process, user, group
 
 
 def _tcp_user(sock: socket.socket) -> int | None:

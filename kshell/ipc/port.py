@@ -6,12 +6,13 @@ import time
 from threading import get_ident
 
 from kshell.errors import QError
-from kshell.ipc import client, web_client, wire
+from kshell.ipc import bounds, client, tls, wire
 from kshell.ipc.address import LOOPBACK, Peer, Url, is_loopback, place
 from kshell.ipc.connection import Connection
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
+from kshell.ipc.web import client as web_client
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Atom, List, Value, char, text_of
@@ -29,6 +30,7 @@ class Port(Handlers):
         super().__init__(session)
         self.without_input = False  # has standard input ended?
         self._thread = get_ident()
+        self._certified = False  # do clients need a certificate?
         self._look = 0.0  # time of the next check for messages during long work
 
     # ------------------------------------------------------------ listening
@@ -47,14 +49,38 @@ class Port(Handlers):
         if not where.first and not where.last:
             self.network.listen(None)
             return
-        if where.host and not is_loopback(where.host) and not self._guarded_by_users():
-            raise QError(
-                f"\\p: {words} lets other machines in: expected -u or -U with a file of users, or .z.pw"
-            )
+        if where.host and not is_loopback(where.host):
+            self._let_others_in(words)
         self.network.listen(Listeners(where))
 
-    def _guarded_by_users(self) -> bool:
-        return self.users is not None or self._find(".z.pw") is not None
+    def _let_others_in(self, words: str) -> None:
+        """Other machines can reach the port: an error if anybody could then connect, a warning if anybody could
+        read."""
+        only_tls = self.network.encryption > 1
+        guarded = self.gate.rules.guarded or (only_tls and self._certified)
+        if not guarded and self._find(".z.pw") is None:
+            raise QError(
+                f"\\p: {words} lets other machines in: expected a file of users (-u or -U), --token, .z.pw, or --open"
+            )
+        if only_tls:
+            return
+        warning = f"\\p: {words}: what other machines send is not encrypted"
+        self.network.log.add(warning)
+        self.session.warn(f"warning: {warning}\n")
+
+    @property
+    def encryption(self) -> int:
+        """0 if the port takes plain connections alone, 1 if TLS too, 2 if it takes TLS alone."""
+        return self.network.encryption
+
+    def encrypt(self, how: int) -> None:
+        """Do what `\\E how` asks for; the certificate is read again."""
+        if how:
+            context = tls.server_context()
+            self.network.new_channel = lambda: tls.Channel(context, is_server=True)
+            self._certified = tls.Channel(context, is_server=True).certified
+        self.network.encryption = how
+        self.network.log.add(f"TLS {('off', 'on', 'only')[how]}")
 
     @property
     def stays(self) -> bool:
@@ -79,11 +105,20 @@ class Port(Handlers):
 
     def open(self, to: Peer, timeout: float | None) -> int:
         """Connect to a process; the handle. The port of this process itself is handle 0."""
-        if to.host in LOOPBACK and to.port == abs(self.number) != 0:
+        if self._is_own(to):
             return 0
         connection = client.connect(to, timeout)
         self.network.add(connection)
         return connection.handle
+
+    def _is_own(self, to: Peer) -> bool:
+        """Is it the port of this process?"""
+        return to.host in LOOPBACK and to.port == abs(self.number) != 0
+
+    def pack(self, handle: int, packs: bool) -> None:
+        """Compress what is sent on a connection from now on, or do not."""
+        connection = self._connection(handle, NO_CONNECTION)
+        connection.packed = packs and connection.capability > 0
 
     def has(self, handle: int) -> bool:
         """Is it the handle of a connection?"""
@@ -119,12 +154,17 @@ class Port(Handlers):
         return self._awaited(connection, response=True)
 
     def ask_once(self, to: Peer, timeout: float | None, x: Value) -> Value:
-        """The answer to a request by a connection that is made for it."""
-        handle = self.open(to, timeout)
+        """The answer to a request by a connection that is made for it; anything else that comes is an error. Works in
+        peach too, since the loop does not know the connection."""
+        if self._is_own(to):
+            return evaluate(x)
+        connection = client.connect(to, timeout)
+        connection.incoming.limit = self.network.message_limit or client.FOREVER
         try:
-            return self.ask(handle, x) if handle else evaluate(x)
+            connection.queue(wire.message(wire.SYNC, x, connection.capability, connection.packed))
+            return self._awaited(connection, response=True, alone=True)
         finally:
-            self.close(handle)
+            self.network.drop(connection)
 
     def ask_web(self, to: Url, timeout: float | None, x: Value) -> Value:
         """The response of a server of HTTP to the text of a request; or a handle of a WebSocket, asked for by the head
@@ -189,14 +229,17 @@ class Port(Handlers):
             )
         return connection
 
-    def _awaited(self, connection: Connection, response: bool) -> Value:
-        """The value of the next response, or of the next message of any kind, on a connection."""
+    def _awaited(self, connection: Connection, response: bool, alone: bool = False) -> Value:
+        """The value of the next response, or of the next message of any kind, on a connection; `alone`: before the
+        response there must be nothing else."""
         problem = ""
         try:
-            return self._next(connection, response)
-        except KeyboardInterrupt:
+            return self._next(connection, response, alone)
+        except KeyboardInterrupt as stop:
             self.network.drop(connection, "interrupted")
-            raise
+            if stop.args or self.serving:  # sent twice, or the time limit of a client
+                raise
+            problem = f"rcv handle: {connection.handle}. OS reports: Interrupted system call"
         except wire.Remote as e:
             problem = str(e)
         except wire.BadMessage as e:
@@ -204,7 +247,7 @@ class Port(Handlers):
             problem = "badmsg"
         raise QError(problem)
 
-    def _next(self, connection: Connection, response: bool) -> Value:
+    def _next(self, connection: Connection, response: bool, alone: bool) -> Value:
         client.flush(connection)
         while not connection.closed:
             data = connection.incoming.message()
@@ -216,7 +259,9 @@ class Port(Handlers):
                 continue
             kind = wire.header(data).kind
             if kind == wire.RESPONSE or not response:
-                return wire.value(data)
+                return bounds.value(connection, data)
+            if alone:
+                raise QError("expected response msg")
             self.carry_out(connection, kind, data)
         self.network.lost(connection)
         raise QError(f"close handle: {connection.handle}")

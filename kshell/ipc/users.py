@@ -1,4 +1,4 @@
-"""The file of users that `-u` and `-U` name, a line `user:password` each."""
+"""Who is known: the file of users that `-u` and `-U` name, a line `user:password` each, and the token of a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import hashlib
 import hmac
 import os
 import re
+import secrets
 import stat
+from contextlib import suppress
 
 from kshell.errors import QError
 
@@ -52,6 +54,38 @@ class Users:
         given = password.encode("utf-8", "surrogateescape")
         same = hmac.compare_digest(*_both(wanted if wanted is not None else "", given))
         return same and wanted is not None
+
+
+class Token:
+    """A secret text in a file, which is made if it is not there; whoever knows it may connect, by any name."""
+
+    def __init__(self, path: str) -> None:
+        problem = ""
+        try:
+            self._text = _token(path)
+        except OSError as e:
+            problem = f"{path}. OS reports: {e.strerror}"
+        if problem:
+            raise QError(problem)
+
+    def is_password(self, password: str) -> bool:
+        """Is it the token? Takes equally long for all texts of a length."""
+        return hmac.compare_digest(self._text, password.encode("utf-8", "surrogateescape"))
+
+
+def _token(path: str) -> bytes:
+    """The text in the file of a token; 'access if others can read or write it."""
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+    with open(path, "rb") as file:
+        mode, text = os.fstat(file.fileno()).st_mode, file.read().strip()
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise QError(f"access: {path} can be read by others")
+    if not text:
+        raise QError(f"{path}: expected a token")
+    return text
 
 
 def _both(wanted: str, given: bytes) -> tuple[bytes, bytes]:

@@ -7,6 +7,7 @@ kind of message, byte 2 says whether it is compressed, byte 3 is the fifth byte 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kshell.errors import QError
@@ -19,6 +20,10 @@ CAPABILITY = 6  # the highest that this side has
 ERROR = 0x80  # the type byte of an error, -128
 SHORT, LONG = 2000, 1 << 20  # bytes of the messages that are compressed; longer ones take too long
 LARGE = 1 << 31  # bytes that a message has only from capability 5 on
+LONGEST = 1 << 40  # bytes that no message reaches
+WIDE = 2  # of byte 2: compressed, and the plain size has eight bytes
+FUNCTION = 1 << 20  # maximum bytes of a function's text
+_MALFORMED = ("corrupt", "badmsg", "limit")  # errors of the codec that its input causes
 
 
 class BadMessage(Exception):
@@ -40,8 +45,10 @@ class Header(NamedTuple):
 
 def header(data: bytes | bytearray | memoryview) -> Header:
     """The header at the start of some bytes; BadMessage if they cannot be one."""
+    if len(data) < HEADER:
+        raise BadMessage(f"{len(data)} bytes")
     order, kind, packed, high = data[:4]
-    if order > 1 or kind > RESPONSE or packed > 1:
+    if order > 1 or kind > RESPONSE or packed > WIDE:
         raise BadMessage(f"header {bytes(data[:HEADER]).hex()}")
     (low,) = struct.unpack_from("<I" if order else ">I", data, 4)
     size = high << 32 | low
@@ -126,50 +133,76 @@ class Stream:
 
 def plain_size(data: bytes | bytearray) -> int:
     """The bytes of a compressed message once it is decompressed, as it says itself."""
-    if len(data) < HEADER + 4:
-        raise BadMessage("compressed message without its size")
-    return int(struct.unpack_from("<I", data, HEADER)[0])
+    size = compress.plain_size(data)
+    if size < 0:
+        raise BadMessage("compressed message without its size, or one that it cannot hold")
+    return size
 
 
 def message(kind: int, x: Value, capability: int = CAPABILITY, packed: bool = False) -> bytes:
     """The message of a value; what its receiver cannot read is 'type, what is too long for it 'limit."""
-    body = codec.encode(x, capability=capability)
-    return _framed(kind, body, capability, packed)
+    return _framed(kind, codec.encoded(x, capability=capability), capability, packed)
 
 
 def error(text: str) -> bytes:
     """The response for a failed request."""
     clean = text.encode("utf-8", "surrogateescape").split(b"\0", 1)[0][: 1 << 16]
-    return _framed(RESPONSE, bytes((ERROR,)) + clean + b"\0", CAPABILITY, False)
+    return _framed(RESPONSE, [bytes((ERROR,)), clean, b"\0"], CAPABILITY, False)
 
 
-def _framed(kind: int, body: bytes, capability: int, packed: bool) -> bytes:
-    size = HEADER + len(body)
-    if size >= LARGE and capability < 5:
+def _framed(kind: int, parts: list[bytes | memoryview], capability: int, packed: bool) -> bytes:
+    """The message of some parts, joined once: they may be large."""
+    size = HEADER + sum(map(len, parts))
+    if size >= (LARGE if capability < 5 else LONGEST):
         raise QError("limit")
-    whole = struct.pack("<BBBBI", 1, kind, 0, size >> 32, size & 0xFFFFFFFF) + body
+    header = struct.pack("<BBBBI", 1, kind, 0, size >> 32, size & 0xFFFFFFFF)
+    whole = b"".join([header, *parts])
     if packed and SHORT < size <= LONG:
         return compress.compress(whole)
     return whole
 
 
-def value(data: bytes | bytearray) -> Value:
+def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) -> Value:
     """The value in a complete message. BadMessage if its bytes are not a value; Remote, with its text, if it is
-    an error."""
+    an error. An error in the text of a function is that of the message. `need` as of a codec's Reader."""
     head = header(data)
-    body: bytes | bytearray | memoryview = data
-    at = HEADER
+    if head.size != len(data):
+        raise BadMessage(f"length {head.size} of {len(data)} bytes")
+    body: bytes | bytearray = data
+    if head.packed:
+        plain_size(data)
+        body = _plain(bytes(data))
+    if body[HEADER] == ERROR:
+        raise _remote(head, body)
+    return _read(codec.reader(body, HEADER, need, head.little))
+
+
+def _plain(data: bytes) -> bytes:
     try:
-        if head.packed:
-            body = compress.decompress(bytes(data))
-        if body[at] == ERROR:
-            text = bytes(body[at + 1 :])
-            if head.kind != RESPONSE or text.find(b"\0") != len(text) - 1:
-                raise BadMessage("error that has no end")
-            raise Remote(text[:-1].decode("utf-8", "surrogateescape"))
-        return codec.decode(body, at, little=head.little)
+        return compress.decompress(data)
     except QError as e:
-        if e.text not in ("corrupt", "badmsg"):
+        problem = e.text
+    raise BadMessage(problem)
+
+
+def _remote(head: Header, body: bytes | bytearray) -> Exception:
+    """The error that a message holds, or what is wrong with it."""
+    text = bytes(body[HEADER + 1 :])
+    if head.kind != RESPONSE or text.find(b"\0") != len(text) - 1:
+        return BadMessage("error that has no end, or that answers nothing")
+    return Remote(text[:-1].decode("utf-8", "surrogateescape"))
+
+
+def _read(reader: codec.Reader) -> Value:
+    reader.longest = FUNCTION
+    try:
+        return reader.whole()
+    except QError as e:
+        if not reader.in_text and e.text not in _MALFORMED:
+            raise
+        if reader.in_text and e.text != "corrupt":
             raise
         problem = e.text
+    if reader.in_text:
+        raise QError("bad lambda")
     raise BadMessage(problem)

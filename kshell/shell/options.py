@@ -18,7 +18,11 @@ usage: kshell [options] [file.q [args]]
   -v         with several processes: all print, each line prefixed with the process number
   --read-only  typed lines and standard input cannot change, run or open anything; the script can
   --timeout S  seconds that a process waits for the others (60)
-  --log F    write what happens on the port behind F: logins, refusals, connections that end
+  --log F    write what happens on the port behind F (- is standard error): logins, refusals, ends
+  --log-queries  what clients send too
+  --token F  the text in file F is a password for any user; F is made if it is not there
+  --open     everybody who reaches the port may connect, without a password
+  --plain    take passwords from other machines without TLS
   --no-cache  do not use the code cache in the user's cache folder
   --version  print the version
   --help     print this
@@ -26,6 +30,7 @@ usage: kshell [options] [file.q [args]]
 q's options, equivalent to the system command with the same letter:
   -c R C     console rows and columns
   -C R C     rows and columns of web pages
+  -E 0|1|2   the port takes plain connections, TLS too, TLS alone
   -g 0|1     return freed memory to the system immediately
   -o N       hours from UTC; minutes, if more than 23
   -p PORT    listen on a port: a number, 0W for a free one, 5000/5010, HOST:PORT
@@ -39,8 +44,10 @@ q's options, equivalent to the system command with the same letter:
   -z 0|1     date order for "D"$: 0 month/day, 1 day/month
 They also work after a script; .z.x then includes them, with all other words there.
   -U FILE    users allowed to connect, one user:password per line
+  -u 1       clients use files below the current folder alone, and run nothing
+  -u FILE    -U FILE and -u 1
   -b         clients cannot change, run or open anything
-Not supported: -E -l -L -m -r -u. All other words belong to the program, in .z.x.
+Not supported: -l -L -m -r. All other words belong to the program, in .z.x.
 
 Without a file or -e, kshell opens a prompt on a terminal, or else runs lines from standard input.
 
@@ -66,9 +73,7 @@ class Options:
     verbose: bool = False
     quiet: bool = False
     read_only: bool = False  # takes effect after the script
-    users: str = ""  # the file of users allowed to connect
-    blocked: bool = False  # are clients read-only?
-    log: str = ""  # the file that says what happens on the port
+    clients: dict[str, str | bool] = field(default_factory=dict)  # rules for them: session_port.py
     cache: bool = True  # use the code cache?
     stay: bool = False
 
@@ -80,6 +85,7 @@ class UsageError(Exception):
 # q's options that are also system commands, and the number of words each takes
 _COMMANDS = {
     "-p": 1,
+    "-E": 1,
     "-P": 1,
     "-S": 1,
     "-c": 2,
@@ -95,8 +101,6 @@ _COMMANDS = {
 
 # unsupported q options, and what they would need
 _REFUSED = {
-    "-E": "encryption of connections is not supported",
-    "-u": "restricting clients to reads of files is not supported; -U has users, -b lets them change nothing",
     "-r": "replication is not supported",
     "-l": "logging of updates is not supported",
     "-L": "logging of updates is not supported",
@@ -166,17 +170,34 @@ def _memory(opts: Options, word: str, words: list[str]) -> None:
 
 
 def _users(opts: Options, word: str, words: list[str]) -> None:
-    opts.users = _next(words, "-U needs a file of users")
-    _kept(opts, word, opts.users)
+    """The file of users of -U, or that of -u, which also confines clients to the current folder."""
+    users = _next(words, f"{word} needs a file of users")
+    if opts.clients.get("users") or opts.clients.get("confined"):
+        raise UsageError("-u or -U, and only once")
+    if word == "-u":
+        opts.clients["confined"] = True
+    if word == "-U" or users != "1":
+        opts.clients["users"] = users
+    _kept(opts, word, users)
 
 
-def _log(opts: Options, word: str, words: list[str]) -> None:
-    opts.log = _next(words, "--log needs a file")
+def _of_clients(name: str) -> Taker:
+    """An option that sets a rule for clients to the next word, a file."""
+
+    def take(opts: Options, word: str, words: list[str]) -> None:
+        opts.clients[name] = _next(words, f"{word} needs a file")
+
+    return take
 
 
-def _blocked(opts: Options, word: str, words: list[str]) -> None:
-    opts.blocked = True
-    _kept(opts, word)
+def _clients_are(name: str) -> Taker:
+    """An option without a value that sets a rule for clients."""
+
+    def take(opts: Options, word: str, words: list[str]) -> None:
+        opts.clients[name] = True
+        _kept(opts, word)
+
+    return take
 
 
 def _resume(opts: Options, word: str, words: list[str]) -> None:
@@ -213,7 +234,8 @@ _ANYWHERE: dict[str, Taker] = {
     "-i": _flag("stay"),
     "-w": _memory,
     "-U": _users,
-    "-b": _blocked,
+    "-u": _users,
+    "-b": _clients_are("read_only"),
     **dict.fromkeys(_COMMANDS, _command),
 }
 _BEFORE_A_SCRIPT: dict[str, Taker] = {
@@ -223,7 +245,11 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
     "--timeout": _timeout,
     "--read-only": _flag("read_only"),
     "--no-cache": _flag("cache", False),
-    "--log": _log,
+    "--log": _of_clients("log"),
+    "--log-queries": _clients_are("log_queries"),
+    "--token": _of_clients("token"),
+    "--open": _clients_are("is_open"),
+    "--plain": _clients_are("plain"),
     "-h": _help,
     "--help": _help,
     "--version": _version,

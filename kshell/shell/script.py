@@ -50,10 +50,9 @@ def start(opts: Options) -> int:
 def _start(session: Session, opts: Options) -> int:
     if opts.resume and not resume(session, opts.resume):
         return 1
-    clients = opts.users, opts.blocked, opts.log
-    if any(clients) and not attempt(session, session.restrict_clients, *clients):
+    if opts.clients and not attempt(session, session.restrict_clients, **opts.clients):
         return 2
-    for command in opts.commands:
+    for command in sorted(opts.commands, key=_listens):  # when all settings are made
         if not _option(session, command):
             return 2
     stays = opts.stay and sys.stdin.isatty() and not in_job()
@@ -66,6 +65,11 @@ def _start(session: Session, opts: Options) -> int:
     if (opts.script or opts.exprs) and not opts.stay and not listening:
         return 0
     return console(session, opts)
+
+
+def _listens(command: str) -> bool:
+    """Is it the command that opens the port?"""
+    return command.startswith("p ")
 
 
 def _option(session: Session, command: str) -> bool:

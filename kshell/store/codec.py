@@ -6,7 +6,6 @@ byte, a 32-bit count and the items; symbols end in a zero byte; all numbers are 
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Sized
 from typing import Any, cast
@@ -15,6 +14,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
+from kshell.store.costs import ATOM, LIST, SYM, VEC, function_cost
 from kshell.store.fields import no_collection
 from kshell.store.runs import FEW, flattened, symbol_bytes, symbols_at, vectors_at, vectors_bytes
 from kshell.values.base import types as T
@@ -52,7 +52,18 @@ MAX_DEPTH = 200
 LOCKED = "locked"  # the text of a function whose source is hidden
 
 
-class Out(list[bytes]):
+_NEGATIVE = 1 << 31  # what a count is at least if its writer meant a negative one
+WIDE = 0x80  # added to the attribute of a vector whose count takes eight bytes
+
+
+def head(t: int, attribute: int, count: int) -> bytes:
+    """The bytes before the items of a vector or list: type, attribute, count."""
+    if count >> 32:
+        return struct.pack("<bBq", t, attribute | WIDE, count)
+    return struct.pack("<bBI", t, attribute, count)
+
+
+class Out(list[bytes | memoryview]):
     """The parts of an encoding. `file`: it goes into a file, where enumerations stay what they are. `without`: types
     that the receiver does not know."""
 
@@ -65,15 +76,26 @@ _SINCE = ((1, frozenset((T.P, T.N))), (3, frozenset((T.G,))))
 
 
 def encode(x: Value, file: bool = False, capability: int = 6) -> bytes:
-    """The bytes of a value; one that has no such form (a handle), or none that a receiver of this capability knows, is
-    'type. Enumerations are sent as their values, but kept in a file."""
+    """The bytes of a value; errors and `file` as of `encoded`."""
+    return b"".join(encoded(x, file, capability))
+
+
+def encoded(x: Value, file: bool = False, capability: int = 6) -> Out:
+    """The bytes of a value in parts, some of which are those of its arrays; one that has no such form (a handle), or
+    none that a receiver of this capability knows, is 'type. Enumerations are sent as their values, but kept in a
+    file."""
     parts = Out()
     parts.file = file
     for first, types in _SINCE:
         if capability < first:
             parts.without |= types
     _put(x, parts)
-    return b"".join(parts)
+    return parts
+
+
+def array_bytes(a: np.ndarray) -> memoryview:
+    """The bytes of an array's items, without a copy if they are in order."""
+    return np.ascontiguousarray(a).view(np.uint8).data
 
 
 def _put(x: Value, out: Out) -> None:
@@ -121,11 +143,11 @@ def _put_vec(x: Vec, out: Out) -> None:
     if qtype == T.ENUM:
         out.append(struct.pack("bB", qtype, attribute) + _text(x.dom) + struct.pack("<i", len(x.a)))
     else:
-        out.append(struct.pack("<bBi", qtype, attribute, len(x.a)))
+        out.append(head(qtype, attribute, len(x.a)))
     if qtype == T.S:
         out.append(symbol_bytes(x.a))
     else:
-        out.append(np.ascontiguousarray(x.a).tobytes())
+        out.append(array_bytes(x.a))
 
 
 def _put_nd(x: Nd, out: Out) -> None:
@@ -150,11 +172,11 @@ def _put_nd(x: Nd, out: Out) -> None:
             else np.empty((max(len(block), 1), 0), np.uint8)
         )
         block = np.concatenate([np.broadcast_to(header, (len(grouped), 6)), grouped], axis=1)
-    out.append(block.tobytes())
+    out.append(array_bytes(block.reshape(-1)))
 
 
 def _put_list(x: List, out: Out) -> None:
-    out.append(struct.pack("<bBi", 0, 0, len(x)))
+    out.append(head(0, 0, len(x)))
     flat = flattened(x) if len(x) >= FEW and x.__class__ is List else None
     if flat is not None and flat.t not in out.without:
         out.append(vectors_bytes(flat))
@@ -164,13 +186,28 @@ def _put_list(x: List, out: Out) -> None:
 
 
 def _put_dict(x: Dict, out: Out) -> None:
-    out.append(b"\x7f" if x.attr == "s" else b"\x63")
-    _put(x.k, out)
+    is_sorted = x.attr == "s"
+    out.append(b"\x7f" if is_sorted else b"\x63")
+    keys = x.k
+    if is_sorted and keys.__class__ is Table:  # the table of keys is sorted, not its first column
+        _put_table(Table(keys.names, [_without_attribute(keys.cols[0]), *keys.cols[1:]]), out, True)
+    else:
+        _put(keys, out)
     _put(x.v, out)
 
 
-def _put_table(x: Table, out: Out) -> None:
-    out.append(b"\x62\0\x63")
+def _without_attribute(x: ListValue) -> ListValue:
+    return Vec(x.t, x.a, "", x.dom) if x.__class__ is Vec else x
+
+
+def _is_sorted(x: Table) -> bool:
+    """Was the table sorted by `s#, and does its first column still have the attribute that this gave it?"""
+    first = x.cols[0] if x.attr else None
+    return first.__class__ is Vec and first.attr in ("s", "p")
+
+
+def _put_table(x: Table, out: Out, is_sorted: bool = False) -> None:
+    out.append(b"\x62\1\x63" if is_sorted or _is_sorted(x) else b"\x62\0\x63")
     _put(sym_vec(x.names), out)
     _put_list(List(list(x.cols)), out)
 
@@ -221,47 +258,6 @@ _PUT: dict[type, Any] = {
 }  # fmt: skip
 
 
-# approximate bytes of memory per value
-_ATOM, _VEC, _LIST, _SYM = 72, 220, 150, 180
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-
-
-def function_cost(text: str) -> int:
-    """The approximate memory of a lambda: its code, and the saved parts."""
-    return 4000 + 300 * len(_TOKEN.findall(text))
-
-
-def cost(x: Value) -> int:
-    """The approximate memory that a value needs when read back; at least what a Reader counts for it."""
-    if x.__class__ is Nd:
-        return _LIST + x.a.nbytes + (_VEC + 16) * len(x)
-    if isinstance(x, List) and x.flat is not None:
-        return _LIST + x.flat.a.nbytes + (_VEC + 16) * len(x)
-    if x.__class__ is Vec:
-        return _VEC + (_SYM * len(x) if x.t == T.S else x.a.nbytes)
-    if isinstance(x, List):
-        return _LIST + 16 * len(x) + sum(map(cost, x.items))
-    if x.__class__ is Dict:
-        return _LIST + cost(x.k) + cost(x.v)
-    if x.__class__ is Table:
-        return 2 * _LIST + _VEC + _SYM * len(x.names) + sum(map(cost, x.cols))
-    if isinstance(x, Lambda):
-        return function_cost(x.text) + _VEC + len(x.text)
-    if isinstance(x, Prim):  # possibly a function that calls it
-        return function_cost(x.name + "[x;y;z]") + _VEC
-    if isinstance(x, Proj):
-        return (
-            _LIST
-            + cost(x.f)
-            + sum(_ATOM if argument is HOLE else cost(argument) for argument in x.args)
-        )
-    if isinstance(x, Comp):
-        return _LIST + sum(map(cost, x.fs))
-    if isinstance(x, Derived):
-        return _LIST + cost(x.f)
-    return _SYM if x.__class__ in (Sym, EnumAtom) else _ATOM
-
-
 def _known(t: int, a: np.ndarray) -> np.ndarray:
     """The same array; 'corrupt if it is boolean and has a byte other than 0 and 1."""
     if t == T.B and a.size and a.view(np.uint8).max() > 1:
@@ -283,6 +279,8 @@ class Reader:
     ) -> None:
         self.need = need
         self.short = False  # was the error a lack of bytes?
+        self.in_text = False  # was it an error of a function's text?
+        self.longest = 1 << 62  # bytes of a function's text
         self.data, self.at, self.depth = memoryview(data), at, 0
         self.raw = data if isinstance(data, bytes | bytearray) else bytes(data)
 
@@ -328,12 +326,19 @@ class Reader:
         finally:
             self.depth -= 1
 
+    def whole(self) -> Value:
+        """The value at this position, behind which there is nothing."""
+        value = self.value()
+        if self.at != len(self.data):
+            raise QError("corrupt")
+        return value
+
     def _needs(self, n: int) -> None:
         if self.need is not None:
             self.need(n)
 
     def _atom(self, t: int) -> Value:
-        self._needs(_SYM if t in (T.S, T.ENUM) else _ATOM)
+        self._needs(SYM if t in (T.S, T.ENUM) else ATOM)
         if t == T.S:
             return sym(self.text())
         if t == T.ENUM:
@@ -348,11 +353,12 @@ class Reader:
     def _vector(self, t: int) -> Value:
         attribute = self.number("B")
         domain = self.text() if t == T.ENUM else ""
-        count = self.number("i")
-        if not 0 <= count <= len(self.data) or attribute >= len(ATTRS):
-            self.short = count >= 0 and attribute < len(ATTRS)
+        count = self.number("Q" if attribute & WIDE else "I")
+        attribute &= ~WIDE
+        if count > len(self.data) or attribute >= len(ATTRS):
+            self.short = attribute < len(ATTRS) and count < _NEGATIVE
             raise QError("corrupt")
-        self._needs(_LIST + 16 * count if t == 0 else _VEC + (_SYM if t == T.S else 0) * count)
+        self._needs(LIST + 16 * count if t == 0 else VEC + (SYM if t == T.S else 0) * count)
         if t == 0:
             return self._regular(count) or self._vectors(count) or collapse_list(self._items(count))
         if t == T.S:
@@ -399,7 +405,7 @@ class Reader:
         if several is None:
             return None
         flat, end = several
-        self._needs(_VEC * n + end - self.at)
+        self._needs(VEC * n + end - self.at)
         self.at = end
         return flat_list(flat.t, _known(flat.t, flat.a), flat.ends)
 
@@ -413,13 +419,13 @@ class Reader:
                 size = _FIXED.get(buffer[start]) if start + 6 <= end else None
                 if size is not None and buffer[start + 1] == 0:
                     qtype = buffer[start]
-                    count = int.from_bytes(buffer[start + 2 : start + 6], "little", signed=True)
+                    count = int.from_bytes(buffer[start + 2 : start + 6], "little")
                     self.at = start + 6 + count * size
-                    if count < 0 or self.at > end:
-                        self.short = count >= 0
+                    if self.at > end:
+                        self.short = count < _NEGATIVE
                         raise QError("corrupt")
                     if self.need is not None:
-                        self.need(_VEC + count * size)
+                        self.need(VEC + count * size)
                     array = _known(qtype, np.frombuffer(buffer, T.DTYPE[qtype], count, start + 6))
                     values.append(Vec(qtype, array if size == 1 else array.copy()))
                 else:
@@ -427,14 +433,19 @@ class Reader:
         return values
 
     def _dict(self, t: int) -> Value:
-        self._needs(_LIST)
+        self._needs(LIST)
         keys, values = self.value(), self.value()
         if not isinstance(keys, Sized) or not isinstance(values, Sized) or len(keys) != len(values):
             raise QError("corrupt")
-        return Dict(cast("ListValue", keys), cast("ListValue", values), "s" if t == 127 else "")
+        is_sorted = t == 127
+        if is_sorted and keys.__class__ is Table and keys.attr and keys.cols[0].__class__ is Vec:
+            keys.cols[0].attr = "s" if len(keys.cols) == 1 else "p"
+        return Dict(cast("ListValue", keys), cast("ListValue", values), "s" if is_sorted else "")
 
     def _table(self, t: int) -> Value:
-        self.take(1)
+        is_sorted = self.number("B")
+        if is_sorted > 1:
+            raise QError("corrupt")
         mapping = self.value()
         if (
             mapping.__class__ is not Dict
@@ -449,18 +460,21 @@ class Reader:
             or len(set(map(len, columns))) > 1
         ):
             raise QError("corrupt")
-        return Table(sym_names(mapping.k), columns)
+        return Table(sym_names(mapping.k), columns, "s" if is_sorted else "")
 
     def _lambda(self, t: int) -> Value:
         context, text = self.text(), self.value()
-        if text.__class__ is not Vec or text.t != T.C:
+        if text.__class__ is not Vec or text.t != T.C or len(text.a) > self.longest:
             raise QError("corrupt")
         definition = text.a.tobytes().decode("utf-8", "surrogateescape")
         self._needs(function_cost(definition))
-        return LAMBDA.fn(definition, "." + context if context else ".")
+        self.in_text = True
+        function = LAMBDA.fn(definition, "." + context if context else ".")
+        self.in_text = False
+        return function
 
     def _prim(self, t: int) -> Value:
-        self._needs(_ATOM)
+        self._needs(ATOM)
         code = self.number("B")
         if t == 101 and code == 255:
             return HOLE
@@ -475,20 +489,23 @@ class Reader:
         return Prim(entry.name, entry.fns, entry, type_of_entry(entry))
 
     def _iter(self, t: int) -> Value:
-        self._needs(_ATOM)
-        return Iter(_ITER[min(self.number("B"), 5)])
+        self._needs(ATOM)
+        code = self.number("B")
+        if code >= len(_ITER):
+            raise QError("corrupt")
+        return Iter(_ITER[code])
 
     def _many(self, t: int) -> Value:
         count = self.number("i")
         if not 1 <= count <= len(self.data):
             self.short = count > 0
             raise QError("corrupt")
-        self._needs(_LIST)
+        self._needs(LIST)
         function, *arguments = [self.value() for _ in range(count)]
         return project(function, arguments) if t == 104 else Comp((function, *arguments))
 
     def _derived(self, t: int) -> Value:
-        self._needs(_LIST)
+        self._needs(LIST)
         return Derived(_GLYPH[t], self.value())
 
 
@@ -528,6 +545,16 @@ def collapse_list(items: list[Value]) -> Value:
     return collapse(items) if items and items[0].__class__ is Dict else List(items)
 
 
+def reader(
+    data: bytes | bytearray | memoryview,
+    at: int = 0,
+    need: Callable[[int], None] | None = None,
+    little: bool = True,
+) -> Reader:
+    """What decodes bytes, in the given order of bytes."""
+    return (Reader if little else BigEndianReader)(data, at, need)
+
+
 def decode(
     data: bytes | bytearray | memoryview,
     at: int = 0,
@@ -535,8 +562,4 @@ def decode(
     little: bool = True,
 ) -> Value:
     """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
-    reader = (Reader if little else BigEndianReader)(data, at, need)
-    value = reader.value()
-    if reader.at != len(reader.data):
-        raise QError("corrupt")
-    return value
+    return reader(data, at, need, little).whole()

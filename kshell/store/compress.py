@@ -26,12 +26,30 @@ def compress(message: bytes) -> bytes:
     """A message with a compressed body: repeated byte pairs become references. If the result is not below half the
     size, the message is returned unchanged."""
     length = len(message)
-    packed = bytearray(message[:8]) + struct.pack("<i", length)
+    wide = length >> 32
+    packed = bytearray(message[:8]) + struct.pack("<Q" if wide else "<I", length)
     if not _add_packed(packed, message, length // 2 - 17):
         return message
-    packed[2] = 1
-    packed[4:8] = struct.pack("<i", len(packed))
+    packed[2], packed[3] = 2 if wide else 1, len(packed) >> 32
+    packed[4:8] = struct.pack("<I", len(packed) & 0xFFFFFFFF)
     return bytes(packed)
+
+
+_BITS = (1, 2, 4, 8, 16, 32, 64, 128)  # the steps that one byte tells of
+_NEAR = 8  # bytes that are compared one by one: most runs are short
+_MOST = 121  # bytes that one byte of a compressed message may become
+
+
+def plain_size(message: bytes | bytearray) -> int:
+    """The size of a compressed message once it is decompressed, as it says itself; -1 if it says none, or one that its
+    bytes cannot become."""
+    wide = message[2] == 2
+    start = 16 if wide else 12
+    if len(message) < start:
+        return -1
+    form = ("<" if message[0] else ">") + ("Q" if wide else "I")
+    (size,) = struct.unpack_from(form, message, 8)
+    return int(size) if 8 < size <= 8 + _MOST * (len(message) - start) else -1
 
 
 def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
@@ -44,7 +62,7 @@ def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
         if count > limit:
             return False
         out.append(0)
-        for bit in (1, 2, 4, 8, 16, 32, 64, 128):
+        for bit in _BITS:
             if position >= end:
                 break
             pair_hash = message[position] ^ message[position + 1] if position + 1 < end else 0
@@ -60,13 +78,25 @@ def _add_packed(out: bytearray, message: bytes, limit: int) -> bool:
             else:
                 last_seen[pair_hash] = position
                 flags |= bit
-                earlier, position = earlier + 2, position + 2
-                start, stop = position, min(position + 255, end)
-                while position < stop and message[earlier] == message[position]:
-                    earlier, position = earlier + 1, position + 1
-                out += bytes((pair_hash, position - start))
+                more = _alike(message, earlier + 2, position + 2, min(end - position - 2, 255))
+                position += 2 + more
+                out += bytes((pair_hash, more))
         out[count] = flags
     return True
+
+
+def _alike(message: bytes, x: int, y: int, most: int) -> int:
+    """How many bytes from two places on are alike, at most `most`."""
+    near = min(most, _NEAR)
+    for count in range(near):
+        if message[x + count] != message[y + count]:
+            return count
+    for count in (min(16, most), most):
+        first, second = message[x : x + count], message[y : y + count]
+        if first != second:
+            differ = int.from_bytes(first, "little") ^ int.from_bytes(second, "little")
+            return ((differ & -differ).bit_length() - 1) >> 3
+    return most
 
 
 def decompress(message: bytes) -> bytes:
@@ -78,36 +108,62 @@ def decompress(message: bytes) -> bytes:
     raise QError("badmsg")
 
 
+def _plain_header(message: bytes, size: int) -> bytearray:
+    """The header of a message once it is decompressed; an IndexError if its size is none."""
+    if size < 0:
+        raise IndexError
+    low = struct.pack("<I" if message[0] else ">I", size & 0xFFFFFFFF)
+    return bytearray(message[:2]) + bytes((0, size >> 32)) + low
+
+
 def _decompress(message: bytes) -> bytes:
-    (size,) = struct.unpack_from("<i", message, 8)
-    result = bytearray(message[:2] + b"\0" + message[3:4] + struct.pack("<i", size))
+    size = plain_size(message)
+    result = _plain_header(message, size)
+    position = 16 if message[2] == 2 else 12
     last_seen = [0] * 256
-    position, indexed = 12, 8
+    indexed = 8
     while len(result) < size:
         flags = message[position]
         position += 1
-        for bit in range(8):
-            if len(result) >= size:
-                break
-            if flags >> bit & 1:
-                source, extra = last_seen[message[position]], message[position + 1]
+        if not flags and len(result) + 8 <= size:  # eight literals
+            result += message[position : position + 8]
+            position += 8
+            for place in range(indexed, len(result) - 1):
+                last_seen[result[place] ^ result[place + 1]] = place
+            indexed = max(indexed, len(result) - 1)
+            continue
+        for bit in _BITS:
+            if flags & bit:
+                start = len(result)
+                _copy(result, last_seen[message[position]], message[position + 1] + 2)
                 position += 2
-                for offset in range(extra + 2):
-                    result.append(result[source + offset])
-                ready = len(result) - extra - 1
+                while indexed <= start:
+                    last_seen[result[indexed] ^ result[indexed + 1]] = indexed
+                    indexed += 1
+                indexed = len(result)
             else:
-                extra = 0
                 result.append(message[position])
                 position += 1
-                ready = len(result) - 1
-            while indexed < ready:
-                last_seen[result[indexed] ^ result[indexed + 1]] = indexed
-                indexed += 1
-            if flags >> bit & 1:
-                indexed = len(result)
+                if indexed < len(result) - 1:  # no more than one pair is new
+                    last_seen[result[indexed] ^ result[indexed + 1]] = indexed
+                    indexed += 1
+            if len(result) >= size:
+                break
     if len(result) != size:
         raise IndexError
     return bytes(result)
+
+
+def _copy(data: bytearray, source: int, count: int) -> None:
+    """Append bytes from an earlier place, which may overlap with what is appended. A place that no pair was entered for
+    is an IndexError."""
+    if not source:
+        raise IndexError
+    between = len(data) - source
+    if between >= count:
+        data += data[source : source + count]
+    else:
+        data += (data[source:] * (count // between + 1))[:count]
 
 
 # ------------------------------------------------------------------ files

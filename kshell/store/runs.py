@@ -11,20 +11,111 @@ import struct
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import SYMBOLS, Flat, List, Vec, sym_codes
+from kshell.values.base.core import EMPTY_SYM, SYMBOLS, Flat, List, Vec, sym_codes
 
 HEAD = 6  # bytes: type, attribute, count
 FEW = 16  # items of a list that are not worth it
 _count = struct.Struct("<i").unpack_from
 _ENCODED: list[bytes] = []  # of each symbol, by code
+WORD = 8  # bytes of symbols that are handled as numbers
+MANY = 4096  # symbols for which that is worth it
+_BITS = 18  # of the hash table's size
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(WORD + 1)], np.uint64)
+
+
+class _Padded:
+    """The bytes of every symbol with the zero at its end, padded to a number of eight bytes, and how many they are; 0
+    if they do not fit."""
+
+    def __init__(self) -> None:
+        self.words, self.sizes = np.zeros(1024, np.uint64), np.zeros(1024, np.uint8)
+        self.known = 0
+
+    def extend(self) -> None:
+        """Take up the symbols that are new since the last time."""
+        added = SYMBOLS[self.known :]
+        if not added:
+            return
+        if len(SYMBOLS) > len(self.words):
+            more = max(len(SYMBOLS), 2 * len(self.words)) - len(self.words)
+            self.words = np.concatenate([self.words, np.zeros(more, np.uint64)])
+            self.sizes = np.concatenate([self.sizes, np.zeros(more, np.uint8)])
+        texts = [symbol.s.encode("utf-8", "surrogateescape") + b"\0" for symbol in added]
+        fitting = [text if len(text) <= WORD else b"" for text in texts]
+        end = self.known + len(added)
+        padded = b"".join([text.ljust(WORD, b"\0") for text in fitting])
+        self.words[self.known : end] = np.frombuffer(padded, "<u8")
+        self.sizes[self.known : end] = list(map(len, fitting))
+        self.known = end
+
+
+_PADDED = _Padded()
+
+
+def _short_symbol_bytes(codes: np.ndarray) -> bytes | None:
+    """Symbols as bytes, if all of them are short; else None."""
+    _PADDED.extend()
+    sizes = _PADDED.sizes[codes]
+    least, most = int(sizes.min()), int(sizes.max())
+    if not least:
+        return None
+    padded = _PADDED.words[codes].view(np.uint8).reshape(-1, WORD)[:, :most]
+    if least == most:
+        return padded.tobytes()
+    return padded[np.arange(most, dtype=np.uint8) < sizes[:, None]].tobytes()
 
 
 def symbol_bytes(codes: np.ndarray) -> bytes:
     """Symbols one after the other, each with a zero byte at its end."""
+    if len(codes) >= MANY:
+        encoded = _short_symbol_bytes(codes)
+        if encoded is not None:
+            return encoded
     if len(_ENCODED) < len(SYMBOLS):
         added = SYMBOLS[len(_ENCODED) :]
         _ENCODED.extend([symbol.s.encode("utf-8", "surrogateescape") + b"\0" for symbol in added])
     return b"".join(map(_ENCODED.__getitem__, codes.tolist()))
+
+
+def _short_symbols(raw: bytes | bytearray, at: int, ends: np.ndarray) -> np.ndarray | None:
+    """The codes of symbols that end before these places, counted from `at`, if all are short; else None."""
+    sizes = np.diff(ends, prepend=-1) - 1
+    if int(sizes.max()) > WORD:
+        return None
+    text = np.zeros(int(ends[-1]) + 1 + WORD, np.uint8)
+    text[:-WORD] = np.frombuffer(raw, np.uint8, len(text) - WORD, at)
+    words = np.ndarray(len(text) - WORD + 1, "<u8", text.data, strides=(1,))  # one at each byte
+    keys = words[ends - sizes] & _MASKS[sizes]
+    return _codes_of(keys)
+
+
+def _codes_of(keys: np.ndarray) -> np.ndarray:
+    """The codes of symbols whose bytes are these words. Those among the first and some of the others are found by a
+    hash table, which is all where a few symbols are repeated."""
+    sample = np.unique(np.concatenate([keys[:MANY], keys[:: 1 + len(keys) // MANY]]))
+    words, codes = np.zeros(1 << _BITS, "<u8"), np.full(1 << _BITS, EMPTY_SYM.v, np.int32)
+    places = _hashed(sample)
+    words[places], codes[places] = sample, _named(sample)
+    places = _hashed(keys)
+    found = codes[places]
+    missing = np.flatnonzero(words[places] != keys)
+    if len(missing):
+        rest, inverse = np.unique(keys[missing], return_inverse=True)
+        found[missing] = _named(rest)[inverse]
+    return found
+
+
+def _hashed(keys: np.ndarray) -> np.ndarray:
+    """A place in the hash table for each word."""
+    return ((keys * _MULTIPLIER) >> np.uint64(64 - _BITS)).astype(np.intp)
+
+
+def _named(keys: np.ndarray) -> np.ndarray:
+    """The codes of the symbols whose bytes are these words, none of which comes twice."""
+    data = keys.tobytes()
+    texts = [data[place : place + WORD].rstrip(b"\0") for place in range(0, len(data), WORD)]
+    return sym_codes([text.decode("utf-8", "surrogateescape") for text in texts])
 
 
 def symbols_at(raw: bytes | bytearray, at: int, n: int) -> tuple[np.ndarray, int] | None:
@@ -38,6 +129,10 @@ def symbols_at(raw: bytes | bytearray, at: int, n: int) -> tuple[np.ndarray, int
             return None
         window *= 4
     end = at + int(zeros[n - 1]) + 1 if n else at
+    if n >= MANY:
+        codes = _short_symbols(raw, at, zeros[:n])
+        if codes is not None:
+            return codes, end
     names = raw[at : max(end - 1, at)].decode("utf-8", "surrogateescape").split("\0") if n else []
     return sym_codes(names), end
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.store import codec
+from kshell.store import codec, costs
 from kshell.store.archive import Archive, Member, member
 from kshell.values.base import types as T
 from kshell.values.base.core import (
@@ -86,7 +86,7 @@ def form_cost(form: Form) -> int:
     tag = form[0]
     if tag == "h":
         return 0
-    code_cost = codec.function_cost(form[1]) if tag == "f" and form[1].__class__ is str else 0
+    code_cost = costs.function_cost(form[1]) if tag == "f" and form[1].__class__ is str else 0
     inside = sum(16 * len(part) for part in form[1:] if part.__class__ is list)
     return _FORM + code_cost + inside
 
@@ -170,7 +170,7 @@ class Encoder:
 
     def _coded(self, x: Value) -> Form:
         data = codec.encode(x, file=True)
-        self.needs += len(data) + codec.cost(x)
+        self.needs += len(data) + costs.cost(x)
         if len(data) < _SHORT:
             return ["q", base64.b64encode(data).decode()]
         return ["Q", self.array(np.frombuffer(data, np.uint8))]

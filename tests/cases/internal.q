@@ -53,9 +53,9 @@ count -18!100#0  / 814
 count -18!til 1000  / 3276
 -9!0x010000000b000000ff02  / 'badmsg
 -9!0x010000000a000000ff01  / 1b
--9!0x010000000a000000ff02  / 'corrupt
+-9!0x010000000a000000ff02  / 'badmsg
 -9!-8!101b  / 101b
 .Q.addr`localhost  / 2130706433i
-.Q.addr`$"no.such.host.invalid"  / 'no.such.host.invalid: no such host
--9!0x0100000010000000010002000000,0x0102  / 'corrupt
+.Q.addr`$"no.such.host.invalid"  / -1i
+-9!0x0100000010000000010002000000,0x0102  / 'badmsg
 -9!0x0100000010000000010002000000,0x0101  / 11b

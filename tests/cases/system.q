@@ -57,7 +57,7 @@ exit`a  / 'type
 exit"a"  / 'type
 .Q.def[`a`b!(1;0b)].Q.opt("-b";enlist"1";"-other";"xy")  / a    | 1\nb    | 1b\nother| ,"xy"
 system"P 7";system"P"  / 7i
-system"E 1"  / 'encryption of connections is not supported
+system"E 3"  / '\E: expected 0, 1 or 2, given 3
 system"E 0"  /
 system"r"  / 'replication is not supported
 system"nosuchcommand_x 2>/dev/null"  / 'os

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,8 +52,8 @@ def test_async_flush_and_messages(server: Server, q: Session) -> None:
     q.run("here:{got::x}")
     assert q.run("h(`back;7)") == 8  # what comes meanwhile is handled
     assert q.run("got") == 7
-    q.run('neg[h]"neg[.z.w]1 2 3"')
-    assert q.show(q.run("h[]")) == "1 2 3"
+    # within one function: between two statements what came is handled
+    assert q.show(q.run('{neg[h]"neg[.z.w]1 2 3";h[]}[]')) == "1 2 3"
     assert q.show(q.run("h each (\"1+1\";\"2+2\")")) == "2 4"
     assert q.run(".z.W[h]") == 0
     with pytest.raises(QError, match="type"):
@@ -153,3 +156,110 @@ def test_two_processes_ask_each_other(tmp_path: Path, server: Server) -> None:
     assert session.run("h(`ask;\"6*7\")") == 42
     session.run("hclose h")
     other.end()
+
+
+# ------------------------------------------------------------------ compression, peach, interrupts, pipes
+
+
+def test_compression_is_set_for_a_handle(server: Server, q: Session) -> None:
+    q.run(f"h:hopen {server.port}")
+    assert q.run("(-38!h)`z") is False
+    q.run(".Q.ipc[h;enlist[`z]!enlist 1b]")
+    assert q.run("(-38!h)`z") is True
+    assert q.run('x~h({x};x:10000#"kshell ")') is True
+    q.run(".Q.ipc[h;enlist[`z]!enlist 0b]")
+    assert q.run("(-38!h)`z") is False
+    assert q.run("(exec z from -38!enlist h)~enlist 0b") is True
+    for wrong in ("enlist[`z]!enlist 1", "enlist[`y]!enlist 1b", "`z", "`z`y!01b"):
+        with pytest.raises(QError, match=r"\.Q\.ipc: options: expected"):
+            q.run(f".Q.ipc[h;{wrong}]")
+    q.run("hclose h")
+    with pytest.raises(QError, match="is not an ipc handle"):
+        q.run(".Q.ipc[h;enlist[`z]!enlist 1b]")
+
+
+def test_what_goes_out_compressed(q: Session) -> None:
+    seen: list[bytes] = []
+
+    def takes(sock: socket.socket) -> None:
+        login(sock)
+        while data := sock.recv(100_000):
+            seen.append(data)
+            if len(seen) == 1:
+                sock.sendall(framed(2, b"\xf9" + bytes(8)))
+
+    q.run(f"h:hopen {peer(takes)};.Q.ipc[h;enlist[`z]!enlist 1b]")
+    q.run('neg[h]20000#"a";neg[h][];h"1";hclose h')
+    assert seen[0][2] == 1 and len(b"".join(seen)) < 10_000
+
+
+def test_the_table_of_no_connections(q: Session) -> None:
+    assert q.show(q.run("(count;cols)@\\:-38!`int$()")) == "0\n`p`f`z`n`m"
+    assert q.run("(-38!())~-38!`int$()") is True
+
+
+def test_connections_in_peach(server: Server, q: Session) -> None:
+    q.run(f"p:{server.port};h:hopen p")
+    q.run("\\s 2")
+    assert q.show(q.run("{(`$\"::\",string p)(`f;x;1)}peach 1 2 3 4")) == "2 3 4 5"
+    for text in ('{h"1"}peach 1 2', "{neg[h]1}peach 1 2", "{hopen p}peach 1 2"):
+        with pytest.raises(QError, match="nosocket"):
+            q.run(text)
+    q.run("\\s 0")
+    assert q.run('h"1+1"') == 2
+    q.run("hclose h")
+
+
+def test_a_request_without_a_handle_takes_nothing_but_its_answer(q: Session) -> None:
+    def chatters(sock: socket.socket) -> None:
+        login(sock)
+        sock.recv(100)
+        sock.sendall(framed(0, b"\xf9" + bytes(8)))
+        sock.recv(1)
+
+    with pytest.raises(QError, match="expected response msg"):
+        q.run(f'`::{peer(chatters)} "1"')
+
+
+def test_an_interrupt_of_a_request_ends_its_connection(q: Session) -> None:
+    done = threading.Event()
+
+    def waits(sock: socket.socket) -> None:
+        login(sock)
+        done.wait(20)
+
+    q.run(f"h:hopen {peer(waits)}")
+    before = signal.signal(signal.SIGALRM, q.interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(QError, match=r"rcv handle: \d+\. OS reports: Interrupted system call"):
+            q.run('h"1"')
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        done.set()
+    with pytest.raises(QError, match="Bad file descriptor"):
+        q.run('h"1"')
+
+
+def test_a_named_pipe(q: Session, tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text("first\nsecond\n"), daemon=True)
+    writer.start()
+    q.run(f"h:hopen`:fifo://{path}")
+    assert q.show(q.run("read0 h")) == '"first"'
+    assert q.show(q.run("read0 h")) == '"second"'
+    q.run("hclose h")
+    with pytest.raises(QError, match="No such file"):
+        q.run(f"hopen`:fifo://{path}.missing")
+
+
+@pytest.mark.parametrize("end", ["reset", "close"])
+def test_a_server_that_ends_the_handshake(q: Session, end: str) -> None:
+    def ends(sock: socket.socket) -> None:
+        sock.recv(100)
+        if end == "reset":
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with pytest.raises(QError, match=r"hop\. OS reports: Connection reset by peer" if end == "reset" else "access"):
+        q.run(f"hopen {peer(ends)}")

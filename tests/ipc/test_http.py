@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kshell.ipc import conversation
-from kshell.ipc import http as kshell_http
+from kshell.ipc.web import http as kshell_http
 from tests.ipc.processes import Server
 from tests.ipc.web import Raw, Served, logged, reply, serving
 

@@ -13,6 +13,7 @@ import pytest
 
 from kshell.ipc import conversation
 from kshell.session import Session
+from kshell.store import codec
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, List, Value
 from tests.ipc.processes import Client, Server, eventually, framed
@@ -96,8 +97,6 @@ def test_a_result_that_cannot_travel_is_an_error(client: Client) -> None:
 
 def test_pieces_and_many_at_once(client: Client) -> None:
     """A request that comes byte by byte, and a hundred in one write, whose answers come in order."""
-    from kshell.store import codec
-
     for byte in framed(1, codec.encode(text("3+4"))):
         client.socket.sendall(bytes((byte,)))
     assert client.message() == (2, codec.encode(7))
@@ -231,8 +230,6 @@ def test_many_idle_connections(server: Server, client: Client) -> None:
 
 
 def test_connections_that_end_within_a_message(server: Server, client: Client) -> None:
-    from kshell.store import codec
-
     data = framed(1, codec.encode(Q.run("til 1000")))
     for end in (1, 7, 8, 9, 100, len(data) - 1):
         made = Client(server.port)
@@ -249,6 +246,19 @@ def test_a_slow_reader_stops_nobody(server: Server, client: Client) -> None:
     kind, body = slow.message()
     assert kind == 2 and len(body) == 20_000_006
     slow.close()
+
+
+def test_a_client_that_leaves_before_its_answer_ends_nothing(server: Server, client: Client) -> None:
+    """The write that finds its connection closed is an error, and no signal that ends the process."""
+    name = f"{os.environ['QUDSPATH']}/kx.{server.port}"
+    for _ in range(5):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
+            gone.connect(name)
+            gone.sendall(b"me\x06\0")
+            gone.recv(1)
+            gone.sendall(framed(1, codec.encode(text("{x}each til 10000"))) * 3)
+    assert client.ask(text("1+1")) == 2
+    assert server.process.poll() is None
 
 
 def test_forms_of_the_port() -> None:
@@ -377,3 +387,16 @@ def test_the_port_of_an_option(tmp_path: Path) -> None:
     process.stdin.write("exit 4\n")
     process.stdin.flush()
     assert process.wait(20) == 4
+
+
+def test_what_becomes_of_a_clients_error(tmp_path: Path) -> None:
+    with Server(tmp_path, "f:{x+`a}\n") as server:
+        client = Client(server.port)
+        with pytest.raises(ValueError, match="type"):
+            client.ask(text("f 1"))
+        client.ask(text('system"e 2"'))
+        with pytest.raises(ValueError, match="type"):
+            client.ask(text("f 1"))
+        assert server.line() == "'type"  # once
+        with pytest.raises(ValueError, match="nobody is at the console"):
+            client.ask(text('system"e 1"'))

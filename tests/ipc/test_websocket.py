@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import QError
-from kshell.ipc import websocket
+from kshell.ipc.web import websocket
 from tests.ipc.processes import Client, Server, eventually
 from tests.ipc.test_http import basic
 from tests.ipc.web import Raw, Served, logged, reply, serving

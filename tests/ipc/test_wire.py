@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 from kshell.errors import QError
 from kshell.ipc import wire
 from kshell.session import Session
-from kshell.store import codec
+from kshell.store import codec, compress
+from kshell.values.base import types as T
+from kshell.values.base.core import Vec
 from kshell.values.session import context
+from tests.ipc import hostile
 from tests.ipc.processes import framed
 
 Q = Session()
@@ -128,3 +132,115 @@ def test_long_messages_are_compressed_if_asked() -> None:
     with pytest.raises(wire.BadMessage, match="limit"):
         stream.message()
     assert wire.message(wire.SYNC, Q.run("til 10"), 3, packed=True)[2] == 0
+
+
+@pytest.mark.parametrize("body", hostile.BAD.values(), ids=hostile.BAD)
+def test_hostile_bodies_are_bad_messages(body: bytes) -> None:
+    with pytest.raises(wire.BadMessage):
+        wire.value(framed(1, body))
+    with pytest.raises(QError, match=r"^badmsg$"):
+        Q.names.space(".t")["bytes"] = Vec(T.X, np.frombuffer(framed(1, body), np.uint8))
+        Q.run("-9!.t.bytes")
+
+
+@pytest.mark.parametrize(("body", "error"), hostile.WRONG.values(), ids=hostile.WRONG)
+def test_functions_that_are_none_are_errors_of_their_message(body: bytes, error: str) -> None:
+    with pytest.raises(QError) as raised:
+        wire.value(framed(1, body))
+    assert raised.value.text.startswith(error) and raised.value.text not in ("corrupt", "badmsg", "limit")
+
+
+def test_counts_of_eight_bytes() -> None:
+    """As Kx's library writes a vector of 2^32+5 bytes; a receiver takes the form at any length."""
+    assert codec.head(T.X, 0, (1 << 32) + 5).hex() == "04800500000001000000"
+    assert codec.head(T.X, 0, (1 << 31) + 5).hex() == "040005000080"
+    assert Q.show(codec.decode(b"\4\x80" + struct.pack("<q", 3) + b"\1\2\3")) == "0x010203"
+    assert Q.show(codec.decode(b"\x0b\x81" + struct.pack("<q", 2) + b"a\0b\0")) == "`s#`a`b"
+    assert Q.show(wire.value(framed(1, b"\4\x80" + struct.pack(">q", 3) + b"\1\2\3", order=0))) == "0x010203"
+
+
+# Kx's documentation of the form, "Serialization examples"
+DOCUMENTED = [
+    ("`a`b!2 3i", "63" "0b0002000000" "61006200" "060002000000" "0200000003000000"),
+    ("`s#`a`b!2 3i", "7f" "0b0102000000" "61006200" "060002000000" "0200000003000000"),
+    ("`s#([]a:enlist 2i;b:enlist 3i)", "6201" "63" "0b0002000000" "61006200" "000002000000" "060301000000" "02000000" "060001000000" "03000000"),
+    ("`s#([a:enlist 2i]b:enlist 3i)", "7f" "6201" "63" "0b0001000000" "6100" "000001000000" "060001000000" "02000000" "6200" "63" "0b0001000000" "6200" "000001000000" "060001000000" "03000000"),
+    ("([]a:`p#2 3i)", "6200" "63" "0b0001000000" "6100" "000001000000" "060302000000" "0200000003000000"),
+    ("{x+y}", "64" "00" "0a0005000000" "7b782b797d"),
+]
+
+
+@pytest.mark.parametrize(("text", "data"), DOCUMENTED, ids=[text for text, _ in DOCUMENTED])
+def test_documented_bytes(text: str, data: str) -> None:
+    x = Q.run(text)
+    assert codec.encode(x).hex() == data
+    again = codec.decode(bytes.fromhex(data))
+    assert codec.encode(again).hex() == data and Q.show(again) == Q.show(x)
+
+
+def test_a_sorted_table_that_was_amended_is_none() -> None:
+    assert codec.encode(Q.run("t:`s#([]a:1 2;b:3 4);t[0;`a]:9;t"))[:2] == b"\x62\0"
+    assert codec.encode(Q.run("t:`s#([]a:1 2;b:3 4);select from t"))[:1] == b"\x62"
+
+
+def test_compressed_messages_with_a_size_of_eight_bytes() -> None:
+    plain = wire.message(wire.SYNC, Q.run("1000#til 10"))
+    short = compress.compress(plain)
+    size = len(short) + 4
+    wide = short[:2] + b"\2\0" + struct.pack("<IQ", size, len(plain)) + short[12:]
+    assert compress.decompress(wide) == plain and Q.show(wire.value(wide)) == Q.show(wire.value(plain))
+    stream = wire.Stream(1 << 20)
+    stream.feed(wide)
+    assert stream.message() == wide
+    for claimed in (8, 9, len(plain) + 1, 1 << 33):
+        with pytest.raises(wire.BadMessage):
+            wire.value(wide[:8] + struct.pack("<Q", claimed) + wide[16:])
+    with pytest.raises(wire.BadMessage):
+        wire.plain_size(wide[:14])
+
+
+def test_what_a_message_needs_is_bounded() -> None:
+    """20,000 symbols without text take 20 kB of a message, and far more once they are values."""
+    needed: list[int] = []
+
+    def need(n: int) -> None:
+        needed.append(n)
+        if sum(needed) > 1 << 20:
+            raise QError("wsfull")
+
+    with pytest.raises(QError, match="wsfull"):
+        wire.value(framed(1, hostile.vector(0, 20_000, b"\xf5\0" * 20_000)), need)
+
+
+# two messages that Kx's own library reads back: their length, the compressed bytes, and the text of their value
+WORKED = [
+    ("86#0x2a", "0100010018000000640000000004005600 00002a2a010052"),
+    ("24#1 2 3", "0100010025000000ce000000800700180000000100 00ed0003020003000003000000030 1a6"),
+]
+
+
+@pytest.mark.parametrize(("text", "data"), WORKED, ids=[text for text, _ in WORKED])
+def test_compressed_bytes(text: str, data: str) -> None:
+    expected = bytes.fromhex(data.replace(" ", ""))
+    plain = wire.message(wire.ASYNC, Q.run(text))
+    assert compress.compress(plain) == expected
+    assert compress.decompress(expected) == plain
+
+
+@given(st.lists(st.tuples(st.binary(min_size=1, max_size=6), st.integers(1, 120)), min_size=5, max_size=60), st.data())
+def test_compression_is_undone_and_damage_is_found(runs: list[tuple[bytes, int]], data: st.DataObject) -> None:
+    body = b"".join(part * times for part, times in runs)
+    plain = framed(0, body)
+    packed = compress.compress(plain)
+    assert len(packed) <= len(plain)
+    if packed is plain:
+        return
+    assert compress.decompress(packed) == plain
+    changed = bytearray(packed)
+    changed[data.draw(st.integers(8, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
+    for damaged in (bytes(changed), packed[: data.draw(st.integers(12, len(packed) - 1))]):
+        try:
+            found = compress.decompress(damaged)
+            assert len(found) == compress.plain_size(damaged)
+        except QError as e:
+            assert e.text == "badmsg"

@@ -36,7 +36,7 @@ TABLE = {
     "k_api": {"kapi", "families", "registry"},
     "session_job": {"kapi", "errors", "values"},
     "session_prompt": {"kapi", "lang", "registry", "values"},
-    "session_port": {"ipc"},
+    "session_port": {"ipc", "lang", "errors", "values"},
     "session": {"session_port", "session_job", "session_prompt", "k_api", "lang", "kapi", "store", "registry", "errors", "values", "parse"},
     "shell": {"session", "k_api", "entry_kinds", "registry", "parse", "errors"},
     "python": {"session", "registry", "errors", "values", "lang", "kapi"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kshell.ipc.request import Request
+from kshell.ipc.web.request import Request
 
 PLACE = "train"  # the target of the page and of its WebSocket
 _FOLDER = Path(__file__).parent

@@ -9,7 +9,7 @@ from typing import Protocol as Protocol_
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.ipc.websocket import Receiver, WebSocket
+from kshell.ipc.web.websocket import Receiver, WebSocket
 from kshell.values.base.build import string
 from kshell.values.base.core import Value, text_of
 

@@ -21,7 +21,7 @@ from kshell.kapi.checkpoint.from_records import Loader
 from kshell.kapi.checkpoint.to_records import Saver
 from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
-from kshell.store.codec import function_cost
+from kshell.store.costs import function_cost
 from kshell.store.snapshot import VIEW, Decoder, Encoder, Form, is_value
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, Vec, sym_vec

@@ -423,15 +423,13 @@ def j12(x: Value) -> Value:
 
 @name(".Q.addr")
 def addr(x: Value) -> Value:
-    """The IP address of a host, as an integer; an error if it has none.
+    """The IP address of a host, as an integer; -1i if it has none.
 
     q).Q.addr`localhost
     2130706433i
     """
     address = address_of(text_of(x))
-    if address is None:
-        raise QError(f"{text_of(x)}: no such host")
-    return Atom(T.I, address)
+    return Atom(T.I, -1 if address is None else address)
 
 
 @name(".Q.host")

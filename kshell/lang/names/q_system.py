@@ -17,6 +17,7 @@ from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, string
 from kshell.values.base.core import (
+    NIL,
     Dict,
     List,
     Sym,
@@ -25,6 +26,7 @@ from kshell.values.base.core import (
     atom_t,
     char,
     seq_items,
+    sym_names,
     sym_vec,
     text_of,
 )
@@ -319,3 +321,23 @@ def hmb(url: Value, method: Value, content: Value) -> Value:
     body = text_of(parts[1]).encode("utf-8", "surrogateescape") if parts else None
     head, answer = request(url, kind, body, text_of(method))
     return List([string(head), string(answer)])
+
+
+@name(".Q.ipc", ".Q.ipc[handle;options]", effect="opens")
+def ipc(handle: Value, options: Value) -> Value:
+    """Set options of a connection, given as a dictionary. Its key z is whether messages to it are compressed.
+
+    q).[.Q.ipc;(0i;enlist[`z]!enlist 1b);::]
+    "0 is not an ipc handle"
+    """
+    if options.__class__ is not Dict or options.k.__class__ is not Vec or options.k.t != T.S:
+        raise QError(".Q.ipc: options: expected a dictionary with the key z")
+    keys = sym_names(options.k)
+    value = options.v.item(0) if keys == ["z"] else None
+    if value is not True and value is not False:
+        raise QError(f".Q.ipc: options: expected the key z with a boolean, given {' '.join(keys)}")
+    number, port = int_of(handle), running().ipc
+    if port is None:
+        raise QError(f"{number} is not an ipc handle")
+    port.pack(number, value)
+    return NIL

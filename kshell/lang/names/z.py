@@ -13,7 +13,7 @@ from kshell.lang.names.define import name
 from kshell.lang.session.clock import local, utc
 from kshell.lang.session.views import depends
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, empty, string
+from kshell.values.base.build import collapse, empty, string, symdict
 from kshell.values.base.core import NIL, Atom, Dict, List, Value, Vec, sym
 from kshell.values.engine.cast import DAY
 from kshell.values.session.context import blocked, running
@@ -354,12 +354,20 @@ def sockets() -> Value:
 
 @name(".z.e")
 def tls() -> Value:
-    """Details of an encrypted connection; empty if there is none.
+    """The cipher and the protocol of the client's connection, and its certificate if it gave one; empty without TLS.
 
     q)count .z.e
     0
     """
-    return Dict(empty(T.S), List([]))
+    client = _client()
+    if client is None or client.channel is None:
+        return Dict(empty(T.S), List([]))
+    cipher, protocol, certificate = client.channel.described()
+    found: dict[str, Value] = {"CIPHER": sym(cipher), "PROTOCOL": sym(protocol)}
+    if certificate:
+        details: dict[str, Value] = {name: string(text) for name, text in certificate.items()}
+        found["CERT"] = symdict([*details, "VERIFIED", "VERIFYERROR"], [*details.values(), True, 0])
+    return symdict(list(found), list(found.values()))
 
 
 @name(".z.b")

@@ -36,7 +36,7 @@ from kshell.values.engine.apply import apply1
 from kshell.values.session import memory
 from kshell.values.session.context import running, worker
 from kshell.values.session.interrupts import PENDING, carried_out, stoppable, wake, whole
-from kshell.values.session.restrict import REVAL, refuse, restricted
+from kshell.values.session.restrict import REVAL, forbid, refuse, restricted
 
 
 def run(text: str) -> Value:
@@ -116,6 +116,7 @@ _COMMENT = re.compile(r"(?:^|[ \t])/")
 
 def shell(text: str) -> Value:
     """Run an operating system command; returns its output as a list of strings."""
+    forbid("system")
     if worker() is not None:
         raise QError("sys")
     # not a pipe: a command that keeps running in the background would hold it open

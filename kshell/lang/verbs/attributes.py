@@ -110,6 +110,5 @@ def _on_table(a: str, t: Table) -> Table:
         raise QError("s-fail")
     column = t.cols[0]
     letter = "s" if len(t.cols) == 1 else "p"
-    return Table(
-        t.names, [set_attribute(letter, column) if column.__class__ is Vec else column, *t.cols[1:]]
-    )
+    first = set_attribute(letter, column) if column.__class__ is Vec else column
+    return Table(t.names, [first, *t.cols[1:]], a)

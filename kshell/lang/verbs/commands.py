@@ -142,13 +142,14 @@ def redirect_err(arg: str) -> Value:
 
 @command("_", "\\_", "\\_ script", effect="reads0")
 def lock_script(arg: str) -> Value:
-    """Whether clients are blocked from writing; with a script, make a locked copy whose text cannot be read.
+    """Whether -b blocks clients from writing; with a script, make a locked copy whose text cannot be read.
 
     q)\\_
     0b
     """
     if not arg:
-        return False
+        port = running().ipc
+        return port is not None and port.read_only
     atomic.write_bytes(arg + "_", locked.lock(text.read_bytes(arg)))
     return sym(arg + "_")
 
@@ -172,22 +173,43 @@ def port(arg: str) -> Value:
     return NIL
 
 
-@command("E", "\\E", effect="reads0")
+@command("portlog", "\\portlog", effect="none")
+def port_log(arg: str) -> Value:
+    """The last 10,000 events on the port as a table: logins, refusals, connections that end, bad messages, limits.
+
+    q)cols system"portlog"
+    `time`handle`peer`user`event
+    """
+    if arg:
+        raise QError(f"\\portlog: expected nothing, given {arg}")
+    table: Value = running().use_ipc().network.log.table()
+    return table
+
+
+@command("E", "\\E", "\\E 0|1|2", effect="reads0")
 def encryption(arg: str) -> Value:
-    """Whether connections are encrypted; always 0.
+    """Whether the port takes plain connections (0), TLS too (1), or TLS alone (2). The certificate is named by the
+    environment variables KX_SSL_CERT_FILE and KX_SSL_KEY_FILE; -26!() shows all settings.
 
     q)\\E
     0i
     """
-    if arg not in ("", "0"):
-        raise QError("encryption of connections is not supported")
-    return Atom(T.I, 0) if not arg else NIL
+    session = running()
+    if not arg:
+        return Atom(T.I, 0 if session.ipc is None else session.ipc.encryption)
+    if arg not in ("0", "1", "2"):
+        raise QError(f"\\E: expected 0, 1 or 2, given {arg}")
+    session.use_ipc().encrypt(int(arg))
+    return NIL
 
 
 @command("u", "\\u", effect="changes")
 def passwords(arg: str) -> Value:
-    """Reload the password file; does nothing, because there is no port.
+    """Read the file of users again that -u or -U named; without one nothing happens.
 
     q)\\u
     """
+    port = running().ipc
+    if port is not None:
+        port.read_users()
     return NIL

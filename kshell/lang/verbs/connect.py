@@ -16,8 +16,8 @@ from kshell.store.runs import symbol_bytes
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, atom_t, raw, text_of
 from kshell.values.engine.apply import ONE_SHOT
-from kshell.values.session.context import running
-from kshell.values.session.restrict import refuse
+from kshell.values.session.context import running, worker
+from kshell.values.session.restrict import forbid, refuse
 
 
 class OpenFile:
@@ -81,7 +81,14 @@ def connect(name: str, timeout: float | None) -> Value | None:
     if peer_address is None:
         return None
     refuse("hopen", "access")
+    _not_in_peach()
     return Atom(T.I, running().use_ipc().open(peer_address, timeout))
+
+
+def _not_in_peach() -> None:
+    """'nosocket in a thread of peach: the loop of connections belongs to the main thread."""
+    if worker() is not None:
+        raise QError("nosocket")
 
 
 @ONE_SHOT.set
@@ -106,6 +113,7 @@ def ask_once(name: str, x: Value) -> Value | None:
 
 def _open(path: str, flags: int, pipe: bool) -> Value:
     refuse(path, "access")
+    forbid("hopen")
     problem: OSError | None = None
     try:
         if not pipe:
@@ -172,6 +180,7 @@ def _send(handle: int, x: Value) -> Value:
         raise QError("type")
     if not is_known:
         raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
+    _not_in_peach()
     if handle > 0:
         return port.receive(handle) if x is NIL else port.ask(handle, x)
     if x is NIL:

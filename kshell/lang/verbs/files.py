@@ -42,7 +42,7 @@ from kshell.values.items.rows import Rows, string_list, string_rows, strings_of
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
 from kshell.values.session.progress import Task
-from kshell.values.session.restrict import check_read, refuse, restricted
+from kshell.values.session.restrict import check_read, forbid, refuse, restricted
 
 
 def path_of(x: Value, plain: bool = False) -> str:
@@ -155,6 +155,7 @@ def hdel(x: Value) -> Value:
     q)hdel`:/tmp/kshell_doc.txt
     `:/tmp/kshell_doc.txt
     """
+    forbid("hdel")
     path = path_of(x)
     problem: OSError | None = None
     try:

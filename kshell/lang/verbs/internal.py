@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import struct
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, Source, os_text
+from kshell.ipc import tls_settings, wire
 from kshell.lang.compiler.compile import compile_lambda, is_infix
 from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
@@ -31,14 +30,13 @@ from kshell.values.base.core import (
     Table,
     Value,
     Vec,
+    atom_t,
     seq_items,
     sym_vec,
     text_of,
 )
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
-
-_HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 
 
 def internal(
@@ -70,8 +68,7 @@ def internal(
 
 def message(x: Value) -> bytes:
     """The bytes of a value with a message header."""
-    body = codec.encode(x)
-    return _HEAD.pack(1, 0, 0, len(body) + _HEAD.size) + body
+    return wire.message(wire.ASYNC, x)
 
 
 def byte_vec(data: bytes) -> Vec:
@@ -84,7 +81,7 @@ def read_lambda(
     """The function of a definition read as data: the text must define exactly one function, and nothing else. Also
     records where it was defined: the name it calls itself by, the name shown in reports, file and line."""
     if text.startswith("k)"):
-        raise QError("k) code is not supported")
+        raise QError("nyi")
     source = Source(text, file, line, shown)
     nodes = parse(text, is_infix, source)
     if (
@@ -111,7 +108,8 @@ def to_bytes(x: Value) -> Value:
 
 @internal(-9)
 def from_bytes(x: Value) -> Value:
-    """The value of serialized bytes, compressed or not.
+    """The value of serialized bytes, compressed or not. Bytes that are no message are 'badmsg; a response that holds an
+    error is that error.
 
     q)-9!-8!`a`b!1 2
     a| 1
@@ -119,19 +117,14 @@ def from_bytes(x: Value) -> Value:
     """
     if x.__class__ is not Vec or x.t not in (T.X, T.C):
         raise QError("type")
-    encoded = x.a.tobytes()
-    if (
-        len(encoded) < _HEAD.size
-        or encoded[0] != 1
-        or _HEAD.unpack_from(encoded)[3] != len(encoded)
-    ):
-        raise QError("badmsg")
-    if encoded[2] == 1:
-        encoded = compress.decompress(encoded)
-    return codec.decode(encoded, _HEAD.size)
-
-
-_SHORT = 2000  # bytes; shorter messages are not worth compressing
+    problem = "badmsg"
+    try:
+        return wire.value(x.a.tobytes())
+    except wire.Remote as e:
+        problem = str(e)
+    except wire.BadMessage:
+        pass
+    raise QError(problem)
 
 
 @internal(-18)
@@ -142,7 +135,7 @@ def to_compressed(x: Value) -> Value:
     3276
     """
     plain = message(x)
-    return byte_vec(compress.compress(plain) if len(plain) > _SHORT else plain)
+    return byte_vec(compress.compress(plain) if len(plain) > wire.SHORT else plain)
 
 
 @internal(-22)
@@ -153,8 +146,8 @@ def size(x: Value) -> Value:
     30
     """
     if x.__class__ is Vec and x.t not in (T.S, T.ENUM):
-        return int(len(x.a) * x.a.itemsize + 6 + _HEAD.size)
-    return len(codec.encode(x)) + _HEAD.size
+        return int(len(x.a) * x.a.itemsize + 6 + wire.HEADER)
+    return len(codec.encode(x)) + wire.HEADER
 
 
 # ------------------------------------------------------------------ q text
@@ -418,23 +411,18 @@ def connections(handle: int) -> Any:
     return port
 
 
-@internal(-26)
+@internal(-26, "-26!()", "none")
 def encryption(x: Value) -> Value:
-    """The TLS settings, from the environment.
+    """The settings of TLS, which are environment variables, of `()` or of the handle of a connection.
 
     q)first key -26!()
     `SSLEAY_VERSION
     """
     import ssl
 
-    variables = ("SSL_CERT_FILE", "SSL_CA_CERT_FILE", "SSL_CA_CERT_PATH", "SSL_KEY_FILE")
-    values = {
-        "SSLEAY_VERSION": ssl.OPENSSL_VERSION,
-        **{name: os.environ.get(name, "") for name in variables},
-        "SSL_CIPHER_LIST": os.environ.get("SSL_CIPHER_LIST", "ALL"),
-        "SSL_VERIFY_CLIENT": os.environ.get("SSL_VERIFY_CLIENT", "NO"),
-        "SSL_VERIFY_SERVER": os.environ.get("SSL_VERIFY_SERVER", "YES"),
-    }
+    if atom_t(x) in (T.H, T.I, T.J):
+        connections(int_of(x)).described(int_of(x))
+    values = {"SSLEAY_VERSION": ssl.OPENSSL_VERSION, **tls_settings.settings()}
     return Dict(sym_vec(values), sym_vec(values.values()))
 
 

@@ -399,15 +399,15 @@ COLLAPSE = Hook()  # makes the list of some items as q would: values/base/build.
 
 @final
 class Table:
-    """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as for vectors,
-    for rows."""
+    """A table: `names` column names (str), `cols` the columns, list values of equal length. `attr` is 's' if `s# made
+    it; it holds as long as its first column has an attribute. `look` is as for vectors, for rows."""
 
-    __slots__ = ("_places", "cols", "look", "names")
+    __slots__ = ("_places", "attr", "cols", "look", "names")
     _places: dict[str, int]  # name -> index, if there are many columns
     look: int | dict[Any, int]
 
-    def __init__(self, names: list[str], cols: list[ListValue]) -> None:
-        self.names, self.cols = names, cols
+    def __init__(self, names: list[str], cols: list[ListValue], attr: str = "") -> None:
+        self.names, self.cols, self.attr = names, cols, attr
 
     def __len__(self) -> int:
         return len(self.cols[0]) if self.cols else 0

@@ -88,6 +88,8 @@ _WORKER: ContextVar[Worker | None] = ContextVar("worker", default=None)
 _BLOCKED: ContextVar[bool] = ContextVar("blocked", default=False)
 # the restriction on evaluation (see values/session/restrict.py); empty if there is none
 RESTRICTED: ContextVar[str] = ContextVar("restricted", default="")
+# may code use only files below the current folder, and run nothing?
+CONFINED: ContextVar[bool] = ContextVar("confined", default=False)
 
 
 def running() -> Running:

@@ -162,6 +162,11 @@ def limit(asked: int = 0) -> None:
     SHORTAGE[:] = [relieve] if _LIMITS else []
 
 
+def left() -> int:
+    """The bytes that q code may still use; without a limit, as if there were no end."""
+    return min((bound.base - status(bound.field) for bound in _LIMITS), default=1 << 62)
+
+
 def _with_reserve(most: int, hard: int) -> tuple[int, int]:
     """The memory limits of q code and of the session: with the reserve, unless the system grants no more."""
     return (

@@ -17,7 +17,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import Agreed
 from kshell.values.base.core import NIL, List, Vec
-from kshell.values.session.context import RESTRICTED, block, restricted, unblock
+from kshell.values.session.context import CONFINED, RESTRICTED, block, restricted, unblock
 
 __all__ = ["check_read", "guarded", "lifted", "refuse", "restricted", "restriction"]
 
@@ -62,8 +62,9 @@ def _count(args: tuple[Any, ...]) -> int:
 
 
 def check_read(path: str) -> None:
-    """'access if a restricted evaluation names a file that is not below the current folder, after following links."""
-    if RESTRICTED.get() and not _inside(path, os.getcwd()):
+    """'access if a restricted or confined evaluation names a file that is not below the current folder, after following
+    links."""
+    if (RESTRICTED.get() or CONFINED.get()) and not _inside(path, os.getcwd()):
         raise Agreed(f"access: {path}")
 
 
@@ -76,14 +77,33 @@ def _inside(path: str, folder: str) -> bool:
 def lifted() -> Iterator[None]:
     """Inside, the barriers are lifted for the program's own operations: reading parts of a table that it already holds,
     importing a library, querying memory use."""
-    if not RESTRICTED.get():
+    if not RESTRICTED.get() and not CONFINED.get():
         yield
         return
-    token = RESTRICTED.set("")
+    restricted_before, confined_before = RESTRICTED.set(""), CONFINED.set(False)
     try:
         yield
     finally:
-        RESTRICTED.reset(token)
+        RESTRICTED.reset(restricted_before)
+        CONFINED.reset(confined_before)
+
+
+@contextmanager
+def confinement() -> Iterator[None]:
+    """Inside, only files below the current folder are used, and no other program is run, as for the clients of a
+    process that was started with -u."""
+    _watch()
+    token = CONFINED.set(True)
+    try:
+        yield
+    finally:
+        CONFINED.reset(token)
+
+
+def forbid(what: str) -> None:
+    """'access if this is a confined evaluation; `what` is the function."""
+    if CONFINED.get():
+        raise Agreed(f"access: {what}")
 
 
 # code of functions that restrict what they evaluate
@@ -160,6 +180,19 @@ _RUNS = frozenset(
         "socket.sendmsg",
     )
 )
+# of the changes, those of the process itself
+_OF_PROCESS = frozenset(
+    (
+        "os.putenv",
+        "os.unsetenv",
+        "os.chdir",
+        "os.fchdir",
+        "os.kill",
+        "os.killpg",
+        "resource.setrlimit",
+        "signal.pthread_kill",
+    )
+)
 _READS = frozenset(("os.listdir", "os.scandir"))
 _SEEN = frozenset((*_CHANGES, *_RUNS, *_READS, "open"))
 _SYSTEM = ("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime")
@@ -174,7 +207,10 @@ def _watch() -> None:
 
 
 def _about(event: str, args: tuple[Any, ...]) -> None:
-    if event not in _SEEN or not RESTRICTED.get() or _importing():
+    if event not in _SEEN or not (RESTRICTED.get() or CONFINED.get()) or _importing():
+        return
+    if not RESTRICTED.get():
+        _about_confined(event, args)
         return
     if event in _RUNS:
         raise Agreed(f"access: {event}")
@@ -184,19 +220,34 @@ def _about(event: str, args: tuple[Any, ...]) -> None:
     if not isinstance(path, str | bytes | os.PathLike):
         return  # an already open file
     name = os.fsdecode(path)
-    if (
-        event == "open"
-        and len(args) > 2
-        and isinstance(args[2], int)
-        and args[2] & _WRITES
-        and name != os.devnull
-    ):
+    if event == "open" and _writes(args) and name != os.devnull:
         raise Agreed(f"noupdate: {name}")
-    if not (
-        name.startswith(_SYSTEM)
-        or any(_inside(name, library) for library in (os.getcwd(), *_LIBRARIES))
-    ):
+    if not (_is_library(name) or _inside(name, os.getcwd())):
         raise Agreed(f"access: {name}")
+
+
+def _is_library(name: str) -> bool:
+    """Is it a file of the system, of Python or of kshell, which anything may read?"""
+    return name.startswith(_SYSTEM) or any(_inside(name, library) for library in _LIBRARIES)
+
+
+def _about_confined(event: str, args: tuple[Any, ...]) -> None:
+    """Refuse what a confined evaluation must not do: run programs, change the process, use other folders' files."""
+    if event in _OF_PROCESS or (event in _RUNS and not event.startswith("socket.")):
+        raise Agreed(f"access: {event}")
+    is_open = event == "open"
+    for path in args[: 1 if is_open else 2]:
+        if not isinstance(path, str | bytes | os.PathLike):
+            continue
+        name = os.fsdecode(path)
+        is_free = name == os.devnull or (is_open and not _writes(args) and _is_library(name))
+        if not is_free and not _inside(name, os.getcwd()):
+            raise Agreed(f"access: {name}")
+
+
+def _writes(args: tuple[Any, ...]) -> bool:
+    """Does an event of opening a file ask to write?"""
+    return len(args) > 2 and isinstance(args[2], int) and bool(args[2] & _WRITES)
 
 
 # the folders of Python's and kshell's own files

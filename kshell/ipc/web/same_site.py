@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kshell.ipc.request import Refused, Request
+from kshell.ipc.web.request import Refused, Request
 
 OWN = ("localhost", "127.0.0.1", "::1")
 

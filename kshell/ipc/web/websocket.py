@@ -10,7 +10,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.ipc import conversation
-from kshell.ipc.request import Refused, Request
+from kshell.ipc.web.request import Refused, Request
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import Value, Vec, atom_t, raw

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import os
-import socket
+import time
+from contextlib import closing
 from typing import Any, NamedTuple
 
-from kshell.errors import QError, os_text
+from kshell.errors import QError
 from kshell.ipc import peer
 from kshell.ipc.address import Url
-from kshell.ipc.client import FOREVER
+from kshell.ipc.client import FOREVER, connected, encrypt, step
 from kshell.ipc.connection import Connection
 
 HEAD = 1 << 16  # bytes of the head of a response
-CHUNK = 1 << 16  # bytes read at once
 _BODILESS = (b"204", b"304")
 
 
@@ -22,30 +22,33 @@ class Exchange:
     """One request and its response, over a socket of its own."""
 
     def __init__(self, url: Url, timeout: float | None) -> None:
-        self.sock = _connected(url, timeout)
+        self._end = None if timeout is None else time.monotonic() + timeout
+        sock = connected(url.host, url.port, timeout)
+        try:
+            self.connection = Connection(sock, FOREVER, accepted=False)
+            if url.secure:
+                encrypt(self.connection, url.host, self._end)
+        except BaseException:
+            sock.close()
+            raise
         self.rest = b""  # what came behind the part that has been read
 
     def send(self, data: bytes) -> None:
-        problem = ""
-        try:
-            self.sock.sendall(data)
-            return
-        except OSError as e:
-            problem = f"snd. OS reports: {os_text(e)}"
-        raise QError(problem)
+        """Send bytes; 'snd if the server ends, 'timeout if it does not take them in time."""
+        self.connection.queue(data)
+        while self.connection.outgoing and not self.connection.ended:
+            step(self.connection, self._end)
+        if self.connection.outgoing:
+            raise QError(f"snd. OS reports: {self.connection.error or 'Connection reset by peer'}")
 
     def more(self) -> bytes:
-        """What comes next; 'close if the server ends."""
-        problem = "close"
-        try:
-            data = self.sock.recv(CHUNK)
-            if data:
-                return data
-        except TimeoutError:
-            problem = "timeout"
-        except OSError as e:
-            problem = f"rcv. OS reports: {os_text(e)}"
-        raise QError(problem)
+        """What comes next; 'close if the server ends, 'timeout if nothing comes in time."""
+        incoming = self.connection.incoming
+        while not len(incoming):
+            if self.connection.ended:
+                raise QError("close")
+            step(self.connection, self._end)
+        return incoming.take(len(incoming))
 
     def line(self) -> bytes:
         """The next line, with its end."""
@@ -121,26 +124,10 @@ def _fields(head: bytes) -> dict[bytes, bytes]:
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _connected(url: Url, timeout: float | None) -> socket.socket:
-    problem = "timeout"
-    try:
-        sock = socket.create_connection((url.host, url.port), timeout)
-        if not url.secure:
-            return sock
-        import ssl
-
-        return ssl.create_default_context().wrap_socket(sock, server_hostname=url.host)
-    except TimeoutError:
-        pass
-    except OSError as e:
-        problem = f"hop. OS reports: {e.strerror or os_text(e)}"
-    raise QError(problem)
-
-
 def ask(url: Url, text: bytes, timeout: float | None) -> bytes:
     """The whole response to a request whose text is sent as it is."""
     exchange = Exchange(url, timeout)
-    with exchange.sock:
+    with closing(exchange.connection):
         exchange.send(text)
         head = exchange.head()
         return head + exchange.body(head, text.partition(b" ")[0])
@@ -158,25 +145,23 @@ class Opened(NamedTuple):
 
 def open_websocket(url: Url, text: bytes, timeout: float | None) -> Opened:
     """Ask for a WebSocket, by the head of a request to which the lines for it are added."""
-    if url.secure:
-        raise QError("conn. OS reports: Protocol not available")
     exchange = Exchange(url, timeout)
+    connection = exchange.connection
     try:
         key = base64.b64encode(os.urandom(16))
         deflate = _deflate()
         exchange.send(_request(url, text, key, deflate.offer().encode()))
         head = exchange.head()
         if _status(head) != b"101":
-            with exchange.sock:
+            with closing(connection):
                 return Opened(head + exchange.body(head, b"GET"), None, None, False)
         frames = _frames(head, key, deflate)
-        exchange.sock.settimeout(None)
-        connection = Connection(exchange.sock, FOREVER, accepted=False)
         connection.incoming.feed(exchange.rest)
     except BaseException:
-        exchange.sock.close()
+        connection.close()
         raise
-    host, _ = peer.address_of(exchange.sock)
+    host, _ = peer.address_of(connection.sock)
+    connection.peer = peer.described(connection.sock)
     connection.address, connection.local = peer.as_number(host), peer.is_local(host)
     return Opened(head, connection, frames, deflate.enabled())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Protocol_
 
 from kshell.ipc import conversation
-from kshell.ipc.request import Refused, Request, prepared
+from kshell.ipc.web.request import Refused, Request, prepared
 
 if TYPE_CHECKING:
     from kshell.ipc.connection import Connection
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
 
 class Site(Protocol_):
-    """What answers the requests; `Web` in kshell/ipc/web.py."""
+    """What answers the requests; `Web` in kshell/ipc/web/handlers.py."""
 
     network: Network
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.ipc import gate, peer
+from kshell.ipc import peer
 from kshell.ipc.conversation import Conversation
-from kshell.ipc.http import MISSING, Answer, Http, available
-from kshell.ipc.request import Refused, Request, login, parts, response
 from kshell.ipc.training.pages import PLACE, page
 from kshell.ipc.training.watch import Watch, told
-from kshell.ipc.websocket import WebSocket, accepted
+from kshell.ipc.web import same_site
+from kshell.ipc.web.http import MISSING, Answer, Http, available
+from kshell.ipc.web.request import Refused, Request, login, parts, response
+from kshell.ipc.web.websocket import WebSocket, accepted
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import (
@@ -76,7 +77,7 @@ class Web:
     def enter(self, connection: Connection, request: Request) -> None:
         """Refuse requests that pages of other sites make, and those of users who are not let in; `.z.ac` decides who
         is, or basic access by the file of users and `.z.pw`."""
-        gate.check(request, self._hosts(connection), self._listed(".h.ORIGINS"))
+        same_site.check(request, self._hosts(connection), self._listed(".h.ORIGINS"))
         if self._find(".z.ac") is not None:
             self._by_handler(connection, request)
         else:

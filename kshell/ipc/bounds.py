@@ -1,0 +1,38 @@
+"""What the messages of one connection may use of this process."""
+
+from __future__ import annotations
+
+from kshell.errors import QError
+from kshell.ipc import wire
+from kshell.ipc.connection import Connection
+from kshell.values.base.core import SYMBOLS, Value
+from kshell.values.session import memory
+
+NEW_SYMBOLS = 10_000_000  # that one connection may bring: a symbol is kept as long as the process
+SMALL = 1 << 20  # bytes of a message whose memory is not counted
+
+
+class _Room:
+    """The memory that is left for the values of a message."""
+
+    def __init__(self) -> None:
+        self.left = memory.left()
+
+    def need(self, n: int) -> None:
+        """A value needs n bytes: 'wsfull if they are not there."""
+        self.left -= n
+        if self.left < 0:
+            raise QError("wsfull")
+
+
+def value(connection: Connection, data: bytes | bytearray) -> Value:
+    """The value in a message that came on a connection, as `wire.value`; 'wsfull if it would need more memory than is
+    left, BadMessage if the connection has brought more new symbols than it may."""
+    is_small = len(data) < SMALL and not wire.header(data).packed
+    known = len(SYMBOLS)
+    try:
+        return wire.value(data, None if is_small else _Room().need)
+    finally:
+        connection.symbols += len(SYMBOLS) - known
+        if connection.symbols > NEW_SYMBOLS:
+            raise wire.BadMessage(f"more than {NEW_SYMBOLS} new symbols")

@@ -1,0 +1,80 @@
+"""Symbols by the thousand, which are written and read as arrays: the same as one by one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from kshell.store import codec, runs
+from kshell.values.base import types as T
+from kshell.values.base.core import Vec, sym, sym_codes, sym_names
+
+MANY = runs.MANY
+
+
+def plain(codes: np.ndarray) -> bytes:
+    return b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in sym_names(Vec(T.S, codes)))
+
+
+def names(lengths: tuple[int, ...], letters: str, seed: int = 1) -> list[str]:
+    """A bit more than twice as many names as are handled as arrays."""
+    draw = random.Random(seed)
+    return ["".join(draw.choices(letters, k=draw.choice(lengths))) for _ in range(2 * MANY + 77)]
+
+
+CASES = {
+    "three letters": names((3,), "abcdefghijklmnopqrstuvwxyz"),
+    "one letter": names((1,), "ab"),
+    "none": [""] * (MANY + 1),
+    "various": names((0, 1, 2, 5, 7), "abcxyz"),
+    "seven and eight": names((7, 8), "ab"),
+    "all different": [f"n{k:06}" for k in range(3 * MANY)],
+    "long among short": [*names((2,), "ab"), "x" * 40],
+    "two bytes a letter": names((1, 2, 3), "äöü€"),
+    "bytes that are no text": names((2, 3), "\udcff\udcfea"),
+    "high bytes": ["\udcff" * 7] * MANY + ["\udcff" * 8] * 3,
+}
+
+
+@pytest.mark.parametrize("given", CASES.values(), ids=CASES)
+def test_symbols_as_arrays(given: list[str]) -> None:
+    codes = sym_codes(given)
+    data = runs.symbol_bytes(codes)
+    assert data == plain(codes)
+    for before in (b"", b"\1\0\2"):
+        found = runs.symbols_at(before + data + b"rest", len(before), len(codes))
+        assert found is not None and found[1] == len(before) + len(data)
+        assert found[0].dtype == np.int32 and (found[0] == codes).all()
+    assert runs.symbols_at(data[:-1], 0, len(codes)) is None
+
+
+def test_names_that_are_new_are_found_by_either_way() -> None:
+    """The bytes come from outside, so none of the names was known."""
+    fresh = [f"runs{k % 5000:04}" for k in range(3 * MANY)]
+    data = b"".join(name.encode() + b"\0" for name in fresh)
+    found = runs.symbols_at(data, 0, len(fresh))
+    assert found is not None and [found[0][k] for k in (0, 1, 4999, 5000, -1)] == [sym(fresh[k]).v for k in (0, 1, 4999, 5000, -1)]
+    assert runs.symbol_bytes(found[0]) == data
+
+
+def test_names_whose_places_in_the_hash_table_are_one() -> None:
+    """What the table does not find is looked up otherwise."""
+    keys = np.arange(1, 1 << 20, dtype=np.uint64)
+    places = runs._hashed(keys)
+    first = int(places[0])
+    alike = keys[places == first][:8]
+    texts = [int(key).to_bytes(8, "little").rstrip(b"\0") for key in alike]
+    usable = [text for text in texts if b"\0" not in text]
+    assert len(usable) > 1
+    data = b"".join(text + b"\0" for text in usable) * MANY
+    found = runs.symbols_at(data, 0, len(usable) * MANY)
+    assert found is not None and runs.symbol_bytes(found[0]) == data
+
+
+def test_a_message_of_many_symbols_and_strings() -> None:
+    draw = names((3,), "abc")
+    x = Vec(T.S, sym_codes(draw))
+    assert (codec.decode(codec.encode(x)).a == x.a).all()  # type: ignore[union-attr]
+    assert len(codec.encode(x)) == 6 + 4 * len(draw)
