@@ -129,7 +129,8 @@ class Handlers(Web):
             admitted = said is True
         if answer is Answer.UNSAFE:
             connection.refusal = answer.value
-        self.gate.note(connection, admitted)
+        if user or password:
+            self.gate.note(connection, admitted)
         return admitted
 
     def delayed(self, connection: Connection) -> bool:

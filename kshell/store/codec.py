@@ -537,12 +537,15 @@ _GET: dict[int, Any] = {
     103: Reader._iter, 104: Reader._many, 105: Reader._many, **dict.fromkeys(_GLYPH, Reader._derived),
 }  # fmt: skip
 
+_COLLAPSE = (Dict, Sym)  # classes of first items
+
 LAMBDA = registry.Hook()  # compiles a lambda from its text: lang/verbs/internal.py
 
 
 def collapse_list(items: list[Value]) -> Value:
-    """A general list read back: it stays general, except that a list of similar dictionaries is a table."""
-    return collapse(items) if items and items[0].__class__ is Dict else List(items)
+    """A general list read back. As in kdb+, similar dictionaries are a table and symbols a vector: clients that know no
+    vectors of symbols write them one by one."""
+    return collapse(items) if items and items[0].__class__ in _COLLAPSE else List(items)
 
 
 def reader(

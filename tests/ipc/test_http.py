@@ -219,6 +219,8 @@ def test_basic_access_by_a_file_of_users(tmp_path: Path) -> None:
         assert reply(server.port, "GET", "/", headers=basic("plain:secret")) == (200, b"plain")
         for wrong in ({"Authorization": "Basic ???"}, {"Authorization": "Bearer x"}, basic("plain:wrong"), basic("other:secret"), basic("plain")):
             assert reply(server.port, "GET", "/", headers=wrong)[0] == 401
+        assert reply(server.port, "GET", "/", headers=basic("plain:secret"))[0] == 429  # three logins failed
+        time.sleep(1.1)
         status, body = reply(server.port, "POST", "/", b"", basic("plain:secret"))
         assert status == 500 and body.startswith(b"noupdate")  # -b holds for HTTP
 

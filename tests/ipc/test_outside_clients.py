@@ -241,6 +241,9 @@ SUITE = ["asyncreq", "compression", "connect", "deserialization", "emptyChar2nul
 SUITE_PORT = 5000  # it stands in the suite's files
 
 
+TLS_PORT = 6000  # it stands in tls.js
+
+
 def free(port: int) -> bool:
     with socket.socket() as trial:
         return trial.connect_ex(("127.0.0.1", port)) != 0
@@ -265,3 +268,26 @@ def test_the_live_suite_of_node_q(name: str) -> None:
             assert "passing" in done.stdout
         finally:
             server.kill()
+
+
+@pytest.mark.skipif(shutil.which("node") is None or not (MODULES / "node-q").is_dir(), reason="node-q is not installed")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command is not there")
+@pytest.mark.xdist_group("port 5000")
+def test_node_q_with_tls(tmp_path: Path) -> None:
+    if not (free(SUITE_PORT) and free(TLS_PORT)):
+        pytest.skip(f"port {SUITE_PORT} or {TLS_PORT} is taken")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                    "/CN=localhost", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "KX_SSL_CERT_FILE": f"{tmp_path}/cert.pem", "KX_SSL_KEY_FILE": f"{tmp_path}/key.pem"}
+    servers = [subprocess.Popen([sys.executable, "-m", "kshell", "-q", "-p", str(port), *words], stdin=subprocess.DEVNULL, env=env)
+               for port, words in ((SUITE_PORT, ()), (TLS_PORT, ("-E", "2")))]
+    try:
+        assert eventually(lambda: not free(SUITE_PORT) and not free(TLS_PORT))
+        done = subprocess.run(["node", str(MODULES / "mocha" / "bin" / "_mocha"), "-t", "20000", "itest/tls.js"], cwd=MODULES / "node-q",
+                              env={**os.environ, "NODE_TLS_REJECT_UNAUTHORIZED": "0"}, capture_output=True, text=True, timeout=100,
+                              check=False)
+        assert done.returncode == 0 and "3 passing" in done.stdout, done.stdout[-3000:]
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait()

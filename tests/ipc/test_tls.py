@@ -71,7 +71,7 @@ def environment(folder: Path) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, environment: None) -> Iterator[Server]:
     place = tmp_path_factory.mktemp("tls")
-    running = Server(place, "f:{x+y}\n.z.pc:{gone::x}\n", ("-E", "1", "--log", str(place / "log")))
+    running = Server(place, "f:{x+y}\n.z.pc:{gone::x}\n.z.ws:{neg[.z.w]x}\n", ("-E", "1", "--log", str(place / "log")))
     running.log = place / "log"  # type: ignore[attr-defined]
     yield running
     running.end()
@@ -99,6 +99,15 @@ def test_connections_with_tls(server: Server, q: Session, form: str) -> None:
 
 def test_requests_without_a_handle_use_tls_too(server: Server, q: Session) -> None:
     assert q.run(f'`:tcps://localhost:{server.port} "2*3"') == 6
+
+
+def test_http_and_websockets_with_tls(server: Server, q: Session) -> None:
+    address, host = f"localhost:{server.port}", "Host: localhost"
+    assert q.run(f'((`$":https://{address}")"GET /.txt?2*3 HTTP/1.1\\r\\n{host}\\r\\n\\r\\n")like"*6*"') is True
+    q.run(f'.z.ws:{{came::x}};r:(`$":wss://{address}")"GET / HTTP/1.1\\r\\n{host}\\r\\n\\r\\n"')
+    q.run('neg[r 0]100000#"abc"')
+    assert eventually(lambda: q.serve(0.05) or q.run('@[{came~100000#"abc"};::;0b]'))
+    q.run("hclose r 0")
 
 
 def test_plain_connections_beside(server: Server) -> None:

@@ -168,8 +168,6 @@ def test_servers_that_open_none(q: Session) -> None:
     assert q.run("null h") is True and q.run('type[h]=-6h') is True and q.run('(r 1)like"HTTP/1.1 404*none"') is True
     with pytest.raises(QError, match=r"Sec-WebSocket-Accept"):
         opened(q, served(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: wrong\r\n\r\n"))
-    with pytest.raises(QError, match=r"Protocol not available"):
-        q.run('(`$":wss://localhost:1")"GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n"')
 
 
 def test_basic_access(tmp_path: Path, q: Session) -> None:

@@ -52,6 +52,7 @@ class Web:
         read_only: bool
 
         def admit(self, connection: Connection, user: str, password: str) -> bool: ...
+        def delayed(self, connection: Connection) -> bool: ...
         def _find(self, name: str) -> Value | None: ...
         def _apply_name(self, name: str, args: tuple[Value, ...]) -> Value: ...
         def _run(
@@ -135,6 +136,10 @@ class Web:
         header = request.header("authorization")
         if isinstance(speaker, Http) and speaker.known == header:
             return
+        if self.delayed(connection):
+            raise Refused(
+                "429 Too Many Requests", "access: too many logins failed", retry_after="1"
+            )
         given = login(request)
         user, password = given or ("", "")
         is_known = given is not None or connection.local
