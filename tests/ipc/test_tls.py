@@ -103,7 +103,8 @@ def test_requests_without_a_handle_use_tls_too(server: Server, q: Session) -> No
 
 def test_http_and_websockets_with_tls(server: Server, q: Session) -> None:
     address, host = f"localhost:{server.port}", "Host: localhost"
-    assert q.run(f'((`$":https://{address}")"GET /.txt?2*3 HTTP/1.1\\r\\n{host}\\r\\n\\r\\n")like"*6*"') is True
+    q.run(f'said:(`$":https://{address}")"GET /.csv?([]v:1%202%203) HTTP/1.1\\r\\n{host}\\r\\n\\r\\n"')
+    assert q.run('said like"HTTP/1.1 200 OK*"') is True and q.run('0<count(said except"\\r")ss"v\\n1\\n2\\n3"') is True
     q.run(f'.z.ws:{{came::x}};r:(`$":wss://{address}")"GET / HTTP/1.1\\r\\n{host}\\r\\n\\r\\n"')
     q.run('neg[r 0]100000#"abc"')
     assert eventually(lambda: q.serve(0.05) or q.run('@[{came~100000#"abc"};::;0b]'))
