@@ -28,7 +28,7 @@ class _Room:
 def value(connection: Connection, data: bytes | bytearray) -> Value:
     """The value in a message that came on a connection, as `wire.value`; 'wsfull if it would need more memory than is
     left, BadMessage if the connection has brought more new symbols than it may."""
-    is_small = len(data) < SMALL and not wire.header(data).packed
+    is_small = len(data) < SMALL and not data[2]
     known = len(SYMBOLS)
     try:
         return wire.value(data, None if is_small else _Room().need)

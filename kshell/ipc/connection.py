@@ -12,7 +12,7 @@ from typing import Protocol
 from kshell.ipc import wire
 from kshell.ipc.conversation import Conversation
 
-CHUNK = 1 << 20  # maximum bytes per read
+FIRST, CHUNK = 1 << 15, 1 << 20  # maximum bytes of the first and of each further read
 MOST = 1 << 23  # maximum bytes read per turn
 # writing to a socket that the other side closed is an error, not the end of the process by SIGPIPE
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
@@ -71,6 +71,7 @@ class Connection:
         self.incoming = wire.Stream(limit)
         self.outgoing: deque[memoryview] = deque()
         self.queued = 0  # bytes in `outgoing`
+        self.waits = False  # does the loop wait until the socket takes bytes?
         self.capability = 0  # agreed in the handshake
         self.open = False  # is the handshake complete?
         self.closed = False
@@ -105,9 +106,10 @@ class Connection:
     def read(self) -> bool:
         """Read received bytes; true if there were any. `ended` is set when the other side will send no more."""
         total = 0
+        size = FIRST  # memory for a large read costs more than reading a small message
         while total < MOST and not self.closed:
             try:
-                data = self.sock.recv(CHUNK)
+                data = self.sock.recv(size)
             except BlockingIOError:
                 break
             except OSError as e:
@@ -117,8 +119,9 @@ class Connection:
                 break
             self._take(data)
             total += len(data)
-            if len(data) < CHUNK:
+            if len(data) < size:
                 break
+            size = CHUNK
         if total:
             self.since = time.monotonic()
         if self.outgoing and self.secure:  # what a handshake answers

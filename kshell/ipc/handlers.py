@@ -154,7 +154,7 @@ class Handlers(Web):
 
     def message(self, connection: Connection, data: bytes | bytearray) -> None:
         """Execute one message."""
-        kind = wire.header(data).kind
+        kind = wire.kind(data)
         if kind == wire.RESPONSE:
             self._log(connection, "response that nobody waits for")
             return

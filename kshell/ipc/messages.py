@@ -27,7 +27,7 @@ class Messages(conversation.Quiet):
                 data = connection.incoming.message()
                 if data is None:
                     if connection.ended:
-                        network.lost(connection)
+                        network.lost(connection, connection.fault or "close")
                     return False
                 network.protocol.message(connection, data)
             except wire.BadMessage as e:

@@ -76,6 +76,7 @@ class Network:
         self._check = 0.0  # when to look at those again
         self._accept_after = 0.0  # when to accept again, after the system refused
         self._turning = False
+        self._beside: int | None = None  # a file beside the connections whose input ends the wait
         self.encryption = 0  # 1 takes TLS too, 2 nothing else
         self.new_channel: Callable[[], Channel] | None = None  # the encryption of a new connection
 
@@ -185,7 +186,6 @@ class Network:
 
     def write(self, connection: Connection) -> None:
         """Write what the socket takes; the loop goes on with the rest."""
-        waited = bool(self.selector.get_map()) and self._waits(connection)
         try:
             connection.write()
         except Closed:
@@ -193,7 +193,8 @@ class Network:
             connection.queued = 0
             self.again(connection)  # the next turn finds the end
             return
-        if bool(connection.outgoing) != waited:
+        if bool(connection.outgoing) != connection.waits:
+            connection.waits = bool(connection.outgoing)
             reads = 0 if connection.ended and connection.outgoing else selectors.EVENT_READ
             writes = selectors.EVENT_WRITE if connection.outgoing else 0
             self.selector.modify(connection.handle, reads | writes, connection)
@@ -206,10 +207,8 @@ class Network:
 
     def deafen(self, connection: Connection) -> None:
         """Read nothing more: the other side has ended, and what is queued has to be written still."""
+        connection.waits = True
         self.selector.modify(connection.handle, selectors.EVENT_WRITE, connection)
-
-    def _waits(self, connection: Connection) -> bool:
-        return bool(self.selector.get_key(connection.handle).events & selectors.EVENT_WRITE)
 
     # ------------------------------------------------------------ the loop
 
@@ -223,17 +222,18 @@ class Network:
             return False
         self._turning = True
         input_ready = False
-        if beside is not None:
-            try:
-                self.selector.register(beside, selectors.EVENT_READ, beside)
-            except PermissionError:  # a file that is always ready
-                beside, timeout, input_ready = None, 0.0, True
+        if (
+            beside != self._beside
+            and (beside is not None or timeout != 0.0)
+            and not self._look_at(beside)
+        ):
+            timeout, input_ready = 0.0, True
         try:
             for key, events in self.selector.select(self.patience(timeout)):
                 if key.data is None:
                     self._accept(key.fileobj)  # type: ignore[arg-type]
-                elif key.data is beside:
-                    input_ready = True
+                elif key.data == self._beside:
+                    input_ready = beside is not None
                 else:
                     if events & selectors.EVENT_READ:
                         self._read(key.data)
@@ -244,9 +244,21 @@ class Network:
             self._look_after_timed()
         finally:
             self._turning = False
-            if beside is not None:
-                self.selector.unregister(beside)
         return input_ready
+
+    def _look_at(self, beside: int | None) -> bool:
+        """From now on, input of this file ends the wait of a turn; false for a file that is always ready."""
+        if self._beside is not None:
+            with suppress(KeyError, ValueError, OSError):
+                self.selector.unregister(self._beside)
+        self._beside = None
+        try:
+            if beside is not None:
+                self.selector.register(beside, selectors.EVENT_READ, beside)
+        except PermissionError:
+            return False
+        self._beside = beside
+        return True
 
     def patience(self, timeout: float | None) -> float | None:
         """How long a turn may wait: not past a limit of time, nor while messages wait."""

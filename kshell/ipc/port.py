@@ -257,7 +257,7 @@ class Port(Handlers):
                 connection.wait(None)
                 connection.read()
                 continue
-            kind = wire.header(data).kind
+            kind = wire.kind(data)
             if kind == wire.RESPONSE or not response:
                 return bounds.value(connection, data)
             if alone:

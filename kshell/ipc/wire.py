@@ -57,6 +57,11 @@ def header(data: bytes | bytearray | memoryview) -> Header:
     return Header(bool(order), kind, packed, size)
 
 
+def kind(data: bytes | bytearray) -> int:
+    """The kind of a whole message."""
+    return data[1]
+
+
 class Stream:
     """Received bytes that are not read yet. Memory is allocated as they arrive, whatever size a header announces."""
 

@@ -7,11 +7,12 @@ and made for a whole list here, without a call for each item.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import EMPTY_SYM, SYMBOLS, Flat, List, Vec, sym_codes
+from kshell.values.base.core import EMPTY_SYM, SYMBOLS, Flat, List, Value, Vec, sym_codes
 
 HEAD = 6  # bytes: type, attribute, count
 FEW = 16  # items of a list that are not worth it
@@ -137,6 +138,9 @@ def symbols_at(raw: bytes | bytearray, at: int, n: int) -> tuple[np.ndarray, int
     return sym_codes(names), end
 
 
+_LOOK = 400  # items that tell whether a list holds few vectors again and again
+
+
 def flattened(x: List) -> Flat | None:
     """The items of a list one after the other, if they are vectors without attributes, all of one type whose items have
     one width; else None."""
@@ -148,6 +152,9 @@ def flattened(x: List) -> Flat | None:
     if first.__class__ is not Vec or first.t in (T.S, T.ENUM):
         return None
     qtype = first.t
+    shared = _of_few(items, qtype)
+    if shared is not None:
+        return shared
     arrays = [
         item.a for item in items if item.__class__ is Vec and item.t == qtype and not item.attr
     ]
@@ -156,10 +163,41 @@ def flattened(x: List) -> Flat | None:
     return Flat(qtype, np.concatenate(arrays), np.cumsum([len(array) for array in arrays]))
 
 
+def _of_few(items: Sequence[Value], qtype: int) -> Flat | None:
+    """As `flattened`, for a list that holds few vectors of one size again and again; else None."""
+    known = {id(item): item for item in items[:_LOOK]}
+    arrays = {
+        key: item.a
+        for key, item in known.items()
+        if item.__class__ is Vec and item.t == qtype and not item.attr
+    }
+    sizes = {len(array) for array in arrays.values()}
+    if len(arrays) < len(known) or len(known) > _LOOK // 8 or len(sizes) > 1 or not min(sizes):
+        return None
+    order = np.array(sorted(known), np.uint64)
+    ids = np.fromiter(map(id, items), np.uint64, len(items))
+    which = np.minimum(order.searchsorted(ids), len(order) - 1)
+    if (order[which] != ids).any():
+        return None
+    rows = np.stack([arrays[key] for key in order.tolist()])
+    return Flat(qtype, rows[which].reshape(-1), np.arange(1, len(items) + 1) * sizes.pop())
+
+
+def _even(flat: Flat, size: int) -> bytes:
+    """As `vectors_bytes`, for vectors of one size."""
+    body = np.ascontiguousarray(flat.a[: flat.ends[-1]]).view(np.uint8).reshape(len(flat), -1)
+    encoded = np.empty((len(flat), HEAD + body.shape[1]), np.uint8)
+    encoded[:, :HEAD] = np.frombuffer(struct.pack("<bBi", flat.t, 0, size), np.uint8)
+    encoded[:, HEAD:] = body
+    return encoded.tobytes()
+
+
 def vectors_bytes(flat: Flat) -> bytes:
     """The bytes of the vectors, each with its head."""
     width = T.TYPE[flat.t].size
     sizes = flat.sizes
+    if len(flat) and sizes[0] and (sizes == sizes[0]).all():
+        return _even(flat, int(sizes[0]))
     starts = HEAD * np.arange(len(flat)) + flat.starts * width  # where each head stands
     encoded = np.empty(HEAD * len(flat) + int(flat.ends[-1]) * width, np.uint8)
     is_body = np.ones(len(encoded), bool)

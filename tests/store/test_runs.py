@@ -1,4 +1,4 @@
-"""Symbols by the thousand, which are written and read as arrays: the same as one by one."""
+"""Symbols by the thousand and lists of few vectors, which are written and read as arrays: the same as one by one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kshell.store import codec, runs
 from kshell.values.base import types as T
-from kshell.values.base.core import Vec, sym, sym_codes, sym_names
+from kshell.values.base.build import string
+from kshell.values.base.core import List, Vec, sym, sym_codes, sym_names
 
 MANY = runs.MANY
 
@@ -78,3 +81,14 @@ def test_a_message_of_many_symbols_and_strings() -> None:
     x = Vec(T.S, sym_codes(draw))
     assert (codec.decode(codec.encode(x)).a == x.a).all()  # type: ignore[union-attr]
     assert len(codec.encode(x)) == 6 + 4 * len(draw)
+
+
+@given(st.lists(st.sampled_from(["abc", "de ", "x z", "", "longer"]), min_size=1, max_size=4), st.integers(16, 900), st.randoms())
+def test_few_vectors_again_and_again(texts: list[str], count: int, rng: random.Random) -> None:
+    """The bytes are those of each vector by itself, whether the list holds few objects many times or each one once."""
+    few = [string(text) for text in texts]
+    shared = [rng.choice(few) for _ in range(count)]
+    shared[-1] = rng.choice([shared[-1], string("new"), string("other")])
+    apart = [Vec(item.t, item.a.copy()) for item in shared]
+    each = b"".join(codec.encode(item) for item in shared)
+    assert codec.encode(List(shared))[6:] == codec.encode(List(apart))[6:] == each
