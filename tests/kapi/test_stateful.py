@@ -1303,7 +1303,7 @@ class Programs(RuleBasedStateMachine):
                 memo[id(p)].grad = None if p.grad is None else p.grad.clone()
         new = again(t, memo, own)
         new.waits = t.waits
-        for g in new.o.param_groups:
+        for g in () if t.waits else new.o.param_groups:
             g.pop("initial_lr", None)
         self.mods[v], self.opts[w] = m, new
 
