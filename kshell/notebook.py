@@ -6,6 +6,7 @@ would. All cells belong to one session, the notebook's variable `q`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 import sys
@@ -121,6 +122,19 @@ def load_ipython_extension(shell: Any) -> None:
     shell.user_ns.setdefault("q", session)
 
 
+def serve_between_cells(
+    session: Session, task: asyncio.Task[None] | None
+) -> asyncio.Task[None] | None:
+    """The task that handles messages of other processes while a notebook is idle, begun if the session listens, or has
+    connections, and there is an event loop."""
+    if task is not None or session.ipc is None:
+        return task
+    try:
+        return asyncio.get_running_loop().create_task(session.serving())
+    except RuntimeError:  # IPython in a terminal
+        return None
+
+
 def _magics(session: Session, shell: Any) -> Any:
     """IPython magics whose lines and cells run in a session."""
     from IPython.core.magic import Magics, line_cell_magic, magics_class
@@ -129,6 +143,8 @@ def _magics(session: Session, shell: Any) -> Any:
 
     @magics_class
     class QMagics(Magics):
+        serving: asyncio.Task[None] | None = None
+
         @magic_arguments()
         @argument(
             "-i", "--input", action="append", default=[], help="Python variables that q is to have"
@@ -141,6 +157,12 @@ def _magics(session: Session, shell: Any) -> Any:
         def q(self, line: str, cell: str | None = None) -> Any:
             """Run q. `%q text` returns the value of a text; `%%q -i x,y -o z` runs a cell with x and y from Python, and
             sets z in Python afterwards."""
+            try:
+                return self._run(line, cell)
+            finally:
+                self.serving = serve_between_cells(session, self.serving)
+
+        def _run(self, line: str, cell: str | None) -> Any:
             if cell is None:
                 return _shown_as_q(session, lambda: session(line))
             arguments, variables = parse_argstring(self.q, line), shell.user_ns

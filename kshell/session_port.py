@@ -72,6 +72,12 @@ class PortMixin:
         if self.ipc is not None:
             self.ipc.network.close()
 
+    async def serving(self) -> None:
+        """Handle the messages of other processes while this runs, as a task of an event loop:
+        `task = asyncio.create_task(session.serving())`."""
+        async for _ in self.use_ipc().arrivals():
+            self.ipc.network.turn(0.0)
+
     def serve(self, seconds: float | None = None) -> None:
         """Handle the messages of other processes for so many seconds, or until an interrupt."""
         deadline = None if seconds is None else time.monotonic() + seconds

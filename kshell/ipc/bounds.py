@@ -9,7 +9,11 @@ from kshell.values.base.core import SYMBOLS, Value
 from kshell.values.session import memory
 
 NEW_SYMBOLS = 10_000_000  # that one connection may bring: a symbol is kept as long as the process
-SMALL = 1 << 20  # bytes of a message whose memory is not counted
+
+
+def room() -> int:
+    """The bytes that a message may have: what `-w`, or else the machine, leaves."""
+    return min(memory.left(), memory.physical())
 
 
 class _Room:
@@ -28,7 +32,7 @@ class _Room:
 def value(connection: Connection, data: bytes | bytearray) -> Value:
     """The value in a message that came on a connection, as `wire.value`; 'wsfull if it would need more memory than is
     left, BadMessage if the connection has brought more new symbols than it may."""
-    is_small = len(data) < SMALL and not data[2]
+    is_small = len(data) < wire.SMALL and not data[2]
     known = len(SYMBOLS)
     try:
         return wire.value(data, None if is_small else _Room().need)

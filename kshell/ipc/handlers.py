@@ -57,6 +57,7 @@ class Handlers(Web):
     def __init__(self, session: Host) -> None:
         self.session = session
         self.network = Network(self)
+        self.network.room = bounds.room
         self.queries = {}
         # whose messages are being handled, the last one innermost
         self.serving: list[Connection | None] = []

@@ -66,7 +66,9 @@ class Network:
         self.listening: Listeners | None = None
         self.log = Log()
         self.selector = selectors.DefaultSelector()
-        self.message_limit, self.queue_limit = 1 << 30, 1 << 30  # bytes; 0 is no limit
+        # bytes of a message of HTTP or a WebSocket, and of what may wait to go out before more; 0 is no limit
+        self.message_limit, self.queue_limit = 1 << 30, 1 << 30
+        self.room: Callable[[], int] | None = None  # bytes that a message of q may have now
         self._ready: dict[int, Connection] = {}  # those with messages that are not handled
         self._new: dict[int, Connection] = {}  # those that have not logged in, or were not greeted
         self.others: dict[
@@ -128,7 +130,7 @@ class Network:
 
     def add(self, connection: Connection) -> None:
         """Take a connection that is open into the loop."""
-        connection.incoming.limit = self.message_limit or 1 << 62
+        connection.incoming.limit, connection.incoming.room = 1 << 62, self.room
         if connection.conversation is None:
             connection.conversation = Messages(self, connection)
         self.others.pop(connection.handle, None)
@@ -178,10 +180,12 @@ class Network:
             farewell.drained()
 
     def send(self, connection: Connection, data: bytes) -> None:
-        """Queue bytes, and write what the socket takes now. If the queue exceeds its limit, drop the connection."""
+        """Queue bytes, and write what the socket takes now. If the queue was longer than its limit before, and still
+        is, drop the connection."""
+        waited = connection.queued
         connection.queue(data)
         self.write(connection)
-        if self.queue_limit and connection.queued > self.queue_limit:
+        if self.queue_limit and min(waited, connection.queued) > self.queue_limit:
             self.lost(connection, f"queue of {connection.queued} bytes")
 
     def write(self, connection: Connection) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from threading import get_ident
 
 from kshell.errors import QError
 from kshell.ipc import bounds, client, tls, wire
 from kshell.ipc.address import LOOPBACK, Peer, Url, is_loopback, place
+from kshell.ipc.arrivals import arrivals
 from kshell.ipc.connection import Connection
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.handlers import Handlers, Host, evaluate
@@ -87,6 +89,10 @@ class Port(Handlers):
         """Should the process keep running when it has nothing else to do?"""
         return self.network.listening is not None
 
+    def arrivals(self) -> AsyncIterator[None]:
+        """An item each time that a turn of the loop has something to do, in an event loop of the program's own."""
+        return arrivals(self.network)
+
     def input_ended(self) -> None:
         """Standard input has ended; `.z.pc` is called with 0, as kdb+ does."""
         if not self.without_input:
@@ -159,7 +165,7 @@ class Port(Handlers):
         if self._is_own(to):
             return evaluate(x)
         connection = client.connect(to, timeout)
-        connection.incoming.limit = self.network.message_limit or client.FOREVER
+        connection.incoming.room = self.network.room
         try:
             connection.queue(wire.message(wire.SYNC, x, connection.capability, connection.packed))
             return self._awaited(connection, response=True, alone=True)

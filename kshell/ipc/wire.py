@@ -19,6 +19,7 @@ ASYNC, SYNC, RESPONSE = range(3)
 CAPABILITY = 6  # the highest that this side has
 ERROR = 0x80  # the type byte of an error, -128
 SHORT, LONG = 2000, 1 << 20  # bytes of the messages that are compressed; longer ones take too long
+SMALL = 1 << 20  # bytes of a message about whose memory nobody asks
 LARGE = 1 << 31  # bytes that a message has only from capability 5 on
 LONGEST = 1 << 40  # bytes that no message reaches
 WIDE = 2  # of byte 2: compressed, and the plain size has eight bytes
@@ -65,10 +66,12 @@ def kind(data: bytes | bytearray) -> int:
 class Stream:
     """Received bytes that are not read yet. Memory is allocated as they arrive, whatever size a header announces."""
 
-    __slots__ = ("_buffer", "_header", "limit")
+    __slots__ = ("_buffer", "_header", "limit", "room")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit  # bytes of one message
+        # the same, as of now, asked about messages that are not small
+        self.room: Callable[[], int] | None = None
         self._buffer = bytearray()
         self._header: Header | None = None
 
@@ -127,8 +130,11 @@ class Stream:
         return self.take(size)
 
     def _within(self, size: int) -> None:
-        if size > self.limit:
-            raise BadMessage(f"{size} bytes, the limit is {self.limit}")
+        limit = self.limit
+        if self.room is not None and size > SMALL:
+            limit = min(limit, self.room())
+        if size > limit:
+            raise BadMessage(f"{size} bytes, the limit is {limit}")
 
     @property
     def partial(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import threading
@@ -39,6 +40,7 @@ class QKernel(Kernel):
         super().__init__(**options)
         self.session_q = Session()
         self.session_q.input.ask = self._ask
+        self.serving: asyncio.Task[None] | None = None  # handles messages between cells
         self.cells: list[str] = []  # the cells that were run, as listed by consoles
 
     # ------------------------------------------------------------ running
@@ -66,6 +68,7 @@ class QKernel(Kernel):
             if main:
                 signal.signal(signal.SIGINT, before)
             sys.stdout.flush()
+            self.serving = notebook.serve_between_cells(self.session_q, self.serving)
         return reply | {"execution_count": self.execution_count}
 
     def _run_cell(self, code: str, silent: bool, user_expressions: Reply) -> Reply:

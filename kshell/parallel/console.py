@@ -22,6 +22,7 @@ from kshell.parallel import collect, group
 GRACE = 1.0  # seconds that processes may continue after a failure or Ctrl-C before their connections are closed
 _IDLE = timedelta(seconds=20)
 _SLICE = timedelta(milliseconds=100)
+_SERVED = timedelta(milliseconds=20)  # between looks at what comes in on a port
 _PART = timedelta(seconds=10)
 _TICK = 0.05
 
@@ -53,10 +54,11 @@ class Console:
         self._forget(self.n - 2)  # not every process may have read the outcome of the last line yet
         self.store.set(self.key("line"), json.dumps([kind, text]))
 
-    def take(self) -> tuple[str, str]:
-        """Another process: wait for the next line."""
+    def take(self, meanwhile: Callable[[], bool]) -> tuple[str, str]:
+        """Another process: wait for the next line. `meanwhile` is called now and then, and at short intervals once it
+        says that it has something to do."""
         key = self.key("line")
-        while not self._there([key], _IDLE):
+        while not self._there([key], _SERVED if meanwhile() else _IDLE):
             pass
         kind, text = json.loads(self.store.get(key))
         return kind, text

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -208,20 +208,13 @@ async def _ticks(session: Session) -> None:
 
 async def _serves(session: Session) -> None:
     """While the prompt waits for a line, handle what comes in on the port; what that prints goes above the line."""
-    arrived, network, loop = asyncio.Event(), session.ipc.network, asyncio.get_running_loop()
-    loop.add_reader(network.selector.fileno(), arrived.set)
     try:
-        while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(arrived.wait(), network.patience(None))
-            arrived.clear()
+        async for _ in session.ipc.arrivals():
             shown, warned = _served(session)
             if shown or warned:
                 await run_in_terminal(partial(_print, session, shown, warned))
     except QExit as e:
         get_app().exit(exception=e)
-    finally:
-        loop.remove_reader(network.selector.fileno())
 
 
 def _print(session: Session, shown: str, warned: str) -> None:

@@ -35,11 +35,18 @@ class Together:
     def follow(self) -> int:
         """Another process: run the lines sent by process 0; returns the exit code."""
         while True:
-            kind, text = self.lines.take()
+            kind, text = self.lines.take(self._serve)
             if kind == "exit":
                 self.lines.part()
                 return int(text)
             self._run(kind, text)
+
+    def _serve(self) -> bool:
+        """Handle the messages of this process's port, if it has one."""
+        ipc = self.session.ipc
+        if ipc is not None:
+            ipc.network.turn(0.0)
+        return ipc is not None
 
     def _give(self, kind: str, text: str) -> bool:
         self.lines.give(kind, text)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import pytest
 
 from kshell.session import Session
 from kshell.values.base.build import string
+from tests import ROOT
 from tests.ipc.processes import Client, Server, eventually
 from tests.ipc.web import reply
 from tests.shell.test_cli import Terminal
@@ -102,3 +107,47 @@ def test_a_python_program_listens_and_serves() -> None:
     assert client.message()[1][1:] == (42).to_bytes(8, "little")
     assert session.listen(0) == 0
     assert session.run("x") == 42
+
+
+def test_in_an_event_loop() -> None:
+    session = Session()
+    port = session.listen()
+
+    def asked() -> object:
+        client = Client(port)
+        try:
+            return client.ask(string("6*7"))
+        finally:
+            client.close()
+
+    async def main() -> list[object]:
+        task = asyncio.create_task(session.serving())
+        try:
+            return [await asyncio.to_thread(asked) for _ in range(3)]
+        finally:
+            task.cancel()
+
+    assert asyncio.run(main()) == [42, 42, 42]
+    session.end_ipc()
+
+
+def test_processes_of_a_job(tmp_path: Path) -> None:
+    """Each process that listens is asked while the job waits for a line."""
+    line = 'system"p 0W";x:10*1+rank[];(hsym`$"port",string rank[])0:enlist string system"p"'
+    with subprocess.Popen([sys.executable, "-m", "kshell", "-n", "2", "-q"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}) as job:
+        try:
+            assert job.stdin is not None
+            job.stdin.write(line + "\n")
+            job.stdin.flush()
+            for rank in (0, 1):
+                path = tmp_path / f"port{rank}"
+                assert eventually(lambda path=path: path.exists() and path.read_text().endswith("\n"), 60)
+                client = Client(int(path.read_text()))
+                assert client.ask(string("x")) == 10 * (1 + rank)
+                client.close()
+            job.stdin.write("exit 0\n")
+            job.stdin.flush()
+            assert job.wait(timeout=60) == 0
+        finally:
+            job.kill()

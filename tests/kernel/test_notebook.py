@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 from kshell import Session, notebook
+from kshell.values.base.build import string
 from tests.docs.test_docs import ROOT, blocks, masked
+from tests.ipc.processes import Client
 
 pytestmark = pytest.mark.extra
 
@@ -166,6 +168,18 @@ def test_interrupts_of_a_kernel(client: Any) -> None:
         pass  # a reply to what came before
     assert reply["content"]["ename"] == "stop"
     assert run(found, "1+1")[1][-1][1]["data"]["text/plain"] == "2"
+
+
+@needs_jupyter
+def test_clients_ask_between_cells(client: Any) -> None:
+    _, found = client
+    run(found, "\\p 0W")
+    port = int(run(found, "system\"p\"")[1][0][1]["data"]["text/plain"].rstrip("i"))
+    for _ in range(3):
+        asking = Client(port)
+        assert asking.ask(string("6*7")) == 42
+        asking.close()
+    run(found, "\\p 0")
 
 
 @needs_jupyter
