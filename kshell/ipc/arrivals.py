@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -11,6 +10,8 @@ from kshell.ipc.network import Network
 
 async def arrivals(network: Network) -> AsyncIterator[None]:
     """An item each time that a turn of a network has something to do."""
+    import asyncio  # brings ssl
+
     arrived, loop, file = asyncio.Event(), asyncio.get_running_loop(), network.selector.fileno()
     loop.add_reader(file, arrived.set)
     try:

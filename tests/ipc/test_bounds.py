@@ -42,7 +42,7 @@ def test_a_value_that_needs_more_memory_than_is_left_is_an_error(session: Sessio
     client.socket.sendall(b"me\x06\0")
     session.serve(0.1)
     assert client.bytes(1) == b"\x06"
-    monkeypatch.setattr(memory, "left", lambda: 1 << 20)
+    monkeypatch.setattr(memory, "left", lambda: 4 << 20)
     client.send(1, session.run("1000000#`a`b"))
     client.send(1, string("1+1"))
     session.serve(0.5)
