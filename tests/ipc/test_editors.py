@@ -421,6 +421,7 @@ def test_a_text_in_k_is_recognised_whole_or_not_at_all(monkeypatch: pytest.Monke
 @pytest.mark.extra
 def test_pykx_reads_attributes(server: Server) -> None:
     """PyKX in a process of its own, since it brings libraries of kdb+."""
+    os.environ.setdefault("PYKX_UNLICENSED", "true")
     pytest.importorskip("pykx")
     script = (
         "import pykx\n"
