@@ -11,7 +11,9 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -185,6 +187,26 @@ def test_a_pass_reads_nothing_before_its_end(session: Session, device: str, text
         session.run("run m")
         found.append(second_device.reads() - before)
     assert found[0] == found[1] <= 3
+
+
+@pytest.mark.parametrize("device", DEVICES[1:2])
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_a_pass_waits_for_the_gpu_as_often_whatever_its_length(session: Session, device: str, text: str) -> None:
+    """As torch counts it: what makes the CPU wait is warned about."""
+    waits = []
+    for n in (40, 400):
+        session.run(f"{NET}{DATA.replace('40', str(n))}to(x;`{device});to(y;`{device});o:opt{text};")
+        session.run("l:loss`ce;m:model(q;l;o);train(m;x;y);train(m;`batchsize;10);train(m;`metrics;`loss`accuracy)")
+        session.run(f"train(m;`clipnorm;1.);to(m;`{device});run m")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                session.run("run m")
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        waits.append([str(w.message) for w in seen if "synchronizing" in str(w.message)])
+    assert len(waits[0]) == len(waits[1]) <= 3, waits
 
 
 @everywhere
@@ -368,7 +390,10 @@ def test_every_optimizer_there_and_moved_half_way(device: str, name: str) -> Non
             assert {p.device.type for p in found[way]} == {"cpu" if way == "cpu" else device}
         for way in ("made there", "moved"):
             for a, b in zip(found["cpu"], found[way], strict=True):
-                close(f"{around}, {way}", a, b, 2e-4, 2e-5)
+                if a.dtype == torch.half or name == "lbfgs":  # they round to 1 in 2,000; it divides by small differences
+                    assert (a.cpu() - b.cpu()).norm() < .01 * a.norm(), f"{around}, {way}"
+                else:
+                    close(f"{around}, {way}", a, b, 2e-4, 2e-5)
 
 
 DRAWN = {"droppath", "randomcrop", "randomflip", "rrelu", "fmaxpool2d", "fmaxpool3d"}
@@ -416,25 +441,35 @@ def test_every_math_function_there(session: Session, device: str) -> None:
     if device == "mps":
         pytest.skip("mps has no float64")
     session.names.load_builtins()
+    wrong = []
     for _, name, kinds, opts, _ in test_kmath.CASES:
-        if not kinds:
-            continue  # of numbers only
-        row = test_kmath.ROWS[name]
         text = test_kmath.named(test_kmath.options(opts)) if opts else ""
-        found = []
-        for place in ("cpu", device):
-            found.append(test_kmath.run(session, name, [t.to(place) for t in test_kmath.inputs(kinds)], False, text))
-        if isinstance(found[0], bool):
-            assert found[0] is found[1], name
-            continue
-        for a, b in zip(values(found[0]), values(found[1]), strict=True):
-            assert b.device.type == device, name
-            if name not in ("eig", "eigh", "svd", "qr"):  # vectors of either sign
-                close(name, a, b, 1e-8, 1e-10)
-        if row.out and row.outputs == 1 and (device, name) != ("sim", "mrank"):  # sim does not see torch write there
-            session["out"] = TensorHandle(torch.empty_like(values(found[1])[0]))
-            test_kmath.run(session, name, [t.to(device) for t in test_kmath.inputs(kinds)], False, text, "out")
-            close(name, values(session["out"])[0], values(found[1])[0], 1e-8, 1e-10)
+        if kinds and not (device == "cuda" and "gelsd" in text):  # LAPACK's driver
+            try:
+                compare_there(session, device, name, kinds, text)
+            except (AssertionError, QError, RuntimeError) as e:
+                wrong.append(f"{name} {text}: {str(e)[:200]}")
+    assert not wrong, wrong
+
+
+def compare_there(session: Session, device: str, name: str, kinds: str, text: str) -> None:
+    """The results of one function with options there and on the CPU."""
+    row = test_kmath.ROWS[name]
+    found = []
+    for place in ("cpu", device):
+        found.append(test_kmath.run(session, name, [t.to(place) for t in test_kmath.inputs(kinds)], False, text))
+    if isinstance(found[0], bool):
+        assert found[0] is found[1]
+        return
+    outputs = zip(values(found[0]), values(found[1]), strict=True)
+    for a, b in islice(outputs, 1 if name == "lstsq" else None):  # the other three are as its driver there has them
+        assert b.device.type == device
+        if name not in ("eig", "eigh", "svd", "qr"):  # vectors of either sign
+            close(name, a, b, *((1e-8, 1e-10) if a.dtype in (torch.double, torch.cdouble) else (1e-5, 1e-6)))
+    if row.out and row.outputs == 1 and (device, name) != ("sim", "mrank"):  # sim does not see torch write there
+        session["out"] = TensorHandle(torch.empty_like(values(found[1])[0]))
+        test_kmath.run(session, name, [t.to(device) for t in test_kmath.inputs(kinds)], False, text, "out")
+        close(name, values(session["out"])[0], values(found[1])[0], 1e-8, 1e-10)
 
 
 # ------------------------------------------------------------------ without hardware

@@ -103,16 +103,17 @@ def _of_arguments(x: List) -> Value:
             _assign(args[1], to_tensor(first, own=False))
             return NIL
         if names_of(args[1]):
-            tensor, options = to_tensor(first), tensor_options(args[1], "tensor")
-            return tensor_handle(None if tensor is None else _finish(tensor, options))
+            shared, options = to_tensor(first, own=False), tensor_options(args[1], "tensor")
+            return tensor_handle(None if shared is None else _finish(shared, options, copy=True))
     return tensor_handle(to_tensor(x))
 
 
-def _finish(t: Tensor, o: TensorOptions) -> Any:
-    """Apply options to a new tensor; it requires no gradient unless that is requested, or a part of it does."""
+def _finish(t: Tensor, o: TensorOptions, copy: bool = False) -> Any:
+    """Apply options to a new tensor, or to a copy; it requires no gradient unless that is requested, or a part of it
+    does."""
     if o.grad is None and not t.requires_grad:
         o.grad = False
-    return convert_to(t, o)
+    return convert_to(t, o, copy)
 
 
 def _assign(out: TensorHandle, t: Tensor | None) -> None:
