@@ -13,7 +13,7 @@ from kshell.errors import QError
 from kshell.store import splay, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.core import List, ListValue, Table, Value, Vec
-from kshell.values.change.join import concat
+from kshell.values.change.concat import concat
 
 # kinds of partition: name and type of the virtual column, pattern of the folder names
 KINDS = (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
-from kshell.lang.each import verb_at_once
+from kshell.lang.each import one_at_once, verb_at_once
 from kshell.lang.tables.flat_items import Part, part, places, ragged, rows, sizes_of
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
@@ -273,7 +273,7 @@ def _weighed(name: str) -> None:
         ):
             return None
         result: Value | None = AGGREGATES[name](
-            verb_at_once.Runs(left, None), left.vector(), right.vector()
+            one_at_once.Runs(left, None), left.vector(), right.vector()
         )
         return result
 

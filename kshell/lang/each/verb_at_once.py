@@ -12,8 +12,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from kshell.lang.compiler.aggregate_calls import AGGREGATES
-from kshell.lang.tables.columns import codes
 from kshell.lang.tables.flat_items import Part, part, places, ragged, rows
 from kshell.lang.verbs.matrix import products
 from kshell.registry import find
@@ -22,20 +20,19 @@ from kshell.values.base.build import bools, longs
 from kshell.values.base.core import Atom, Dict, List, Nd, Table, Value, Vec, atom_t, raw, sym_names
 from kshell.values.engine.dispatch import ATOMIC
 from kshell.values.items.index import index1
-from kshell.values.items.keys import group_keys
 from kshell.values.items.pick import take_at
 
 Array = np.ndarray
 length = cast("Callable[[Value], int]", len)  # for an argument with many items
 FEW = 64  # with fewer items, they are evaluated one by one
 FEW_ROWS = 4  # the same for the rows of a matrix product
-_LIMIT = 1 << 23  # items in the vectors of a result, or
+LIMIT = 1 << 23  # items in the vectors of a result, or
 _EACH = 64  # this many per vector
 
 
-def _fits(size: int, n: int) -> bool:
+def fits(size: int, n: int) -> bool:
     """Is there room for n vectors with this many items in total?"""
-    return size <= max(_LIMIT, _EACH * n)
+    return size <= max(LIMIT, _EACH * n)
 
 
 # maximum number of floats summed from first to last, as grouped sums do (stats.float_sum)
@@ -100,130 +97,6 @@ def dyad(name: str, x: Value, mx: bool, y: Value, my: bool) -> Value | None:
     return None if method is None else method(x, mx, y, my, count)
 
 
-@one("count")
-def _count(p: Part) -> Value:
-    return longs(p.sizes)
-
-
-def _end(p: Part, last: bool) -> Value:
-    if p.m == -1:
-        return p.vector()
-    if p.m:
-        return Vec(p.t, np.ascontiguousarray(p.a.reshape(p.n, p.m)[:, -1 if last else 0]))
-    items = np.empty(p.n, p.a.dtype)
-    nonempty = p.sizes > 0
-    items[nonempty] = p.a[(p.starts + p.sizes - 1 if last else p.starts)[nonempty]]
-    items[~nonempty] = T.NULL[p.t]
-    return Vec(p.t, items)
-
-
-one("first")(lambda p: _end(p, False))
-one("last")(lambda p: _end(p, True))
-
-
-@one("reverse")
-def _reverse(p: Part) -> Value | None:
-    if p.m == -1:
-        return p.vector()
-    if p.m is not None:
-        return Nd(p.t, p.a.reshape(p.n, p.m)[:, ::-1])
-    ends = p.starts + p.ends
-    return rows(p.t, p.a[ends[p.ids] - 1 - np.arange(len(p.a))], p.n, None, p.ends)
-
-
-@one("enlist")
-def _enlist(p: Part) -> Value | None:
-    return Nd(p.t, p.a.reshape(-1, 1)) if p.m == -1 else None
-
-
-@one("til")
-def _til(p: Part) -> Value | None:
-    if (
-        p.m != -1
-        or p.t != T.J
-        or int(p.a.min()) < 0
-        or int(p.a.max()) > _LIMIT
-        or not _fits(int(p.a.sum()), p.n)
-    ):
-        return None
-    ends = np.cumsum(p.a)
-    return rows(T.J, np.arange(int(ends[-1])) - np.repeat(ends - p.a, p.a), p.n, None, ends)
-
-
-@one("string")
-def _string(p: Part) -> Value | None:
-    function = prim("string", 1)
-    return None if p.m != -1 or function is None else function(p.vector())
-
-
-@one("where")
-def _where(p: Part) -> Value | None:
-    if p.m == -1 or p.t != T.B:
-        return None
-    positions = np.flatnonzero(p.a)
-    owners = p.ids[positions]
-    return ragged(T.J, positions - p.starts[owners], np.bincount(owners, minlength=p.n))
-
-
-@one("distinct")
-def _distinct(p: Part) -> Value | None:
-    if p.m == -1 or not len(p.a):
-        return None
-    first_seen, groups = group_keys(codes(p.vector()))
-    if len(first_seen) * p.n > 1 << 62:
-        return None
-    firsts = group_keys(p.ids * len(first_seen) + groups)[0]
-    return ragged(p.t, p.a[firsts], np.bincount(p.ids[firsts], minlength=p.n))
-
-
-class Runs:
-    """The non-empty vectors of a Part, in the form that aggregates expect groups."""
-
-    __slots__ = ("counts", "first", "ids", "k", "n", "order", "starts")
-
-    def __init__(self, p: Part, some: Array | None) -> None:
-        sizes = p.sizes if some is None else p.sizes[some]
-        self.counts, self.k, self.n, self.order = sizes, len(sizes), len(p.a), slice(None)
-        self.starts = self.first = np.cumsum(sizes) - sizes
-        self.ids = p.ids if some is None else np.repeat(np.arange(len(sizes)), sizes)
-
-
-def _aggregate(name: str) -> None:
-    @one(name)
-    def run(p: Part) -> Value | None:
-        if p.m == -1 or not len(p.a):
-            return None
-        longest = p.m if p.m is not None else int(p.sizes.max())
-        if p.t in T.FLOATS and (
-            name == "prd" or (name in ("sum", "avg") and (p.t != T.F or longest > IN_ORDER))
-        ):
-            return None
-        if (
-            p.t not in T.FLOATS
-            and name == "avg"
-            and longest > 8
-            and max(-int(p.a.min()), int(p.a.max())) > 1 << 40
-        ):
-            return None  # the float sum may not be exact
-        nonempty = p.sizes > 0 if p.m is None else None
-        if nonempty is not None and nonempty.all():
-            nonempty = None
-        column = AGGREGATES[name](Runs(p, nonempty), p.vector())
-        if column is None or nonempty is None:
-            return column
-        function = prim(name, 1)
-        empty_result = function(Vec(p.t, p.a[:0])) if function is not None else None
-        if column.__class__ is not Vec or empty_result is None or atom_t(empty_result) != column.t:
-            return None
-        results = np.empty(p.n, column.a.dtype)
-        results[nonempty], results[~nonempty] = column.a, raw(empty_result)
-        return Vec(column.t, results)
-
-
-for _name in ("sum", "prd", "max", "min", "avg", "all", "any"):
-    _aggregate(_name)
-
-
 # ------------------------------------------------------------------ two arguments
 
 
@@ -242,7 +115,7 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
     for value, many in ((x, mx), (y, my)):
         if not many and value.__class__ is Vec and shape.m == -1:  # each atom with a whole vector
             count = len(value.a)
-            if not count or not _fits(count * n, n) or value.t in (T.G, T.ENUM):
+            if not count or not fits(count * n, n) or value.t in (T.G, T.ENUM):
                 return None
             shape = Part(value.t, np.empty(count * n, np.bool_), n, count)
     sides: list[Value] = []
@@ -270,7 +143,7 @@ def side(v: Value, many: bool, n: int) -> Part | None:
     qtype = atom_t(v)
     if qtype and qtype not in (T.G, T.ENUM):
         return Part(qtype, np.full(n, raw(v), T.DTYPE[qtype]), n, -1)
-    if v.__class__ is Vec and v.t not in (T.G, T.ENUM) and _fits(len(v.a) * n, n):
+    if v.__class__ is Vec and v.t not in (T.G, T.ENUM) and fits(len(v.a) * n, n):
         count = len(v.a)
         return Part(
             v.t,
@@ -302,18 +175,16 @@ def _join(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
 def _counts(x: Value, many: bool, n: int) -> Array | None:
     """Counts, if none is negative."""
     if not many:
-        return np.full(n, x) if x.__class__ is int and 0 <= x <= _LIMIT else None
+        return np.full(n, x) if x.__class__ is int and 0 <= x <= LIMIT else None
     return (
-        x.a
-        if x.__class__ is Vec and x.t == T.J and x.a.min() >= 0 and x.a.max() <= _LIMIT
-        else None
+        x.a if x.__class__ is Vec and x.t == T.J and x.a.min() >= 0 and x.a.max() <= LIMIT else None
     )
 
 
 @two("#")
 def _take(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     sizes = _counts(x, mx, n)
-    if sizes is None or not _fits(int(sizes.sum()), n):
+    if sizes is None or not fits(int(sizes.sum()), n):
         return None
     if not my:
         if atom_t(y) and atom_t(y) not in (T.G, T.ENUM):

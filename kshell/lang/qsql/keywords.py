@@ -50,8 +50,9 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import Prim
 from kshell.values.base.narrow import has_items
+from kshell.values.change.concat import concat
 from kshell.values.change.grow import append_owned
-from kshell.values.change.join import append, concat
+from kshell.values.change.join import append
 from kshell.values.engine.apply import pyfn
 from kshell.values.items.order import grade_columns
 from kshell.values.items.pick import is_link, take_at

@@ -24,7 +24,7 @@ from kshell.values.base.core import (
     sym,
 )
 from kshell.values.base.narrow import has_items, names_in
-from kshell.values.change.join import concat
+from kshell.values.change.concat import concat
 from kshell.values.engine.cast import widen
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running

@@ -1,9 +1,10 @@
-"""Join and raze; implemented in values/change/join.py."""
+"""Join and raze; implemented in values/change/join.py and concat.py."""
 
 from __future__ import annotations
 
 from kshell.registry import verb
 from kshell.values.base.core import Value
+from kshell.values.change import concat
 from kshell.values.change import join as kernel
 
 
@@ -32,4 +33,4 @@ def raze(x: Value) -> Value:
     q)raze (1 2;3;4 5)
     1 2 3 4 5
     """
-    return kernel.raze(x)
+    return concat.raze(x)

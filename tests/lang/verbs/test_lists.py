@@ -36,7 +36,8 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Prim
 from kshell.values.base.match import match
 from kshell.values.change.amend import amend, assign_at, assign_in_place
-from kshell.values.change.join import append, join, raze
+from kshell.values.change.concat import raze
+from kshell.values.change.join import append, join
 from kshell.values.items import integer_keys, order
 from kshell.values.items import search as kernel
 from kshell.values.items.index import FIND, index, index1
