@@ -11,12 +11,19 @@ from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import put
-from kshell.kapi.base.handles import (
-    KHandle,
-)
+from kshell.kapi.base.handles import KHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.base.plain_values import from_json, named
+from kshell.kapi.checkpoint.sharded import (
+    Parts,
+    agree,
+    check_optimizer,
+    from_first,
+    given_values,
+    read_index,
+    together,
+)
 from kshell.kapi.optim.groups import check_groups, regroup
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.parameters import parameters_of
@@ -27,17 +34,6 @@ from kshell.values.base.core import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
-from kshell.kapi.checkpoint.sharded import (
-    Parts,
-    agree,
-    check_optimizer,
-    from_first,
-    given_values,
-    read_index,
-    together,
-)
-
-# ------------------------------------------------------------------ loading
 
 
 def _one(kind: str) -> str:

@@ -23,8 +23,6 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Handle
 from kshell.values.change.join import as_list, join
 
-# ------------------------------------------------------------------ many, and in place
-
 
 def raze(x: Value) -> Value:
     """`,/x`: the items of the items in one list."""

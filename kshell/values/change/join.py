@@ -276,6 +276,9 @@ def scatter(x: ListValue, at: np.ndarray, y: ListValue, strict: bool = False) ->
     return collapse(items)
 
 
+# ------------------------------------------------------------------ in place
+
+
 @overload
 def append(x: Vec, y: Value) -> Vec: ...
 @overload
