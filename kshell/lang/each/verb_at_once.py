@@ -47,7 +47,7 @@ def prim(name: str, n: int) -> Callable[..., Value] | None:
     return None if entry is None else entry.fns.get(n)
 
 
-# ------------------------------------------------------------------ one argument
+# ------------------------------------------------------------------ the tables of vectorized versions
 
 ONE: dict[str, Callable[[Part], Value | None]] = {}
 TWO: dict[str, Callable[[Value, bool, Value, bool, int], Value | None]] = {}
