@@ -56,14 +56,14 @@ def ends_well(name: str, out: str, low: float) -> None:
     assert name != "digits" or "state restored: the same" in out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LAST])
 def test_example(name: str, tmp_path: Path) -> None:
     ends_well(name, run(EXAMPLES / f"{name}.q", tmp_path), LAST[name][1])
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", sorted(SLOW))
 def test_a_slow_example_in_short(name: str, tmp_path: Path) -> None:
     text = (EXAMPLES / f"{name}.q").read_text()

@@ -82,6 +82,7 @@ def same(got: Any, want: Any) -> bool:
     return bool(got == want or (got != got and want != want) or math.isclose(got, want, rel_tol=1e-6, abs_tol=1e-3))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ORACLE)
 @given(rows=ROWS)
 def test_aggregates_by_group(name: str, rows: list[Row]) -> None:
@@ -169,6 +170,7 @@ def close(x: Value, y: Value) -> bool:
     return bool((x.a == y.a).all())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [n for n, f in AGGREGATES.items() if f.__code__.co_argcount == 2])
 @given(rows=NUMBERS)
 def test_at_once_is_group_by_group(name: str, rows: list[tuple[int, Any, float]]) -> None:

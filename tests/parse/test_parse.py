@@ -323,6 +323,7 @@ def test_errors(line: str) -> None:
     assert e.value.frames[0].source.text == line
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("opener", ["(", "[", "{", "(1;", "f[1;", "{[a]", "$[a;", "([]a:", "if[1;", "(f@", "a:[b;"])
 def test_nesting(opener: str) -> None:
     bracket = next(c for c in reversed(opener) if c in "([{") if opener[-1] != "]" else "{"

@@ -100,7 +100,7 @@ def test_one_argument(shared: Session, name: str, form: str) -> None:
         compare(shared, f"({fold})x" if fold[0] != "{" else f"{fold}x", form=form, name=name)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("form", ["array", "flat"])
 @pytest.mark.parametrize("name", [*VALUES, *RAGGED])
 def test_index_and_amend(shared: Session, name: str, form: str) -> None:
@@ -114,7 +114,7 @@ def test_index_and_amend(shared: Session, name: str, form: str) -> None:
                 compare(shared, f"{{x[{at}]:{other};x}}x", form=form, name=name)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("verb", [v for v in VERBS if 2 in registry.find("verb", v).fns])
 def test_two_arguments(shared: Session, verb: str) -> None:
     for name in ("longs", "texts", "syms", "floats", "deep", "lists", "strings"):

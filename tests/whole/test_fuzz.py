@@ -119,6 +119,7 @@ def test_long_rows(form: str) -> None:
     attempt(quiet(), form * 100_000 + "1", show=False, seconds=20)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [10, 100, 199, 1000, 100_000])
 @pytest.mark.parametrize("head, tail", [("(", ")"), ("[", "]"), ("{", "}"), ("(;", ")"), ("$[1b;", "]"), ("f[", "]"),
                                         ("enlist(", ")"), ("select from ", ""), ("([]a:", ")"), ("if[1b;", "]")])

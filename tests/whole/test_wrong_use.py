@@ -275,7 +275,7 @@ def named_by(name: str, text: str) -> bool:
         any(registry.find(k, said) for k in ("module", "loss"))  # a text that was run; a module's or loss's complaint
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_kinds(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

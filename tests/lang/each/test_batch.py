@@ -253,7 +253,7 @@ def test_casts(shared: Session, cast: str) -> None:
         compare(shared, f"{{{cast}x}}", f"f each {name}", (name,))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("part", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("verb", TWOS)
 def test_two_arguments(shared: Session, verb: str, part: int) -> None:
@@ -269,7 +269,7 @@ def test_two_arguments(shared: Session, verb: str, part: int) -> None:
                 compare(shared, f"{{x {verb} y}}", f"f'[{name};{other}]", (name, other))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("verb", TWOS)
 def test_verbs_by_themselves(shared: Session, verb: str) -> None:
     for name in INPUTS:

@@ -36,6 +36,7 @@ columns = st.one_of(st.lists(numbers, min_size=9, max_size=30),
                     st.lists(st.one_of(numbers, noise, st.sampled_from(WORDS)), min_size=9, max_size=30))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("t", [T.B, T.G, T.X, T.H, T.I, T.J, T.E, T.F, T.P, T.M, T.D, T.Z, T.N, T.U, T.V, T.T])
 @given(texts=columns)
 def test_columns_are_parsed_as_each_text_is(t: int, texts: list[str]) -> None:

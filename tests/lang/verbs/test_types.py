@@ -295,6 +295,7 @@ ODD = [q(text) for text in ("0N", "0W", "-0W", "9223372036854775806", "-92233720
                             "0We", "2.5e", "0Nd", "0Wp", "2000.01.03", "0D00:00:01", "00:01", "0Nt", '"a"', "`a")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "div", "mod", "xbar"])
 def test_compiled_code_does_what_the_verb_does(name: str) -> None:
     """In a line, in a function of one call and in one that runs a loop, where atoms take ways of their own."""
