@@ -21,6 +21,7 @@ class PortMixin:
     if TYPE_CHECKING:
         ipc: Any
         names: Names
+        hosted: bool
         _runs: int
 
         def _restricted(self, work: Callable[..., Any], *args: Any) -> Any: ...
@@ -74,9 +75,14 @@ class PortMixin:
 
     async def serving(self) -> None:
         """Handle the messages of other processes while this runs, as a task of an event loop:
-        `task = asyncio.create_task(session.serving())`."""
-        async for _ in self.use_ipc().arrivals():
-            self.ipc.network.turn(0.0)
+        `task = asyncio.create_task(session.serving())`. A client's `exit` is refused: the program is not the
+        client's to end."""
+        before, self.hosted = self.hosted, True
+        try:
+            async for _ in self.use_ipc().arrivals():
+                self.ipc.network.turn(0.0)
+        finally:
+            self.hosted = before
 
     def serve(self, seconds: float | None = None) -> None:
         """Handle the messages of other processes for so many seconds, or until an interrupt."""

@@ -34,6 +34,7 @@ class Host(Protocol):
 
     names: Any  # its variables: values/change/names.py
     settings: Any  # T, the time limit of a client's call: lang/session/settings.py
+    hosted: bool  # does a program own the process, so that a client's `exit` is refused?
 
     def interrupt(self, signum: int, frame: FrameType | None) -> None:
         """Stop what runs, as Ctrl-C does."""
@@ -291,7 +292,9 @@ class Handlers(Web):
             interrupts.forget()
         except QExit as e:
             # SIGTERM comes from outside
-            if e.code == interrupts.LEAVES or not (restricted or self.confined):
+            if e.code == interrupts.LEAVES or not (
+                restricted or self.confined or self.session.hosted
+            ):
                 raise
             problem = "access: exit"
         finally:
