@@ -41,12 +41,35 @@ class PortMixin:
         self._guarded(lambda: self.use_ipc().listen(str(port)))
         return int(self.ipc.number)
 
-    def restrict_clients(self, **rules: str | bool) -> None:
+    def restrict_clients(
+        self,
+        *,
+        users: str = "",
+        read_only: bool = False,
+        log: str = "",
+        token: str = "",
+        confined: bool = False,
+        is_open: bool = False,
+        plain: bool = False,
+        log_queries: bool = False,
+    ) -> None:
         """Set rules for those who connect. `users`: the file of those who may; `token`: the file of a token that lets
         anybody in, made if it is not there; `is_open`: everybody may connect, `plain`: with a password that is not
         encrypted; `read_only`: they change nothing; `confined`: they use files of the current folder alone, and run
-        nothing; `log`: the file to which is written what happens on the port."""
-        self._guarded(lambda: self.use_ipc().restrict(**rules))
+        nothing; `log`: the file to which is written what happens on the port, with what they send if
+        `log_queries`."""
+        self._guarded(
+            lambda: self.use_ipc().restrict(
+                users=users,
+                read_only=read_only,
+                log=log,
+                token=token,
+                confined=confined,
+                is_open=is_open,
+                plain=plain,
+                log_queries=log_queries,
+            )
+        )
 
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Do what a message asks for, between two lines or inside of one, restricted as a read-only session is if so

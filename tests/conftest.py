@@ -12,8 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import random
-from collections import Counter
-from zlib import crc32
+from hashlib import blake2b
 
 import pytest
 from hypothesis import settings
@@ -38,30 +37,25 @@ def pytest_unconfigure() -> None:
     warm.close()
 
 
-class Draw:
-    """Draws every n-th of the tests of one name, beginning with one that SAMPLE tells."""
-
-    def __init__(self) -> None:
-        self.seen: Counter[str] = Counter()
-
-    def __call__(self, name: str, n: int) -> bool:
-        place = self.seen[name]
-        self.seen[name] += 1
-        return (place + crc32(f"{SAMPLE} {name}".encode())) % n == 0
+def drawn(name: str, n: int) -> bool:
+    """Is a test one of those that SAMPLE draws, one in n? Its name alone decides, whatever else is collected."""
+    digest = blake2b(f"{SAMPLE} {name}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % n == 0
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A sampled test that is not drawn counts as slow; a slow one that is not drawn is left out. Which folder a test's file
-    stands in makes no difference."""
-    draw = Draw()
+    stands in makes no difference. Of tests that are asked for by name all are drawn."""
+    if any("::" in arg for arg in config.args):
+        return
     left_out = []
     for item in items:
-        name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+        name = f"{item.path.name}::{item.name}"
         if sampled := item.get_closest_marker("sampled"):
-            if not draw(name, sampled.args[0]):
+            if not drawn(name, sampled.args[0]):
                 item.add_marker(pytest.mark.slow)
-        elif item.get_closest_marker("slow") and not draw(name, SLOW):
+        elif item.get_closest_marker("slow") and not drawn(name, SLOW):
             left_out.append(item)
     if left_out:
         gone = set(left_out)

@@ -86,10 +86,7 @@ class Handlers(Web):
         plain: bool = False,
         log_queries: bool = False,
     ) -> None:
-        """Set rules for those who connect: the file of users who may, the file of a token that lets anybody in, whether
-        everybody may (`is_open`), and with a password that is not encrypted (`plain`). `read_only`: they change
-        nothing; `confined`: they use no files but those of the current folder, and run nothing. What happens on the
-        port is written to the file `log`, with what clients send if `log_queries`."""
+        """Set the rules that `Session.restrict_clients` explains, beside those that are set already."""
         rules = self.gate.rules
         if log:
             self._open_log(log)
