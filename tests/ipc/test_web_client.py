@@ -28,12 +28,6 @@ SCRIPT = """
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("web"), SCRIPT) as running:
-        yield running
-
-
 @pytest.fixture
 def q() -> Iterator[Session]:
     session = Session()
