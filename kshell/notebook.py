@@ -114,11 +114,13 @@ class Shown:
 def load_ipython_extension(shell: Any) -> None:
     """Add `%q` and `%%q` to IPython; the session is its variable `q`, unless that is taken."""
     session = Session()
+    session.hosted = True
     if hasattr(shell, "kernel"):  # standard input belongs to the front end
         session.input.ask = _asked
-    shell.register_magics(_magics(session, shell))
-    _LOADED[id(shell)] = _matcher(session)
-    shell.Completer.custom_matchers.append(_LOADED[id(shell)])
+    magics, matcher = _magics(session, shell), _matcher(session)
+    shell.register_magics(magics)
+    shell.Completer.custom_matchers.append(matcher)
+    _LOADED[id(shell)] = matcher, magics
     shell.user_ns.setdefault("q", session)
 
 
@@ -127,7 +129,7 @@ def serve_between_cells(
 ) -> asyncio.Task[None] | None:
     """The task that handles messages of other processes while a notebook is idle, begun if the session listens, or has
     connections, and there is an event loop."""
-    if task is not None or session.ipc is None:
+    if session.ipc is None or (task is not None and not task.done()):
         return task
     try:
         return asyncio.get_running_loop().create_task(session.serving())
@@ -162,6 +164,12 @@ def _magics(session: Session, shell: Any) -> Any:
             finally:
                 self.serving = serve_between_cells(session, self.serving)
 
+        def end(self) -> None:
+            """Stop listening and close the connections."""
+            if self.serving is not None and not self.serving.get_loop().is_closed():
+                self.serving.cancel()
+            session.end_ipc()
+
         def _run(self, line: str, cell: str | None) -> Any:
             if cell is None:
                 return _shown_as_q(session, lambda: session(line))
@@ -187,7 +195,7 @@ def _asked() -> bytes:
         return b""
 
 
-_LOADED: dict[int, Any] = {}  # the matcher of each shell
+_LOADED: dict[int, tuple[Any, Any]] = {}  # the matcher and the magics of each shell
 
 
 def _matcher(session: Session) -> Any:
@@ -217,9 +225,11 @@ def _matcher(session: Session) -> Any:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Remove the magics."""
+    """Remove the magics; their session stops listening."""
     if id(shell) in _LOADED:
-        shell.Completer.custom_matchers.remove(_LOADED.pop(id(shell)))
+        matcher, magics = _LOADED.pop(id(shell))
+        shell.Completer.custom_matchers.remove(matcher)
+        magics.end()
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("q", None)
     if isinstance(shell.user_ns.get("q"), Session):

@@ -21,6 +21,7 @@ class PortMixin:
     if TYPE_CHECKING:
         ipc: Any
         names: Names
+        hosted: bool
         _runs: int
 
         def _restricted(self, work: Callable[..., Any], *args: Any) -> Any: ...
@@ -40,12 +41,35 @@ class PortMixin:
         self._guarded(lambda: self.use_ipc().listen(str(port)))
         return int(self.ipc.number)
 
-    def restrict_clients(self, **rules: str | bool) -> None:
+    def restrict_clients(
+        self,
+        *,
+        users: str = "",
+        read_only: bool = False,
+        log: str = "",
+        token: str = "",
+        confined: bool = False,
+        is_open: bool = False,
+        plain: bool = False,
+        log_queries: bool = False,
+    ) -> None:
         """Set rules for those who connect. `users`: the file of those who may; `token`: the file of a token that lets
         anybody in, made if it is not there; `is_open`: everybody may connect, `plain`: with a password that is not
         encrypted; `read_only`: they change nothing; `confined`: they use files of the current folder alone, and run
-        nothing; `log`: the file to which is written what happens on the port."""
-        self._guarded(lambda: self.use_ipc().restrict(**rules))
+        nothing; `log`: the file to which is written what happens on the port, with what they send if
+        `log_queries`."""
+        self._guarded(
+            lambda: self.use_ipc().restrict(
+                users=users,
+                read_only=read_only,
+                log=log,
+                token=token,
+                confined=confined,
+                is_open=is_open,
+                plain=plain,
+                log_queries=log_queries,
+            )
+        )
 
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Do what a message asks for, between two lines or inside of one, restricted as a read-only session is if so
@@ -74,9 +98,14 @@ class PortMixin:
 
     async def serving(self) -> None:
         """Handle the messages of other processes while this runs, as a task of an event loop:
-        `task = asyncio.create_task(session.serving())`."""
-        async for _ in self.use_ipc().arrivals():
-            self.ipc.network.turn(0.0)
+        `task = asyncio.create_task(session.serving())`. A client's `exit` is refused: the program is not the
+        client's to end."""
+        before, self.hosted = self.hosted, True
+        try:
+            async for _ in self.use_ipc().arrivals():
+                self.ipc.network.turn(0.0)
+        finally:
+            self.hosted = before
 
     def serve(self, seconds: float | None = None) -> None:
         """Handle the messages of other processes for so many seconds, or until an interrupt."""

@@ -39,7 +39,8 @@ def pytest_unconfigure() -> None:
 
 
 class Draw:
-    """Draws every n-th of the tests of one name, beginning with one that SAMPLE tells."""
+    """Draws every n-th of the cases of one test, beginning with one that SAMPLE tells. Those of a file are collected
+    together, so a file run alone draws the same."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
@@ -53,7 +54,9 @@ class Draw:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A sampled test that is not drawn counts as slow; a slow one that is not drawn is left out. Which folder a test's file
-    stands in makes no difference."""
+    stands in makes no difference. Of tests that are asked for by name all are drawn."""
+    if any("::" in arg for arg in config.args):
+        return
     draw = Draw()
     left_out = []
     for item in items:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import socket
 from typing import NamedTuple
@@ -141,3 +142,9 @@ def url(text: str) -> Url | None:
     port = found["port"] or ("443" if found[1] in ("https", "wss") else "80")
     user, password = found["user"] or "", found["password"] or ""
     return Url(found[1], found["six"] or found["host"], number(port), user, password)
+
+
+def basic(user: str, password: str) -> str:
+    """User and password as the value of the header `Authorization`, which `login` of web/request.py reads."""
+    plain = f"{user}:{password}".encode("utf-8", "surrogateescape")
+    return f"Basic {base64.b64encode(plain).decode()}"

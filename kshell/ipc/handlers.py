@@ -34,6 +34,7 @@ class Host(Protocol):
 
     names: Any  # its variables: values/change/names.py
     settings: Any  # T, the time limit of a client's call: lang/session/settings.py
+    hosted: bool  # does a program own the process, so that a client's `exit` is refused?
 
     def interrupt(self, signum: int, frame: FrameType | None) -> None:
         """Stop what runs, as Ctrl-C does."""
@@ -85,10 +86,7 @@ class Handlers(Web):
         plain: bool = False,
         log_queries: bool = False,
     ) -> None:
-        """Set rules for those who connect: the file of users who may, the file of a token that lets anybody in, whether
-        everybody may (`is_open`), and with a password that is not encrypted (`plain`). `read_only`: they change
-        nothing; `confined`: they use no files but those of the current folder, and run nothing. What happens on the
-        port is written to the file `log`, with what clients send if `log_queries`."""
+        """Set the rules that `Session.restrict_clients` explains, beside those that are set already."""
         rules = self.gate.rules
         if log:
             self._open_log(log)
@@ -291,7 +289,9 @@ class Handlers(Web):
             interrupts.forget()
         except QExit as e:
             # SIGTERM comes from outside
-            if e.code == interrupts.LEAVES or not (restricted or self.confined):
+            if e.code == interrupts.LEAVES or not (
+                restricted or self.confined or self.session.hosted
+            ):
                 raise
             problem = "access: exit"
         finally:

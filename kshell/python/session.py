@@ -30,7 +30,7 @@ from kshell.values.engine.apply import apply
 from kshell.values.session import interrupts
 
 # attributes that a program may set
-_SETTABLE = ("out", "err", "read_only", "interactive", "picture", "annotate", "log")
+_SETTABLE = ("out", "err", "read_only", "hosted", "interactive", "picture", "annotate", "log")
 _KEYWORDS = ("select", "exec", "update", "delete", "from", "by", "where")
 
 

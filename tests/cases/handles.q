@@ -56,6 +56,8 @@ ktype each(tensor 1;tensor 1e)  / "je"
 tensorcount vector(1 2;3)  / 2
 exec dtype from options vector(1 2;3f)  / `long`double
 (info tensor 2 3#0)`size  / 2 3
+t:tensor(`sparse;(0 0;1 1);5 6f);r:(info t)`coalesced;coalesce t;r,(info t)`coalesced  / 01b
+(info tensor 1 2)`coalesced  / 1b
 dtype 3  / 'dtype: need allocated torch object, e.g. tensor, module, given long scalar
 dtype`nosuch  / 'dtype: unrecognized data type `nosuch
 gradflag(tensor 1 2;1b)  / 'gradflag: only Tensors of floating point dtype can require gradients (given long tensor 2, boolean scalar)

@@ -7,11 +7,13 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kshell.store import codec
 from kshell.values.base.core import Value
 
+LOGIN = b"user:\x06\0"
 START = "\\p 20000/32000\n-1 string system\"p\";\n"
 
 
@@ -60,7 +62,7 @@ class Server:
 class Client:
     """A connection to a port, byte by byte."""
 
-    def __init__(self, port: int, login: bytes = b"user:\x06\0") -> None:
+    def __init__(self, port: int, login: bytes = LOGIN) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if login:
@@ -88,14 +90,14 @@ class Client:
         (size,) = struct.unpack_from("<I", head, 4)
         return head[1], self.bytes(size - 8)
 
-    def ask(self, x: Value) -> Value:
-        """The answer to a request; an error as a ValueError."""
+    def ask(self, x: Value, decode: Callable[[bytes], Value] = codec.decode) -> Value:
+        """The answer to a request, read by `decode`; an error as a ValueError."""
         self.send(1, x)
         kind, body = self.message()
         assert kind == 2
         if body[0] == 0x80:
             raise ValueError(body[1:-1].decode())
-        return codec.decode(body)
+        return decode(body)
 
     def ended(self) -> bool:
         """Has the other side closed the connection?"""

@@ -7,7 +7,7 @@ import signal
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,12 +16,7 @@ from kshell.errors import QError
 from kshell.session import Session
 from tests.ipc.processes import Server, framed
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("client"), "f:{x+y}\nback:{neg[.z.w](`here;x);x+1}\n")
-    yield running
-    running.end()
+SCRIPT = "f:{x+y}\nback:{neg[.z.w](`here;x);x+1}\n"
 
 
 @pytest.fixture

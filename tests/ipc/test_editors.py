@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,31 +35,13 @@ f:{x+y}
 w::a+1
 """
 
-ERROR = 0x80
+LOGIN = b"editor:\x03\0"
 NAMESPACES = ("q", "Q", "h", "j", "o", "n")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("editors"), SCRIPT)
-    yield running
-    running.end()
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[Client]:
-    made = Client(server.port, b"editor:\x03\0")
-    yield made
-    made.close()
-
-
 def ask(client: Client, text: str, *args: Value) -> Value:
-    client.send(1, List([string(text), *args]) if args else string(text))
-    _, body = client.message()
-    if body[0] == ERROR:
-        raise ValueError(body[1:-1].decode())
-    answer: Value = Q.handle(codec.decode, body)  # in a session, as an answer may hold functions
-    return answer
+    """The answer, read in a session, as it may hold functions."""
+    return client.ask(List([string(text), *args]) if args else string(text), lambda body: Q.handle(codec.decode, body))
 
 
 def shown(client: Client, text: str, *args: Value) -> str:
@@ -80,24 +61,25 @@ def is_true(client: Client, text: str) -> bool:
 def test_a_namespace_is_a_dictionary_that_begins_with_the_null_symbol(client: Client, name: str) -> None:
     for text in (name, f"get`{name}", f'value"{name}"', f"(value`{name})", f"{{x}} {name}"):
         assert is_true(client, f"(1#.q)~1#{text}"), text
-    assert is_true(client, f"(key {name})~key`{name}")
-    assert is_true(client, f"(count {name})=count value {name}")
-    assert is_true(client, f"` in key {name}")
-    assert is_true(client, f"99 11h~type each({name};key {name})")
+    for text in (f"(key {name})~key`{name}", f"(count {name})=count value {name}", f"` in key {name}", f"99 11h~type each({name};key {name})"):
+        assert is_true(client, text), text
 
 
-def test_items_of_namespaces(client: Client) -> None:
-    assert is_true(client, "`trp in key .Q")
-    assert is_true(client, "(.Q`trp)~.Q.trp")
-    assert is_true(client, "@[`.Q;`n`K]~(.Q.n;.Q.K)")
-    assert is_true(client, "(.h`ty)~.h.ty")
-    assert is_true(client, "(.z`K`k`o`i)~(.z.K;.z.k;.z.o;.z.i)")
-    assert is_true(client, "`ps in key .z")
-    assert is_true(client, "not any `pg`ws in key`.z")
-    assert is_true(client, "not any `pf`pv`PV in key .Q")
-    assert is_true(client, "@[get;`.q.nosuch;`none]~`none")
-    assert is_true(client, "@[get;`.z.pg;`none]~`none")
-    assert is_true(client, "(.q`xbar)~.q.xbar")
+@pytest.mark.parametrize("text", [
+    "`trp in key .Q",
+    "(.Q`trp)~.Q.trp",
+    "@[`.Q;`n`K]~(.Q.n;.Q.K)",
+    "(.h`ty)~.h.ty",
+    "(.z`K`k`o`i)~(.z.K;.z.k;.z.o;.z.i)",
+    "`ps in key .z",
+    "not any `pg`ws in key`.z",
+    "not any `pf`pv`PV in key .Q",
+    "@[get;`.q.nosuch;`none]~`none",
+    "@[get;`.z.pg;`none]~`none",
+    "(.q`xbar)~.q.xbar",
+])
+def test_items_of_namespaces(client: Client, text: str) -> None:
+    assert is_true(client, text)
 
 
 def test_what_is_assigned_in_a_namespace_stands_in_its_value(client: Client) -> None:
@@ -341,13 +323,16 @@ TREE = """/ names, with what they are\r
 
 def test_a_tree_of_everything(client: Client) -> None:
     ask(client, f"tree:(\n{TREE});")
-    assert is_true(client, "(key tree)~`$\".\",/:string`,key`")
-    assert is_true(client, "(tree[`.]`t)~(98h;2;1b;0;`a`b;0b)")
-    assert is_true(client, "(tree[`.]`kt)~(99h;2;1b;0;`k`v;0b)")
-    assert is_true(client, "last tree[`.]`w")
-    assert is_true(client, "(tree[`.n]`g)~(100h;1;0b;0;`p`q;0b)")
-    assert is_true(client, "0=count tree`.o")
-    assert is_true(client, "100h=first tree[`.Q]`ty")
+    for text in (
+        "(key tree)~`$\".\",/:string`,key`",
+        "(tree[`.]`t)~(98h;2;1b;0;`a`b;0b)",
+        "(tree[`.]`kt)~(99h;2;1b;0;`k`v;0b)",
+        "last tree[`.]`w",
+        "(tree[`.n]`g)~(100h;1;0b;0;`p`q;0b)",
+        "0=count tree`.o",
+        "100h=first tree[`.Q]`ty",
+    ):
+        assert is_true(client, text), text
     ask(client, "delete tree from`.;")
 
 

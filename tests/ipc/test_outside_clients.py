@@ -12,7 +12,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,6 @@ LISTS = ["01b", "0x0102", "1 0N 0W -0Wh", "1 0N 0W -0Wi", "1 0N 0W -0W", "1 0n 0
          "(1 2;`a`b)", "`s#1 2 3", "`u#`a`b", "`p#1 1 2", "`g#1 2 1", "enlist 1", "(();())"]
 KEYED = ["`a`b!1 2", "(`a`b)!((1 2);\"xy\")", "1 2!`a`b", "([]a:1 2;b:`x`y)", "([k:`a`b]v:1 2)", "([]s:(\"ab\";\"c\");t:0Np,2000.01.01D)",
          "([]a:`long$())", "([k:1 2;l:`a`b]v:1 0n)", "(`$())!()"]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("outside")) as running:
-        yield running
 
 
 def needs(package: str) -> pytest.MarkDecorator:

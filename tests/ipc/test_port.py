@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from kshell.ipc import conversation
 from kshell.session import Session
 from kshell.store import codec
-from kshell.values.base.build import string
+from kshell.values.base.build import string as text
 from kshell.values.base.core import NIL, List, Value
 from tests.ipc.processes import Client, Server, eventually, framed
 
@@ -28,24 +27,6 @@ got:()
 later:{-30!(::);waits::.z.w;}
 asksback:{-30!(::);waits::.z.w;pong::.z.w"ping";}
 """
-
-
-def text(s: str) -> Value:
-    return string(s)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("port"), SCRIPT)
-    yield running
-    running.end()
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[Client]:
-    made = Client(server.port)
-    yield made
-    made.close()
 
 
 def shown(x: Value) -> str:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import http.client
+import importlib.machinery
 import json
 import math
 import subprocess
+import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kshell import Session as PythonSession
+from kshell.kapi.base import lazy_torch
 from kshell.kapi.base.recent import MOST, RECENT, Curve
+from kshell.kapi.console.training import training
+from tests import ROOT
 from tests.ipc.processes import Server, eventually
 from tests.ipc.test_http import basic
 from tests.ipc.test_websocket import Talk
@@ -175,3 +182,89 @@ def test_a_curve_keeps_the_last() -> None:
     assert curve.count == MOST + 10 and curve.after(0) == [float(i) for i in range(10, MOST + 10)]
     curve.note([torch.tensor([1.0, 3.0])])
     assert curve.after(MOST + 9) == [MOST + 9.0, 2.0] and curve.after(MOST + 11) == []
+
+
+def test_a_curve_keeps_a_number_of_each_loss() -> None:
+    import torch
+
+    curve = Curve()
+    large = torch.rand(1000, 1000)
+    curve.note([large, large[0, :1], torch.ones(()), torch.empty(0)])
+    assert all(loss.numel() == 1 for loss in curve._new)
+    assert curve.after(0) == pytest.approx([float(large.mean()), float(large[0, 0]), 1.0, math.nan], nan_ok=True)
+
+
+def test_a_curve_of_several_devices() -> None:
+    """One that cannot be read is no number, and the others are there."""
+    code = """
+import torch
+from tests.kapi import second_device
+from kshell.kapi.base.recent import Curve
+curve = Curve()
+curve.note([torch.tensor(1.0), torch.tensor(2.0, device="sim"), torch.tensor(3.0, device="meta"), torch.tensor([4.0])])
+curve.note([torch.tensor([5.0, 7.0], device="sim")])
+print(curve.after(0), curve.after(4))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.stdout == "[1.0, 2.0, nan, 4.0, 6.0] [6.0]\n", done.stderr
+
+
+def test_parameters_without_a_norm() -> None:
+    """Whatever a module holds, the others are described."""
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.tensor import distribute_tensor
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        mesh = dist.init_device_mesh("cpu", (2,))
+        odd = {
+            "whole": torch.arange(3), "csr": torch.eye(3).to_sparse_csr(), "coo": torch.eye(3).to_sparse(), "bytes": torch.ones(3).to(torch.float8_e4m3fn),
+            "meta": torch.ones(3, device="meta"), "none": torch.ones(0), "shard": distribute_tensor(torch.ones(4, 2), mesh),
+        }
+        made = torch.nn.Module()
+        for name, t in odd.items():
+            made.register_parameter(name, torch.nn.Parameter(t, requires_grad=False))
+        made.register_parameter("lazy", torch.nn.UninitializedParameter())
+        made.register_parameter("plain", torch.nn.Parameter(torch.tensor([3.0, 4.0])))
+        made.register_parameter("complex", torch.nn.Parameter(torch.tensor([3.0j])))
+        assert made.plain is not None
+        made.plain.grad = torch.tensor([6.0, 8.0])
+        session = PythonSession()
+        session["m"] = made
+        (told,) = session.for_python(lambda: training("state", {}))["models"]
+    finally:
+        dist.destroy_process_group()
+    norms = {p["name"]: p["norm"] for p in told["parameters"]}
+    assert norms == {**dict.fromkeys([*odd, "lazy"]), "plain": 5.0, "complex": 3.0}
+    sizes = {p["name"]: p["size"] for p in told["parameters"]}
+    assert sizes["shard"] == [4, 2] and sizes["csr"] == [3, 3] and sizes["lazy"] == []
+    assert next(p["grad"] for p in told["parameters"] if p["name"] == "plain") == 10.0
+    json.dumps(told)
+
+
+def test_a_module_is_shown_before_any_other_call() -> None:
+    """Modules of kshell.nn import torch, not by the k-api's way to it."""
+    code = """
+from kshell.session import Session
+from kshell.kapi.base.lazy_torch import loaded
+from kshell.kapi.console.training import training
+session = Session()
+before = loaded()
+session.run("net:module enlist(`linear;2;2)")
+told = session.handle(training, "state", {})["models"]
+import torch
+print(before, [m["name"] for m in told], torch.sparse.check_sparse_tensor_invariants.is_enabled())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.stdout == "False ['net'] True\n", done.stderr
+
+
+def test_torch_that_is_being_imported_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = types.ModuleType("torch")
+    half.__spec__ = importlib.machinery.ModuleSpec("torch", None)
+    half.__spec__._initializing = True  # type: ignore[attr-defined]
+    monkeypatch.setattr(lazy_torch, "_MODULE", [])
+    monkeypatch.setitem(sys.modules, "torch", half)
+    assert not lazy_torch.loaded()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import select
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from kshell.errors import QError
 from kshell.ipc import entry, peer
 from kshell.ipc.entry import Answer, Gate, Rules
+from kshell.ipc.handlers import Handlers
 from kshell.ipc.users import Token, Users
 from kshell.session import Session
 from kshell.values.base.build import string as text
@@ -81,6 +83,16 @@ def test_u_with_a_file_is_both(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="access"):
             client.ask(text('system"ls"'))
         assert client.ask(text("x:1;x")) == 1
+
+
+def test_every_rule_can_be_set_from_python() -> None:
+    rules = {name: p.default for name, p in inspect.signature(Session.restrict_clients).parameters.items()}
+    assert rules == {name: p.default for name, p in inspect.signature(Handlers.restrict).parameters.items()}
+    session = Session()
+    session.restrict_clients(**{name: True for name, default in rules.items() if default is False})
+    port = session.ipc
+    assert (port.read_only, port.confined, port.logs_queries, port.gate.rules.is_open, port.gate.rules.plain) == (True,) * 5
+    session.end_ipc()
 
 
 def test_the_file_is_read_again(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import threading
 import time
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import QError
-from kshell.ipc.address import Url, url
+from kshell.ipc.address import Url, basic, url
+from kshell.ipc.web.request import Request, login
 from kshell.session import Session
 from tests.ipc.processes import Server, eventually
 from tests.ipc.test_client import peer
@@ -24,12 +26,6 @@ SCRIPT = """
 .z.ws:{got::x;neg[.z.w]x;if[x~"bye";hclose .z.w]}
 .z.wc:{gone::x}
 """
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("web"), SCRIPT) as running:
-        yield running
 
 
 @pytest.fixture
@@ -125,6 +121,78 @@ def test_hg_hp_hmb(server: Server, q: Session) -> None:
     assert q.run(f'last .Q.hmb["{place}/m";`DELETE;()]').a.tobytes() == b"DELETE m"
     with pytest.raises(QError, match=r"^domain"):
         q.run('.Q.hg":ftp://x"')
+
+
+def heads(answer: bytes, heard: list[bytes]) -> int:
+    """The port of a server that answers each request so, and keeps what it heard."""
+
+    def work(sock: socket.socket) -> None:
+        heard.append(sock.recv(1 << 16))
+        sock.sendall(answer)
+
+    return peer(work)
+
+
+FOUND = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+
+def redirect(to: str) -> bytes:
+    return f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize("call", ['.Q.hg"{}"', '.Q.hp["{}";.h.ty`txt;"a"]', 'last .Q.hmb["{}";`GET;()]'])
+def test_a_redirect_to_another_server_does_not_get_the_password(q: Session, call: str) -> None:
+    first: list[bytes] = []
+    second: list[bytes] = []
+    other = heads(FOUND, second)
+    port = heads(redirect(f"http://127.0.0.1:{other}/there"), first)
+    assert q.run(call.format(f"http://ann:secret@127.0.0.1:{port}/")).a.tobytes() == b"ok"
+    assert b"\r\nAuthorization: Basic YW5uOnNlY3JldA==\r\n" in first[0]
+    assert second[0].startswith(b"GET /there ") and b"authorization" not in second[0].lower()
+
+
+def test_a_redirect_to_the_same_server_keeps_the_password(q: Session) -> None:
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def work() -> None:
+            for answer in (redirect("/there"), FOUND):
+                sock, _ = listener.accept()
+                with sock:
+                    heard.append(sock.recv(1 << 16))
+                    sock.sendall(answer)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        assert q.run(f'.Q.hg"http://ann:secret@127.0.0.1:{listener.getsockname()[1]}/"').a.tobytes() == b"ok"
+        thread.join(10)
+    assert len(heard) == 2 and all(b"\r\nAuthorization: Basic YW5uOnNlY3JldA==\r\n" in h for h in heard)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "404 Not Found"])
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("Content-Encoding: gzip", b"no gzip at all"), ("Content-Encoding: gzip", gzip.compress(b"a" * 99)[:-9]),
+        ("Content-Encoding: gzip", gzip.compress(b"a" * 99)[:10] + b"\xff" * 40), ("Content-Length: 50", b"short"), ("Transfer-Encoding: chunked", b"zz\r\n"),
+    ],
+    ids=["no gzip", "short gzip", "damaged gzip", "short", "no chunk"],
+)
+def test_the_error_of_a_damaged_body_names_the_address(q: Session, status: str, head: str, body: bytes) -> None:
+    port = served(f"HTTP/1.1 {status}\r\n{head}\r\nConnection: close\r\n\r\n".encode() + body)
+    with pytest.raises(QError, match=f"^http://127.0.0.1:{port}/x: ."):
+        q.run(f'.Q.hg"http://127.0.0.1:{port}/x"')
+
+
+def test_the_error_of_no_http_names_the_address(q: Session) -> None:
+    port = served(b"nothing of the kind\r\n\r\n")
+    with pytest.raises(QError, match=f"^http://127.0.0.1:{port}/x: ."):
+        q.run(f'.Q.hg"http://127.0.0.1:{port}/x"')
+
+
+@pytest.mark.parametrize("pair", [("ann", "secret"), ("ann", ""), ("", "a:b"), ("\u00e9", "\udcff")])
+def test_basic_access_is_read_as_it_is_written(pair: tuple[str, str]) -> None:
+    assert login(Request("GET", "/", [("Authorization", basic(*pair))], b"", True)) == pair
 
 
 def opened(q: Session, port: int) -> None:

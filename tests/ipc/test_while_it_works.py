@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import re
 import subprocess
@@ -128,6 +129,36 @@ def test_in_an_event_loop() -> None:
             task.cancel()
 
     assert asyncio.run(main()) == [42, 42, 42]
+    session.end_ipc()
+
+
+def test_an_exit_of_a_client_does_not_end_an_event_loop() -> None:
+    """The client is told, and the next one is served."""
+    session = Session()
+    port = session.listen()
+
+    def asked() -> list[object]:
+        client = Client(port)
+        client.socket.settimeout(5)
+        try:
+            with pytest.raises(ValueError, match=r"^access: exit$"):
+                client.ask(string("exit 0"))
+            client.send(0, string("exit 0"))
+            return [client.ask(string("6*7")), reply(port, "GET", "/?exit%200")[0]]
+        finally:
+            client.close()
+
+    async def main() -> list[object]:
+        task = asyncio.create_task(session.serving())
+        try:
+            return [await asyncio.to_thread(asked) for _ in range(2)]
+        finally:
+            task.cancel()
+
+    session.err = io.StringIO()
+    assert asyncio.run(main()) == [[42, 500]] * 2
+    assert session.err.getvalue().count("access: exit") == 2
+    assert not session.hosted
     session.end_ipc()
 
 

@@ -122,6 +122,24 @@ def test_cut_and_changed_bodies_are_bad_messages(text: str) -> None:
         wire.value(framed(0, body + b"\0"))
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("by_room", [False, True])
+def test_a_message_may_be_as_large_as_the_limit(packed: bool, by_room: bool) -> None:
+    """And not a byte larger, by the limit of the connection or by the memory there is; compressed, what it becomes counts."""
+    data = wire.message(wire.SYNC, Q.run(f"{wire.SMALL // 8}#til 10"), 3)
+    size, data = len(data), compress.compress(data) if packed else data
+    assert (len(data) < size) is packed
+    for limit, fits in ((size, True), (size - 1, False)):
+        stream = wire.Stream(1 << 40 if by_room else limit)
+        stream.room = (lambda most=limit: most) if by_room else None
+        stream.feed(data)
+        if fits:
+            assert stream.message() == data
+        else:
+            with pytest.raises(wire.BadMessage, match=f"^{size} bytes, the limit is {limit}$"):
+                stream.message()
+
+
 def test_long_messages_are_compressed_if_asked() -> None:
     x = Q.run("1000#til 10")
     packed = wire.message(wire.SYNC, x, 3, packed=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import doctest
 import importlib.util
@@ -183,6 +184,22 @@ def test_clients_ask_between_cells(client: Any) -> None:
 
 
 @needs_jupyter
+def test_a_client_does_not_end_the_kernel(client: Any) -> None:
+    """Neither between cells nor while a cell runs."""
+    _, found = client
+    run(found, "\\p 0W")
+    asking = Client(int(run(found, "system\"p\"")[1][0][1]["data"]["text/plain"].rstrip("i")))
+    with pytest.raises(ValueError, match="access: exit"):
+        asking.ask(string("exit 0"))
+    asking.send(1, string("exit 0"))
+    assert run(found, "do[50;system\"sleep .01\"]")[0]["payload"] == []
+    assert b"access: exit" in asking.message()[1]
+    assert asking.ask(string("6*7")) == 42
+    asking.close()
+    run(found, "\\p 0")
+
+
+@needs_jupyter
 def test_the_kernels_spec(kernelspec: Path) -> None:
     spec = json.loads((kernelspec / "kernel.json").read_text())
     assert spec["argv"][1:] == ["-m", "kshell.kernel", "-f", "{connection_file}"] and spec["language"] == "q"
@@ -292,6 +309,45 @@ def test_the_extension_can_be_unloaded_and_keeps_a_variable_q() -> None:
     assert shell.user_ns["q"] == 5
     shell.run_line_magic("unload_ext", "kshell")
     assert "q" not in shell.magics_manager.magics["cell"] and shell.user_ns["q"] == 5
+
+
+@needs_ipython
+def test_serving_begins_again_when_it_has_ended() -> None:
+    s = Session()
+    s.listen()
+
+    async def ended() -> None:
+        return
+
+    async def main() -> None:
+        task = asyncio.create_task(ended())
+        await task
+        again = notebook.serve_between_cells(s, task)
+        assert again is not None and again is not task and not again.done()
+        assert notebook.serve_between_cells(s, again) is again
+        again.cancel()
+
+    asyncio.run(main())
+    s.end_ipc()
+
+
+@needs_ipython
+def test_an_unloaded_extension_listens_no_longer(shell: Any) -> None:
+    async def main() -> None:
+        cell(shell, "%%q\n\\p 0W")
+        session = shell.user_ns["q"]
+        before, port = asyncio.all_tasks(), session.ipc.number
+        asking = await asyncio.to_thread(Client, port)
+        with pytest.raises(ValueError, match="access: exit"):
+            await asyncio.to_thread(asking.ask, string("exit 0"))
+        assert await asyncio.to_thread(asking.ask, string("6*7")) == 42
+        shell.run_line_magic("unload_ext", "kshell")
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() < before
+        assert asking.ended() and session.ipc.number == 0
+        asking.close()
+
+    asyncio.run(main())
 
 
 # ------------------------------------------------------------------ the page

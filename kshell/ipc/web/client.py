@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.ipc import peer
-from kshell.ipc.address import Url
+from kshell.ipc.address import Url, basic
 from kshell.ipc.client import FOREVER, connected, encrypt, step
 from kshell.ipc.connection import Connection
 
@@ -186,8 +186,7 @@ def _request(url: Url, text: bytes, key: bytes, offer: bytes) -> bytes:
         b"Sec-WebSocket-Extensions: permessage-deflate; " + offer,
     ]
     if url.user or url.password:
-        login = f"{url.user}:{url.password}".encode("utf-8", "surrogateescape")
-        lines.append(b"Authorization: Basic " + base64.b64encode(login))
+        lines.append(b"Authorization: " + basic(url.user, url.password).encode())
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
 from typing import NamedTuple
 
 PLAIN = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
@@ -54,7 +53,7 @@ class Request(NamedTuple):
 
 
 def login(request: Request) -> tuple[str, str] | None:
-    """User and password of basic access; None if the request has none."""
+    """User and password of basic access, as `basic` of address.py writes them; None if the request has none."""
     kind, _, code = request.header("authorization").partition(" ")
     if kind.lower() != "basic":
         return None
@@ -108,6 +107,8 @@ def parts(data: bytes) -> Parts:
 
 def packed(found: Parts) -> Parts:
     """The same response with its body compressed by gzip."""
+    import gzip
+
     body = gzip.compress(found.body, 6, mtime=0)
     lines = [line for line in found.lines if not line.lower().startswith(b"content-length:")]
     added = [b"Content-Encoding: gzip", b"Vary: Accept-Encoding", b"Content-Length: %d" % len(body)]

@@ -69,5 +69,11 @@ def map_libraries() -> None:
 
 
 def loaded() -> bool:
-    """Has torch been imported through this gateway?"""
-    return bool(_MODULE)
+    """Has torch been imported? If somebody else did, such as `kshell.nn` or the program around the session, it gets the
+    one-time settings now. While it is being imported the answer is no."""
+    if not _MODULE:
+        module = sys.modules.get("torch")
+        if module is None or getattr(module.__spec__, "_initializing", False):
+            return False
+        load()
+    return True

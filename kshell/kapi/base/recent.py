@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,16 +25,33 @@ class Curve:
         self._values: deque[float] = deque(maxlen=MOST)
 
     def note(self, losses: Sequence[Tensor]) -> None:
-        self._new.extend(loss.detach() for loss in losses)
+        """Keep losses; of one with several elements, the mean."""
+        self._new.extend(
+            loss.detach() if loss.numel() == 1 else loss.detach().float().mean() for loss in losses
+        )
         self.count += len(losses)
 
     def after(self, count: int) -> list[float]:
         """The losses behind so many, as far as they are kept."""
         if self._new:
-            new, self._new = list(self._new), deque(maxlen=MOST)
-            self._values.extend(torch.stack([loss.float().mean() for loss in new]).tolist())
+            self._values.extend(_read(list(self._new)))
+            self._new.clear()
         missing = min(max(0, self.count - count), len(self._values))
         return list(self._values)[len(self._values) - missing :]
+
+
+def _read(losses: list[Tensor]) -> list[float]:
+    """The numbers, read once from each device; nan for those that a tensor of the device `meta` does not have."""
+    found = [math.nan] * len(losses)
+    by_device: dict[Any, list[int]] = {}
+    for i, loss in enumerate(losses):
+        if loss.device.type != "meta":
+            by_device.setdefault(loss.device, []).append(i)
+    for places in by_device.values():
+        values = torch.stack([losses[i].float().reshape(()) for i in places]).tolist()
+        for i, value in zip(places, values, strict=True):
+            found[i] = value
+    return found
 
 
 class Recent:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell import registry
@@ -41,13 +40,14 @@ def training(what: str, seen: dict[str, int]) -> State:
     state: State = {"memory": _memory(), "models": [], "losses": []}
     if not loaded():
         return state
+    named = _named()
     with torch.no_grad():
-        state["models"] = [_described(name, h) for name, h in _named()]
-    state["losses"] = _curves(seen)
+        state["models"] = [_described(name, h) for name, h in named]
+    state["losses"] = _curves(named, seen)
     return state
 
 
-def _named() -> Iterable[tuple[str, KHandle]]:
+def _named() -> list[tuple[str, KHandle]]:
     """The models, modules and optimizers that variables hold; modules and optimizers of models only within these."""
     found: dict[int, tuple[str, KHandle]] = {}
     for space, variables in list(running().names.spaces.items()):
@@ -68,18 +68,20 @@ def _named() -> Iterable[tuple[str, KHandle]]:
 
 def _described(name: str, h: KHandle) -> State:
     """A model, module or optimizer: its type, rates, parameters and their gradients."""
+    is_lazy = torch.nn.parameter.is_lazy  # without a size until the first call
     module, o, loss = _parts(h)
     named = list(module.named_parameters()) if module is not None else []
     shown = named[:PARAMETERS]
     rates = {id(p): group.get("lr") for group in _groups(o) for p in group["params"]}
     norms = _norms([p for _, p in shown])
-    gradients = _norms([p.grad for _, p in shown if p.grad is not None])
+    gradients = iter(_norms([p.grad for _, p in shown if p.grad is not None]))
     described = []
     for (parameter, p), norm in zip(shown, norms, strict=True):
-        gradient = gradients.pop(0) if p.grad is not None else None
+        gradient = next(gradients) if p.grad is not None else None
         rate = _number(rates.get(id(p)))
+        size = [] if is_lazy(p) else list(p.shape)
         described.append(
-            {"name": parameter, "size": list(p.shape), "norm": norm, "grad": gradient, "rate": rate}
+            {"name": parameter, "size": size, "norm": norm, "grad": gradient, "rate": rate}
         )
     return {
         "name": name,
@@ -88,7 +90,7 @@ def _described(name: str, h: KHandle) -> State:
         "loss": "" if loss is None else type_name(loss),
         "optimizer": "" if o is None else o.entry.name,
         "rates": [_number(group.get("lr")) for group in _groups(o)],
-        "count": sum(p.numel() for _, p in named),
+        "count": sum(p.numel() for _, p in named if not is_lazy(p)),
         "more": len(named) - len(shown),
         "parameters": described,
     }
@@ -116,11 +118,11 @@ def _number(x: Any) -> float | None:
 
 
 def _norms(tensors: list[Tensor]) -> list[float | None]:
-    """The norm of each tensor, read from the device once for each device."""
+    """The norm of each tensor, read from the device once for each device; None where there is none."""
     found: list[float | None] = [None] * len(tensors)
     by_device: dict[Any, list[int]] = {}
     for i, t in enumerate(tensors):
-        if not t.is_sparse and t.device.type != "meta" and t.numel():
+        if _has_norm(t):
             by_device.setdefault(t.device, []).append(i)
     for places in by_device.values():
         norms = [torch.linalg.vector_norm(tensors[i].detach()).float() for i in places]
@@ -129,13 +131,22 @@ def _norms(tensors: list[Tensor]) -> list[float | None]:
     return found
 
 
-def _curves(seen: dict[str, int]) -> list[State]:
+def _has_norm(t: Tensor) -> bool:
+    """Can its norm be computed, here and by this process alone? Not that of a shard (`fsdp`), of numbers that are
+    packed in bytes, or of a parameter that has no size yet."""
+    plain = t.__class__ is torch.Tensor or t.__class__ is torch.nn.Parameter
+    dense = plain and t.layout is torch.strided and not t.is_nested and t.device.type != "meta"
+    numeric = (t.is_floating_point() or t.is_complex()) and t.dtype.itemsize > 1
+    return dense and numeric and t.numel() > 0
+
+
+def _curves(named: list[tuple[str, KHandle]], seen: dict[str, int]) -> list[State]:
     """The losses that came since those that were sent."""
-    named: list[tuple[str, Any]] = [
-        (name, h.obj) for name, h in _named() if isinstance(h, ModelHandle)
+    models: list[tuple[str, Any]] = [
+        (name, h.obj) for name, h in named if isinstance(h, ModelHandle)
     ]
     curves = []
-    for name, model in [*named, ("backward", None)]:
+    for name, model in [*models, ("backward", None)]:
         curve = RECENT.of(model)
         if curve is None or not curve.count:
             continue

@@ -224,7 +224,7 @@ def _task(call: str, data: Data, s: Settings) -> Task:
     return Task(call, _batches(data, s), "batches")
 
 
-def _calculator(m: Module) -> Callable[[Any, Sequence[Any]], Any]:
+def _calculator() -> Callable[[Any, Sequence[Any]], Any]:
     """The forward pass for a run: the first call checks the number of inputs, later ones skip the check."""
     straight: Callable[[Any], Any] | None = None
 
@@ -263,7 +263,7 @@ class _Trainer:
         self.finite = bool(s["stopnan"])
         # batches until the next update, and all of them, 0 if there is only one
         self.done = self.total = 0
-        self.forward = _calculator(model.module)
+        self.forward = _calculator()
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
         self.closure = o.record.closure
@@ -401,7 +401,7 @@ def _test(model: Model) -> Value:
     s = model.test
     begin(model, True)
     record = _Record(sym_names(s["metrics"]))
-    forward, cast = _calculator(model.module), model.cast(True)
+    forward, cast = _calculator(), model.cast(True)
     _agreed("testrun", model, model.testdata, s, False)
     port = running().ipc
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import time
-from typing import Any
 
 from kshell import registry
-from kshell.errors import QError, as_qerror, first_line
+from kshell.errors import QError, as_qerror
+from kshell.ipc.web.fetch import fetch
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import TYPES
 from kshell.lang.tables.tables import names_of
@@ -244,47 +244,7 @@ def request(
 ) -> tuple[str, bytes]:
     """The head and the body of the response to an HTTP request; failures raise an error with the reason. The body is
     unpacked if the server has compressed it."""
-    from urllib import error
-    from urllib import request as http
-
-    place, login = _without_login(text_of(url).removeprefix(":"))
-    headers = {"Accept-Encoding": "gzip", **({"Content-Type": kind} if kind else {}), **login}
-    problem = ""
-    try:
-        with http.urlopen(http.Request(place, body, headers, method=method or None)) as answer:
-            return _read(answer)
-    except error.HTTPError as e:
-        return _read(e)
-    except (OSError, ValueError, EOFError) as e:
-        problem = str(getattr(e, "reason", e))
-    raise QError(first_line(f"{place}: {problem}"))
-
-
-def _without_login(address: str) -> tuple[str, dict[str, str]]:
-    """A URL without `user:password@`, and the header that says the same; 'domain if it is not of HTTP."""
-    scheme, mark, rest = address.partition("://")
-    if scheme not in ("http", "https") or not mark:
-        raise QError("domain")
-    host, slash, path = rest.partition("/")
-    login, at, host = host.rpartition("@")
-    if not at:
-        return address, {}
-    import base64
-
-    code = base64.b64encode(login.encode("utf-8", "surrogateescape")).decode()
-    return f"{scheme}://{host}{slash}{path}", {"Authorization": f"Basic {code}"}
-
-
-def _read(answer: Any) -> tuple[str, bytes]:
-    """The head and the body of a response."""
-    import gzip
-
-    body = answer.read()
-    if answer.headers.get("Content-Encoding", "").lower() == "gzip" and body:
-        body = gzip.decompress(body)
-    lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
-    lines += [f"{key}: {value}" for key, value in answer.headers.items()]
-    return "\r\n".join(lines) + "\r\n\r\n", body
+    return fetch(text_of(url).removeprefix(":"), kind, body, method)
 
 
 @name(".Q.hg", effect="opens")

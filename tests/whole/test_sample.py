@@ -1,0 +1,53 @@
+"""Which cases of the sampled tests a run draws: tests/conftest.py."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import ROOT
+
+CASES = """
+import pytest
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("case", range(60))
+def test_some(case):
+    pass
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", range(60))
+def test_slow(case):
+    pass
+"""
+
+
+def run(folder: Path, *args: str, sample: str = "7") -> set[str]:
+    """The cases that pytest runs."""
+    (folder / "test_cases.py").write_text(CASES)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), *args],
+        capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "KSHELL_SAMPLE": sample, "KSHELL_SLOW": "3"}, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return set(re.findall(r"::(test_\w+\[\d+\]) PASSED", done.stdout))
+
+
+def test_a_case_is_drawn_whatever_else_is_collected(tmp_path: Path) -> None:
+    some = run(tmp_path, "-m", "not slow", "test_cases.py")
+    assert len(some) == 20 and some == run(tmp_path, "-m", "not slow", ".")
+    rest = run(tmp_path, "-m", "slow", "-k", "test_some", "test_cases.py")
+    assert len(some | rest) == 60 and not some & rest
+    others = [run(tmp_path, "-m", "not slow", "test_cases.py", sample=sample) for sample in ("8", "9", "10")]
+    assert len({frozenset(cases) for cases in (some, *others)}) > 1
+    slow = run(tmp_path, "-k", "test_slow", "test_cases.py")
+    assert len(slow) == 20
+
+
+def test_a_case_that_is_asked_for_is_run(tmp_path: Path) -> None:
+    for sample in ("1", "2", "3"):
+        for case in ("test_some[0]", "test_some[59]"):
+            assert run(tmp_path, "-m", "not slow", f"test_cases.py::{case}", sample=sample) == {case}
+        assert run(tmp_path, "test_cases.py::test_slow[5]", sample=sample) == {"test_slow[5]"}
