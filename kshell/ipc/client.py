@@ -29,14 +29,23 @@ def connect(to: Peer, timeout: float | None) -> Connection:
         login = f"{user}:{to.password}".encode("utf-8", "surrogateescape")
         connection.queue(login + bytes((wire.CAPABILITY, 0)))
         answer = _answer(connection, end)
+        identify(connection)
     except BaseException:
         sock.close()
         raise
-    host, _ = peer.address_of(sock)
-    connection.peer = peer.described(sock)
-    connection.address, connection.local = peer.as_number(host), peer.is_local(host)
     connection.capability, connection.open, connection.greeted = answer, True, True
     return connection
+
+
+def identify(connection: Connection) -> None:
+    """Find out who is at the other side; 'hop if it is gone already."""
+    problem = ""
+    try:
+        connection.identify()
+        return
+    except OSError as e:
+        problem = os_text(e)
+    raise QError(f"hop. OS reports: {problem}")
 
 
 def _own_name() -> str:

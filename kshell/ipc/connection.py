@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
-from kshell.ipc import wire
+from kshell.ipc import peer, wire
 from kshell.ipc.conversation import Conversation
 
 FIRST, CHUNK = 1 << 15, 1 << 20  # maximum bytes of the first and of each further read
@@ -84,7 +84,8 @@ class Connection:
         self.error = ""  # what the system said when it ended
         self.fault = ""  # what is wrong with the encryption
         self.peer = ""  # as the log shows it
-        self.origin = ""  # whose failed logins delay it: entry.py
+        self.host = ""  # its address as text; empty for a unix socket
+        self.owner: int | None = None  # the user who runs the other side, if that is known
         self.reads = False  # may it change nothing, as on a negative port?
         self.packed = False  # are messages compressed?
         self.symbols = 0  # new ones in its messages
@@ -95,6 +96,14 @@ class Connection:
 
     def fileno(self) -> int:
         return self.handle
+
+    def identify(self) -> None:
+        """Find out who is at the other side, as long as the system knows: of a connection that was reset it does not.
+        OSError if it is gone already."""
+        self.host, _ = peer.address_of(self.sock)
+        self.address, self.local = peer.as_number(self.host), peer.is_local(self.host)
+        self.peer = peer.described(self.sock)
+        self.owner = peer.user_of(self.sock) if self.accepted else None
 
     @property
     def secure(self) -> bool:

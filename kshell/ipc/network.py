@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol as Protocol_
 
-from kshell.ipc import peer, wire
+from kshell.ipc import wire
 from kshell.ipc.connection import Channel, Closed, Connection
 from kshell.ipc.conversation import Conversation, Farewell
 from kshell.ipc.listener import Listeners
@@ -116,12 +116,10 @@ class Network:
     def _accepted(self, sock: socket.socket) -> None:
         try:
             connection = Connection(sock, LOGIN, accepted=True)
-            host, _ = peer.address_of(sock)
+            connection.identify()
         except OSError:  # it closed immediately
             sock.close()
             return
-        connection.address, connection.local = peer.as_number(host), peer.is_local(host)
-        connection.peer = peer.described(sock)
         connection.reads = self.listening is not None and self.listening.place.reads
         self._new[connection.handle] = connection
         self._watch(connection)

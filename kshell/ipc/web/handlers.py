@@ -209,7 +209,7 @@ class Web:
         """Let a page watch the training. Its queries may change something only if the port allows that to clients,
         and its user is the one of this process or has logged in."""
         data, frames, _ = accepted(request)
-        own = peer.trusted(peer.user_of(connection.sock))
+        own = peer.trusted(connection.owner)
         connection.reads = self.read_only or not (own or connection.user)
         self.network.send(connection, data)
         connection.conversation = Watch(self, connection, frames)
