@@ -33,16 +33,17 @@ class Channel(Protocol):
     established: bool
     ended: bool
     certified: bool
+    fault: str
 
     @property
     def protocol(self) -> str:
         """The version of TLS."""
 
     def received(self, data: bytes) -> bytes:
-        """The bytes of messages in what came from the socket. Broken if that is no TLS."""
+        """The bytes of messages in what came from the socket, up to where it is no TLS: `fault` says what is wrong."""
 
     def sealed(self, data: bytes | memoryview) -> bytes:
-        """What to send for the bytes of messages."""
+        """What to send for the bytes of messages. Broken if nothing can be sent any more."""
 
     def leaving(self) -> bytes:
         """What the encryption itself has to send."""
@@ -71,7 +72,8 @@ class Connection:
         self.incoming = wire.Stream(limit)
         self.outgoing: deque[memoryview] = deque()
         self.queued = 0  # bytes in `outgoing`
-        self.waits = False  # does the loop wait until the socket takes bytes?
+        self.events = 0  # those of its socket for which the loop waits
+        self.held = False  # is nothing read for now?
         self.capability = 0  # agreed in the handshake
         self.open = False  # is the handshake complete?
         self.closed = False
@@ -112,11 +114,12 @@ class Connection:
 
     # ------------------------------------------------------------ in
 
-    def read(self) -> bool:
+    def read(self, most: int = MOST) -> bool:
         """Read received bytes; true if there were any. `ended` is set when the other side will send no more."""
         total = 0
-        size = FIRST  # memory for a large read costs more than reading a small message
-        while total < MOST and not self.closed:
+        # memory for a large read costs more than reading a small message
+        size = min(FIRST, most)
+        while total < most and not self.closed:
             try:
                 data = self.sock.recv(size)
             except BlockingIOError:
@@ -130,7 +133,7 @@ class Connection:
             total += len(data)
             if len(data) < size:
                 break
-            size = CHUNK
+            size = min(CHUNK, most - total)
         if total:
             self.since = time.monotonic()
         if self.outgoing and self.secure:  # what a handshake answers
@@ -143,10 +146,9 @@ class Connection:
         if self.channel is None:
             self.incoming.feed(data)
             return
-        try:
-            self.incoming.feed(self.channel.received(data))
-        except Broken as e:
-            self.ended, self.fault = True, f"TLS: {e}"
+        self.incoming.feed(self.channel.received(data))
+        if self.channel.fault:
+            self.ended, self.fault = True, f"TLS: {self.channel.fault}"
         self.ended = self.ended or self.channel.ended
         self._put(self.channel.leaving())
 
@@ -159,8 +161,21 @@ class Connection:
     # ------------------------------------------------------------ out
 
     def queue(self, data: bytes) -> None:
-        """Queue bytes to be written when the socket is ready."""
-        self._put(data if self.channel is None else self.channel.sealed(data))
+        """Queue bytes to be written when the socket is ready; none if the encryption has failed, which ends the
+        connection."""
+        if self.channel is None:
+            self._put(data)
+            return
+        try:
+            self._put(self.channel.sealed(data))
+        except Broken as e:
+            self.ended, self.fault = True, self.fault or f"TLS: {e}"
+            self.discard()
+
+    def discard(self) -> None:
+        """Send nothing of what is queued."""
+        self.outgoing.clear()
+        self.queued = 0
 
     def _put(self, data: bytes) -> None:
         if data:
@@ -211,6 +226,5 @@ class Connection:
             with suppress(OSError):
                 self.sock.send(self.channel.last(), NO_SIGNAL)
         self.closed = True
-        self.outgoing.clear()
-        self.queued = 0
+        self.discard()
         self.sock.close()

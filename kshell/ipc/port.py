@@ -14,6 +14,7 @@ from kshell.ipc.connection import Connection
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
+from kshell.ipc.messages import bad_bytes
 from kshell.ipc.web import client as web_client
 from kshell.values.base import types as T
 from kshell.values.base.build import string
@@ -237,10 +238,13 @@ class Port(Handlers):
 
     def _awaited(self, connection: Connection, response: bool, alone: bool = False) -> Value:
         """The value of the next response, or of the next message of any kind, on a connection; `alone`: before the
-        response there must be nothing else."""
+        response there must be nothing else. What came behind it is handled in the next turn."""
         problem = ""
         try:
-            return self._next(connection, response, alone)
+            found = self._next(connection, response, alone)
+            if len(connection.incoming) and not alone:
+                self.network.again(connection)
+            return found
         except KeyboardInterrupt as stop:
             self.network.drop(connection, "interrupted")
             if stop.args or self.serving:  # sent twice, or the time limit of a client
@@ -249,8 +253,10 @@ class Port(Handlers):
         except wire.Remote as e:
             problem = str(e)
         except wire.BadMessage as e:
-            self.network.lost(connection, f"badmsg: {e}")
             problem = "badmsg"
+            if not alone:
+                self._show_bad(connection, bad_bytes(connection, e))
+            self.network.lost(connection, f"badmsg: {e}")
         raise QError(problem)
 
     def _next(self, connection: Connection, response: bool, alone: bool) -> Value:
