@@ -35,7 +35,7 @@ class Conversation(Protocol_):
         """All that was queued is written."""
 
     def gone(self) -> None:
-        """The connection was open, and the other side ended it, or a fault of its."""
+        """The other side ended the connection, which was open, or it ended because of a fault of the other side."""
 
     def over(self) -> None:
         """The conversation ends, whoever ended it."""

@@ -162,7 +162,7 @@ class Handlers(Web):
         """Execute one message."""
         kind = wire.kind(data)
         if kind == wire.RESPONSE:
-            self._log(connection, "response that nobody waits for")
+            self._log(connection, "unexpected response")
             return
         self.carry_out(connection, kind, data)
 

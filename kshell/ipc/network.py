@@ -134,6 +134,11 @@ class Network:
         self._new[connection.handle] = connection
         self._watch(connection)
 
+    @property
+    def names(self) -> set[str]:
+        """The names and addresses of this machine that lead to the port, besides localhost and its addresses."""
+        return set() if self.listening is None else self.listening.names
+
     # ------------------------------------------------------------ connections
 
     def add(self, connection: Connection) -> None:
@@ -389,7 +394,7 @@ class Network:
         elif is_hello:
             self.drop(connection, "TLS not enabled")
         elif self.encryption > 1 and len(connection.incoming):
-            self.drop(connection, "no TLS, and nothing else is served")
+            self.drop(connection, "not TLS: this port accepts only TLS")
         return not connection.closed
 
     def _speak(self, connection: Connection, other: str) -> None:

@@ -86,7 +86,8 @@ class Stream:
 
     def take(self, end: int) -> bytes:
         """Remove the first bytes and return them."""
-        taken = bytes(self._buffer[:end])
+        with memoryview(self._buffer) as whole:
+            taken = bytes(whole[:end])
         del self._buffer[:end]
         return taken
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kshell.errors import QExit
+from kshell.errors import QError, QExit
 from kshell.ipc import conversation, entry, network
 from kshell.ipc.connection import Connection
 from kshell.session import Session
@@ -277,3 +277,49 @@ def test_bm_is_given_the_bytes(session: Session, data: bytes) -> None:
     session.serve(0.1)
     assert client.ended()
     assert bytes(session.run("bad 1").a) == data  # type: ignore[union-attr]
+
+
+# ------------------------------------------------------------------ this machine's own name
+
+
+def test_the_address_of_the_machines_own_name(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian gives it 127.0.1.1."""
+    try:
+        socket.create_server(("127.0.1.1", 0)).close()
+    except OSError:
+        pytest.skip("127.0.0.1 alone is here")
+    monkeypatch.setattr(socket, "gethostname", lambda: "Atelier")
+    monkeypatch.setattr(socket, "gethostbyname", {"Atelier": "127.0.1.1"}.__getitem__)
+    port = session.listen()
+    client = socket.create_connection(("127.0.1.1", port), timeout=20)
+    client.sendall(b"me\6\0")
+    session.serve(0.1)
+    assert client.recv(1) == b"\6"
+    client.close()
+    for host in ("127.0.1.1", "atelier", "localhost"):
+        assert session.run(f"hopen`:{host}:{port}").v == 0  # type: ignore[union-attr]
+    pytest.importorskip("h11")
+    pytest.importorskip("wsproto")
+    for host, answer in (("atelier", b"200"), (f"Atelier:{port}", b"200"), ("127.0.1.1", b"200"), ("other", b"403")):
+        with socket.create_connection(("127.0.1.1", port), timeout=20) as client:
+            client.sendall(f"GET /?1+1 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            session.serve(0.1)
+            assert client.recv(12)[9:] == answer
+
+
+def test_a_name_of_another_address_adds_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "atelier")
+    for found in ("192.0.2.1", "127.0.0.1"):
+        monkeypatch.setattr(socket, "gethostbyname", lambda name, found=found: found)
+        session.listen()
+        assert session.ipc.network.names == ({"127.0.0.1", "atelier"} if found == "127.0.0.1" else set())
+        bound = {sock.getsockname()[0] for sock in session.ipc.network.listening.sockets if sock.family == socket.AF_INET}
+        assert bound == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70])
+@pytest.mark.parametrize("line", ['hopen`$":{host}:5000"', '(`$":http://{host}:80")"GET / HTTP/1.1\\r\\n\\r\\n"', "\\p {host}:5000"])
+def test_a_host_that_is_no_name(session: Session, host: str, line: str) -> None:
+    session.restrict_clients(is_open=True)
+    with pytest.raises(QError, match=r"OS reports: .*not the name of a host"):
+        session.run(line.format(host=host))

@@ -213,7 +213,7 @@ def test_a_hello_on_a_plain_port_and_the_reverse_are_closed(tmp_path: Path, q: S
         assert eventually(lambda: "TLS not enabled" in (tmp_path / "log").read_text())
     with Server(tmp_path, "", ("-E", "2", "--log", str(tmp_path / "log"))) as only:
         assert Client(only.port).capability == b""
-        assert eventually(lambda: "no TLS, and nothing else is served" in (tmp_path / "log").read_text())
+        assert eventually(lambda: "not TLS: this port accepts only TLS" in (tmp_path / "log").read_text())
         assert q.run(f'`:tcps://localhost:{only.port} "system\\"E\\""').v == 2  # type: ignore[union-attr]
 
 
