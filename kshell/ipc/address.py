@@ -10,6 +10,7 @@ from typing import NamedTuple
 from kshell.errors import QError
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+NO_HOST = "not the name of a host"
 FREE = (32768, 60999)  # the ports that 0W chooses from
 _PORT = re.compile(r"-?(0W|\d+(/\d+)?|[A-Za-z][\w.+-]*(/[A-Za-z][\w.+-]*)?)$")
 
@@ -134,8 +135,7 @@ _URL = re.compile(
 
 
 def url(text: str) -> Url | None:
-    """The server that a name like `:http://user:password@host:port` is the address of; None if it is of another
-    form."""
+    """The server with an address like `:http://user:password@host:port`; None if the text has another form."""
     found = _URL.match(text)
     if found is None:
         return None

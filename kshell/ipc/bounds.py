@@ -35,8 +35,12 @@ def value(connection: Connection, data: bytes | bytearray) -> Value:
     is_small = len(data) < wire.SMALL and not data[2]
     known = len(SYMBOLS)
     try:
-        return wire.value(data, None if is_small else _Room().need)
-    finally:
-        connection.symbols += len(SYMBOLS) - known
-        if connection.symbols > NEW_SYMBOLS:
-            raise wire.BadMessage(f"more than {NEW_SYMBOLS} new symbols")
+        try:
+            return wire.value(data, None if is_small else _Room().need)
+        finally:
+            connection.symbols += len(SYMBOLS) - known
+            if connection.symbols > NEW_SYMBOLS:
+                raise wire.BadMessage(f"more than {NEW_SYMBOLS} new symbols")
+    except wire.BadMessage as e:
+        e.data = data
+        raise

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from kshell.errors import QError, os_text
 from kshell.ipc import peer, tls, wire
-from kshell.ipc.address import Peer
+from kshell.ipc.address import NO_HOST, Peer
 from kshell.ipc.connection import Broken, Closed, Connection
 from kshell.ipc.listener import abstract_name, file_name
 
@@ -29,14 +29,23 @@ def connect(to: Peer, timeout: float | None) -> Connection:
         login = f"{user}:{to.password}".encode("utf-8", "surrogateescape")
         connection.queue(login + bytes((wire.CAPABILITY, 0)))
         answer = _answer(connection, end)
+        identify(connection)
     except BaseException:
         sock.close()
         raise
-    host, _ = peer.address_of(sock)
-    connection.peer = peer.described(sock)
-    connection.address, connection.local = peer.as_number(host), peer.is_local(host)
     connection.capability, connection.open, connection.greeted = answer, True, True
     return connection
+
+
+def identify(connection: Connection) -> None:
+    """Find out who is at the other side; 'hop if it is gone already."""
+    problem = ""
+    try:
+        connection.identify()
+        return
+    except OSError as e:
+        problem = os_text(e)
+    raise QError(f"hop. OS reports: {problem}")
 
 
 def _own_name() -> str:
@@ -55,6 +64,8 @@ def connected(host: str, port: int, timeout: float | None) -> socket.socket:
         problem = "timeout"
     except OSError as e:
         problem = f"hop. OS reports: {e.strerror or os_text(e)}"
+    except ValueError:
+        problem = f"hop. OS reports: {host}: {NO_HOST}"
     raise QError(problem)
 
 
@@ -78,8 +89,7 @@ def _unix(port: int) -> socket.socket:
 
 
 def encrypt(connection: Connection, host: str, end: float | None) -> None:
-    """Take up TLS with the other side, whose certificate must name the host, if one is given; in at most ten
-    seconds."""
+    """Set up TLS with the other side, within ten seconds. If a host is given, the certificate must be valid for it."""
     problem = ""
     try:
         context = tls.client_context(bool(host))

@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
-from kshell.ipc import wire
+from kshell.ipc import peer, wire
 from kshell.ipc.conversation import Conversation
 
 FIRST, CHUNK = 1 << 15, 1 << 20  # maximum bytes of the first and of each further read
@@ -33,16 +33,17 @@ class Channel(Protocol):
     established: bool
     ended: bool
     certified: bool
+    fault: str
 
     @property
     def protocol(self) -> str:
         """The version of TLS."""
 
     def received(self, data: bytes) -> bytes:
-        """The bytes of messages in what came from the socket. Broken if that is no TLS."""
+        """The bytes of messages in what came from the socket, up to where it is no TLS: `fault` says what is wrong."""
 
     def sealed(self, data: bytes | memoryview) -> bytes:
-        """What to send for the bytes of messages."""
+        """What to send for the bytes of messages. Broken if nothing can be sent any more."""
 
     def leaving(self) -> bytes:
         """What the encryption itself has to send."""
@@ -71,7 +72,8 @@ class Connection:
         self.incoming = wire.Stream(limit)
         self.outgoing: deque[memoryview] = deque()
         self.queued = 0  # bytes in `outgoing`
-        self.waits = False  # does the loop wait until the socket takes bytes?
+        self.events = 0  # those of its socket for which the loop waits
+        self.held = False  # is nothing read for now?
         self.capability = 0  # agreed in the handshake
         self.open = False  # is the handshake complete?
         self.closed = False
@@ -84,7 +86,8 @@ class Connection:
         self.error = ""  # what the system said when it ended
         self.fault = ""  # what is wrong with the encryption
         self.peer = ""  # as the log shows it
-        self.origin = ""  # whose failed logins delay it: entry.py
+        self.host = ""  # its address as text; empty for a unix socket
+        self.owner: int | None = None  # the user who runs the other side, if that is known
         self.reads = False  # may it change nothing, as on a negative port?
         self.packed = False  # are messages compressed?
         self.symbols = 0  # new ones in its messages
@@ -96,6 +99,14 @@ class Connection:
     def fileno(self) -> int:
         return self.handle
 
+    def identify(self) -> None:
+        """Find out who is at the other side, as long as the system knows: of a connection that was reset it does not.
+        OSError if it is gone already."""
+        self.host, _ = peer.address_of(self.sock)
+        self.address, self.local = peer.as_number(self.host), peer.is_local(self.host)
+        self.peer = peer.described(self.sock)
+        self.owner = peer.user_of(self.sock) if self.accepted else None
+
     @property
     def secure(self) -> bool:
         """Is it encrypted?"""
@@ -103,11 +114,12 @@ class Connection:
 
     # ------------------------------------------------------------ in
 
-    def read(self) -> bool:
+    def read(self, most: int = MOST) -> bool:
         """Read received bytes; true if there were any. `ended` is set when the other side will send no more."""
         total = 0
-        size = FIRST  # memory for a large read costs more than reading a small message
-        while total < MOST and not self.closed:
+        # memory for a large read costs more than reading a small message
+        size = min(FIRST, most)
+        while total < most and not self.closed:
             try:
                 data = self.sock.recv(size)
             except BlockingIOError:
@@ -121,7 +133,7 @@ class Connection:
             total += len(data)
             if len(data) < size:
                 break
-            size = CHUNK
+            size = min(CHUNK, most - total)
         if total:
             self.since = time.monotonic()
         if self.outgoing and self.secure:  # what a handshake answers
@@ -134,10 +146,9 @@ class Connection:
         if self.channel is None:
             self.incoming.feed(data)
             return
-        try:
-            self.incoming.feed(self.channel.received(data))
-        except Broken as e:
-            self.ended, self.fault = True, f"TLS: {e}"
+        self.incoming.feed(self.channel.received(data))
+        if self.channel.fault:
+            self.ended, self.fault = True, f"TLS: {self.channel.fault}"
         self.ended = self.ended or self.channel.ended
         self._put(self.channel.leaving())
 
@@ -150,8 +161,21 @@ class Connection:
     # ------------------------------------------------------------ out
 
     def queue(self, data: bytes) -> None:
-        """Queue bytes to be written when the socket is ready."""
-        self._put(data if self.channel is None else self.channel.sealed(data))
+        """Queue bytes to be written when the socket is ready; none if the encryption has failed, which ends the
+        connection."""
+        if self.channel is None:
+            self._put(data)
+            return
+        try:
+            self._put(self.channel.sealed(data))
+        except Broken as e:
+            self.ended, self.fault = True, self.fault or f"TLS: {e}"
+            self.discard()
+
+    def discard(self) -> None:
+        """Send nothing of what is queued."""
+        self.outgoing.clear()
+        self.queued = 0
 
     def _put(self, data: bytes) -> None:
         if data:
@@ -202,6 +226,5 @@ class Connection:
             with suppress(OSError):
                 self.sock.send(self.channel.last(), NO_SIGNAL)
         self.closed = True
-        self.outgoing.clear()
-        self.queued = 0
+        self.discard()
         self.sock.close()

@@ -20,6 +20,7 @@ class Conversation(Protocol_):
     """A protocol on one connection: the network reads its bytes and writes them, this gives them a meaning."""
 
     letter: str  # what -38! says: q, or w for WebSockets; empty if it is no handle of q
+    takes_turns: bool  # is nothing that comes in handled while an answer waits to be sent?
 
     def handle(self) -> bool:
         """Handle what came in, up to a turn's share; is there more?"""
@@ -34,7 +35,7 @@ class Conversation(Protocol_):
         """All that was queued is written."""
 
     def gone(self) -> None:
-        """The connection was open, and the other side ended it, or a fault of its."""
+        """The other side ended the connection, which was open, or it ended because of a fault of the other side."""
 
     def over(self) -> None:
         """The conversation ends, whoever ended it."""
@@ -50,6 +51,7 @@ class Quiet:
     """A conversation that sends and expects nothing; others say what is different."""
 
     letter = ""
+    takes_turns = False
 
     def __init__(self, network: Network, connection: Connection) -> None:
         self.network, self.connection = network, connection
@@ -96,8 +98,6 @@ class Farewell(Quiet):
         incoming.take(len(incoming))
         if self.connection.ended and not self.connection.outgoing:
             self.network.drop(self.connection, self.why)
-        elif self.connection.ended:
-            self.network.deafen(self.connection)
         return False
 
     def due(self) -> float | None:

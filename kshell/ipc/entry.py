@@ -63,7 +63,7 @@ class Gate:
             return (Answer.ASK if asks else Answer.YES) if known else Answer.NO
         if asks:
             return Answer.ASK
-        free = rules.is_open or certified or peer.trusted(peer.user_of(connection.sock))
+        free = rules.is_open or certified or peer.trusted(connection.owner)
         return Answer.YES if free else Answer.NO
 
     def note(self, connection: Connection, admitted: bool) -> None:
@@ -88,9 +88,5 @@ class Gate:
 
 
 def _who(connection: Connection) -> str:
-    """The user of a connection from this machine, the address of another one; looked up once."""
-    if not connection.origin:
-        user = peer.user_of(connection.sock)
-        address = peer.address_of(connection.sock)[0]
-        connection.origin = f"user {user}" if user is not None else address
-    return connection.origin
+    """The user of a connection from this machine, the address of another one."""
+    return f"user {connection.owner}" if connection.owner is not None else connection.host

@@ -68,7 +68,8 @@ class Handlers(Web):
         self.logs_queries = False  # are messages written to the log?
         self._asked = False  # is it a request that is being handled?
         self._deferring = False  # did its handler defer the answer?
-        self._fault = ""  # what is wrong with the bytes of the message
+        # what is wrong with the bytes of the message
+        self._fault: wire.BadMessage | None = None
 
     @property
     def client(self) -> Connection | None:
@@ -145,17 +146,21 @@ class Handlers(Web):
         self._notify(None, ".z.pc", connection.handle)
 
     def bad(self, connection: Connection, data: bytes) -> None:
-        """Call `.z.bm` with the handle and the bytes, and say so on the console."""
+        """Call `.z.bm`, and say so on the console."""
+        self._show_bad(connection, data)
+        self.session.warn(f"'badmsg from handle {connection.handle}\n")
+
+    def _show_bad(self, connection: Connection, data: bytes) -> None:
+        """Call `.z.bm` with the handle and the bytes."""
         if self._find(".z.bm") is not None:
             message = List([Atom(T.I, connection.handle), Vec(T.X, np.frombuffer(data, np.uint8))])
             self._call(connection, self._apply_name, ".z.bm", (message,))
-        self.session.warn(f"'badmsg from handle {connection.handle}\n")
 
     def message(self, connection: Connection, data: bytes | bytearray) -> None:
         """Execute one message."""
         kind = wire.kind(data)
         if kind == wire.RESPONSE:
-            self._log(connection, "response that nobody waits for")
+            self._log(connection, "unexpected response")
             return
         self.carry_out(connection, kind, data)
 
@@ -185,9 +190,9 @@ class Handlers(Web):
         """Evaluate a message and answer it; the text of an error, if there was one."""
         try:
             answer = self._run(connection, self._answered, connection, kind, data)
-            fault, self._fault = self._fault, ""
-            if fault:
-                raise wire.BadMessage(fault)
+            fault, self._fault = self._fault, None
+            if fault is not None:
+                raise fault
             if answer is not None and not connection.closed:
                 self.network.send(connection, answer)
             return None
@@ -204,7 +209,7 @@ class Handlers(Web):
         try:
             x = bounds.value(connection, data)
         except wire.BadMessage as e:  # it must not be taken for an error of q
-            self._fault = str(e)
+            self._fault = e
             return None
         if self.logs_queries:
             text = text_of(x) if x.__class__ is Vec and x.t == T.C else self.session.show(x)
@@ -273,8 +278,9 @@ class Handlers(Web):
         limit: float | None = None,
     ) -> Any:
         """work(*args) on behalf of a connection: in the root namespace, for at most `limit` seconds (else those of
-        `\\T`), restricted if connections may not change anything."""
-        restricted = self.read_only or (connection is not None and connection.reads)
+        `\\T`), restricted if it may not change anything. Handlers of what has ended (no connection) run on behalf of
+        this process."""
+        restricted = connection is not None and (self.read_only or connection.reads)
         seconds = self.session.settings.T if limit is None else limit
         self.serving.append(connection)
         names = self.session.names

@@ -12,9 +12,11 @@ import sys
 from contextlib import suppress
 
 from kshell.errors import QError
-from kshell.ipc.address import Place
+from kshell.ipc.address import NO_HOST, Place, is_loopback
 
 BACKLOG = 1024
+# the loopback address of a machine's own name on Debian; asking a resolver could take long where there is no network
+OWN_NAME = "127.0.1.1"
 
 
 def folder() -> str:
@@ -39,11 +41,20 @@ class Listeners:
         self.host, self.sockets = place.host, [_tcp(place)]
         self.port = int(self.sockets[0].getsockname()[1])
         self._file = ""
-        if not place.host:  # ::1 too, if this machine has it
-            with suppress(OSError):
-                self.sockets.append(_bound(socket.AF_INET6, "::1", self.port, place.shared))
+        # names and addresses of this machine that lead here, besides those that each machine has
+        self.names = {place.host.lower()} if is_loopback(place.host) else set()
+        if not place.host:
+            self._listen_locally(place)
         if not place.shared and folder():
             self._listen_beside()
+
+    def _listen_locally(self, place: Place) -> None:
+        """Listen on the other loopback addresses that this machine has: ::1, and the one of its own name."""
+        with suppress(OSError):
+            self.sockets.append(_bound(socket.AF_INET6, "::1", self.port, place.shared))
+        with suppress(OSError):
+            self.sockets.append(_bound(socket.AF_INET, OWN_NAME, self.port, place.shared))
+        self.names |= {OWN_NAME, socket.gethostname().lower()}
 
     def _listen_beside(self) -> None:
         """Listen on unix sockets too. They are a convenience, so what the system refuses is left out."""
@@ -75,10 +86,7 @@ def _tcp(place: Place) -> socket.socket:
     """A socket on one of the ports asked for, tried in random order."""
     host = place.host or "127.0.0.1"
     problem: OSError | None = None
-    try:
-        family = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
-    except OSError as e:
-        raise QError(f"{host}. OS reports: {e.strerror or e}") from None
+    family = _family(host)
     ports = list(range(place.first, place.last + 1))
     random.shuffle(ports)
     for port in ports:
@@ -90,6 +98,18 @@ def _tcp(place: Place) -> socket.socket:
                 break
     why = "no port" if problem is None else problem.strerror
     raise QError(f"{place.first}: {why}")
+
+
+def _family(host: str) -> int:
+    """The family of the address of a host."""
+    problem = ""
+    try:
+        return socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
+    except OSError as e:
+        problem = e.strerror or str(e)
+    except ValueError:
+        problem = NO_HOST
+    raise QError(f"{host}. OS reports: {problem}")
 
 
 def _bound(family: int, host: str, port: int, shared: bool) -> socket.socket:

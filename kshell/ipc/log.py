@@ -38,7 +38,7 @@ class Log:
         self._refused: Event | None = None  # the last login that was refused
 
     def open(self, path: str) -> None:
-        """Write a line for each event from now on behind what a file has, which only its owner may read; `-` is
+        """From now on, append a line for each event to the file; a new one can be read only by its owner. `-` is
         standard error."""
         if path == "-":
             self._file = sys.stderr

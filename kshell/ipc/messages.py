@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kshell.ipc import conversation, wire
 
 if TYPE_CHECKING:
+    from kshell.ipc.connection import Connection
     from kshell.values.base.core import Value
 
 BAD = 1 << 20  # bytes of a bad message that .z.bm is given
@@ -31,18 +32,14 @@ class Messages(conversation.Quiet):
                     return False
                 network.protocol.message(connection, data)
             except wire.BadMessage as e:
-                self._bad(str(e))
+                network.protocol.bad(connection, bad_bytes(connection, e))
+                network.lost(connection, f"badmsg: {e}")
                 return False
             if connection.closed:
                 return False
             if time.monotonic() > end:
                 break
         return True
-
-    def _bad(self, why: str) -> None:
-        """End a connection whose bytes are no messages."""
-        self.network.protocol.bad(self.connection, self.connection.incoming.starts(BAD))
-        self.network.lost(self.connection, f"badmsg: {why}")
 
     def due(self) -> float | None:
         """A message that has begun must go on."""
@@ -58,3 +55,8 @@ class Messages(conversation.Quiet):
     def encoded(self, x: Value) -> bytes:
         connection = self.connection
         return wire.message(wire.ASYNC, x, connection.capability, connection.packed)
+
+
+def bad_bytes(connection: Connection, problem: wire.BadMessage) -> bytes:
+    """The start of what came in on a connection and is no message."""
+    return bytes(problem.data[:BAD]) or connection.incoming.starts(BAD)

@@ -8,15 +8,18 @@ for input, and where long work of q can be interrupted for it.
 from __future__ import annotations
 
 import errno
+import os
 import resource
 import selectors
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 from typing import Protocol as Protocol_
 
-from kshell.ipc import peer, wire
+from kshell.ipc import wire
 from kshell.ipc.connection import Channel, Closed, Connection
 from kshell.ipc.conversation import Conversation, Farewell
 from kshell.ipc.listener import Listeners
@@ -28,6 +31,7 @@ LOGIN_TIME = 10.0  # seconds until a login must be complete
 GREETING = 0.05  # seconds after which .z.po is called though nothing came in yet
 CHECK = 0.25  # seconds between checks for connections that are due
 ACCEPTS = 64  # maximum connections accepted per turn
+RETRY = 0.1  # seconds until accepting is tried again, after the system refused
 _VERBS = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"OPTIONS ", b"HEAD ")  # of HTTP
 BACKLOG = 1 << 24  # bytes of whole messages that wait, from which on a connection is not read
 
@@ -76,7 +80,7 @@ class Network:
         ] = {}  # those that are no handles of q: HTTP, and what ends
         self._timed: dict[int, Connection] = {}  # those about which something is due some time
         self._check = 0.0  # when to look at those again
-        self._accept_after = 0.0  # when to accept again, after the system refused
+        self._accept_after = 0.0  # when to accept again, after the system refused; else 0
         self._turning = False
         self._beside: int | None = None  # a file beside the connections whose input ends the wait
         self.encryption = 0  # 1 takes TLS too, 2 nothing else
@@ -87,20 +91,25 @@ class Network:
     def listen(self, listeners: Listeners | None) -> None:
         """Listen on these sockets in the place of those before."""
         if self.listening is not None:
-            for sock in self.listening.sockets:
-                self.selector.unregister(sock)
+            self._accept_none()
             self.listening.close()
-        self.listening = listeners
+        self.listening, self._accept_after = listeners, 0.0
         if listeners is not None:
             _raise_limit_of_files()
-            for sock in listeners.sockets:
-                self.selector.register(sock, selectors.EVENT_READ, None)
+            self._accept_again()
             self.log.add(f"listen {listeners.host or 'localhost'}:{listeners.port}")
 
+    def _accept_none(self) -> None:
+        for sock in self.listening.sockets if self.listening is not None else ():
+            with suppress(KeyError):
+                self.selector.unregister(sock)
+
+    def _accept_again(self) -> None:
+        self._accept_after = 0.0
+        for sock in self.listening.sockets if self.listening is not None else ():
+            self.selector.register(sock, selectors.EVENT_READ, None)
+
     def _accept(self, listener: socket.socket) -> None:
-        if time.monotonic() < self._accept_after:
-            time.sleep(0.01)  # the listener stays readable
-            return
         for _ in range(ACCEPTS):
             try:
                 sock, _name = listener.accept()
@@ -109,22 +118,26 @@ class Network:
             except OSError as e:
                 if e.errno in (errno.EMFILE, errno.ENFILE):
                     self.log.add("conn")
-                    self._accept_after = time.monotonic() + 0.1
+                    self._accept_none()
+                    self._accept_after = time.monotonic() + RETRY
                 return
             self._accepted(sock)
 
     def _accepted(self, sock: socket.socket) -> None:
         try:
             connection = Connection(sock, LOGIN, accepted=True)
-            host, _ = peer.address_of(sock)
+            connection.identify()
         except OSError:  # it closed immediately
             sock.close()
             return
-        connection.address, connection.local = peer.as_number(host), peer.is_local(host)
-        connection.peer = peer.described(sock)
         connection.reads = self.listening is not None and self.listening.place.reads
         self._new[connection.handle] = connection
         self._watch(connection)
+
+    @property
+    def names(self) -> set[str]:
+        """The names and addresses of this machine that lead to the port, besides localhost and its addresses."""
+        return set() if self.listening is None else self.listening.names
 
     # ------------------------------------------------------------ connections
 
@@ -135,24 +148,40 @@ class Network:
             connection.conversation = Messages(self, connection)
         self.others.pop(connection.handle, None)
         self.connections[connection.handle] = connection
-        if connection.handle not in self.selector.get_map():
-            self._watch(connection)
+        self._watch(connection)
+        if len(connection.incoming):  # came with the login, or with the answer to it
+            self.again(connection)
         self.time(connection)
 
     def _watch(self, connection: Connection) -> None:
-        self.selector.register(connection.handle, selectors.EVENT_READ, connection)
+        """Wait for what is to be done about a connection: to write what is queued, and to read, unless nothing more
+        can come, or more has come than is handled soon."""
+        speaker = connection.conversation
+        is_behind = speaker is not None and speaker.takes_turns and _is_long(connection)
+        reads = not (connection.held or (connection.outgoing and (connection.ended or is_behind)))
+        events = selectors.EVENT_READ * reads | selectors.EVENT_WRITE * bool(connection.outgoing)
+        if events == connection.events:
+            return
+        if not events:
+            self.selector.unregister(connection.handle)
+        elif connection.events:
+            self.selector.modify(connection.handle, events, connection)
+        else:
+            self.selector.register(connection.handle, events, connection)
+        connection.events = events
 
     def drop(self, connection: Connection, why: str = "close") -> None:
         """Close a connection; nothing is called."""
         if connection.closed:
             return
-        with suppress(KeyError, ValueError):
+        if connection.events:
             self.selector.unregister(connection.handle)
+            connection.events = 0
         for table in (self.connections, self.others, self._ready, self._new, self._timed):
             if table.get(connection.handle) is connection:
                 del table[connection.handle]
-        self.log.add(why, connection.handle, connection.peer, connection.user)
         connection.close()
+        self.log.add(why, connection.handle, connection.peer, connection.user)
         if connection.conversation is not None:
             connection.conversation.over()
 
@@ -182,37 +211,36 @@ class Network:
     def send(self, connection: Connection, data: bytes) -> None:
         """Queue bytes, and write what the socket takes now. If the queue was longer than its limit before, and still
         is, drop the connection."""
+        if connection.closed:
+            return
         waited = connection.queued
         connection.queue(data)
+        if connection.fault:
+            self.again(connection)  # the next turn finds it
         self.write(connection)
         if self.queue_limit and min(waited, connection.queued) > self.queue_limit:
             self.lost(connection, f"queue of {connection.queued} bytes")
 
     def write(self, connection: Connection) -> None:
         """Write what the socket takes; the loop goes on with the rest."""
+        if connection.closed:
+            return
         try:
             connection.write()
         except Closed:
-            connection.outgoing.clear()
-            connection.queued = 0
+            connection.discard()
+            if connection.conversation is not None and connection.conversation.takes_turns:
+                connection.incoming.take(len(connection.incoming))  # no answer would arrive
             self.again(connection)  # the next turn finds the end
             return
-        if bool(connection.outgoing) != connection.waits:
-            connection.waits = bool(connection.outgoing)
-            reads = 0 if connection.ended and connection.outgoing else selectors.EVENT_READ
-            writes = selectors.EVENT_WRITE if connection.outgoing else 0
-            self.selector.modify(connection.handle, reads | writes, connection)
+        self._watch(connection)
         if not connection.outgoing and connection.conversation is not None:
             connection.conversation.drained()
 
     def again(self, connection: Connection) -> None:
         """Let the next turn look at what came in, though nothing new does."""
-        self._ready[connection.handle] = connection
-
-    def deafen(self, connection: Connection) -> None:
-        """Read nothing more: the other side has ended, and what is queued has to be written still."""
-        connection.waits = True
-        self.selector.modify(connection.handle, selectors.EVENT_WRITE, connection)
+        if not connection.closed:
+            self._ready[connection.handle] = connection
 
     # ------------------------------------------------------------ the loop
 
@@ -226,6 +254,8 @@ class Network:
             return False
         self._turning = True
         input_ready = False
+        if self._accept_after and time.monotonic() >= self._accept_after:
+            self._accept_again()
         if (
             beside != self._beside
             and (beside is not None or timeout != 0.0)
@@ -240,15 +270,30 @@ class Network:
                     input_ready = beside is not None
                 else:
                     if events & selectors.EVENT_READ:
-                        self._read(key.data)
-                    if events & selectors.EVENT_WRITE and not key.data.closed:
-                        self.write(key.data)
+                        self._contained(key.data, self._read, key.data)
+                    if events & selectors.EVENT_WRITE:
+                        self._contained(key.data, self.write, key.data)
             self._look_after_new()
-            self._handle_messages(accepted)
+            # work of q may have taken long, so what came in meanwhile is read before the times are looked at
             self._look_after_timed()
+            self._handle_messages(accepted)
         finally:
             self._turning = False
         return input_ready
+
+    def _contained(self, connection: Connection, work: Callable[..., Any], *args: Any) -> Any:
+        """work(*args) about a connection. An error that nothing expected ends this connection, and no other."""
+        try:
+            return work(*args)
+        except Exception as e:
+            *_, (frame, line) = traceback.walk_tb(e.__traceback__)
+            place = f"{os.path.basename(frame.f_code.co_filename)}:{line}"
+            problem = f"internal error: {type(e).__name__}: {e} ({place})"
+        try:
+            self.lost(connection, problem)
+        except Exception:
+            self.drop(connection, problem)
+        return None
 
     def _look_at(self, beside: int | None) -> bool:
         """From now on, input of this file ends the wait of a turn; false for a file that is always ready."""
@@ -268,23 +313,28 @@ class Network:
         """How long a turn may wait: not past a limit of time, nor while messages wait."""
         if self._ready:
             return 0.0
-        limits = [
-            limit for limit in (timeout, GREETING if self._new else None) if limit is not None
-        ]
+        now = time.monotonic()
+        limits = [] if timeout is None else [timeout]
+        if self._new:
+            limits.append(GREETING)
         if self._timed:
-            limits.append(max(0.0, self._check - time.monotonic()))
+            limits.append(max(0.0, self._check - now))
+        if self._accept_after:
+            limits.append(max(0.0, self._accept_after - now))
         return min(limits, default=None)
 
     def _read(self, connection: Connection) -> None:
-        waits = connection.handle in self._ready and len(connection.incoming) > BACKLOG
+        waits = connection.handle in self._ready and _is_long(connection)
         if connection.closed or waits:
             return
-        connection.read()
+        if connection.conversation is None:
+            connection.read(max(1, LOGIN + 1 - len(connection.incoming)))
+        else:
+            connection.read()
+            self._ready[connection.handle] = connection
         if connection.outgoing:
             self.write(connection)
-        if connection.conversation is not None:
-            self._ready[connection.handle] = connection
-        elif connection.accepted:
+        if connection.conversation is None and connection.accepted:
             self._log_in(connection)
 
     def _log_in(self, connection: Connection) -> None:
@@ -295,7 +345,15 @@ class Network:
         if other:
             self._speak(connection, other)
             return
-        if self.protocol.delayed(connection):
+        is_whole = 0 in connection.incoming.starts(LOGIN)
+        if connection.ended and not is_whole:
+            self.drop(connection)
+            return
+        is_delayed = self.protocol.delayed(connection)
+        # its end would be read over and over
+        connection.held = is_delayed and connection.ended
+        self._watch(connection)
+        if is_delayed:
             if len(connection.incoming) > LOGIN:
                 self.drop(connection, f"bad login: more than {LOGIN} bytes")
             return
@@ -305,8 +363,6 @@ class Network:
             self.drop(connection, f"bad login: {e}")
             return
         if login is None:
-            if connection.ended:
-                self.drop(connection)
             return
         user, password, asked = read_login(login)
         connection.user = user
@@ -338,7 +394,7 @@ class Network:
         elif is_hello:
             self.drop(connection, "TLS not enabled")
         elif self.encryption > 1 and len(connection.incoming):
-            self.drop(connection, "no TLS, and nothing else is served")
+            self.drop(connection, "not TLS: this port accepts only TLS")
         return not connection.closed
 
     def _speak(self, connection: Connection, other: str) -> None:
@@ -358,11 +414,11 @@ class Network:
             waited = now - connection.made
             if connection.open:
                 if connection.handle in self._ready or waited >= GREETING:
-                    self._greet(connection)
+                    self._contained(connection, self._greet, connection)
             elif waited > LOGIN_TIME:
                 self.drop(connection, "login not complete in time")
             elif len(connection.incoming):  # it was delayed
-                self._log_in(connection)
+                self._contained(connection, self._log_in, connection)
 
     def time(self, connection: Connection) -> None:
         """Remember when something is due about a connection, if it is."""
@@ -381,9 +437,12 @@ class Network:
             return
         self._check = now + CHECK
         for connection in list(self._timed.values()):
-            due = None if connection.conversation is None else connection.conversation.due()
+            # something came in from those that are ready
+            if connection.conversation is None or connection.handle in self._ready:
+                continue
+            due = connection.conversation.due()
             if due is not None and due <= now and not connection.closed:
-                connection.conversation.overdue()  # type: ignore[union-attr]
+                self._contained(connection, connection.conversation.overdue)
         times = [found.conversation.due() for found in self._timed.values() if found.conversation]
         self._check = max(
             self._check, min((t for t in times if t is not None), default=self._check)
@@ -397,15 +456,23 @@ class Network:
 
     def _handle_messages(self, accepted: bool) -> None:
         for connection in list(self._ready.values()):
-            if connection.closed or connection.conversation is None:
-                continue
-            if accepted and not connection.accepted:
-                continue
-            if not connection.greeted:
-                self._greet(connection)
-            if not connection.conversation.handle():
-                self._ready.pop(connection.handle, None)
-                self.time(connection)
+            if not connection.closed and (connection.accepted or not accepted):
+                self._contained(connection, self._handle, connection)
+
+    def _handle(self, connection: Connection) -> None:
+        """Let a connection have its turn."""
+        speaker = connection.conversation
+        if speaker is None:  # its answer in a handshake could not be written
+            self.drop(connection)
+            return
+        if not connection.greeted:
+            self._greet(connection)
+        if not connection.closed and not speaker.handle():
+            if self._ready.get(connection.handle) is connection:
+                del self._ready[connection.handle]
+            self.time(connection)
+            if not connection.closed:
+                self._watch(connection)
 
     def close(self) -> None:
         """Close everything."""
@@ -434,6 +501,11 @@ def other_protocol(start: bytes) -> str:
 def agreed(asked: int) -> int:
     """The capability of a connection: what the other side asked for, as far as it is there; 4 is reserved."""
     return 3 if asked == 4 else min(asked, wire.CAPABILITY)
+
+
+def _is_long(connection: Connection) -> bool:
+    """Has so much come in that it is to be handled before more is read?"""
+    return len(connection.incoming) > BACKLOG
 
 
 def _raise_limit_of_files() -> None:

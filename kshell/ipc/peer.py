@@ -6,6 +6,12 @@ import os
 import socket
 import struct
 import sys
+from typing import NamedTuple
+
+_SOCK_DIAG, _BY_FAMILY = 4, 20  # of netlink: who answers, and the request
+_ANY = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)  # any interface, any socket of that name
+# the states of a socket that a process still has: established, or with its own end finished
+_OWNED = (1, 4, 5)
 
 
 def address_of(sock: socket.socket) -> tuple[str, int]:
@@ -42,15 +48,9 @@ def described(sock: socket.socket) -> str:
 def user_of(sock: socket.socket) -> int | None:
     """The number of the user who runs the other end, on this machine; None where it cannot be found out."""
     if sock.family == socket.AF_UNIX:
-        return _unix_user(sock)
+        return _credentials(sock)[1] if hasattr(socket, "SO_PEERCRED") else None
     host, _ = address_of(sock)
     return _tcp_user(sock) if is_local(host) and sys.platform == "linux" else None
-
-
-def _unix_user(sock: socket.socket) -> int | None:
-    if not hasattr(socket, "SO_PEERCRED"):
-        return None
-    return _credentials(sock)[1]
 
 
 def _credentials(sock: socket.socket) -> tuple[int, int, int]:
@@ -60,8 +60,43 @@ def _credentials(sock: socket.socket) -> tuple[int, int, int]:
     return process, user, group
 
 
+class Owner(NamedTuple):
+    """What the system says of a TCP socket: its state, the number of its user, and its inode."""
+
+    state: int
+    user: int
+    inode: int
+
+
 def _tcp_user(sock: socket.socket) -> int | None:
-    """The owner of the socket at the other end, from the system's table of sockets: both address pairs must agree."""
+    """The user of the socket at the other end. A socket that its process has closed already has no inode and no user,
+    which the system writes as 0: it is nobody's, not root's."""
+    try:
+        found = asked(sock)
+    except OSError:
+        found = listed(sock)
+    return found.user if found is not None and found.state in _OWNED and found.inode else None
+
+
+def asked(sock: socket.socket) -> Owner | None:
+    """What the system answers when asked about the socket at the other end alone (sock_diag of Linux). OSError if it
+    does not know the socket, or has no such answers."""
+    address, port = _packed(sock.getpeername(), sock.family)
+    own_address, own_port = _packed(sock.getsockname(), sock.family)
+    name = struct.pack(">HH16s16s", port, own_port, address, own_address) + _ANY
+    request = struct.pack("=BBBBI", sock.family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + name
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as system:
+        system.settimeout(1.0)
+        system.send(struct.pack("=IHHII", 16 + len(request), _BY_FAMILY, 1, 1, 0) + request)
+        answer = system.recv(1 << 12)
+    if len(answer) < 88 or struct.unpack_from("=H", answer, 4)[0] != _BY_FAMILY:
+        raise OSError("no answer")
+    user, inode = struct.unpack_from("=II", answer, 80)
+    return Owner(answer[17], user, inode)
+
+
+def listed(sock: socket.socket) -> Owner | None:
+    """What the system's table of all sockets says of the socket at the other end: both address pairs must agree."""
     table = "/proc/net/tcp6" if sock.family == socket.AF_INET6 else "/proc/net/tcp"
     wanted = _hex(sock.getpeername(), sock.family), _hex(sock.getsockname(), sock.family)
     try:
@@ -69,15 +104,21 @@ def _tcp_user(sock: socket.socket) -> int | None:
             rows = [line.split() for line in file.readlines()[1:]]
     except OSError:
         return None
-    return next((int(row[7]) for row in rows if (row[1], row[2]) == wanted), None)
+    found = next((row for row in rows if (row[1], row[2]) == wanted), None)
+    return None if found is None else Owner(int(found[3], 16), int(found[7]), int(found[9]))
+
+
+def _packed(name: tuple[str, int], family: int) -> tuple[bytes, int]:
+    """An address as bytes, and its port."""
+    return socket.inet_pton(family, name[0].partition("%")[0]), name[1]
 
 
 def _hex(name: tuple[str, int], family: int) -> str:
     """An address as the system's table writes it: words of four bytes in the machine's order, then the port."""
-    packed = socket.inet_pton(family, name[0].split("%")[0])
+    packed, port = _packed(name, family)
     words = struct.unpack(f">{len(packed) // 4}I", packed)
     host = struct.pack(f"={len(words)}I", *words).hex().upper()
-    return f"{host}:{name[1]:04X}"
+    return f"{host}:{port:04X}"
 
 
 def trusted(user: int | None) -> bool:

@@ -14,6 +14,7 @@ from kshell.ipc.connection import Connection
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.handlers import Handlers, Host, evaluate
 from kshell.ipc.listener import Listeners
+from kshell.ipc.messages import bad_bytes
 from kshell.ipc.web import client as web_client
 from kshell.values.base import types as T
 from kshell.values.base.build import string
@@ -80,7 +81,7 @@ class Port(Handlers):
         if how:
             context = tls.server_context()
             self.network.new_channel = lambda: tls.Channel(context, is_server=True)
-            self._certified = tls.Channel(context, is_server=True).certified
+            self._certified = context.verify_mode.name == "CERT_REQUIRED"
         self.network.encryption = how
         self.network.log.add(f"TLS {('off', 'on', 'only')[how]}")
 
@@ -117,9 +118,10 @@ class Port(Handlers):
         self.network.add(connection)
         return connection.handle
 
-    def _is_own(self, to: Peer) -> bool:
+    def _is_own(self, to: Peer | Url) -> bool:
         """Is it the port of this process?"""
-        return to.host in LOOPBACK and to.port == abs(self.number) != 0
+        is_here = to.host in LOOPBACK or to.host.lower() in self.network.names
+        return is_here and to.port == abs(self.number) != 0
 
     def pack(self, handle: int, packs: bool) -> None:
         """Compress what is sent on a connection from now on, or do not."""
@@ -175,7 +177,7 @@ class Port(Handlers):
     def ask_web(self, to: Url, timeout: float | None, x: Value) -> Value:
         """The response of a server of HTTP to the text of a request; or a handle of a WebSocket, asked for by the head
         of a request, and the head of the response, where the handle is null if the server opened none."""
-        if to.host in LOOPBACK and to.port == abs(self.number) != 0:
+        if self._is_own(to):
             raise QError(
                 f"{to.scheme}: {to.port} is the port of this process, which cannot answer while it waits"
             )
@@ -183,7 +185,7 @@ class Port(Handlers):
         if to.scheme.startswith("http"):
             return string(web_client.ask(to, text, timeout))
         if self._find(".z.ws") is None:
-            raise QError(f"{to.scheme}: .z.ws is not set, so that its messages have no receiver")
+            raise QError(f"{to.scheme}: .z.ws is not set: nothing would receive the messages")
         opened = web_client.open_websocket(to, text, timeout)
         if opened.connection is None:
             return List([Atom(T.I, T.NULL[T.I]), string(opened.answer)])
@@ -237,10 +239,13 @@ class Port(Handlers):
 
     def _awaited(self, connection: Connection, response: bool, alone: bool = False) -> Value:
         """The value of the next response, or of the next message of any kind, on a connection; `alone`: before the
-        response there must be nothing else."""
+        response there must be nothing else. What came behind it is handled in the next turn."""
         problem = ""
         try:
-            return self._next(connection, response, alone)
+            found = self._next(connection, response, alone)
+            if len(connection.incoming) and not alone:
+                self.network.again(connection)
+            return found
         except KeyboardInterrupt as stop:
             self.network.drop(connection, "interrupted")
             if stop.args or self.serving:  # sent twice, or the time limit of a client
@@ -249,8 +254,10 @@ class Port(Handlers):
         except wire.Remote as e:
             problem = str(e)
         except wire.BadMessage as e:
-            self.network.lost(connection, f"badmsg: {e}")
             problem = "badmsg"
+            if not alone:
+                self._show_bad(connection, bad_bytes(connection, e))
+            self.network.lost(connection, f"badmsg: {e}")
         raise QError(problem)
 
     def _next(self, connection: Connection, response: bool, alone: bool) -> Value:

@@ -142,6 +142,7 @@ class Channel:
         )
         self.established = False
         self.ended = False  # has the other side said that nothing follows?
+        self.fault = ""  # what is wrong with what it sent
         self.certified = context.verify_mode == ssl.CERT_REQUIRED
 
     def advance(self) -> None:
@@ -160,16 +161,20 @@ class Channel:
             raise Broken(problem)
 
     def received(self, data: bytes) -> bytes:
-        """The bytes of messages in what came from the socket. Broken if that is no TLS."""
+        """The bytes of messages in what came from the socket, up to where it is no TLS: `fault` says what is wrong."""
         import ssl
 
+        if self.fault:
+            return b""
         self._arrived.write(data)
         if not self.established:
-            self.advance()
+            try:
+                self.advance()
+            except Broken as e:
+                self.fault = str(e)
             if not self.established:
                 return b""
         parts: list[bytes] = []
-        problem = ""
         try:
             while part := self._object.read(CHUNK):
                 parts.append(part)
@@ -179,17 +184,22 @@ class Channel:
         except ssl.SSLZeroReturnError:
             self.ended = True
         except ssl.SSLError as e:
-            problem = _reason(e)
-        if problem:
-            raise Broken(problem)
+            self.fault = _reason(e)
         return b"".join(parts)
 
     def sealed(self, data: bytes | memoryview) -> bytes:
-        """What to send for the bytes of messages."""
+        """What to send for the bytes of messages. Broken if nothing can be sent any more."""
+        import ssl
+
         rest = memoryview(data)
-        while len(rest):
-            rest = rest[self._object.write(rest[:CHUNK]) :]
-        return self._leaving.read()
+        problem = ""
+        try:
+            while len(rest):
+                rest = rest[self._object.write(rest[:CHUNK]) :]
+            return self._leaving.read()
+        except (ssl.SSLError, ValueError) as e:
+            problem = _reason(e)
+        raise Broken(problem)
 
     def leaving(self) -> bytes:
         """What the encryption itself has to send."""

@@ -28,7 +28,9 @@ _MALFORMED = ("corrupt", "badmsg", "limit")  # errors of the codec that its inpu
 
 
 class BadMessage(Exception):
-    """Bytes that are not a message; the text says what is wrong."""
+    """Bytes that are not a message; the text says what is wrong. `data` is the message, if its end was known."""
+
+    data: bytes | bytearray = b""
 
 
 class Remote(Exception):
@@ -84,7 +86,8 @@ class Stream:
 
     def take(self, end: int) -> bytes:
         """Remove the first bytes and return them."""
-        taken = bytes(self._buffer[:end])
+        with memoryview(self._buffer) as whole:
+            taken = bytes(whole[:end])
         del self._buffer[:end]
         return taken
 

@@ -6,6 +6,7 @@ import pytest
 
 from kshell.ipc import bounds
 from kshell.session import Session
+from kshell.store import codec
 from kshell.values.base.build import string
 from kshell.values.session import memory
 from tests.ipc.hostile import vector
@@ -29,7 +30,10 @@ def test_new_symbols_are_counted(session: Session, monkeypatch: pytest.MonkeyPat
     client.socket.sendall(b"me\x06\0")
     for _ in range(30):  # known ones do not count
         client.socket.sendall(symbols(0, 90))
-    session.serve(0.2)
+    client.send(1, string("1+1"))
+    session.serve(0.5)
+    assert client.bytes(1) == b"\x06"
+    assert client.message() == (2, codec.encode(2))  # all of them were read
     assert session.run("count .z.H") == 1
     client.socket.sendall(symbols(80, 120))
     session.serve(0.2)

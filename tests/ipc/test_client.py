@@ -14,6 +14,8 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
+from kshell.store import codec
+from kshell.values.base.build import string
 from tests.ipc.processes import Server, framed
 
 SCRIPT = "f:{x+y}\nback:{neg[.z.w](`here;x);x+1}\n"
@@ -258,3 +260,49 @@ def test_a_server_that_ends_the_handshake(q: Session, end: str) -> None:
 
     with pytest.raises(QError, match=r"hop\. OS reports: Connection reset by peer" if end == "reset" else "access"):
         q.run(f"hopen {peer(ends)}")
+
+
+def test_what_comes_with_an_answer_is_handled(q: Session) -> None:
+    """A message right behind the answer to the login, and one behind a response."""
+
+    def work(sock: socket.socket) -> None:
+        sock.recv(100)
+        sock.sendall(b"\3" + framed(0, codec.encode(string("one:1"))))
+        sock.recv(100)
+        sock.sendall(framed(2, codec.encode(7)) + framed(0, codec.encode(string("two:2"))))
+        sock.recv(100)
+
+    q.use_ipc()
+    q.run(f"h:hopen {peer(work)}")
+    q.serve(0.1)
+    assert q.names.find("one") == 1
+    assert q.run('h"x"') == 7
+    q.serve(0.1)
+    assert q.names.find("two") == 2
+    q.run("hclose h")
+
+
+@pytest.mark.parametrize("data", [framed(2, b"\x15" + bytes(8)), b"\7\2" + bytes(10)], ids=["body", "header"])
+def test_a_response_that_is_no_message_is_given_to_bm(q: Session, data: bytes) -> None:
+    def work(sock: socket.socket) -> None:
+        login(sock)
+        sock.recv(100)
+        sock.sendall(data)
+        sock.recv(100)
+
+    q.run(f"h:hopen {peer(work)}")
+    q.run(".z.bm:{bad::x}")
+    with pytest.raises(QError, match="badmsg"):
+        q.run('h"x"')
+    assert q.run("bad[0]=h") is True
+    assert bytes(q.run("bad 1").a) == data  # type: ignore[union-attr]
+
+
+def test_a_broadcast_to_a_handle_twice(q: Session) -> None:
+    """The second one of a connection whose queue was too long finds it closed."""
+    waits = threading.Event()
+    q.run(f"h:hopen {peer(lambda sock: (login(sock), waits.wait(20), None)[2])}")
+    q.ipc.network.queue_limit = 1
+    q.run('-25!((h;h;h);20000000#"a")')
+    assert not q.ipc.network.connections and q.ipc.network.patience(None) is None
+    waits.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import select
 import socket
 import subprocess
@@ -159,7 +160,7 @@ class Peer:
     """What the rules look at of a connection."""
 
     def __init__(self, local: bool = True, secure: bool = False) -> None:
-        self.local, self.secure, self.sock = local, secure, object()
+        self.local, self.secure, self.owner = local, secure, None
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,6 @@ class Peer:
 def test_rules(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rules: dict[str, bool], local: bool, secure: bool, own: bool, password: str, asks: bool, expected: Answer
 ) -> None:
-    monkeypatch.setattr(peer, "user_of", lambda sock: None)
     monkeypatch.setattr(peer, "trusted", lambda user: own)
     gate = Gate()
     given = Users(str(users_file(tmp_path))) if rules.pop("users", False) else None
@@ -321,10 +321,10 @@ def test_read_only_clients_do_not_write_to_the_console(tmp_path: Path) -> None:
         assert server.line() == "mine"
 
 
-def test_connections_of_a_socket_that_is_not_ours_are_foreign() -> None:
-    """A peer whose user cannot be found out is not trusted."""
+def test_only_ones_own_processes_and_roots_are_trusted() -> None:
     left, right = socket.socketpair()
-    assert peer.trusted(peer.user_of(left))
-    assert not peer.trusted(None)
+    assert peer.user_of(left) == os.getuid()
     left.close()
     right.close()
+    assert peer.trusted(os.getuid()) and peer.trusted(0)
+    assert not peer.trusted(None) and not peer.trusted(os.getuid() + 12345)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -120,6 +121,10 @@ def test_cut_and_changed_bodies_are_bad_messages(text: str) -> None:
             wire.value(framed(0, body[:end]))
     with pytest.raises((wire.BadMessage, QError)):
         wire.value(framed(0, body + b"\0"))
+    for at in range(len(body)):
+        for byte in {0, 0x7F, 0x80, 0xFF, body[at] ^ 1} - {body[at]}:
+            with suppress(wire.BadMessage, QError):
+                Q.show(wire.value(framed(0, body[:at] + bytes((byte,)) + body[at + 1 :])))
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -9,9 +9,8 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
-from kshell.ipc import peer
 from kshell.ipc.address import Url, basic
-from kshell.ipc.client import FOREVER, connected, encrypt, step
+from kshell.ipc.client import FOREVER, connected, encrypt, identify, step
 from kshell.ipc.connection import Connection
 
 HEAD = 1 << 16  # bytes of the head of a response
@@ -157,12 +156,10 @@ def open_websocket(url: Url, text: bytes, timeout: float | None) -> Opened:
                 return Opened(head + exchange.body(head, b"GET"), None, None, False)
         frames = _frames(head, key, deflate)
         connection.incoming.feed(exchange.rest)
+        identify(connection)
     except BaseException:
         connection.close()
         raise
-    host, _ = peer.address_of(connection.sock)
-    connection.peer = peer.described(connection.sock)
-    connection.address, connection.local = peer.as_number(host), peer.is_local(host)
     return Opened(head, connection, frames, deflate.enabled())
 
 

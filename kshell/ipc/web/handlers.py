@@ -78,7 +78,8 @@ class Web:
     def enter(self, connection: Connection, request: Request) -> None:
         """Refuse requests that pages of other sites make, and those of users who are not let in; `.z.ac` decides who
         is, or basic access by the file of users and `.z.pw`."""
-        same_site.check(request, self._hosts(connection), self._listed(".h.ORIGINS"))
+        hosts = self._hosts(connection) | self.network.names
+        same_site.check(request, hosts, self._listed(".h.ORIGINS"))
         if self._find(".z.ac") is not None:
             self._by_handler(connection, request)
         else:
@@ -209,7 +210,7 @@ class Web:
         """Let a page watch the training. Its queries may change something only if the port allows that to clients,
         and its user is the one of this process or has logged in."""
         data, frames, _ = accepted(request)
-        own = peer.trusted(peer.user_of(connection.sock))
+        own = peer.trusted(connection.owner)
         connection.reads = self.read_only or not (own or connection.user)
         self.network.send(connection, data)
         connection.conversation = Watch(self, connection, frames)

@@ -52,6 +52,8 @@ def available() -> bool:
 class Http(conversation.Quiet):
     """Requests and responses on one connection."""
 
+    takes_turns = True
+
     def __init__(self, site: Site, connection: Connection) -> None:
         super().__init__(site.network, connection)
         self.site = site

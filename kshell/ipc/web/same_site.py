@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kshell.ipc.address import LOOPBACK
 from kshell.ipc.web.request import Refused, Request
-
-OWN = ("localhost", "127.0.0.1", "::1")
 
 
 def check(request: Request, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -17,7 +16,7 @@ def check(request: Request, hosts: Collection[str], origins: Collection[str]) ->
     at this machine, so that the browser takes it for the same site."""
     named = request.header("host")
     host = name_of(named)
-    if host and host not in OWN and host not in hosts:
+    if host and host not in LOOPBACK and host not in hosts:
         raise Refused("403 Forbidden", f"host {named} is not in .h.HOSTS")
     origin = request.header("origin").lower()
     if origin in origins:
