@@ -78,6 +78,8 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.read_globals: dict[str, None] = {}
         self.const_values: dict[int, Any] = {}  # by offset: the node of a literal, or a lambda
         self.stores = False  # does it assign a global variable?
+        # does it ask before? Callbacks are not for everyone to assign
+        self.asks = names.checked or ctx == ".z"
         self.temps = 0
         self.assigned: list[str] = []  # log of assignments to locals, for the order of evaluation
         self.inlines = True  # is native code emitted in addition to verb calls?

@@ -42,7 +42,7 @@ from kshell.values.items.rows import Rows, string_list, string_rows, strings_of
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
 from kshell.values.session.progress import Task
-from kshell.values.session.restrict import check_read, forbid, refuse, restricted
+from kshell.values.session.restrict import check_read, forbid, refuse
 
 
 def path_of(x: Value, plain: bool = False) -> str:
@@ -52,8 +52,7 @@ def path_of(x: Value, plain: bool = False) -> str:
     if text_[:1] != ":" and not (plain and text_ and x.__class__ is Sym):
         raise QError("type")
     path = os.path.expanduser(text_.removeprefix(":"))
-    if restricted():
-        check_read(path)
+    check_read(path)
     return path
 
 

@@ -33,6 +33,7 @@ from kshell.values.change.join import join_dicts
 from kshell.values.items.index import index1
 from kshell.values.session.context import blocked, worker
 from kshell.values.session.interrupts import brief
+from kshell.values.session.restrict import forbid
 
 _HIDDEN = "__builtins__"
 # part(name, x): the year, minute.. of a temporal value, else an error: lang/session/helpers.py
@@ -122,9 +123,12 @@ class Names:
         )
 
     def allow(self, space: str, last: str) -> None:
-        """'noupdate if globals must not change now."""
+        """'noupdate if globals must not change now; 'access if a confined evaluation changes a callback, which may be
+        called when nothing is confined."""
         if blocked():
             raise QError(f"noupdate: `{space} `{last.lstrip('.')}")
+        if (space == ".z" and last != "zd") or (space == "." and last == ".z"):
+            forbid(last if space == "." else f".z.{last}")
 
     @brief
     def define_view(self, v: View) -> None:
