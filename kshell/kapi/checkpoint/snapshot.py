@@ -386,6 +386,8 @@ class _Plan:
                 collection.update(previous)
             names.current = current
             raise
+        finally:
+            names.generation += 1
 
     def _apply(self) -> list[str]:
         names = self.names

@@ -24,7 +24,7 @@ from kshell.parse import tree as N
 from kshell.values.base.core import NIL, Value, sym
 from kshell.values.base.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
 from kshell.values.base.primitives import type_of_entry
-from kshell.values.change.names import Names
+from kshell.values.change.names import PERMANENT, Names
 from kshell.values.session.context import running
 
 MAX_PARAMS = 8
@@ -78,8 +78,8 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.read_globals: dict[str, None] = {}
         self.const_values: dict[int, Any] = {}  # by offset: the node of a literal, or a lambda
         self.stores = False  # does it assign a global variable?
-        # does it ask before? Callbacks are not for everyone to assign
-        self.asks = names.checked or ctx == ".z"
+        # does it ask before, and say so? Names come and go in the permanent namespaces only where `names` sees it
+        self.asks = names.checked or ctx in PERMANENT
         self.temps = 0
         self.assigned: list[str] = []  # log of assignments to locals, for the order of evaluation
         self.inlines = True  # is native code emitted in addition to verb calls?

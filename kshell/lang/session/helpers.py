@@ -83,7 +83,7 @@ def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
     """Assign a global when assignments are checked: it may be forbidden, or has to be reported."""
     names = running().names
     names.allow(ctx, name)
-    names.spaces[ctx][name] = x
+    names.put(ctx, name, x)
     if ctx == "." and names.hook is not None:
         names.hook(name, at)
     if PENDING:

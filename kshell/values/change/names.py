@@ -70,6 +70,8 @@ class Names:
         self.current = "."
         self._resolve = resolve  # fills builtins with the k-api, on the first unknown name
         self._version = -1
+        # counts what compiled code depends on: names in the permanent namespaces that come or go, and views
+        self.generation = 0
         self.checked = False  # do assignments in compiled code check `allow` and call `hook`?
         # called when a variable in the root is set, and where
         self.hook: Callable[[str, Sequence[Value]], None] | None = None
@@ -95,9 +97,19 @@ class Names:
         """The view with that name, if it still is one."""
         view = self.views.get(name)
         if view is not None and name in self.spaces["."]:
-            del self.views[name]
+            self._drop_view(name)
             return None
         return view
+
+    def _drop_view(self, name: str) -> None:
+        if self.views.pop(name, None) is not None:
+            self.generation += 1
+
+    def put(self, space: str, last: str, x: Value) -> None:
+        """Store a variable in an existing namespace."""
+        variables = self.spaces[space]
+        self.generation += space in PERMANENT and last not in variables
+        variables[last] = x
 
     def read(self, name: str) -> Value:
         """The value of a global in the root that is, or was, a view."""
@@ -136,6 +148,7 @@ class Names:
         self.allow(".", v.name)
         self.spaces["."].pop(v.name, None)
         self.views[v.name] = v
+        self.generation += 1
 
     def load_builtins(self) -> dict[str, Any]:
         """The names visible in every namespace, including the k-api's; new registrations are added."""
@@ -256,7 +269,8 @@ class Names:
             if is_root or name in self.spaces:
                 self.replace(name, x)
                 return
-        self.space(space)[last] = x
+        self.space(space)
+        self.put(space, last, x)
         if self.hook is not None and space == "." and last[0] != ".":
             self.hook(name, at)
         listener = self.listeners.get(name)
@@ -279,7 +293,7 @@ class Names:
 
         first, *members = name.split(".")
         self.set(first, put(self.find(first, ctx), members), ctx)
-        self.views.pop(name, None)
+        self._drop_view(name)
 
     @brief
     def replace(self, name: str, d: Dict) -> None:
@@ -292,6 +306,7 @@ class Names:
         for key, item in zip(keys, d.v.items, strict=True):
             if key and item.__class__ is not View:  # a view stays a view
                 space[key] = item
+        self.generation += 1
         for full_name, listener in self.listeners.items():
             parent, last = self.split(full_name)
             if parent == name:
@@ -303,10 +318,11 @@ class Names:
         space, last = self.split(name, ctx)
         self.allow(space, last)
         if space == "." and self.view(last) is not None:
-            del self.views[last]
+            self._drop_view(last)
             return
         if last == _HIDDEN or self.spaces.get(space, {}).pop(last, None) is None:
             raise QError(name)
+        self.generation += space in PERMANENT
         listener = self.listeners.get(name)
         if listener is not None:
             listener(None)
