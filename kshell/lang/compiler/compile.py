@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import ref
 
 from kshell import registry
 from kshell.errors import QError, Source
@@ -567,6 +568,7 @@ def compile_lambda(
     compiled.consts = tuple(compiler.const_values.values())
     compiled.tree, compiled.own, compiled.stores = node, name, compiler.stores
     names.lambdas.add(compiled)
+    source.function = ref(compiled)
     if compiler.recursive:
         function.__defaults__ = (compiled, function)
     return compiled
@@ -575,6 +577,7 @@ def compile_lambda(
 def compile_again(f: Lambda, names: Names) -> None:
     """Recompile a lambda in place, after something its code depends on has changed."""
     f.fn.__code__ = compile_lambda(f.tree, f.source, names, f.ctx, f.own).fn.__code__
+    f.source.function = ref(f)
 
 
 def check_stores(names: Names) -> None:
