@@ -109,6 +109,8 @@ all(::)~/:first each value each`.q`.Q`.h`.j`.o`.z  / 1b
 .Q.zz:3;(.Q`zz;`zz in system"v .Q")  / 3\n1b
 .z.ps:{x};(`ps`pg in key .z;.z.ps)  / 10b\n{x}
 .q.nosuch  / '.q.nosuch
+.q.abs  / '.q.abs
+(.q.neg;.q.mmu)~.q`neg`mmu  / 1b
 .Q.nosuch  / '.Q.nosuch
 (.q.til;.q`til)  / til\ntil
 type each system each("f .q";"v .q";"a .q";"b .q";"f .o";"v .z")  / 11 11 11 11 11 11h

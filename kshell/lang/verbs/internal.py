@@ -171,10 +171,10 @@ def tokens(x: Value) -> Value:
     pieces: list[str] = []
     position = 0
     for token in scan(text):
-        pieces += _BETWEEN.findall(text, position, token.start)
+        pieces += _between(text, position, token.start)
         pieces += _lines_of(token.text) if token.kind == "0" else [token.text] * bool(token.text)
         position = max(position, token.end)
-    pieces += _BETWEEN.findall(text, position)
+    pieces += _between(text, position, len(text))
     first = pieces.pop(0)[1:]
     return List([string(piece) for piece in ([first] if first else []) + pieces])
 
@@ -183,13 +183,31 @@ def _lines_of(numbers: str) -> list[str]:
     """The tokens of a list of numbers: numbers on another line are another token."""
     pieces: list[str] = []
     for index, part in enumerate(_OTHER_LINE.split(numbers)):
-        pieces += _BETWEEN.findall(part) if index % 2 else [part]
+        pieces += _between(part, 0, len(part)) if index % 2 else [part]
     return pieces
 
 
-_OTHER_LINE = re.compile(r"([^\S\n]*(?:(?<=\s)/[^\n]*)?\n\s*(?:/[^\n]*\n\s*)*)")
-# a comment of several lines, one of a line, a blank
-_BETWEEN = re.compile(r"\n/[ \t\r]*\n(?s:.)*?\n\\[ \t\r]*(?=\n|\Z)|\s?/[^\n]*|(?s:.)")
+def _between(text: str, start: int, end: int) -> list[str]:
+    """The tokens of a part of a text that has only comments and blanks."""
+    if end - start < 2:
+        return [text[start:end]] if end > start else []
+    # where the last comment of several lines ends; after it, lone slashes would all look for their end in vain
+    last = max((match.start() for match in _CLOSES.finditer(text, start, end)), default=-1)
+    pieces: list[str] = []
+    while start < last:
+        match = _BETWEEN.match(text, start, end)
+        if match is None:
+            break
+        pieces.append(match[0])
+        start = match.end()
+    return pieces + _ON_A_LINE.findall(text, start, end)
+
+
+_OTHER_LINE = re.compile(r"((?<![^\S\n])[^\S\n]*(?:(?<=\s)/[^\n]*)?\n\s*(?:/[^\n]*\n\s*)*)")
+# a comment of a line, a blank; the end of a comment of several lines; these or such a comment
+_ON_A_LINE = re.compile(r"\s?/[^\n]*|(?s:.)")
+_CLOSES = re.compile(r"\n\\[ \t\r]*(?=\n|\Z)")
+_BETWEEN = re.compile(rf"\n/[ \t\r]*\n(?s:.)*?{_CLOSES.pattern}|{_ON_A_LINE.pattern}")
 
 
 @internal(-14)

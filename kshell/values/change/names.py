@@ -38,6 +38,8 @@ from kshell.values.session.restrict import forbid
 _HIDDEN = "__builtins__"
 # part(name, x): the year, minute.. of a temporal value, else an error: lang/session/helpers.py
 PART = registry.Hook()
+# keyword(name): the function of a keyword that `.q` has, or None: lang/names/q_data.py
+KEYWORD = registry.Hook(lambda name: None)
 
 
 def dotted(x: Value, name: str) -> Value:
@@ -209,18 +211,11 @@ class Names:
         """`.a.b.c` where .a.b is a dictionary held in namespace .a; a keyword for `.q.name`."""
         parent, _, last = name.rpartition(".")
         if parent in PERMANENT:
-            return self._keyword(last) if parent == ".q" else None
+            return KEYWORD.fn(last) if parent == ".q" else None
         if not parent or (parent in self.spaces and registry.find("name", parent) is None):
             return None
         value = self.find(parent)
         return dotted(value, last) if value.__class__ is Dict else None
-
-    def _keyword(self, name: str) -> Value | None:
-        """The function of a keyword, as an item of `.q`."""
-        keywords = self.find(".q")
-        if keywords.__class__ is not Dict or not name or sym(name) not in keywords.k.items:
-            return None
-        return index1(keywords, sym(name))
 
     def _held(self, name: str) -> Value | None:
         """The dictionary or table with this name in a variable of a namespace, or in an item of one."""
