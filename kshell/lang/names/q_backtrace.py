@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kshell import registry
 from kshell.errors import Frame, QError, Source, as_qerror
 from kshell.lang.compiler import code_objects
 from kshell.lang.console import error_report
 from kshell.lang.names.define import name
 from kshell.lang.verbs.lists import int_of
+from kshell.registry import internal
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, List, Value, seq_items, text_of
 from kshell.values.engine.apply import apply
@@ -96,6 +96,7 @@ def trpd(f: Value, x: Value, g: Value) -> Value:
     return trapped(".Q.trpd", f, seq_items(x), g)
 
 
+@internal(-105, "-105!(f;args;g)", ".Q")
 def trap_parts(x: Value) -> Value:
     """`-105!(f;args;g)`: apply f to a list of arguments; on error, apply g to the error's text and the backtrace.
 
@@ -106,19 +107,6 @@ def trap_parts(x: Value) -> Value:
     if len(items) != 3:
         raise QError("length")
     return trapped("", items[0], seq_items(items[1]), items[2])
-
-
-registry.add(
-    registry.Entry(
-        "-105",
-        "internal",
-        {1: trap_parts},
-        ("-105!(f;args;g)",),
-        trap_parts.__doc__ or "",
-        topic=".Q",
-        effect="none",
-    )
-)
 
 
 @name(".Q.sbt")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.parse.lex import scan
-from kshell.registry import Entry, add, refusing
+from kshell.registry import internal
 from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, string, symdict, table
@@ -37,31 +36,6 @@ from kshell.values.base.core import (
 )
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
-
-
-def internal(
-    number: int, form: str = "", effect: str = "none"
-) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Register an internal function under its number."""
-
-    def register(fn: Callable[..., Value]) -> Callable[..., Value]:
-        add(
-            Entry(
-                str(number),
-                "internal",
-                {1: refusing(f"{number}!", effect, fn)},
-                (form or f"{number}!x",),
-                fn.__doc__ or "",
-                file=__file__,
-                line=fn.__code__.co_firstlineno,
-                topic="internal",
-                effect=effect,
-            )
-        )
-        return fn
-
-    return register
-
 
 # ------------------------------------------------------------------ bytes of values
 
@@ -518,18 +492,8 @@ def _named(number: int, kind: str, name: str, example: str) -> None:
             raise QError("nyi")
         return entry.fns[1](x)
 
-    add(
-        Entry(
-            str(number),
-            "internal",
-            {1: run},
-            (f"{number}!x",),
-            f"Same as `{name}`.\n\n{example}",
-            file=__file__,
-            topic="internal",
-            effect="none",
-        )
-    )
+    run.__doc__ = f"Same as `{name}`.\n\n{example}"
+    internal(number)(run)
 
 
 for _number, _kind, _name, _example in (
