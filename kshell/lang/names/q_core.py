@@ -21,6 +21,7 @@ from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.text import one_line, plain, string
 from kshell.registry import internal
 from kshell.values.base import types as T
+from kshell.values.base.build import data_of
 from kshell.values.base.build import string as q_string
 from kshell.values.base.core import (
     INF_J,
@@ -279,13 +280,6 @@ def addmonths(x: Value, y: Value) -> Value:
 
 
 # ------------------------------------------------------------------ encodings
-
-
-def data_of(x: Value) -> bytes:
-    """The bytes of a string, char or byte vector."""
-    if x.__class__ is Vec and x.t in (T.C, T.X):
-        return x.a.tobytes()
-    return text_of(x).encode("utf-8", "surrogateescape")
 
 
 @name(".Q.btoa")

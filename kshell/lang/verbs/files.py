@@ -14,7 +14,7 @@ from kshell.lang.verbs import tok
 from kshell.registry import verb
 from kshell.store import atomic, fields, kdb, text, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, string, table
+from kshell.values.base.build import collapse, string, table, text_bytes
 from kshell.values.base.core import (
     NIL,
     Atom,
@@ -223,10 +223,6 @@ def save_lines(file: Value, lines: Value) -> Value:
         content = b"\n".join([*rows.items(), b""])
     atomic.write_bytes(path_of(file, True), content)
     return file
-
-
-def text_bytes(x: Value) -> bytes:
-    return text_of(x).encode("utf-8", "surrogateescape")
 
 
 def prepare(x: Value, sep: bytes) -> list[bytes]:
