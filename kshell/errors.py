@@ -43,13 +43,19 @@ ERRORS: dict[str, tuple[str, str]] = {
 }
 
 
+def _no_function() -> None:
+    """In place of a weak reference to nothing."""
+
+
 class Source:
     """A text that was parsed as a unit: a line, a lambda or a script; with file and first line number if known."""
 
-    __slots__ = ("file", "line", "name", "text")
+    __slots__ = ("file", "function", "line", "name", "text")
 
     def __init__(self, text: str, file: str = "", line: int = 0, name: str = "") -> None:
         self.text, self.file, self.line, self.name = text, file, line, name
+        # a weak reference to the function whose text it is, or what gives None
+        self.function: Callable[[], Any] = _no_function
 
 
 class Frame:

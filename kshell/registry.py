@@ -368,6 +368,20 @@ def command(name: str, *forms: str, **fields: Any) -> Callable[[F], F]:
     return register
 
 
+def internal(
+    number: int, form: str = "", topic: str = "internal", effect: str = "none"
+) -> Callable[[F], F]:
+    """Register an internal function, `-n!x`, under its number; `form` is how it is written if not so."""
+
+    def register(fn: F) -> F:
+        wrapper = refusing(f"{number}!", effect, fn)
+        forms = (form or f"{number}!x",)
+        _register("internal", str(number), wrapper, (1,), forms=forms, topic=topic, effect=effect)
+        return fn
+
+    return register
+
+
 def load_package(name: str) -> None:
     """Import every module of a package and its subpackages, so that their entries are registered. Folders are searched,
     so there is no list to maintain."""

@@ -475,9 +475,9 @@ class Session(JobMixin, PortMixin, PromptMixin):
             return entry.fns[1](node.text)
         handler = self.names.find(f".{node.letter}.e")
         if handler is None:
-            text = f"{node.letter}){node.text}"
-            if k_texts.recognised(text):
-                return k_texts.answer(text)
+            text = k_texts.q_text(f"{node.letter}){node.text}")
+            if text is not None:
+                return self.evaluate(text)
             raise QError(f"{node.letter}) code is not supported")
         return apply1(handler, string(node.text))
 

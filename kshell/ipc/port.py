@@ -17,8 +17,8 @@ from kshell.ipc.listener import Listeners
 from kshell.ipc.messages import bad_bytes
 from kshell.ipc.web import client as web_client
 from kshell.values.base import types as T
-from kshell.values.base.build import string
-from kshell.values.base.core import NIL, Atom, List, Value, char, text_of
+from kshell.values.base.build import string, text_bytes
+from kshell.values.base.core import NIL, Atom, List, Value, char
 
 # errors of a handle that is no connection: of -25! and -38!, and of anything else
 NO_CONNECTION = "{} is not an ipc handle"
@@ -181,7 +181,7 @@ class Port(Handlers):
             raise QError(
                 f"{to.scheme}: {to.port} is the port of this process, which cannot answer while it waits"
             )
-        text = text_of(x).encode("utf-8", "surrogateescape")
+        text = text_bytes(x)
         if to.scheme.startswith("http"):
             return string(web_client.ask(to, text, timeout))
         if self._find(".z.ws") is None:

@@ -52,6 +52,8 @@ def _start(session: Session, opts: Options) -> int:
         return 1
     if opts.clients and not attempt(session, session.restrict_clients, **opts.clients):
         return 2
+    if opts.clients.get("confined"):
+        forget_folder()
     for command in sorted(opts.commands, key=_listens):  # when all settings are made
         if not _option(session, command):
             return 2
@@ -65,6 +67,12 @@ def _start(session: Session, opts: Options) -> int:
     if (opts.script or opts.exprs) and not opts.stay and not listening:
         return 0
     return console(session, opts)
+
+
+def forget_folder() -> None:
+    """From now on Python imports nothing from the current folder, where clients may write."""
+    here = os.path.realpath(os.getcwd())
+    sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder or here) != here]
 
 
 def _listens(command: str) -> bool:

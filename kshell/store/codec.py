@@ -164,7 +164,7 @@ def _put_nd(x: Nd, out: Out) -> None:
     )
     header = np.frombuffer(struct.pack("<bBi", x.t, 0, count), np.uint8)
     block = np.concatenate([np.broadcast_to(header, (len(rows), 6)), rows], axis=1)
-    for length in reversed(outer):  # lists of k: a header before every k rows
+    for length in reversed(outer):  # lists of that many items: a header before as many rows
         header = np.frombuffer(struct.pack("<bBi", 0, 0, length), np.uint8)
         grouped = (
             block.reshape(-1, length * block.shape[1])

@@ -6,7 +6,9 @@ and made for a whole list here, without a call for each item.
 
 from __future__ import annotations
 
+import math
 import struct
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +21,8 @@ FEW = 16  # items of a list that are not worth it
 _count = struct.Struct("<i").unpack_from
 _ENCODED: list[bytes] = []  # of each symbol, by code
 WORD = 8  # bytes of symbols that are handled as numbers
-MANY = 4096  # symbols for which that is worth it
+MANY = 4096  # symbols for which that is worth it when they are written
+MANY_READ = 10_000  # and when they are read
 _BITS = 18  # of the hash table's size
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(WORD + 1)], np.uint64)
@@ -32,22 +35,28 @@ class _Padded:
     def __init__(self) -> None:
         self.words, self.sizes = np.zeros(1024, np.uint64), np.zeros(1024, np.uint8)
         self.known = 0
+        self.lock = threading.Lock()
 
     def extend(self) -> None:
         """Take up the symbols that are new since the last time."""
-        added = SYMBOLS[self.known :]
-        if not added:
-            return
-        if len(SYMBOLS) > len(self.words):
-            more = max(len(SYMBOLS), 2 * len(self.words)) - len(self.words)
+        if self.known < len(SYMBOLS):
+            with self.lock:
+                self._extend(self.known)
+
+    def _extend(self, known: int) -> None:
+        """Take up the symbols from a code on. Other threads read meanwhile, up to those that are known: what they
+        read stays as it is, also in the longer arrays."""
+        added = SYMBOLS[known:]
+        end = known + len(added)
+        if end > len(self.words):
+            more = max(end, 2 * len(self.words)) - len(self.words)
             self.words = np.concatenate([self.words, np.zeros(more, np.uint64)])
             self.sizes = np.concatenate([self.sizes, np.zeros(more, np.uint8)])
         texts = [symbol.s.encode("utf-8", "surrogateescape") + b"\0" for symbol in added]
         fitting = [text if len(text) <= WORD else b"" for text in texts]
-        end = self.known + len(added)
         padded = b"".join([text.ljust(WORD, b"\0") for text in fitting])
-        self.words[self.known : end] = np.frombuffer(padded, "<u8")
-        self.sizes[self.known : end] = list(map(len, fitting))
+        self.words[known:end] = np.frombuffer(padded, "<u8")
+        self.sizes[known:end] = list(map(len, fitting))
         self.known = end
 
 
@@ -74,13 +83,15 @@ def symbol_bytes(codes: np.ndarray) -> bytes:
         if encoded is not None:
             return encoded
     if len(_ENCODED) < len(SYMBOLS):
-        added = SYMBOLS[len(_ENCODED) :]
-        _ENCODED.extend([symbol.s.encode("utf-8", "surrogateescape") + b"\0" for symbol in added])
+        with _PADDED.lock:
+            added = [symbol.s for symbol in SYMBOLS[len(_ENCODED) :]]
+            _ENCODED.extend([text.encode("utf-8", "surrogateescape") + b"\0" for text in added])
     return b"".join(map(_ENCODED.__getitem__, codes.tolist()))
 
 
 def _short_symbols(raw: bytes | bytearray, at: int, ends: np.ndarray) -> np.ndarray | None:
-    """The codes of symbols that end before these places, counted from `at`, if all are short; else None."""
+    """The codes of symbols that end before these places, counted from `at`, if all are short and many come more than
+    once; else None."""
     sizes = np.diff(ends, prepend=-1) - 1
     if int(sizes.max()) > WORD:
         return None
@@ -88,7 +99,14 @@ def _short_symbols(raw: bytes | bytearray, at: int, ends: np.ndarray) -> np.ndar
     text[:-WORD] = np.frombuffer(raw, np.uint8, len(text) - WORD, at)
     words = np.ndarray(len(text) - WORD + 1, "<u8", text.data, strides=(1,))  # one at each byte
     keys = words[ends - sizes] & _MASKS[sizes]
-    return _codes_of(keys)
+    return _codes_of(keys) if _repeat(keys) else None
+
+
+def _repeat(keys: np.ndarray) -> bool:
+    """Are fewer than a quarter of the words different? Judged by a sample."""
+    sample = keys[:: max(8, len(keys) >> 13)]
+    distinct = len(keys) / 4
+    return len(np.unique(sample)) < distinct * -math.expm1(-len(sample) / distinct)
 
 
 def _codes_of(keys: np.ndarray) -> np.ndarray:
@@ -130,7 +148,7 @@ def symbols_at(raw: bytes | bytearray, at: int, n: int) -> tuple[np.ndarray, int
             return None
         window *= 4
     end = at + int(zeros[n - 1]) + 1 if n else at
-    if n >= MANY:
+    if n >= MANY_READ:
         codes = _short_symbols(raw, at, zeros[:n])
         if codes is not None:
             return codes, end

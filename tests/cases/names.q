@@ -109,6 +109,8 @@ all(::)~/:first each value each`.q`.Q`.h`.j`.o`.z  / 1b
 .Q.zz:3;(.Q`zz;`zz in system"v .Q")  / 3\n1b
 .z.ps:{x};(`ps`pg in key .z;.z.ps)  / 10b\n{x}
 .q.nosuch  / '.q.nosuch
+.q.abs  / '.q.abs
+(.q.neg;.q.mmu)~.q`neg`mmu  / 1b
 .Q.nosuch  / '.Q.nosuch
 (.q.til;.q`til)  / til\ntil
 type each system each("f .q";"v .q";"a .q";"b .q";"f .o";"v .z")  / 11 11 11 11 11 11h
@@ -118,5 +120,9 @@ t:([]a:1 2;b:`x`y);.Q.nct`t  / n c t\n-----\nt a j\nt b s
 .Q.nct 1  / 'type
 first each .Q.trp[{x+`a};1;{y}]  / {x+`a}\n.Q.trp\n::
 .Q.trp[{x+`a};1;{[e;b]b[0;1;3]:"{y+`a}";b[0;3]:7;.Q.sbt 1#b}]  / "  [7]  {y+`a}\n         ^\n"
+fq:{wq+`a};value"wq::2";fq~first first .Q.trp[fq;1;{y}]  / 1b
+fq~first first .Q.trp[{fq x};1;{2#y}]  / 1b
+{x~first first .Q.trp[x;1;{y}]}{y+`a}  / 0b
+{x~first first .Q.trp[x;1;{y}]}{x+`a}  / 1b
 .Q.sbt()  / ""
 .Q.sbt enlist 1 2  / 'length

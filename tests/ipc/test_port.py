@@ -378,5 +378,8 @@ def test_what_becomes_of_a_clients_error(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="type"):
             client.ask(text("f 1"))
         assert server.line() == "'type"  # once
-        with pytest.raises(ValueError, match="nobody is at the console"):
-            client.ask(text('system"e 1"'))
+        client.ask(text('system"e 01"'))
+        with pytest.raises(ValueError, match="type"):
+            client.ask(text("f 1"))
+        server.say("-1 string system\"e\";")
+        assert "'type" not in iter(server.line, "1")  # the error was sent, not printed, and nothing waits

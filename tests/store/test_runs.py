@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -14,7 +18,7 @@ from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import List, Vec, sym, sym_codes, sym_names
 
-MANY = runs.MANY
+MANY = max(runs.MANY, runs.MANY_READ)
 
 
 def plain(codes: np.ndarray) -> bytes:
@@ -34,6 +38,8 @@ CASES = {
     "various": names((0, 1, 2, 5, 7), "abcxyz"),
     "seven and eight": names((7, 8), "ab"),
     "all different": [f"n{k:06}" for k in range(3 * MANY)],
+    "different at first": [*(f"n{k:06}" for k in range(MANY)), *["a", "bc"] * 2 * MANY],
+    "alike at first": [*["a", "bc"] * MANY, *(f"n{k:06}" for k in range(2 * MANY))],
     "long among short": [*names((2,), "ab"), "x" * 40],
     "two bytes a letter": names((1, 2, 3), "äöü€"),
     "bytes that are no text": names((2, 3), "\udcff\udcfea"),
@@ -78,9 +84,39 @@ def test_names_whose_places_in_the_hash_table_are_one() -> None:
 
 def test_a_message_of_many_symbols_and_strings() -> None:
     draw = names((3,), "abc")
-    x = Vec(T.S, sym_codes(draw))
-    assert (codec.decode(codec.encode(x)).a == x.a).all()  # type: ignore[union-attr]
-    assert len(codec.encode(x)) == 6 + 4 * len(draw)
+    x, strings = Vec(T.S, sym_codes(draw)), List([string(text) for text in draw])
+    data = codec.encode(List([x, strings]))
+    assert len(data) == 6 + 6 + 4 * len(draw) + 6 + 9 * len(draw)
+    symbols, texts = codec.decode(data).items  # type: ignore[union-attr]
+    assert (symbols.a == x.a).all() and [text.a.tobytes().decode() for text in texts.items] == draw
+
+
+@pytest.fixture
+def _hurried() -> Iterator[None]:
+    """Threads change places all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("_hurried")
+@pytest.mark.parametrize("length", [7, 20])
+def test_threads_write_symbols_that_are_new_to_all_of_them(length: int) -> None:
+    threads = 4
+    with ThreadPoolExecutor(threads) as pool:
+        for turn in range(5):
+            fresh = [f"t{turn}{k:0{length - 2}}" for k in range(3 * MANY)]
+            codes = sym_codes(fresh)
+            start = Barrier(threads)
+
+            def write(_: int, codes: np.ndarray = codes, start: Barrier = start) -> bytes:
+                start.wait(20)
+                return runs.symbol_bytes(codes)
+
+            assert set(pool.map(write, range(threads))) == {plain(codes)}
+            later = sym_codes([f"l{turn}{k:0{length - 2}}" for k in range(MANY)])
+            assert runs.symbol_bytes(later) == plain(later)
 
 
 @given(st.lists(st.sampled_from(["abc", "de ", "x z", "", "longer"]), min_size=1, max_size=4), st.integers(16, 900), st.randoms())

@@ -145,18 +145,20 @@ def test_deep_values(form: str) -> None:
     assert session.run("1+1") == 2
 
 
-ABSURD = ["til 1000000000000", "til 0W", "til 100000000000000000", "10000000000#0", "0W#1 2",
-                                  "1000000000000?10", "1000000000000?`3", "-1000000000000?10000000000000",
-                                  "1000000 1000000#0", "0W 0W#1", "(100000000 100000000)#til 10",
-                                  "1000000000000$\"abc\"", "(til 1000000)cross til 1000000", "where 1000000000000 2",
-                                  "1000000000000#enlist 1 2", "10000000000000#([]a:1 2)", "where 0W 0W",
-                                  "tensor(`zeros;10000000000000)", "tensor(`zeros;1000000 1000000)",
-                                  "tensor(`zeros;3#0W)", "tensor(`arange;0;1000000000000)", "tensor(`eye;10000000)",
-                                  "tensor(`randn;1000000000000)", "tensor(`linspace;0;1;1000000000000)",
-                                  "module enlist(`linear;1000000;1000000)", "module enlist(`linear;0W;2)",
-                                  "resize(tensor 1 2 3;1000000000000)", "tensor(`randperm;1000000000000)",
-                                  "module enlist(`embed;1000000000;1000000)",
-                                  "module enlist(`conv2d;1000000;1000000;9)"]
+ABSURD = [
+    "til 1000000000000", "til 0W", "til 100000000000000000", "10000000000#0", "0W#1 2",
+    "1000000000000?10", "1000000000000?`3", "-1000000000000?10000000000000",
+    "1000000 1000000#0", "0W 0W#1", "(100000000 100000000)#til 10",
+    "1000000000000$\"abc\"", "(til 1000000)cross til 1000000", "where 1000000000000 2",
+    "1000000000000#enlist 1 2", "10000000000000#([]a:1 2)", "where 0W 0W",
+    "tensor(`zeros;10000000000000)", "tensor(`zeros;1000000 1000000)",
+    "tensor(`zeros;3#0W)", "tensor(`arange;0;1000000000000)", "tensor(`eye;10000000)",
+    "tensor(`randn;1000000000000)", "tensor(`linspace;0;1;1000000000000)",
+    "module enlist(`linear;1000000;1000000)", "module enlist(`linear;0W;2)",
+    "resize(tensor 1 2 3;1000000000000)", "tensor(`randperm;1000000000000)",
+    "module enlist(`embed;1000000000;1000000)",
+    "module enlist(`conv2d;1000000;1000000;9)",
+]
 ASK = """
 import io, json, sys, time
 from kshell.errors import QError

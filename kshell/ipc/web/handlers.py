@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kshell import registry
 from kshell.errors import QError
 from kshell.ipc import peer
@@ -18,7 +16,7 @@ from kshell.ipc.web.http import MISSING, Answer, Http, available
 from kshell.ipc.web.request import Refused, Request, login, parts, response
 from kshell.ipc.web.websocket import WebSocket, accepted
 from kshell.values.base import types as T
-from kshell.values.base.build import string
+from kshell.values.base.build import data_of, string
 from kshell.values.base.core import (
     NIL,
     Dict,
@@ -251,13 +249,6 @@ def asked(request: Request) -> Value:
     named = Dict(sym_vec(list(headers)), List([string(value) for value in headers.values()]))
     given: list[Value] = [string(text), named]
     return List([sym(request.method), *given] if request.method in _OTHERS else given)
-
-
-def data_of(x: Value) -> bytes:
-    """The bytes of a response, which is a string or a byte vector; anything else is 'type."""
-    if x.__class__ is Vec and x.t in (T.C, T.X):
-        return bytes(np.ascontiguousarray(x.a).tobytes())
-    return text_of(x).encode("utf-8", "surrogateescape")
 
 
 class Answered(Refused):

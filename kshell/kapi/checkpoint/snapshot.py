@@ -366,8 +366,10 @@ class _Plan:
         """Install everything; returns the names that were set. If something cannot be installed, everything stays
         unchanged."""
         names = self.names
-        for space in self.spaces:
-            names.allow(space, "")
+        names.allow(".", "")
+        for space, variables in self.spaces.items():
+            for name in variables:
+                names.allow(space, name)
         backup = {space: dict(variables) for space, variables in names.spaces.items()}
         views, bare, current = dict(names.views), set(names.bare), names.current
         try:
@@ -384,6 +386,8 @@ class _Plan:
                 collection.update(previous)
             names.current = current
             raise
+        finally:
+            names.generation += 1
 
     def _apply(self) -> list[str]:
         names = self.names
@@ -416,13 +420,13 @@ class _Plan:
 
     def _set_session(self, s: dict[str, Any]) -> None:
         session = running()
+        session.timer.set(s["timer"])
         for key, value in s["settings"].items():
             setattr(session.settings, key, tuple(value) if isinstance(value, list) else value)
         names = self.names
         names.bare.update(name for name in s["bare"] if name in names.spaces)
         names.space(s["current"])
         names.current = s["current"]
-        session.timer.set(s["timer"])
         table().state.update(s["kapi"])
         if "dtype" in s:
             torch.set_default_dtype(dtype_named(s["dtype"]))
@@ -446,7 +450,9 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
             return assigned
         except QError as e:
             problem = (
-                e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e)
+                e
+                if e.text.startswith(("resume:", "wsfull", "noupdate", "access"))
+                else archive.damaged(e)
             )
         except QExit:
             problem = archive.damaged(ValueError())

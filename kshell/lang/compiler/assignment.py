@@ -30,6 +30,7 @@ class AssignmentMixin:
         global_stores: set[str]
         read_globals: dict[str, None]
         stores: bool
+        asks: bool
 
         def emit(self, line: str) -> None: ...
         def mark(self, node: N.Node) -> str: ...
@@ -109,7 +110,7 @@ class AssignmentMixin:
         self.stores = True
         if "." in name or name in RESERVED:
             return E(f"_set({self.mark(node)}{name!r},{self.ctx!r},{e.s})", e.kind, impure=True)
-        if self.names.checked:
+        if self.asks:
             self.emit(f"_put({self.mark(node)}{name!r},{self.ctx!r},{e.s},{at})")
         else:
             self.global_stores.add(name)
@@ -126,7 +127,7 @@ class AssignmentMixin:
         value = self.simple(value)
         old = self.variable(variable)
         path_text = _path_text(t.args, indexes)
-        if self.names.checked and not self.is_local(name):
+        if self.asks and not self.is_local(name):
             self.emit(f"_allow({self.mark(node)}{name!r},{self.ctx!r})")
         if not isinstance(node.op, N.Verb):
             text = f"_asg({self.mark(node)}{old.s},{path_text},{value.s})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import ref
 
 from kshell import registry
 from kshell.errors import QError, Source
@@ -24,7 +25,7 @@ from kshell.parse import tree as N
 from kshell.values.base.core import NIL, Value, sym
 from kshell.values.base.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
 from kshell.values.base.primitives import type_of_entry
-from kshell.values.change.names import Names
+from kshell.values.change.names import PERMANENT, Names
 from kshell.values.session.context import running
 
 MAX_PARAMS = 8
@@ -78,6 +79,8 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.read_globals: dict[str, None] = {}
         self.const_values: dict[int, Any] = {}  # by offset: the node of a literal, or a lambda
         self.stores = False  # does it assign a global variable?
+        # does it ask before, and say so? Names come and go in the permanent namespaces only where `names` sees it
+        self.asks = names.checked or ctx in PERMANENT
         self.temps = 0
         self.assigned: list[str] = []  # log of assignments to locals, for the order of evaluation
         self.inlines = True  # is native code emitted in addition to verb calls?
@@ -565,6 +568,7 @@ def compile_lambda(
     compiled.consts = tuple(compiler.const_values.values())
     compiled.tree, compiled.own, compiled.stores = node, name, compiler.stores
     names.lambdas.add(compiled)
+    source.function = ref(compiled)
     if compiler.recursive:
         function.__defaults__ = (compiled, function)
     return compiled
@@ -573,6 +577,7 @@ def compile_lambda(
 def compile_again(f: Lambda, names: Names) -> None:
     """Recompile a lambda in place, after something its code depends on has changed."""
     f.fn.__code__ = compile_lambda(f.tree, f.source, names, f.ctx, f.own).fn.__code__
+    f.source.function = ref(f)
 
 
 def check_stores(names: Names) -> None:

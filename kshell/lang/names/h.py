@@ -12,11 +12,11 @@ from kshell.errors import QError
 from kshell.lang.console.json import Writer
 from kshell.lang.console.json import read as read_json
 from kshell.lang.names.define import constant, name, verb
-from kshell.lang.names.q_core import NAME, data_of
+from kshell.lang.names.q_core import NAME
 from kshell.lang.tables.tables import is_table, unkeyed
 from kshell.lang.verbs.text import string as to_string
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, empty, enlist, string
+from kshell.values.base.build import collapse, data_of, empty, enlist, string
 from kshell.values.base.core import (
     Atom,
     Dict,

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 
-from kshell.values.base.core import Value
-from kshell.values.session.context import running
-
 # a name as text; a function, and a namespace, are only named as such: PyKX then asks for what it needs of them
 ATTRIBUTE = """{v:value x;
  $[99h<type v; `$"_pykx_fn_marker";
@@ -35,15 +32,6 @@ ANSWERS = {
 }
 
 
-def recognised(text: str) -> bool:
-    """Is a text in k, with its `k)`, one of those that are answered?"""
-    return _digest(text) in ANSWERS
-
-
-def answer(text: str) -> Value:
-    """The value of a text in k that is recognised."""
-    return running().evaluate(ANSWERS[_digest(text)])
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+def q_text(text: str) -> str | None:
+    """The q text that answers a text in k, with its `k)`; None if it is not one of those that are answered."""
+    return ANSWERS.get(hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest())

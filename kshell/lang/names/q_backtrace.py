@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from kshell import registry
 from kshell.errors import Frame, QError, Source, as_qerror
 from kshell.lang.compiler import code_objects
 from kshell.lang.console import error_report
 from kshell.lang.names.define import name
 from kshell.lang.verbs.lists import int_of
+from kshell.registry import internal
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, List, Value, seq_items, text_of
-from kshell.values.base.functions import Lambda
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
 from kshell.values.session.memory import recover
@@ -22,14 +21,13 @@ def as_list(frames: list[Frame]) -> Value:
     """A backtrace as a q list, innermost level first. Each level is a list of the function, `::` for a text; its (name;
     file; line; source), as at the end of `value` of a function; the offset of the caret in the source; the number that
     is shown."""
-    lambdas = {id(function.source): function for function in list(running().names.lambdas)}
     count = len(frames)
-    return List([_level(frame, count - 1 - index, lambdas) for index, frame in enumerate(frames)])
+    return List([_level(frame, count - 1 - index) for index, frame in enumerate(frames)])
 
 
-def _level(frame: Frame, number: int, lambdas: dict[int, Lambda]) -> Value:
+def _level(frame: Frame, number: int) -> Value:
     source = frame.source
-    function: Value | None = lambdas.get(id(source))
+    function: Value | None = source.function()
     if function is None and not source.text:  # a function without q text
         function = running().names.find(source.name)
     shown = source.name if source.name[:1] in ("", ".") else _ROOT + source.name
@@ -98,6 +96,7 @@ def trpd(f: Value, x: Value, g: Value) -> Value:
     return trapped(".Q.trpd", f, seq_items(x), g)
 
 
+@internal(-105, "-105!(f;args;g)", ".Q")
 def trap_parts(x: Value) -> Value:
     """`-105!(f;args;g)`: apply f to a list of arguments; on error, apply g to the error's text and the backtrace.
 
@@ -108,19 +107,6 @@ def trap_parts(x: Value) -> Value:
     if len(items) != 3:
         raise QError("length")
     return trapped("", items[0], seq_items(items[1]), items[2])
-
-
-registry.add(
-    registry.Entry(
-        "-105",
-        "internal",
-        {1: trap_parts},
-        ("-105!(f;args;g)",),
-        trap_parts.__doc__ or "",
-        topic=".Q",
-        effect="none",
-    )
-)
 
 
 @name(".Q.sbt")

@@ -10,7 +10,6 @@ import zlib
 
 import numpy as np
 
-from kshell import registry
 from kshell.errors import QError
 from kshell.lang.console.format import raw_text
 from kshell.lang.console.show import lines_in
@@ -20,7 +19,9 @@ from kshell.lang.qsql.keywords import enum_char
 from kshell.lang.verbs.arith import one_array
 from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.text import one_line, plain, string
+from kshell.registry import internal
 from kshell.values.base import types as T
+from kshell.values.base.build import data_of
 from kshell.values.base.build import string as q_string
 from kshell.values.base.core import (
     INF_J,
@@ -197,6 +198,7 @@ def fmt(width: Value, places: Value, x: Value) -> Value:
     return q_string(text.rjust(number) if len(text) <= number else "*" * number)
 
 
+@internal(-27, "-27!(places;x)", ".Q")
 def precise(x: Value) -> Value:
     """`-27!(places;x)`: numbers as text with a fixed number of decimals, rounded as in C.
 
@@ -209,19 +211,6 @@ def precise(x: Value) -> Value:
     if not is_atom(numbers):
         return List([precise(List([places, item])) for item in seq_items(numbers)])
     return q_string(f"{number(numbers):.{decimals}f}")
-
-
-registry.add(
-    registry.Entry(
-        "-27",
-        "internal",
-        {1: precise},
-        ("-27!(places;x)",),
-        precise.__doc__ or "",
-        topic=".Q",
-        effect="none",
-    )
-)
 
 
 def clean(text: str) -> str:
@@ -293,13 +282,6 @@ def addmonths(x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ encodings
 
 
-def data_of(x: Value) -> bytes:
-    """The bytes of a string, char or byte vector."""
-    if x.__class__ is Vec and x.t in (T.C, T.X):
-        return x.a.tobytes()
-    return text_of(x).encode("utf-8", "surrogateescape")
-
-
 @name(".Q.btoa")
 def btoa(x: Value) -> Value:
     """A string in base 64.
@@ -320,6 +302,7 @@ def atob(x: Value) -> Value:
     return q_string(base64.b64decode(data_of(x)))
 
 
+@internal(-33, topic=".Q")
 @name(".Q.sha1")
 def sha1(x: Value) -> Value:
     """The SHA-1 hash of a string, as bytes.
@@ -328,13 +311,6 @@ def sha1(x: Value) -> Value:
     0xa9993e364706816aba3e25717850c26c9cd0d89d
     """
     return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
-
-
-registry.add(
-    registry.Entry(
-        "-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc__ or "", topic=".Q", effect="none"
-    )
-)
 
 
 @name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")

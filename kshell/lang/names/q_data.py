@@ -13,7 +13,7 @@ from kshell.lang.each import peach
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import RESERVED, clean
 from kshell.lang.tables.tables import is_table, names_of, unkeyed
-from kshell.registry import entries
+from kshell.registry import entries, find
 from kshell.values.base.build import collapse, longs, string, table
 from kshell.values.base.core import (
     NIL,
@@ -28,6 +28,7 @@ from kshell.values.base.core import (
     text_of,
 )
 from kshell.values.base.narrow import has_items
+from kshell.values.change.names import KEYWORD
 from kshell.values.engine.apply import apply1
 from kshell.values.items.index import index1
 from kshell.values.items.pick import take_at
@@ -224,10 +225,17 @@ def keywords() -> Value:
     q).q`neg
     -:
     """
-    words = [
-        entry
-        for entry in entries("verb")
-        if entry.name[:1].isalpha() and entry.name not in RESERVED
-    ]
+    words = [entry for entry in entries("verb") if _is_in_q(entry.name)]
     words.sort(key=lambda e: (_FIRST.index(e.name) if e.name in _FIRST else len(_FIRST), e.name))
     return Dict(sym_vec(["", *(word.name for word in words)]), List([NIL, *map(prim, words)]))
+
+
+@KEYWORD.set
+def keyword(name: str) -> Value | None:
+    """The function of a keyword that is an item of `.q`, or None."""
+    entry = find("verb", name) if _is_in_q(name) else None
+    return None if entry is None else prim(entry)
+
+
+def _is_in_q(name: str) -> bool:
+    return name[:1].isalpha() and name not in RESERVED

@@ -15,7 +15,7 @@ from kshell.lang.tables.tables import names_of
 from kshell.lang.verbs.lists import int_of
 from kshell.values.base import core
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, longs, string
+from kshell.values.base.build import collapse, longs, string, text_bytes
 from kshell.values.base.core import (
     NIL,
     Dict,
@@ -264,7 +264,7 @@ def hp(url: Value, kind: Value, text: Value) -> Value:
     q).[.Q.hp;(`:http://localhost:1;.h.ty`json;"{}");{"no answer"}]
     "no answer"
     """
-    return string(request(url, text_of(kind), text_of(text).encode("utf-8", "surrogateescape"))[1])
+    return string(request(url, text_of(kind), text_bytes(text))[1])
 
 
 @name(".Q.hmb", ".Q.hmb[address;method;(kind;text)]", effect="opens")
@@ -278,7 +278,7 @@ def hmb(url: Value, method: Value, content: Value) -> Value:
     if len(parts) not in (0, 2):
         raise QError("length")
     kind = text_of(parts[0]) if parts else ""
-    body = text_of(parts[1]).encode("utf-8", "surrogateescape") if parts else None
+    body = text_bytes(parts[1]) if parts else None
     head, answer = request(url, kind, body, text_of(method))
     return List([string(head), string(answer)])
 

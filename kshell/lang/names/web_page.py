@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 from kshell import registry
-from kshell.errors import QError, as_qerror, first_line, os_text
+from kshell.errors import QError, as_qerror, first_line
 from kshell.lang.console.show import Layout
 from kshell.lang.names.define import name
 from kshell.lang.names.h import MIME, SAFE, escape, response, xml
 from kshell.lang.names.web_style import document
 from kshell.lang.tables.tables import is_table
-from kshell.values.base.build import enlist, string
+from kshell.store.text import read_bytes
+from kshell.values.base.build import enlist, string, text_bytes
 from kshell.values.base.core import Dict, Value, atom_t, seq_items, sym, sym_names, text_of
 from kshell.values.engine.apply import apply, apply1
 from kshell.values.session.context import running
@@ -52,7 +53,7 @@ def ph(x: Value) -> Value:
     except Exception as e:
         problem = as_qerror(e).text
         e.__traceback__ = None  # its frames hold the result
-    return string(_secured(_bytes(_call(".h.he", string(problem)))))
+    return string(_secured(text_bytes(_call(".h.he", string(problem)))))
 
 
 def _served(text: str) -> bytes:
@@ -162,13 +163,13 @@ def _formatted(kind: str, query: str) -> bytes:
     whole = enlist(value) if kind == "json" and atom_t(value) else value
     lines = seq_items(apply1(apply1(converters, sym(kind)), whole))
     text = "\n".join(map(text_of, lines))
-    return _secured(_bytes(_call(".h.hy", sym(kind), string(text))))
+    return _secured(text_bytes(_call(".h.hy", sym(kind), string(text))))
 
 
 def _file(path: str) -> bytes:
     """A file below the folder .h.HOME; none if that is not set, nor hidden files, nor those that links lead out to."""
     home = text_of(running().names.get(".h.HOME")).removeprefix(":")
-    missing = _secured(_bytes(response("404 Not Found", "txt", f"{path}: not found")))
+    missing = _secured(text_bytes(response("404 Not Found", "txt", f"{path}: not found")))
     if not home or "\0" in path or any(part.startswith(".") for part in path.split("/")):
         return missing
     with lifted():
@@ -176,27 +177,17 @@ def _file(path: str) -> bytes:
         place = os.path.realpath(os.path.join(root, path.lstrip("/")))
         if not place.startswith(root.rstrip("/") + "/") or not os.path.isfile(place):
             return missing
-        data = _content(place)
+        data = read_bytes(place)
     kind = MIME.get(place.rpartition(".")[2].lower(), "application/octet-stream")
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
     return _secured(head.encode() + data, policy=False)
-
-
-def _content(place: str) -> bytes:
-    problem = ""
-    try:
-        with open(place, "rb") as file:
-            return file.read()
-    except OSError as e:
-        problem = os_text(e)
-    raise QError(problem)
 
 
 # ------------------------------------------------------------------ responses
 
 
 def _page(html: str) -> bytes:
-    return _secured(_bytes(response("200 OK", "htm", html)))
+    return _secured(text_bytes(response("200 OK", "htm", html)))
 
 
 def _secured(data: bytes, policy: bool = True) -> bytes:
@@ -220,10 +211,6 @@ def _with_charset(line: str) -> str:
     """A header line that says that text is UTF-8."""
     is_text = line.lower().startswith(("content-type: text/", "content-type: application/json"))
     return f"{line}; charset=utf-8" if is_text and ";" not in line else line
-
-
-def _bytes(response_text: Value) -> bytes:
-    return text_of(response_text).encode("utf-8", "surrogateescape")
 
 
 def _call(function: str, *args: Value) -> Value:

@@ -159,9 +159,10 @@ def exit_(x: Value) -> Value:
 
 
 def _leave(call: str, code: int) -> None:
-    """Prepare to exit: call `.z.exit`, or refuse inside reval. A read-only session may exit."""
+    """Prepare to exit: call `.z.exit`, or refuse inside reval and confinement. A read-only session may exit."""
     if restricted() == REVAL:
         refuse(call, "access")
+    forbid(call)
     call_exit(code)
 
 
@@ -334,6 +335,7 @@ def load(arg: str) -> Value:
     if not arg:
         return NIL  # would rotate the update log; there is none
     if arg.endswith(".py") and os.path.isfile(arg):
+        forbid("\\l")  # Python may do anything
         _entries(arg)
         return NIL
     return loading.load(arg)

@@ -83,7 +83,7 @@ def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
     """Assign a global when assignments are checked: it may be forbidden, or has to be reported."""
     names = running().names
     names.allow(ctx, name)
-    names.spaces[ctx][name] = x
+    names.put(ctx, name, x)
     if ctx == "." and names.hook is not None:
         names.hook(name, at)
     if PENDING:
@@ -106,7 +106,7 @@ def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
 def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value) -> Value:
     """`name fn:y` for a global; if it does not exist, it starts at zero, or empty."""
     names = running().names
-    names.allow(ctx, name)
+    names.allow(*names.split(name, ctx))
     value = names.find(name, ctx)
     if value is None:
         value = List([]) if fn is append_local else 0

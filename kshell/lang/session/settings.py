@@ -16,7 +16,7 @@ class Settings:
     z: int = 0  # "D"$ reads month/day (0) or day/month (1)
     W: int = 2  # the day that starts a week: 0 is Saturday, 2 Monday
     o: int | None = None  # UTC offset of local time in hours; None uses the system's
-    e: int = 0  # the effect of a client's error
+    e: int = 0  # does a client's error print its stack? 2 does, 0 and 1 do not
     T: int = 0  # time limit of a client's call in seconds; 0 is no limit
     g: int = 0  # whether memory is returned to the system immediately
     s: int = 0  # number of threads for peach

@@ -118,16 +118,12 @@ def _flag(name: str, arg: str, low: int, high: int) -> Value:
 
 @command("e", "\\e", "\\e 0|1|2", effect="reads0")
 def error_mode(arg: str) -> Value:
-    """The effect of a client's error: 0 nothing, 1 suspends, 2 prints the stack. 1 is refused while a port is open and
-    nobody is at the console, who could go on.
+    """The effect of a client's error, besides its text going back: 0 nothing, 2 prints the stack. 1, which suspends a
+    kdb+, is the same as 0: nothing waits for somebody at the console.
 
     q)\\e
     0i
     """
-    session = running()
-    open_port = session.ipc is not None and session.ipc.stays
-    if arg == "1" and open_port and not getattr(session, "interactive", False):
-        raise QError("\\e: 1 would suspend the port, and nobody is at the console")
     return _flag("e", arg, 0, 2)
 
 

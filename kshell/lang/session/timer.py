@@ -9,6 +9,7 @@ from kshell.values.base import types as T
 from kshell.values.base.core import Atom
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
+from kshell.values.session.restrict import forbid
 
 
 class Timer:
@@ -21,6 +22,9 @@ class Timer:
         self.due = 0.0  # on the monotonic clock
 
     def set(self, interval: int) -> None:
+        """Tick that often from now on; 'access if a confined evaluation changes the interval."""
+        if interval != self.interval:
+            forbid("\\t")
         self.interval, self.due = interval, time.monotonic()
 
     def wait(self) -> float | None:

@@ -50,9 +50,9 @@ def define(node: N.View, source: Source, names: Names) -> Value:
     compiled: list[Any] = [None, None]
 
     def compute() -> Value:
-        view_names = tuple(names.views)
-        if compiled[0] != view_names:  # names may have changed from variable to view or back
-            compiled[:] = [view_names, compile_statement(body, source, names)]
+        # what names mean may have changed since: from variable to view, from built-in to the user's own
+        if compiled[0] != names.generation:
+            compiled[:] = [names.generation, compile_statement(body, source, names)]
         return compiled[1]()
 
     names.define_view(View(node.name, node.text, needs, lambda: tree_value(body), compute))

@@ -14,6 +14,7 @@ from kshell.registry import verb
 from kshell.store import codec, kdb, tails
 from kshell.store.runs import symbol_bytes
 from kshell.values.base import types as T
+from kshell.values.base.build import text_bytes
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, atom_t, raw, text_of
 from kshell.values.engine.apply import ONE_SHOT
 from kshell.values.session.context import running, worker
@@ -198,7 +199,7 @@ def _is_message(x: Value) -> bool:
 def lines(x: Value) -> bytes:
     """A string, or several, each with a line break."""
     items = x.items if x.__class__ is List else [x]
-    return b"".join(text_of(item).encode("utf-8", "surrogateescape") + b"\n" for item in items)
+    return b"".join(text_bytes(item) + b"\n" for item in items)
 
 
 def data_of(x: Value) -> bytes:

@@ -14,7 +14,7 @@ from kshell.lang.verbs import tok
 from kshell.registry import verb
 from kshell.store import atomic, fields, kdb, text, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, string, table
+from kshell.values.base.build import collapse, string, table, text_bytes
 from kshell.values.base.core import (
     NIL,
     Atom,
@@ -42,7 +42,7 @@ from kshell.values.items.rows import Rows, string_list, string_rows, strings_of
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
 from kshell.values.session.progress import Task
-from kshell.values.session.restrict import check_read, forbid, refuse, restricted
+from kshell.values.session.restrict import check_read, forbid, refuse
 
 
 def path_of(x: Value, plain: bool = False) -> str:
@@ -52,8 +52,7 @@ def path_of(x: Value, plain: bool = False) -> str:
     if text_[:1] != ":" and not (plain and text_ and x.__class__ is Sym):
         raise QError("type")
     path = os.path.expanduser(text_.removeprefix(":"))
-    if restricted():
-        check_read(path)
+    check_read(path)
     return path
 
 
@@ -224,10 +223,6 @@ def save_lines(file: Value, lines: Value) -> Value:
         content = b"\n".join([*rows.items(), b""])
     atomic.write_bytes(path_of(file, True), content)
     return file
-
-
-def text_bytes(x: Value) -> bytes:
-    return text_of(x).encode("utf-8", "surrogateescape")
 
 
 def prepare(x: Value, sep: bytes) -> list[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.parse.lex import scan
-from kshell.registry import Entry, add, refusing
+from kshell.registry import internal
 from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, string, symdict, table
@@ -37,31 +36,6 @@ from kshell.values.base.core import (
 )
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
-
-
-def internal(
-    number: int, form: str = "", effect: str = "none"
-) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Register an internal function under its number."""
-
-    def register(fn: Callable[..., Value]) -> Callable[..., Value]:
-        add(
-            Entry(
-                str(number),
-                "internal",
-                {1: refusing(f"{number}!", effect, fn)},
-                (form or f"{number}!x",),
-                fn.__doc__ or "",
-                file=__file__,
-                line=fn.__code__.co_firstlineno,
-                topic="internal",
-                effect=effect,
-            )
-        )
-        return fn
-
-    return register
-
 
 # ------------------------------------------------------------------ bytes of values
 
@@ -171,10 +145,10 @@ def tokens(x: Value) -> Value:
     pieces: list[str] = []
     position = 0
     for token in scan(text):
-        pieces += _BETWEEN.findall(text, position, token.start)
+        pieces += _between(text, position, token.start)
         pieces += _lines_of(token.text) if token.kind == "0" else [token.text] * bool(token.text)
         position = max(position, token.end)
-    pieces += _BETWEEN.findall(text, position)
+    pieces += _between(text, position, len(text))
     first = pieces.pop(0)[1:]
     return List([string(piece) for piece in ([first] if first else []) + pieces])
 
@@ -183,13 +157,31 @@ def _lines_of(numbers: str) -> list[str]:
     """The tokens of a list of numbers: numbers on another line are another token."""
     pieces: list[str] = []
     for index, part in enumerate(_OTHER_LINE.split(numbers)):
-        pieces += _BETWEEN.findall(part) if index % 2 else [part]
+        pieces += _between(part, 0, len(part)) if index % 2 else [part]
     return pieces
 
 
-_OTHER_LINE = re.compile(r"([^\S\n]*(?:(?<=\s)/[^\n]*)?\n\s*(?:/[^\n]*\n\s*)*)")
-# a comment of several lines, one of a line, a blank
-_BETWEEN = re.compile(r"\n/[ \t\r]*\n(?s:.)*?\n\\[ \t\r]*(?=\n|\Z)|\s?/[^\n]*|(?s:.)")
+def _between(text: str, start: int, end: int) -> list[str]:
+    """The tokens of a part of a text that has only comments and blanks."""
+    if end - start < 2:
+        return [text[start:end]] if end > start else []
+    # where the last comment of several lines ends; after it, lone slashes would all look for their end in vain
+    last = max((match.start() for match in _CLOSES.finditer(text, start, end)), default=-1)
+    pieces: list[str] = []
+    while start < last:
+        match = _BETWEEN.match(text, start, end)
+        if match is None:
+            break
+        pieces.append(match[0])
+        start = match.end()
+    return pieces + _ON_A_LINE.findall(text, start, end)
+
+
+_OTHER_LINE = re.compile(r"((?<![^\S\n])[^\S\n]*(?:(?<=\s)/[^\n]*)?\n\s*(?:/[^\n]*\n\s*)*)")
+# a comment of a line, a blank; the end of a comment of several lines; these or such a comment
+_ON_A_LINE = re.compile(r"\s?/[^\n]*|(?s:.)")
+_CLOSES = re.compile(r"\n\\[ \t\r]*(?=\n|\Z)")
+_BETWEEN = re.compile(rf"\n/[ \t\r]*\n(?s:.)*?{_CLOSES.pattern}|{_ON_A_LINE.pattern}")
 
 
 @internal(-14)
@@ -500,18 +492,8 @@ def _named(number: int, kind: str, name: str, example: str) -> None:
             raise QError("nyi")
         return entry.fns[1](x)
 
-    add(
-        Entry(
-            str(number),
-            "internal",
-            {1: run},
-            (f"{number}!x",),
-            f"Same as `{name}`.\n\n{example}",
-            file=__file__,
-            topic="internal",
-            effect="none",
-        )
-    )
+    run.__doc__ = f"Same as `{name}`.\n\n{example}"
+    internal(number)(run)
 
 
 for _number, _kind, _name, _example in (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kshell import registry
 from kshell.lang.console.format import atom_string, integer_flat, text_matrix, vec_texts
 from kshell.lang.console.one_line import s1, s1_line
 from kshell.lang.console.show import lines_of
-from kshell.registry import verb
+from kshell.registry import internal, verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.build import string as q_string
@@ -91,6 +90,7 @@ def show(x: Value) -> Value:
     return NIL
 
 
+@internal(-3, topic="text")
 def one_line(x: Value) -> Value:
     """x as text on one line, as q source where possible: `-3!x` and `.Q.s1 x`.
 
@@ -105,6 +105,7 @@ def plain(x: Value) -> Value:
     return q_string("".join(line + "\n" for line in lines_of(x, running().settings)))
 
 
+@internal(T.NULL[T.J], "0N!x", "text")
 def write_line(x: Value) -> Value:
     """Print x on one line, cut to the console's width, and return x: `0N!x`.
 
@@ -115,27 +116,3 @@ def write_line(x: Value) -> Value:
     session = running()
     session.write(s1_line(x, session.settings) + "\n")
     return x
-
-
-registry.add(
-    registry.Entry(
-        "-3",
-        "internal",
-        {1: one_line},
-        ("-3!x",),
-        one_line.__doc__ or "",
-        topic="text",
-        effect="none",
-    )
-)
-registry.add(
-    registry.Entry(
-        str(T.NULL[T.J]),
-        "internal",
-        {1: write_line},
-        ("0N!x",),
-        write_line.__doc__ or "",
-        topic="text",
-        effect="none",
-    )
-)

@@ -27,6 +27,7 @@ from kshell.values.base.core import (
     atom_t,
     sym_names,
     sym_vec,
+    text_of,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,18 @@ def string(s: str | bytes) -> Vec:
     if isinstance(s, str):
         s = s.encode("utf-8", "surrogateescape")
     return Vec(T.C, np.frombuffer(s, np.uint8))
+
+
+def text_bytes(x: Value) -> bytes:
+    """The UTF-8 bytes of a string, char or symbol; anything else is 'type."""
+    return text_of(x).encode("utf-8", "surrogateescape")
+
+
+def data_of(x: Value) -> bytes:
+    """As `text_bytes`, also of a byte vector."""
+    if x.__class__ is Vec and x.t in (T.C, T.X):
+        return bytes(x.a.tobytes())
+    return text_bytes(x)
 
 
 def empty(t: int = 0) -> Vec | List:

@@ -33,10 +33,13 @@ from kshell.values.change.join import join_dicts
 from kshell.values.items.index import index1
 from kshell.values.session.context import blocked, worker
 from kshell.values.session.interrupts import brief
+from kshell.values.session.restrict import forbid
 
 _HIDDEN = "__builtins__"
 # part(name, x): the year, minute.. of a temporal value, else an error: lang/session/helpers.py
 PART = registry.Hook()
+# keyword(name): the function of a keyword that `.q` has, or None: lang/names/q_data.py
+KEYWORD = registry.Hook(lambda name: None)
 
 
 def dotted(x: Value, name: str) -> Value:
@@ -69,6 +72,8 @@ class Names:
         self.current = "."
         self._resolve = resolve  # fills builtins with the k-api, on the first unknown name
         self._version = -1
+        # counts what compiled code depends on: names in the permanent namespaces that come or go, and views
+        self.generation = 0
         self.checked = False  # do assignments in compiled code check `allow` and call `hook`?
         # called when a variable in the root is set, and where
         self.hook: Callable[[str, Sequence[Value]], None] | None = None
@@ -94,9 +99,19 @@ class Names:
         """The view with that name, if it still is one."""
         view = self.views.get(name)
         if view is not None and name in self.spaces["."]:
-            del self.views[name]
+            self._drop_view(name)
             return None
         return view
+
+    def _drop_view(self, name: str) -> None:
+        if self.views.pop(name, None) is not None:
+            self.generation += 1
+
+    def put(self, space: str, last: str, x: Value) -> None:
+        """Store a variable in an existing namespace."""
+        variables = self.spaces[space]
+        self.generation += space in PERMANENT and last not in variables
+        variables[last] = x
 
     def read(self, name: str) -> Value:
         """The value of a global in the root that is, or was, a view."""
@@ -122,9 +137,12 @@ class Names:
         )
 
     def allow(self, space: str, last: str) -> None:
-        """'noupdate if globals must not change now."""
+        """'noupdate if globals must not change now; 'access if a confined evaluation changes a callback, which may be
+        called when nothing is confined."""
         if blocked():
             raise QError(f"noupdate: `{space} `{last.lstrip('.')}")
+        if (space == ".z" and last != "zd") or (space == "." and last == ".z"):
+            forbid(last if space == "." else f".z.{last}")
 
     @brief
     def define_view(self, v: View) -> None:
@@ -132,6 +150,7 @@ class Names:
         self.allow(".", v.name)
         self.spaces["."].pop(v.name, None)
         self.views[v.name] = v
+        self.generation += 1
 
     def load_builtins(self) -> dict[str, Any]:
         """The names visible in every namespace, including the k-api's; new registrations are added."""
@@ -192,18 +211,11 @@ class Names:
         """`.a.b.c` where .a.b is a dictionary held in namespace .a; a keyword for `.q.name`."""
         parent, _, last = name.rpartition(".")
         if parent in PERMANENT:
-            return self._keyword(last) if parent == ".q" else None
+            return KEYWORD.fn(last) if parent == ".q" else None
         if not parent or (parent in self.spaces and registry.find("name", parent) is None):
             return None
         value = self.find(parent)
         return dotted(value, last) if value.__class__ is Dict else None
-
-    def _keyword(self, name: str) -> Value | None:
-        """The function of a keyword, as an item of `.q`."""
-        keywords = self.find(".q")
-        if keywords.__class__ is not Dict or not name or sym(name) not in keywords.k.items:
-            return None
-        return index1(keywords, sym(name))
 
     def _held(self, name: str) -> Value | None:
         """The dictionary or table with this name in a variable of a namespace, or in an item of one."""
@@ -252,7 +264,8 @@ class Names:
             if is_root or name in self.spaces:
                 self.replace(name, x)
                 return
-        self.space(space)[last] = x
+        self.space(space)
+        self.put(space, last, x)
         if self.hook is not None and space == "." and last[0] != ".":
             self.hook(name, at)
         listener = self.listeners.get(name)
@@ -275,7 +288,7 @@ class Names:
 
         first, *members = name.split(".")
         self.set(first, put(self.find(first, ctx), members), ctx)
-        self.views.pop(name, None)
+        self._drop_view(name)
 
     @brief
     def replace(self, name: str, d: Dict) -> None:
@@ -288,6 +301,7 @@ class Names:
         for key, item in zip(keys, d.v.items, strict=True):
             if key and item.__class__ is not View:  # a view stays a view
                 space[key] = item
+        self.generation += 1
         for full_name, listener in self.listeners.items():
             parent, last = self.split(full_name)
             if parent == name:
@@ -299,10 +313,11 @@ class Names:
         space, last = self.split(name, ctx)
         self.allow(space, last)
         if space == "." and self.view(last) is not None:
-            del self.views[last]
+            self._drop_view(last)
             return
         if last == _HIDDEN or self.spaces.get(space, {}).pop(last, None) is None:
             raise QError(name)
+        self.generation += space in PERMANENT
         listener = self.listeners.get(name)
         if listener is not None:
             listener(None)

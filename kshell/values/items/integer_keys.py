@@ -37,8 +37,10 @@ def float_keys(a: Array) -> Array:
 def symbol_ranks(codes: Array) -> Array:
     """The alphabetic ranks of symbol codes. Equal ranks mean equal symbols, within one call."""
     count = len(SYMBOLS)
-    if _RANKS[1] == count:
-        return _RANKS[0][codes]
+    # both read at once, as another thread may be storing those of fewer symbols
+    known, known_count = _RANKS
+    if known_count == count:
+        return np.asarray(known[codes])
     if count > 4 * len(codes) + 1000:
         used = np.sort(codes, axis=None)
         # np.unique is slow

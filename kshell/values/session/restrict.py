@@ -195,7 +195,19 @@ _OF_PROCESS = frozenset(
 )
 _READS = frozenset(("os.listdir", "os.scandir"))
 _SEEN = frozenset((*_CHANGES, *_RUNS, *_READS, "open"))
-_SYSTEM = ("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime")
+# files of the system that kshell and libraries read by these names
+_SYSTEM = frozenset(
+    (
+        "/proc/self/status",
+        "/proc/self/statm",
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/sys/fs/cgroup/memory.max",
+        "/dev/null",
+        "/dev/urandom",
+        "/etc/localtime",
+    )
+)
 _watching: list[bool] = []
 
 
@@ -228,7 +240,7 @@ def _about(event: str, args: tuple[Any, ...]) -> None:
 
 def _is_library(name: str) -> bool:
     """Is it a file of the system, of Python or of kshell, which anything may read?"""
-    return name.startswith(_SYSTEM) or any(_inside(name, library) for library in _LIBRARIES)
+    return name in _SYSTEM or any(_inside(name, library) for library in _LIBRARIES)
 
 
 def _about_confined(event: str, args: tuple[Any, ...]) -> None:
@@ -250,13 +262,14 @@ def _writes(args: tuple[Any, ...]) -> bool:
     return len(args) > 2 and isinstance(args[2], int) and bool(args[2] & _WRITES)
 
 
-# the folders of Python's and kshell's own files
+# the folders of Python's and kshell's own files, and of time zones
 _LIBRARIES = tuple(
     {
         sys.prefix,
         sys.base_prefix + "/lib",
         os.path.dirname(os.__file__),
         os.path.dirname(registry.__file__),
+        "/usr/share/zoneinfo",
     }
 )
 

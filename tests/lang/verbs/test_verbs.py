@@ -186,3 +186,16 @@ def test_general_lists_have_attributes() -> None:
     assert isinstance(x, List) and x.attr == "s" and is_sorted(List(x.items))
     q('y:`u#(1 2;"ab");y[0]:"ab"')
     assert S["y"].attr == ""
+
+
+@given(st.text("\n\n/\\ a1", max_size=20))
+def test_tokens_are_the_text(text: str) -> None:
+    with suppress(QError):
+        assert "".join(text_of(token) for token in q("-4!x", x=string(text)).items) == text  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("unit", "count"), [("/\n", 100_001), ("a\n/\nb\n", 500_000), ("/\n\\\n", 50_001), (" ", 1)])
+def test_tokens_of_long_texts(unit: str, count: int) -> None:
+    """In an instant: where a comment looked for its end in all that follows, each of these took minutes."""
+    text = unit * 100_000 if unit != " " else "1" + 100_000 * unit + "2"
+    assert q("count -4!x", x=string(text)) == count
