@@ -83,6 +83,19 @@ class Web:
             self._by_handler(connection, request)
         else:
             self._basic(connection, request)
+        self._handled(request)
+
+    def _handled(self, request: Request) -> None:
+        """Refuse a request that has no handler."""
+        if request.upgrades:
+            if request.text != PLACE and self._find(".z.ws") is None:
+                raise Refused("501 Not Implemented", ".z.ws is not set")
+            return
+        name = _handler(request)
+        if not name:
+            raise Refused("501 Not Implemented", f"method {request.method}")
+        if self._find(name) is None:
+            raise Refused("405 Method Not Allowed", f"{name} is not set", Allow=self._allowed())
 
     def _hosts(self, connection: Connection) -> set[str]:
         """The hosts that a request may name: the one of `-p`, those of .h.HOSTS, the address it came to."""
@@ -159,20 +172,19 @@ class Web:
         own = page(request)
         if own is not None:
             return Answer(own, KEEP if request.keeps else 0.0)
-        name = ".z.pm" if request.method in _OTHERS else _HANDLERS.get(request.method, "")
-        if not name:
-            raise Refused("501 Not Implemented", f"method {request.method}")
-        if self._find(name) is None:
-            raise Refused("405 Method Not Allowed", f"{name} is not set", Allow=self._allowed())
         self.keep, problem = 0.0, ""
         try:
-            data = data_of(self._run(connection, self._apply_name, name, (asked(request),)))
+            data = self._run(connection, self._answer, request)
         except QError as e:
             problem = e.text
         if problem:
             return Answer(response("500 Internal Server Error", problem))
         stays = request.keeps and parts(data).ends
         return Answer(data, self.keep if stays else 0.0)
+
+    def _answer(self, request: Request) -> bytes:
+        """What the handler of a request makes of it."""
+        return data_of(self._apply_name(_handler(request), (asked(request),)))
 
     # ------------------------------------------------------------ WebSockets
 
@@ -181,8 +193,6 @@ class Web:
         if request.text == PLACE:
             self._watch(connection, request)
             return
-        if self._find(".z.ws") is None:
-            raise Refused("501 Not Implemented", ".z.ws is not set")
         data, frames, packed = accepted(request)
         self.network.send(connection, data)
         self.begin(connection, frames, packed)
@@ -238,12 +248,17 @@ class Web:
         )
 
 
+def _handler(request: Request) -> str:
+    """The name of the handler of a request; empty if its method has none."""
+    return ".z.pm" if request.method in _OTHERS else _HANDLERS.get(request.method, "")
+
+
 def asked(request: Request) -> Value:
     """What a handler is given: the target without its slash and, behind a blank, the body; the headers. A method
     without a handler of its own comes first."""
     text = request.text.encode("ascii")
     if request.method not in ("GET", "HEAD", "OPTIONS", "DELETE") or request.body:
-        text += b" " + request.body
+        text = b" ".join((text, request.body))
     headers: dict[str, str] = {}
     for name, value in request.headers:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Protocol_
 
 from kshell.ipc import conversation
+from kshell.ipc.web.body import Body, TooLarge
 from kshell.ipc.web.request import Refused, Request, prepared
 
 if TYPE_CHECKING:
@@ -60,8 +62,7 @@ class Http(conversation.Quiet):
         self._begun = True  # has the next request begun, or are we waiting for one?
         self._parser: Any = None  # of the request whose body is being read
         self._request: Request | None = None
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._body = Body()
 
     # ------------------------------------------------------------ events
 
@@ -147,13 +148,13 @@ class Http(conversation.Quiet):
             raise Refused("400 Bad Request", "folded header line")
         if head.count(b"\n") > LINES + 2:
             raise Refused("431 Request Header Fields Too Large", f"more than {LINES} header lines")
-        self._parser, self._parts, self._size = _parser(), [], 0
+        self._parser = _parser()
+        self._body = Body(self.network.message_limit, self.network.room)
         self._request = _request(self._event(head), head)
-        limit = self.network.message_limit
-        length = self._request.header("content-length")
-        if limit and length.isdecimal() and int(length[:20]) > limit:
-            raise Refused("413 Content Too Large", f"body above {limit} bytes")
         self.site.enter(self.connection, self._request)
+        length = self._request.header("content-length")
+        if length.isdecimal():
+            self._grow(self._body.expect, int(length[:20]))
         if self._parser.they_are_waiting_for_100_continue:
             self.network.send(self.connection, b"HTTP/1.1 100 Continue\r\n\r\n")
         return True
@@ -163,20 +164,25 @@ class Http(conversation.Quiet):
         incoming = self.connection.incoming
         event = self._event(incoming.take(len(incoming)))
         while (kind := type(event).__name__) == "Data":
-            self._parts.append(bytes(event.data))
-            self._size += len(event.data)
-            if self.network.message_limit and self._size > self.network.message_limit:
-                raise Refused(
-                    "413 Content Too Large", f"body above {self.network.message_limit} bytes"
-                )
+            self._grow(self._body.add, event.data)
             event = self._event(b"")
         if kind != "EndOfMessage" or self._request is None:
             return None
         incoming.put_back(self._parser.trailing_data[0])
-        request = self._request._replace(body=b"".join(self._parts))
+        request = self._request._replace(body=self._body.data)
         self._parser = self._request = None
-        self._parts = []
+        self._body = Body()
         return request
+
+    def _grow(self, step: Callable[[Any], None], x: Any) -> None:
+        """A step of the body; Refused if there is no room for it."""
+        try:
+            step(x)
+            return
+        except TooLarge as e:
+            problem = str(e)
+        self._body = Body()
+        raise Refused("413 Content Too Large", f"body {problem}")
 
     def _event(self, data: bytes) -> Any:
         """What h11 reads next, once it has this data too."""

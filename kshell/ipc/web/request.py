@@ -30,7 +30,7 @@ class Request(NamedTuple):
     method: str
     target: str
     headers: list[tuple[str, str]]
-    body: bytes
+    body: bytes | bytearray
     keeps: bool  # may the connection be used again, by the client's word?
 
     def header(self, name: str) -> str:
