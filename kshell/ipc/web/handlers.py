@@ -98,14 +98,15 @@ class Web:
             raise Refused("405 Method Not Allowed", f"{name} is not set", Allow=self._allowed())
 
     def _hosts(self, connection: Connection) -> set[str]:
-        """The hosts that a request may name: the one of `-p`, those of .h.HOSTS, the address it came to."""
+        """The hosts that a request may name: the one of `-p`, those of .h.HOSTS, the address it came to. 0.0.0.0 is
+        none: any page may send requests there, and they come to this machine."""
         hosts = self._listed(".h.HOSTS")
         if self.network.listening is not None:
             hosts.add(self.network.listening.host.lower())
         if not connection.unix:
             own = str(connection.sock.getsockname()[0])
             hosts.add(own.removeprefix("::ffff:"))
-        return hosts
+        return {host for host in hosts if host.strip("0.:")}
 
     def _listed(self, name: str) -> set[str]:
         """The texts that a variable lists, in small letters."""
@@ -220,7 +221,7 @@ class Web:
         and its user is the one of this process or has logged in."""
         data, frames, _ = accepted(request)
         own = peer.trusted(peer.user_of(connection.sock))
-        connection.reads = self.read_only or not (own or connection.user)
+        connection.reads = connection.reads or self.read_only or not (own or connection.user)
         self.network.send(connection, data)
         connection.conversation = Watch(self, connection, frames)
         connection.open = True

@@ -205,7 +205,8 @@ def _parser() -> Any:
 
 
 def _request(event: Any, head: bytes) -> Request:
-    """The request of an event of h11. Two statements of the body's length contradict each other for some reader."""
+    """The request of an event of h11. A body length given twice can be read differently by a proxy, so it is
+    refused."""
     if type(event).__name__ != "Request":
         raise Refused("400 Bad Request", "no request")
     names = [name.lower() for name, _ in event.headers.raw_items()]
