@@ -17,8 +17,9 @@ from kshell.lang.tables.tables import is_table
 from kshell.values.base.build import enlist, string
 from kshell.values.base.core import Dict, Value, atom_t, seq_items, sym, sym_names, text_of
 from kshell.values.engine.apply import apply, apply1
+from kshell.values.session import memory
 from kshell.values.session.context import running
-from kshell.values.session.restrict import lifted
+from kshell.values.session.restrict import check_read, lifted
 
 KEEP = 5000  # milliseconds for which a connection stays after a page
 ROWS = 32  # of a table on one page
@@ -171,22 +172,32 @@ def _file(path: str) -> bytes:
     missing = _secured(_bytes(response("404 Not Found", "txt", f"{path}: not found")))
     if not home or "\0" in path or any(part.startswith(".") for part in path.split("/")):
         return missing
-    with lifted():
+    with lifted(confined=True):
         root = os.path.realpath(home)
+        check_read(root)
         place = os.path.realpath(os.path.join(root, path.lstrip("/")))
-        if not place.startswith(root.rstrip("/") + "/") or not os.path.isfile(place):
+        if not _is_inside(place, root) or not os.path.isfile(place):
             return missing
         data = _content(place)
     kind = MIME.get(place.rpartition(".")[2].lower(), "application/octet-stream")
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
-    return _secured(head.encode() + data, policy=False)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
+    return b"".join((_secured(head.encode(), policy=False), data))
+
+
+def _is_inside(place: str, root: str) -> bool:
+    """Is a path, its links resolved, below a folder, and not hidden there?"""
+    below = root.rstrip("/") + "/"
+    return place.startswith(below) and "/." not in place[len(below) - 1 :]
 
 
 def _content(place: str) -> bytes:
+    """The bytes of a file; 'wsfull if they, and a copy of them in the response, do not fit the memory that is left."""
     problem = ""
     try:
         with open(place, "rb") as file:
-            return file.read()
+            if 2 * os.fstat(file.fileno()).st_size < memory.left():
+                return file.read()
+            problem = "wsfull"
     except OSError as e:
         problem = os_text(e)
     raise QError(problem)
