@@ -62,6 +62,7 @@ class Handlers(Web):
         # whose messages are being handled, the last one innermost
         self.serving: list[Connection | None] = []
         self.gate = Gate()
+        self.strangers = bounds.Strangers()
         self.read_only = False  # may connections change nothing?
         self.confined = False  # may they use only files of the current folder, and run nothing?
         self.logs_queries = False  # are messages written to the log?
@@ -123,12 +124,14 @@ class Handlers(Web):
         certified = connection.channel is not None and connection.channel.certified
         answer = self.gate.answer(connection, user, password, asks, certified)
         admitted = answer is Answer.YES
+        if answer is Answer.ASK and not self.strangers.may_bring(connection, (user,)):
+            answer = Answer.NAME
         if answer is Answer.ASK:
             arguments = sym(user), string(password)
             limit = self.session.settings.T or LOGIN_TIME
             said = self._call(connection, self._apply_name, ".z.pw", arguments, limit=limit)
             admitted = said is True
-        if answer is Answer.UNSAFE:
+        if answer in (Answer.UNSAFE, Answer.NAME):
             connection.refusal = answer.value
         if user or password:
             self.gate.note(connection, admitted)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import sys
 from pathlib import Path
 
 import pytest
 
+from kshell.ipc import bounds, entry
 from kshell.ipc.web.body import STEP, Body, TooLarge
 from kshell.values.session import memory
 from tests.ipc.processes import Client, Server
@@ -14,6 +16,7 @@ from tests.ipc.web import Raw, logged, reply, serving
 
 wsproto_events = pytest.importorskip("wsproto.events")
 from kshell.values.base.build import string  # noqa: E402
+from tests.ipc.test_http import basic  # noqa: E402
 from tests.ipc.test_websocket import Talk, frame  # noqa: E402
 
 POST = b"POST /x HTTP/1.1\r\nHost: localhost\r\n"
@@ -124,3 +127,41 @@ def test_a_body_that_nobody_takes_is_not_read() -> None:
             raw = Raw(port, f"{method} /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n".encode())
             assert raw.all().startswith(b"HTTP/1.1 %d " % status)  # without "100 Continue"
         assert logged(session, "HTTP 405")
+
+
+# ------------------------------------------------------------------ names
+
+
+def test_names_of_strangers_are_few_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "STRANGERS", 5)
+    with serving(".z.pw:{[u;p]asked,:u;u in`known`new0}", "asked:`$()") as (session, port):
+        assert Client(port, b"x" * 257 + b":p\x03\0").capability == b""
+        assert logged(session, "the user name is too long")
+        monkeypatch.setattr(entry, "FAILURES", 1000)
+        for k in range(20):
+            Client(port, b"strange%d:p\x03\0" % k).close()
+        assert session.run("count asked") == 5
+        assert Client(port, b"known:p\x03\0").capability == b"\x03"  # a symbol that there is already
+        assert reply(port, "GET", "/", headers=basic("strange19:p"))[0] == 401
+
+
+def test_header_names_of_strangers_are_few_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "STRANGERS", 100)
+    with serving('.z.ac:{asked+:1;(0;"")}', "asked:0") as (session, port):
+        for k in range(4):
+            lines = b"".join(b"strange-%d-%d: 1\r\n" % (k, n) for n in range(40))
+            answer = Raw(port, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n").all()
+            assert answer.startswith(b"HTTP/1.1 401" if k < 2 else b"HTTP/1.1 429")
+        assert reply(port, "GET", "/", headers={"strange-0-0": "known"})[0] == 401
+        assert session.run("asked") == 3
+        assert Raw(port, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"x" * 257 + b": 1\r\n\r\n").all().startswith(b"HTTP/1.1 431")
+
+
+def test_the_user_of_each_request() -> None:
+    access = '.z.ac:{$[x[0]~"own";(1;"kim");(4;"")]}'
+    with serving(access, ".z.pw:{[u;p]1b}", '.z.ph:{ssr[.h.hy[`txt;string .z.u];"close";.h.ka 5000]}') as (_, port):
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        for target, user in (("/", b"ann"), ("/own", b"kim"), ("/", b"ann")):
+            client.request("GET", target, headers=basic("ann:x"))
+            assert client.getresponse().read() == user
+        client.close()

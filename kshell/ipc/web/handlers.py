@@ -9,7 +9,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.ipc import peer
+from kshell.ipc import bounds, peer
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.training.pages import PLACE, page
 from kshell.ipc.training.watch import Watch, told
@@ -50,6 +50,7 @@ class Web:
         network: Network
         session: Any
         read_only: bool
+        strangers: bounds.Strangers
 
         def admit(self, connection: Connection, user: str, password: str) -> bool: ...
         def delayed(self, connection: Connection) -> bool: ...
@@ -121,6 +122,8 @@ class Web:
 
     def _by_handler(self, connection: Connection, request: Request) -> None:
         """Do what `.z.ac` says."""
+        if not self.strangers.may_bring(connection, {name for name, _ in request.headers}):
+            raise Refused("429 Too Many Requests", "access: there were too many new header names")
         problem = ""
         try:
             answer = self._run(connection, self._apply_name, ".z.ac", (asked(request),))
@@ -144,11 +147,12 @@ class Web:
             )
 
     def _basic(self, connection: Connection, request: Request) -> None:
-        """Basic access: user and password must be those of a user; none are needed for what the same user of this
-        machine asks, as long as there is no list of users."""
+        """Basic access: user and password must be those of a user; as long as there is no list of users, none are
+        needed for what the same user of this machine asks, nor from a client that had to have a certificate."""
         speaker = connection.conversation
         header = request.header("authorization")
-        if isinstance(speaker, Http) and speaker.known == header:
+        if isinstance(speaker, Http) and speaker.known and speaker.known[0] == header:
+            connection.user = speaker.known[1]
             return
         if self.delayed(connection):
             raise Refused(
@@ -156,12 +160,13 @@ class Web:
             )
         given = login(request)
         user, password = given or ("", "")
-        is_known = given is not None or connection.local
+        certified = connection.channel is not None and connection.channel.certified
+        is_known = given is not None or connection.local or certified
         if not is_known or not self.admit(connection, user, password):
             raise Refused("401 Unauthorized", "access", **_CHALLENGE)
         connection.user = user
         if isinstance(speaker, Http):
-            speaker.known = header
+            speaker.known = header, user
 
     # ------------------------------------------------------------ answers
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Protocol_
 
 from kshell.ipc import conversation
+from kshell.ipc.bounds import NAME
 from kshell.ipc.web.body import Body, TooLarge
 from kshell.ipc.web.request import Refused, Request, prepared
 
@@ -57,7 +58,8 @@ class Http(conversation.Quiet):
     def __init__(self, site: Site, connection: Connection) -> None:
         super().__init__(site.network, connection)
         self.site = site
-        self.known: str | None = None  # the `Authorization` that was let in on this connection
+        # the `Authorization` that was let in on this connection, and its user
+        self.known: tuple[str, str] | None = None
         self._until = time.monotonic() + HEAD_TIME  # when the next head must be complete
         self._begun = True  # has the next request begun, or are we waiting for one?
         self._parser: Any = None  # of the request whose body is being read
@@ -212,6 +214,8 @@ def _request(event: Any, head: bytes) -> Request:
     names = [name.lower() for name, _ in event.headers.raw_items()]
     if b"content-length" in names and b"transfer-encoding" in names:
         raise Refused("400 Bad Request", "two lengths of the body")
+    if max(map(len, names), default=0) > NAME:
+        raise Refused("431 Request Header Fields Too Large", f"header name above {NAME} bytes")
     headers = [(_text(name), _text(value)) for name, value in event.headers.raw_items()]
     request = Request(_text(event.method), _text(event.target), headers, b"", True)
     old = event.http_version < b"1.1"
