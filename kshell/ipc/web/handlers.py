@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kshell.ipc.connection import Connection
     from kshell.ipc.network import Network
 
+SHOWN = 1 << 10  # bytes of a body that the log shows
 KEEP = 10.0  # seconds for which a connection stays after a file of the page of the training
 _HANDLERS = {"GET": ".z.ph", "HEAD": ".z.ph", "POST": ".z.pp"}
 _OTHERS = ("OPTIONS", "PUT", "PATCH", "DELETE")  # answered by .z.pm
@@ -51,6 +52,7 @@ class Web:
         session: Any
         read_only: bool
         strangers: bounds.Strangers
+        logs_queries: bool
 
         def admit(self, connection: Connection, user: str, password: str) -> bool: ...
         def delayed(self, connection: Connection) -> bool: ...
@@ -62,6 +64,8 @@ class Web:
         def _call(
             self, connection: Connection | None, work: Callable[..., Value], *args: Any
         ) -> Any: ...
+        def _log(self, connection: Connection, what: str) -> None: ...
+        def _log_query(self, connection: Connection, kind: str, x: Value) -> None: ...
         def _notify(self, connection: Connection | None, name: str, handle: int) -> None: ...
 
     queries: dict[tuple[str, int], str]  # the last query of each client on a page
@@ -71,7 +75,7 @@ class Web:
         """The conversation with a client of HTTP; None, and a line in the log, if the packages for it are missing."""
         if available():
             return Http(self, connection)
-        self.network.log.add(MISSING, connection.handle)
+        self._log(connection, MISSING)
         return None
 
     # ------------------------------------------------------------ who may ask
@@ -84,7 +88,15 @@ class Web:
             self._by_handler(connection, request)
         else:
             self._basic(connection, request)
+        self._note(connection)
         self._handled(request)
+
+    def _note(self, connection: Connection) -> None:
+        """Write to the log that a client was let in: once for each user on a connection."""
+        speaker = connection.conversation
+        if isinstance(speaker, Http) and speaker.noted != connection.user:
+            speaker.noted = connection.user
+            self._log(connection, "open HTTP")
 
     def _handled(self, request: Request) -> None:
         """Refuse a request that has no handler."""
@@ -172,6 +184,9 @@ class Web:
 
     def answer(self, connection: Connection, request: Request) -> Answer | None:
         """The answer to a request, by the handler of its method; None if the connection is a WebSocket from now on."""
+        if self.logs_queries:
+            body = request.body[:SHOWN].decode("utf-8", "surrogateescape")
+            self._log(connection, f"{request.method} {request.target} {body}".rstrip())
         if request.upgrades:
             self._upgrade(connection, request)
             return None
@@ -209,10 +224,11 @@ class Web:
         connection.conversation = WebSocket(self, connection, frames)
         connection.open, connection.packed, connection.greeted = True, packed, True
         self.network.add(connection)
-        self.network.log.add("open websocket", connection.handle, user=connection.user)
+        self._log(connection, "open websocket")
 
     def websocket_message(self, connection: Connection, x: Value) -> None:
         """Call `.z.ws`; its error is shown on the console."""
+        self._log_query(connection, "websocket", x)
         self._call(connection, self._apply_name, ".z.ws", (x,))
 
     def websocket_gone(self, connection: Connection) -> None:
@@ -231,7 +247,7 @@ class Web:
         connection.conversation = Watch(self, connection, frames)
         connection.open = True
         self.network.time(connection)
-        self.network.log.add("open training page", connection.handle, user=connection.user)
+        self._log(connection, "open training page")
 
     def training(self, connection: Connection, what: str, seen: dict[str, int]) -> dict[str, Any]:
         """What the k-api tells a page of the training."""
@@ -239,6 +255,7 @@ class Web:
 
     def query(self, connection: Connection, text: str) -> str:
         """The console's text of the value of a query of a page."""
+        self._log_query(connection, "training page", string(text))
         return str(self._run(connection, self._shown, text))
 
     def _shown(self, text: str) -> str:

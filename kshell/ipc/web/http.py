@@ -60,6 +60,7 @@ class Http(conversation.Quiet):
         self.site = site
         # the `Authorization` that was let in on this connection, and its user
         self.known: tuple[str, str] | None = None
+        self.noted: str | None = None  # the user whom the log knows
         self._until = time.monotonic() + HEAD_TIME  # when the next head must be complete
         self._begun = True  # has the next request begun, or are we waiting for one?
         self._parser: Any = None  # of the request whose body is being read
