@@ -10,8 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
+from kshell.lang.names import web_page
 from kshell.values.session import memory
 from tests.ipc.processes import Server
+from tests.ipc.test_http import basic
 from tests.ipc.web import Served, reply, serving
 
 LINES = ("t:([]a:til 100;b:100#`x`y)", "kt:([k:`a`b]v:1 2)", "doubled::2*count t", "f:{x+y}", 'x:"<script>alert(1)</script>"')
@@ -187,3 +189,14 @@ def test_confined_clients_get_no_files_from_elsewhere(tmp_path: Path) -> None:
                 assert status == 400 and body.startswith(b"'access: ")
     with Server(inside, f'.h.HOME:"{tmp_path}"\n', ("-b",)) as server:
         assert reply(server.port, "GET", "/outside") == (200, b"secret")  # the owner's choice
+
+
+def test_only_the_last_queries_are_kept() -> None:
+    """Where any name is let in, each of them is another client."""
+    with serving(*LINES, ".z.pw:{[u;p]1b}") as (session, port):
+        for k in range(web_page.CLIENTS + 20):
+            assert reply(port, "GET", "/?t", headers=basic(f"user{k}:x"))[0] == 200
+        assert len(session.session.ipc.queries) == web_page.CLIENTS
+        last = basic(f"user{web_page.CLIENTS + 19}:x")
+        assert b"64 x" in reply(port, "GET", "/?[64", headers=last)[1]
+        assert b"64 x" not in reply(port, "GET", "/?[64", headers=basic("user0:x"))[1]

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from kshell.ipc.network import Network
 
 SILENT, PATIENCE = 30.0, 30.0  # seconds without a byte until a ping, and then until the end
-PIECE = (
-    1 << 12
-)  # bytes inflated at once, so that no more than a thousand times as many come out before the next check
+# bytes inflated at once, so that no more than a thousand times as many come out before the next check
+PIECE = 1 << 12
 PLAIN = "kxnodeflate"  # the subprotocol of a client that cannot inflate
 NORMAL, TOO_BIG = 1000, 1009  # codes of a close frame
 
@@ -124,6 +123,8 @@ class WebSocket(conversation.Quiet):
     def _end(self, code: int, why: str) -> None:
         """End the connection from this side, because of the other."""
         self.network.send(self.connection, self.goodbye(code))
+        if self.connection.closed:  # its queue was too long: it is gone already
+            return
         self.network.finish(self.connection, why)
         self.gone()
 

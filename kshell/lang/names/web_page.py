@@ -23,6 +23,7 @@ from kshell.values.session.restrict import check_read, lifted
 
 KEEP = 5000  # milliseconds for which a connection stays after a page
 ROWS = 32  # of a table on one page
+CLIENTS = 100  # whose last queries are kept
 _FORMAT = re.compile(r"([^?/]*)\.(\w+)\?(.*)", re.DOTALL)
 _ROW = re.compile(r"\?(?:\[|%5[Bb])(\d{1,15})$")
 _POLICY = (
@@ -124,7 +125,7 @@ def _result(query: str, row: int | None = None) -> str:
         return document("kshell", "<p>Type a query, or choose a name.</p>")
     value = apply1(running().names.get(".h.val"), string(query))
     if row is None:
-        _last()[_who()] = query
+        _remember(query)
     if is_table(value) and len(value) > ROWS:
         links, *lines = map(text_of, seq_items(_call(".h.jx", row or 0, value)))
         text = f"<nav>{links}</nav><pre>{xml(_text(lines).strip())}</pre>"
@@ -143,6 +144,15 @@ def _last() -> dict[tuple[str, int], str]:
     port = running().ipc
     found: dict[tuple[str, int], str] = {} if port is None else port.queries
     return found
+
+
+def _remember(query: str) -> None:
+    """It is the last query of this client. Only those of the last clients are kept."""
+    last, who = _last(), _who()
+    last.pop(who, None)
+    last[who] = query
+    if len(last) > CLIENTS:
+        del last[next(iter(last))]
 
 
 def _who() -> tuple[str, int]:
