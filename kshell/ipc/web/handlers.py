@@ -88,7 +88,8 @@ class Web:
             self._by_handler(connection, request)
         else:
             self._basic(connection, request)
-        self._note(connection)
+        if not request.upgrades:  # a WebSocket has a line of its own
+            self._note(connection)
         self._handled(request)
 
     def _note(self, connection: Connection) -> None:
@@ -210,7 +211,7 @@ class Web:
     # ------------------------------------------------------------ WebSockets
 
     def _upgrade(self, connection: Connection, request: Request) -> None:
-        """Make a connection a WebSocket, and call `.z.wo`; refused if `.z.ws` is not set."""
+        """Make a connection a WebSocket, and call `.z.wo`; or let the training page watch."""
         if request.text == PLACE:
             self._watch(connection, request)
             return
