@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kshell.errors import QError
 from kshell.ipc import wire
 from kshell.ipc.connection import Connection
-from kshell.values.base.core import SYMBOLS, Value
+from kshell.values.base.core import POOL, SYMBOLS, Value
 from kshell.values.session import memory
 
 NEW_SYMBOLS = 10_000_000  # that one connection may bring: a symbol is kept as long as the process
+NAME = 256  # maximum bytes of the name of a user or a header
+STRANGERS = 100_000  # new symbols that all clients together may bring before they are let in
 
 
 def room() -> int:
@@ -44,3 +48,22 @@ def value(connection: Connection, data: bytes | bytearray) -> Value:
     except wire.BadMessage as e:
         e.data = data
         raise
+
+
+class Strangers:
+    """The names that clients bring before they are let in. q code is given them as symbols, which are kept as long as
+    the process; so there is a limit for all of them together, after which only known names are taken."""
+
+    def __init__(self) -> None:
+        self._new = 0
+
+    def may_bring(self, connection: Connection, names: Collection[str]) -> bool:
+        """May a client bring these names? If so, they count."""
+        if any(len(name.encode("utf-8", "surrogateescape")) > NAME for name in names):
+            return False
+        new = sum(name not in POOL for name in names)
+        if new and self._new + new > STRANGERS:
+            return False
+        self._new += new
+        connection.symbols += new
+        return True

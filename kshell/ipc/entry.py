@@ -23,6 +23,7 @@ class Answer(Enum):
     ASK = "if .z.pw agrees"
     NO = "access"
     UNSAFE = "access: a password without TLS from another machine"
+    NAME = "access: the user name is too long, or there were too many new ones"
 
 
 @dataclass

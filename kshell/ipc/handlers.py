@@ -26,6 +26,7 @@ from kshell.values.session import interrupts
 from kshell.values.session.restrict import confinement
 
 STACKS = 2  # the setting e that shows the stack of a client's error
+SHOWN = 1 << 10  # items of a vector that the log shows
 NESTED = 32  # maximum depth of nested handlers
 
 
@@ -63,6 +64,7 @@ class Handlers(Web):
         # whose messages are being handled, the last one innermost
         self.serving: list[Connection | None] = []
         self.gate = Gate()
+        self.strangers = bounds.Strangers()
         self.read_only = False  # may connections change nothing?
         self.confined = False  # may they use only files of the current folder, and run nothing?
         self.logs_queries = False  # are messages written to the log?
@@ -122,12 +124,14 @@ class Handlers(Web):
         certified = connection.channel is not None and connection.channel.certified
         answer = self.gate.answer(connection, user, password, asks, certified)
         admitted = answer is Answer.YES
+        if answer is Answer.ASK and not self.strangers.may_bring(connection, (user,)):
+            answer = Answer.NAME
         if answer is Answer.ASK:
             arguments = sym(user), string(password)
             limit = self.session.settings.T or LOGIN_TIME
             said = self._call(connection, self._apply_name, ".z.pw", arguments, limit=limit)
             admitted = said is True
-        if answer is Answer.UNSAFE:
+        if answer in (Answer.UNSAFE, Answer.NAME):
             connection.refusal = answer.value
         if user or password:
             self.gate.note(connection, admitted)
@@ -211,9 +215,7 @@ class Handlers(Web):
         except wire.BadMessage as e:  # it must not be taken for an error of q
             self._fault = e
             return None
-        if self.logs_queries:
-            text = text_of(x) if x.__class__ is Vec and x.t == T.C else self.session.show(x)
-            self._log(connection, f"{'sync' if kind == wire.SYNC else 'async'} {text}")
+        self._log_query(connection, "sync" if kind == wire.SYNC else "async", x)
         handler = self._find(".z.pg" if kind == wire.SYNC else ".z.ps")
         out = apply1(handler, x) if handler is not None else evaluate(x)
         if kind == wire.ASYNC or self._deferring:
@@ -309,6 +311,14 @@ class Handlers(Web):
 
     def _log(self, connection: Connection, what: str) -> None:
         self.network.log.add(what, connection.handle, connection.peer, connection.user)
+
+    def _log_query(self, connection: Connection, kind: str, x: Value) -> None:
+        """Write what a client sent to the log, if that is asked for."""
+        if self.logs_queries:
+            if x.__class__ is Vec:
+                x = Vec(x.t, x.a[:SHOWN])
+            text = text_of(x) if x.__class__ is Vec and x.t == T.C else self.session.show(x)
+            self._log(connection, f"{kind} {text}")
 
     def _confinement(self) -> AbstractContextManager[None]:
         return confinement() if self.confined else nullcontext()

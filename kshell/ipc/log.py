@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import stat
 import sys
 import time
 from collections import deque
@@ -35,16 +37,31 @@ class Log:
     def __init__(self) -> None:
         self.events: deque[Event] = deque(maxlen=MOST)
         self._file: TextIO | None = None
+        self._failed = False  # could the last line not be written?
         self._refused: Event | None = None  # the last login that was refused
 
     def open(self, path: str) -> None:
-        """From now on, append a line for each event to the file; a new one can be read only by its owner. `-` is
-        standard error."""
+        """Append a line for each event to a file from now on. Only its owner may read and write it: what others may of
+        a file that is there already ends, and one that is not ours to change is an OSError. `-` is standard error."""
+        self._failed = False
         if path == "-":
             self._file = sys.stderr
             return
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._file = os.fdopen(descriptor, "a", buffering=1)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            try:
+                os.fchmod(descriptor, 0o600)
+            except OSError:
+                os.close(descriptor)
+                raise
+        raw = os.fdopen(descriptor, "ab", buffering=0)
+        self._file = io.TextIOWrapper(
+            raw,
+            encoding="utf-8",
+            errors="backslashreplace",
+            write_through=True,
+        )
 
     def add(self, what: str, handle: int = 0, peer: str = "", user: str = "") -> None:
         """Note an event. What came from the other side is shown with escapes only."""
@@ -52,10 +69,21 @@ class Log:
         if self._is_second_try(event):
             return
         self.events.append(event)
-        if self._file is not None:
-            stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(event.at))
-            parts = [stamp, str(handle), event.peer or "-", event.user or "-", event.what]
-            self._file.write(" ".join(parts) + "\n")
+        self._write(event)
+
+    def _write(self, event: Event) -> None:
+        """Write the line of an event. That it cannot be written is an event too, once; later ones may be written."""
+        problem = ""
+        try:
+            if self._file is not None:
+                stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(event.at))
+                parts = [stamp, str(event.handle), event.peer or "-", event.user or "-", event.what]
+                self._file.write(" ".join(parts) + "\n")
+        except (OSError, ValueError) as e:  # the disk is full, standard error is closed
+            problem = str(getattr(e, "strerror", "") or e)
+        if problem and not self._failed:
+            self.events.append(Event(time.time(), 0, "", "", f"the log: {problem}"))
+        self._failed = bool(problem)
 
     def table(self) -> Table:
         """The events as a table, the first one first. Texts of clients are strings: symbols would stay for ever."""
@@ -73,13 +101,16 @@ class Log:
         """Is it a refusal within a second of the same peer's last one? Some clients try twice at once."""
         if not event.what.startswith("access"):
             return False
-        before, self._refused = self._refused, event
-        return (
+        before = self._refused
+        if (
             before is not None
             and event.at - before.at < AGAIN
             and before.user == event.user
             and before.peer.rpartition(":")[0] == event.peer.rpartition(":")[0]
-        )
+        ):
+            return True
+        self._refused = event
+        return False
 
 
 def _plain(text: str) -> str:

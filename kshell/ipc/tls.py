@@ -74,8 +74,9 @@ def _reason(e: Exception) -> str:
     return str(getattr(e, "strerror", "") or e)
 
 
-def _trust(context: ssl.SSLContext, values: dict[str, str]) -> None:
-    """Load the authorities: those that the settings name, else the system's with `cacert.pem`."""
+def _trust(context: ssl.SSLContext, values: dict[str, str], of_servers: bool) -> None:
+    """Load the authorities: those that the settings name, else `cacert.pem`, and for the certificates of servers the
+    system's too. For those of clients they must not count: they certify anybody."""
     file, folder = values["SSL_CA_CERT_FILE"], values["SSL_CA_CERT_PATH"]
     if given("SSL_CA_CERT_FILE"):
         _attempt(file, context.load_verify_locations, cafile=file)
@@ -83,9 +84,15 @@ def _trust(context: ssl.SSLContext, values: dict[str, str]) -> None:
         _attempt(folder, context.load_verify_locations, capath=folder)
     if given("SSL_CA_CERT_FILE") or given("SSL_CA_CERT_PATH"):
         return
-    context.load_default_certs()
+    if of_servers:
+        context.load_default_certs()
     if os.path.exists(file):
         _attempt(file, context.load_verify_locations, cafile=file)
+    elif not of_servers:
+        raise QError(
+            "SSL_VERIFY_CLIENT: expected the authorities of the clients in "
+            f"SSL_CA_CERT_FILE, SSL_CA_CERT_PATH or {file}"
+        )
 
 
 def server_context() -> ssl.SSLContext:
@@ -100,7 +107,7 @@ def server_context() -> ssl.SSLContext:
     _attempt(certificate, context.load_cert_chain, certificate, key)
     context.verify_mode = ssl.VerifyMode[_CLIENTS[_chosen(values, "SSL_VERIFY_CLIENT", _CLIENTS)]]
     if context.verify_mode != ssl.CERT_NONE:
-        _trust(context, values)
+        _trust(context, values, of_servers=False)
     return context
 
 
@@ -115,7 +122,7 @@ def client_context(named: bool) -> ssl.SSLContext:
     context.check_hostname = verify == "HOSTIP" and named
     context.verify_mode = ssl.CERT_NONE if verify == "NO" else ssl.CERT_REQUIRED
     if verify != "NO":
-        _trust(context, values)
+        _trust(context, values, of_servers=True)
     if given("SSL_CERT_FILE") and given("SSL_KEY_FILE"):
         certificate = values["SSL_CERT_FILE"]
         _attempt(certificate, context.load_cert_chain, certificate, values["SSL_KEY_FILE"])

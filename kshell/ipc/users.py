@@ -23,14 +23,15 @@ class Users:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._passwords: dict[str, str] = {}
+        self._passwords: dict[str, Password] = {}
+        self._is_slow = False  # is one of them checked by scrypt?
         self.read()
 
     def read(self) -> None:
-        """Read the file, again if it was read before; one that others may write is 'access."""
+        """Read the file, again if it was read before; one that others own or may write is 'access."""
         try:
             with open(self.path, encoding="utf-8", errors="surrogateescape") as file:
-                mode = os.fstat(file.fileno()).st_mode
+                status = os.fstat(file.fileno())
                 lines = file.read().splitlines()
         except OSError as e:
             problem = f"{self.path}. OS reports: {e.strerror}"
@@ -38,22 +39,66 @@ class Users:
             problem = ""
         if problem:
             raise QError(problem)
-        if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        _must_be_ours(self.path, status)
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise QError(f"access: {self.path} can be written by others")
         passwords = {}
         for number, line in enumerate(lines, 1):
             user, colon, password = line.partition(":")
-            if not colon:
-                raise QError(f"{self.path}, line {number}: expected user:password")
-            passwords[user] = password
+            problem = "" if colon else "expected user:password"
+            try:
+                passwords[user] = Password(password)
+            except ValueError:
+                problem = f"expected {SCRYPT}SALT$KEY, both in base64"
+            if problem:
+                raise QError(f"{self.path}, line {number}: {problem}")
         self._passwords = passwords
+        self._is_slow = any(known.salt is not None for known in passwords.values())
 
     def admits(self, user: str, password: str) -> bool:
-        """Is it the password of a user in the file? Takes equally long for unknown users."""
-        wanted = self._passwords.get(user)
+        """Is it the password of a user in the file? Takes equally long for unknown users, and for those whose password
+        is not stored as that of others."""
+        known = self._passwords.get(user)
+        wanted = known or Password("")
         given = password.encode("utf-8", "surrogateescape")
-        same = hmac.compare_digest(*_both(wanted if wanted is not None else "", given))
-        return same and wanted is not None
+        if self._is_slow and wanted.salt is None:
+            scrypt(given, b"kshell")
+        return wanted.agrees(given) and known is not None
+
+
+class Password:
+    """A password of the file. ValueError if it is that of scrypt without a salt and a key."""
+
+    def __init__(self, text: str) -> None:
+        self._stored = text.encode("utf-8", "surrogateescape")
+        self.salt: bytes | None = None  # of scrypt
+        self._digest = hashlib.md5 if len(text) == 32 else hashlib.sha1
+        self._is_hex = _HEX.match(text) is not None
+        if text.startswith(SCRYPT):
+            salt, _, key = text.removeprefix(SCRYPT).partition("$")
+            self.salt, self._stored = _decoded(salt), _decoded(key)
+
+    def agrees(self, given: bytes) -> bool:
+        """Is it this one?"""
+        if self.salt is not None:
+            given = scrypt(given, self.salt)
+        elif self._is_hex:
+            given = self._digest(given).hexdigest().encode()
+        return hmac.compare_digest(self._stored, given)
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of a text in base64, of which there must be some."""
+    data = base64.b64decode(text, validate=True)
+    if not data:
+        raise ValueError
+    return data
+
+
+def _must_be_ours(path: str, status: os.stat_result) -> None:
+    """'access for a file that belongs to neither the user of this process nor root."""
+    if status.st_uid not in (0, os.getuid()):
+        raise QError(f"access: {path} belongs to another user")
 
 
 class Token:
@@ -74,29 +119,19 @@ class Token:
 
 
 def _token(path: str) -> bytes:
-    """The text in the file of a token; 'access if others can read or write it."""
+    """The text in the file of a token; 'access if others own it, or can read or write it."""
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(32) + "\n")
     with open(path, "rb") as file:
-        mode, text = os.fstat(file.fileno()).st_mode, file.read().strip()
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        status, text = os.fstat(file.fileno()), file.read().strip()
+    _must_be_ours(path, status)
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise QError(f"access: {path} can be read by others")
     if not text:
         raise QError(f"{path}: expected a token")
     return text
-
-
-def _both(wanted: str, given: bytes) -> tuple[bytes, bytes]:
-    """The stored and the given password, in the same form."""
-    if wanted.startswith(SCRYPT):
-        salt, _, key = wanted.removeprefix(SCRYPT).partition("$")
-        return base64.b64decode(key), scrypt(given, base64.b64decode(salt))
-    if _HEX.match(wanted):
-        digest = hashlib.md5 if len(wanted) == 32 else hashlib.sha1
-        return wanted.encode(), digest(given).hexdigest().encode()
-    return wanted.encode("utf-8", "surrogateescape"), given
 
 
 def scrypt(password: bytes, salt: bytes) -> bytes:

@@ -17,6 +17,7 @@ import pytest
 
 from kshell.ipc import conversation
 from kshell.ipc.web import http as kshell_http
+from kshell.ipc.web.request import Request, prepared
 from tests.ipc.processes import Server
 from tests.ipc.web import Raw, Served, logged, reply, serving
 
@@ -257,3 +258,32 @@ def test_nothing_of_it_is_loaded_before() -> None:
     code = "import sys; from kshell import Session; s=Session(); s.listen(); s.serve(.05); s.listen(0); print({'h11','wsproto','ssl'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("words", [":0W", "0.0.0.0:0W"])
+def test_all_addresses_are_no_host(words: str) -> None:
+    """A page of another site may send requests to 0.0.0.0, which come to this machine."""
+    with serving("n:0", ".z.ph:{n+:1;.h.hy[`txt;string n]}", ".z.pw:{[u;p]1b}", ".h.HOSTS:`0.0.0.0`other") as (session, _):
+        port = session.do(lambda s: s.listen(words))
+        for host in (f"0.0.0.0:{port}", f"[::]:{port}", "0.0.0.0", "0"):
+            assert reply(port, "GET", "/?n", headers={"Host": host})[0] == 403
+        assert session.run("n") == 0
+        assert reply(port, "GET", "/?n", headers={"Host": f"localhost:{port}"}) == (200, b"1")
+
+
+def made(data: bytes, accepted: str, target: str = "/?x", method: str = "GET") -> bytes:
+    return prepared(Request(method, target, [("Accept-Encoding", accepted)], b"", True), data)
+
+
+def test_which_answers_are_compressed() -> None:
+    plain = b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + b"a" * 3000
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nBB8\r\n" + b"a" * 3000 + b"\r\n0\r\n\r\n"
+    for accepted in ("gzip", "br, gzip;q=0.5", "GZIP ; q=1", "gzip, *;q=0"):
+        assert gzip.decompress(made(plain, accepted).partition(b"\r\n\r\n")[2]) == b"a" * 3000
+    for accepted in ("gzip;q=0", "br, gzip; q=0.000", "", "identity", "gzipped"):
+        assert made(plain, accepted) == plain
+    assert made(chunked, "gzip") == chunked
+    long = b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * (1 << 20)
+    assert made(long, "gzip") == long  # it would take so long that others have to wait
+    assert made(plain, "", method="HEAD") == b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n"
+    assert made(b"HTTP/1.1 204 No Content\r\nX: y", "") == b"HTTP/1.1 204 No Content\r\nX: y\r\n\r\n"

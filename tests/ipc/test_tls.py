@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
 import socket
@@ -17,10 +18,12 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import QError
+from kshell.ipc import tls
 from kshell.session import Session
 from kshell.store import codec
 from kshell.values.base.build import string as text
 from tests.ipc.processes import Client, Server, eventually, framed
+from tests.ipc.web import serving
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command is not there")
 
@@ -332,3 +335,38 @@ def test_a_bad_record_behind_requests_ends_its_connection(q: Session) -> None:
     thread.join()
     assert not network.connections and q.run("n") == 300
     q.listen(0)
+
+
+# ------------------------------------------------------------------ certificates of clients
+
+
+@pytest.mark.parametrize("how", ["YES", "IFPRESENT"])
+def test_authorities_of_clients_must_be_named(q: Session, folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Those of the system certify anybody."""
+    monkeypatch.delenv("KX_SSL_CA_CERT_FILE")
+    monkeypatch.setenv("KX_SSL_VERIFY_CLIENT", how)
+    known = tls.settings()
+    monkeypatch.setattr(tls, "settings", lambda: {**known, "SSL_CA_CERT_FILE": f"{folder}/none.pem"})
+    with pytest.raises(QError, match="SSL_VERIFY_CLIENT: expected the authorities of the clients"):
+        q.run("\\E 2")
+    assert q.run("\\E").v == 0  # type: ignore[union-attr]
+    monkeypatch.setattr(tls, "settings", lambda: {**known, "SSL_CA_CERT_FILE": f"{folder}/ca.pem"})
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", None)
+    assert [dict(found)["subject"] for found in tls.server_context().get_ca_certs()] == [((("commonName", "ca"),),)]
+    q.run("\\E 0")
+
+
+def test_a_certificate_lets_in_over_http(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From another machine too, where HTTP needs a user and a password else."""
+    monkeypatch.setattr("kshell.ipc.peer.is_local", lambda host: False)
+    monkeypatch.setattr("kshell.ipc.peer.user_of", lambda sock: None)
+    context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
+    context.load_cert_chain(f"{folder}/client.pem", f"{folder}/client.key")
+    with serving("\\E 1") as (session, port):
+        for how, status in (("NO", 401), ("IFPRESENT", 401), ("YES", 200)):
+            monkeypatch.setenv("KX_SSL_VERIFY_CLIENT", how)
+            session.run("\\E 2")
+            client = http.client.HTTPSConnection("localhost", port, context=context, timeout=20)
+            client.request("GET", "/?1+1")
+            assert client.getresponse().status == status
+            client.close()

@@ -268,3 +268,26 @@ def test_torch_that_is_being_imported_is_not_loaded(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(lazy_torch, "_MODULE", [])
     monkeypatch.setitem(sys.modules, "torch", half)
     assert not lazy_torch.loaded()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"number":Infinity,"query":"a:1"}', '{"number":1.5,"query":"a:1"}', '{"number":true,"query":"a:1"}', '{"number":"1","query":"a:1"}', '{"number":1,"query":["a:1"]}',
+             '[["number",1],["query","a:1"]]', "[" * 200_000, "{" * 10, "7", "null", "\x00"],
+)  # fmt: skip
+def test_messages_that_are_no_queries_are_ignored(text: str) -> None:
+    with serving("a:5") as (session, port):
+        talk = Talk(port, "/train")
+        talk.say(TextMessage(text))
+        assert ask(talk, "a", 2) == ("5", False)
+        assert session.run("a") == 5
+        talk.close()
+
+
+def test_a_negative_port_only_reads() -> None:
+    with serving("a:5") as (session, _):
+        port = abs(session.do(lambda s: s.listen("-0W")))
+        talk = Talk(port, "/train")
+        assert state(talk)["reads"] is True
+        assert ask(talk, "a:6")[0].startswith("'noupdate")
+        assert session.run("a") == 5
+        talk.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import inspect
 import os
 import select
@@ -18,7 +19,7 @@ from kshell.errors import QError
 from kshell.ipc import entry, peer
 from kshell.ipc.entry import Answer, Gate, Rules
 from kshell.ipc.handlers import Handlers
-from kshell.ipc.users import Token, Users
+from kshell.ipc.users import Token, Users, scrypt
 from kshell.session import Session
 from kshell.values.base.build import string as text
 from kshell.values.session.restrict import confinement
@@ -355,3 +356,48 @@ def test_only_ones_own_processes_and_roots_are_trusted() -> None:
     right.close()
     assert peer.trusted(os.getuid()) and peer.trusted(0)
     assert not peer.trusted(None) and not peer.trusted(os.getuid() + 12345)
+
+
+# ------------------------------------------------------------------ the file of users: scrypt, owner
+
+
+@pytest.mark.parametrize("stored", ["$scrypt$abc$xyz", "$scrypt$", "$scrypt$AAAA", "$scrypt$AAAA$", "$scrypt$$AAAA", "$scrypt$AA?A$AAAA"])
+def test_a_malformed_password_is_an_error_of_the_file(tmp_path: Path, stored: str) -> None:
+    path = users_file(tmp_path)
+    users = Users(str(path))
+    users_file(tmp_path, f"you:other\nme:{stored}\n")
+    with pytest.raises(QError, match=r"users, line 2: expected \$scrypt\$SALT\$KEY"):
+        users.read()
+    assert users.admits("me", "secret")  # those of before
+
+
+def test_a_login_of_anybody_does_the_same_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the time that it takes would tell who is in the file."""
+    calls: list[bytes] = []
+
+    def counted(password: bytes, salt: bytes) -> bytes:
+        calls.append(salt)
+        return scrypt(password, salt)
+
+    monkeypatch.setattr("kshell.ipc.users.scrypt", counted)
+    key = base64.b64encode(scrypt(b"pw", b"salt")).decode()
+    users = Users(str(users_file(tmp_path, f"slow:$scrypt${base64.b64encode(b'salt').decode()}${key}\nplain:pw\n")))
+    for name, password, known in (("slow", "pw", True), ("slow", "x", False), ("plain", "pw", True), ("plain", "x", False), ("nobody", "pw", False), ("nobody", "", False)):
+        calls.clear()
+        assert users.admits(name, password) is known
+        assert len(calls) == 1
+    calls.clear()
+    assert Users(str(users_file(tmp_path, "plain:pw\n"))).admits("nobody", "pw") is False and not calls
+
+
+def test_files_of_other_users_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, token = users_file(tmp_path), tmp_path / "token"
+    Token(str(token))
+    if os.getuid():
+        monkeypatch.setattr(os, "getuid", lambda: 4242)
+    else:
+        os.chown(path, 4242, -1)
+        os.chown(token, 4242, -1)
+    for made, file in ((Users, path), (Token, token)):
+        with pytest.raises(QError, match=f"access: {file} belongs to another user"):
+            made(str(file))

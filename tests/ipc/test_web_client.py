@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kshell.errors import QError
 from kshell.ipc.address import Url, basic, url
 from kshell.ipc.web.request import Request, login
 from kshell.session import Session
+from kshell.values.session import memory
 from tests.ipc.processes import Server, eventually
 from tests.ipc.test_client import peer
 
@@ -61,9 +63,10 @@ def served(*answers: bytes) -> int:
 
     def work(sock: socket.socket) -> None:
         sock.recv(1 << 16)
-        for answer in answers:
-            sock.sendall(answer)
-            time.sleep(0.02)
+        with suppress(OSError):  # the other side may have had enough
+            for answer in answers:
+                sock.sendall(answer)
+                time.sleep(0.02)
 
     return peer(work)
 
@@ -280,3 +283,29 @@ def test_a_server_of_the_websockets_package(q: Session) -> None:
     finally:
         over.set()
         thread.join(10)
+
+
+def test_many_chunks(q: Session) -> None:
+    """They are read in one pass: 40,000 of them took more than a second once, four times as long for twice as many."""
+    parts = [(b"abcdefgh" * 5)[: k % 40 + 1] for k in range(40_000)]
+    data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(b"%x;ext\r\n%s\r\n" % (len(part), part) for part in parts)
+    port = served(data[:100_001], data[100_001:300_000], data[300_000:] + b"0\r\nTrailer: x\r\n\r\n")
+    body = q.run(f'(`$":http://localhost:{port}") {ASK}').a.tobytes().partition(b"\r\n\r\n")[2]
+    assert body == b"".join(parts)
+
+
+def test_a_response_fits_the_memory_that_is_left(q: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    big = b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + bytes(3_000_000)
+    many = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"fffff\r\n%s\r\n" % bytes(0xFFFFF) * 3 + b"0\r\n\r\n"
+    for answer in (big, many):
+        assert len(q.run(f'(`$":http://localhost:{served(answer)}") {ASK}')) > 3_000_000
+    monkeypatch.setattr(memory, "left", lambda: 1 << 20)
+    for answer in (big, many, b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n"):
+        with pytest.raises(QError, match=r"^wsfull$"):
+            q.run(f'(`$":http://localhost:{served(answer)}") {ASK}')
+
+
+def test_trailers_are_limited(q: Session) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"a: b\r\n" * 100_000
+    with pytest.raises(QError, match=r"^badmsg$"):
+        q.run(f'(`$":http://localhost:{served(answer)}") {ASK}')

@@ -10,7 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
+from kshell.lang.names import web_page
+from kshell.values.session import memory
 from tests.ipc.processes import Server
+from tests.ipc.test_http import basic
 from tests.ipc.web import Served, reply, serving
 
 LINES = ("t:([]a:til 100;b:100#`x`y)", "kt:([k:`a`b]v:1 2)", "doubled::2*count t", "f:{x+y}", 'x:"<script>alert(1)</script>"')
@@ -143,3 +146,57 @@ def test_a_port_that_only_reads(tmp_path: Path) -> None:
             status, body = reply(server.port, "GET", "/?" + quote(query))
             assert status == (500 if query == "exit 1" else 400) and body.lstrip(b"'").startswith((b"noupdate", b"access"))
         assert "1\n2" in page(server.port, "/?t")
+
+
+def test_links_to_hidden_files_are_not_followed(tmp_path: Path) -> None:
+    home = tmp_path / ".site"  # that the folder itself is hidden does not matter
+    (home / ".git").mkdir(parents=True)
+    (home / "a.txt").write_text("open")
+    (home / ".hidden").write_text("secret")
+    (home / ".git" / "config").write_text("secret")
+    (home / "one").symlink_to(home / ".hidden")
+    (home / "two").symlink_to(home / ".git")
+    (home / "three").symlink_to(home / "a.txt")
+    with serving(f'.h.HOME:"{home}"') as (_, port):
+        assert reply(port, "GET", "/a.txt") == reply(port, "GET", "/three") == (200, b"open")
+        for target in ("/one", "/two/config"):
+            status, body = reply(port, "GET", target)
+            assert status == 404 and b"secret" not in body
+
+
+def test_a_file_fits_the_memory_that_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(1 << 20)
+    with serving(f'.h.HOME:"{tmp_path}"') as (_, port):
+        monkeypatch.setattr(memory, "left", lambda: 3 << 20)
+        assert reply(port, "GET", "/large") == (200, bytes(1 << 20))
+        monkeypatch.setattr(memory, "left", lambda: 3 << 19)
+        status, body = reply(port, "GET", "/large")
+        assert status == 400 and body.startswith(b"'wsfull")
+
+
+def test_confined_clients_get_no_files_from_elsewhere(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "outside").write_text("secret")
+    (inside / "a.txt").write_text("open")
+    with Server(inside, ".h.HOME:\".\"\n", ("-u", "1")) as server:
+        assert reply(server.port, "GET", "/a.txt") == (200, b"open")
+        for home in (str(tmp_path), "/", ".."):
+            assert reply(server.port, "GET", "/?" + quote(f'.h.HOME:"{home}"', safe=""))[0] == 200
+            for target in ("/outside", "/etc/passwd", "/none"):
+                status, body = reply(server.port, "GET", target)
+                assert status == 400 and body.startswith(b"'access: ")
+    with Server(inside, f'.h.HOME:"{tmp_path}"\n', ("-b",)) as server:
+        assert reply(server.port, "GET", "/outside") == (200, b"secret")  # the owner's choice
+
+
+def test_only_the_last_queries_are_kept() -> None:
+    """Where any name is let in, each of them is another client."""
+    with serving(*LINES, ".z.pw:{[u;p]1b}") as (session, port):
+        for k in range(web_page.CLIENTS + 20):
+            assert reply(port, "GET", "/?t", headers=basic(f"user{k}:x"))[0] == 200
+        assert len(session.session.ipc.queries) == web_page.CLIENTS
+        last = basic(f"user{web_page.CLIENTS + 19}:x")
+        assert b"64 x" in reply(port, "GET", "/?[64", headers=last)[1]
+        assert b"64 x" not in reply(port, "GET", "/?[64", headers=basic("user0:x"))[1]

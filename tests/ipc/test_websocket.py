@@ -321,3 +321,19 @@ def test_the_websockets_package(site: tuple[Served, int]) -> None:
 
     asyncio.run(go())
     assert eventually(lambda: site[0].run("count .z.H") == 0)
+
+
+def test_the_end_of_a_full_queue_is_told_once(site: tuple[Served, int]) -> None:
+    """A client that does not read sends a fault: the goodbye passes the limit of its queue."""
+    session, port = site
+    talk = Talk(port)
+    talk.say(TextMessage("a"))
+    talk.event()
+    session.run('neg[first opened]20000000#"a"')
+    session.network.queue_limit = 1000
+    talk.raw.send(frame(3, b""))
+    assert logged(session, "queue of")
+    session.network.queue_limit = 1 << 30
+    assert eventually(lambda: session.run("count closed") > 0)
+    assert session.run("count closed") == 2  # one pair: its handle, and that of its handler
+    talk.close()

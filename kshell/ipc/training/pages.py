@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kshell.ipc.web.request import Request
+from kshell.ipc.web.request import Request, head
 
 PLACE = "train"  # the target of the page and of its WebSocket
 _FOLDER = Path(__file__).parent
@@ -22,16 +22,15 @@ def page(request: Request) -> bytes | None:
         return None
     name, kind = found
     body = (_FOLDER / name).read_bytes()
-    lines = [
-        "HTTP/1.1 200 OK",
-        f"Content-Type: {kind}; charset=utf-8",
-        f"Content-Length: {len(body)}",
-        "Connection: keep-alive",
-        "Cache-Control: no-store",
-        "X-Content-Type-Options: nosniff",
-        f"Content-Security-Policy: {_policy(request.header('host'))}",
-    ]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+    headers = {
+        "Content-Type": f"{kind}; charset=utf-8",
+        "Content-Length": str(len(body)),
+        "Connection": "keep-alive",
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": _policy(request.header("host")),
+    }
+    return head("200 OK", headers) + body
 
 
 def _policy(host: str) -> str:

@@ -82,11 +82,10 @@ class Watch(WebSocket):
         self.network.send(self.connection, self.encoded(string(json.dumps(message))))
 
     def received(self, x: Value) -> None:
-        """A message of the page: a query, which is answered under its number."""
-        try:
-            asked = dict(json.loads(text_of(x)))
-            number, text = int(asked["number"]), str(asked["query"])
-        except (ValueError, TypeError, KeyError, QError):
+        """A message of the page: a query, which is answered under its number. Anything else is ignored."""
+        asked = _parsed(x)
+        number, text = asked.get("number"), asked.get("query")
+        if number.__class__ is not int or text.__class__ is not str:
             return
         try:
             answer, failed = self.host.query(self.connection, text), False
@@ -104,6 +103,15 @@ class Watch(WebSocket):
         if self._watching:
             self._watching = False
             self._tell("leave")
+
+
+def _parsed(x: Value) -> dict[str, Any]:
+    """The JSON object in a message; empty if there is none."""
+    try:
+        found = json.loads(text_of(x))
+    except (ValueError, RecursionError, QError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def told(what: str, seen: dict[str, int]) -> dict[str, Any]:

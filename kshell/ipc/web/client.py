@@ -9,9 +9,11 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
+from kshell.ipc import bounds
 from kshell.ipc.address import Url, basic
 from kshell.ipc.client import FOREVER, connected, encrypt, identify, step
 from kshell.ipc.connection import Connection
+from kshell.ipc.web.body import Body, TooLarge
 
 HEAD = 1 << 16  # bytes of the head of a response
 _BODILESS = (b"204", b"304")
@@ -30,7 +32,8 @@ class Exchange:
         except BaseException:
             sock.close()
             raise
-        self.rest = b""  # what came behind the part that has been read
+        self.rest = bytearray()  # what came
+        self._at = 0  # how much of it has been read
 
     def send(self, data: bytes) -> None:
         """Send bytes; 'snd if the server ends, 'timeout if it does not take them in time."""
@@ -51,22 +54,32 @@ class Exchange:
 
     def line(self) -> bytes:
         """The next line, with its end."""
-        while b"\n" not in self.rest:
-            if len(self.rest) > HEAD:
+        while (end := self.rest.find(b"\n", self._at)) < 0:
+            if len(self.rest) - self._at > HEAD:
                 raise QError("badmsg")
-            self.rest += self.more()
-        line, _, self.rest = self.rest.partition(b"\n")
-        return line + b"\n"
+            self._fetch()
+        begin, self._at = self._at, end + 1
+        return bytes(self.rest[begin : self._at])
 
-    def exactly(self, size: int) -> bytes:
-        """The next bytes."""
-        parts, missing = [self.rest[:size]], size - len(self.rest)
-        self.rest = self.rest[size:]
-        while missing > 0:
-            data = self.more()
-            parts.append(data[:missing])
-            self.rest, missing = data[missing:], missing - len(data)
-        return b"".join(parts)
+    def _fetch(self) -> None:
+        """Get more bytes; those that have been read make room for them."""
+        del self.rest[: self._at]
+        self._at = 0
+        self.rest += self.more()
+
+    def exactly(self, size: int, body: Body) -> None:
+        """Add the next bytes to a body."""
+        while size > 0:
+            if self._at == len(self.rest):
+                self._fetch()
+            end = min(len(self.rest), self._at + size)
+            body.add(memoryview(self.rest)[self._at : end])
+            size -= end - self._at
+            self._at = end
+
+    def unread(self) -> bytes:
+        """What came behind the part that has been read."""
+        return bytes(self.rest[self._at :])
 
     def head(self) -> bytes:
         """The lines up to the empty one, those of an interim answer left out."""
@@ -80,26 +93,38 @@ class Exchange:
             if not status.startswith(b"1") or status == b"101":
                 return b"".join(lines)
 
-    def body(self, head: bytes, method: bytes) -> bytes:
-        """The body behind a head: of its length, or in chunks, which are joined; 'close if the head tells neither."""
+    def body(self, head: bytes, method: bytes) -> bytearray:
+        """The body behind a head: of its length, or in chunks, which are joined; 'close if the head tells neither,
+        'wsfull if it does not fit the memory that is left."""
         fields = _fields(head)
+        body = Body(0, bounds.room)
         if method == b"HEAD" or _status(head) in _BODILESS:
-            return b""
-        if fields.get(b"transfer-encoding", b"").lower().endswith(b"chunked"):
-            return self._chunks()
+            return body.data
+        is_chunked = fields.get(b"transfer-encoding", b"").lower().endswith(b"chunked")
         length = fields.get(b"content-length")
-        if length is None:
+        if length is None and not is_chunked:
             raise QError("close")
-        return self.exactly(_number(length, 10))
-
-    def _chunks(self) -> bytes:
-        parts = []
-        while size := _number(self.line().partition(b";")[0], 16):
-            parts.append(self.exactly(size))
-            self.line()
-        while self.line().strip():
+        try:
+            if is_chunked:
+                self._chunks(body)
+            else:
+                size = _number(length or b"", 10)
+                body.expect(size)
+                self.exactly(size, body)
+            return body.data
+        except TooLarge:
             pass
-        return b"".join(parts)
+        raise QError("wsfull")
+
+    def _chunks(self, body: Body) -> None:
+        while size := _number(self.line().partition(b";")[0], 16):
+            self.exactly(size, body)
+            self.line()
+        end = HEAD
+        while (line := self.line()).strip():
+            end -= len(line)
+            if end < 0:
+                raise QError("badmsg")
 
 
 def _number(text: bytes, base: int) -> int:
@@ -155,7 +180,7 @@ def open_websocket(url: Url, text: bytes, timeout: float | None) -> Opened:
             with closing(connection):
                 return Opened(head + exchange.body(head, b"GET"), None, None, False)
         frames = _frames(head, key, deflate)
-        connection.incoming.feed(exchange.rest)
+        connection.incoming.feed(exchange.unread())
         identify(connection)
     except BaseException:
         connection.close()
@@ -196,7 +221,7 @@ def _frames(head: bytes, key: bytes, deflate: Any) -> Any:
 
     fields = _fields(head)
     if fields.get(b"sec-websocket-accept") != generate_accept_token(key):
-        raise QError("badmsg: Sec-WebSocket-Accept is not of this request")
+        raise QError("badmsg: Sec-WebSocket-Accept does not match the request")
     accepted = fields.get(b"sec-websocket-extensions", b"").decode("latin-1")
     if not accepted:
         return Frames(CLIENT, [])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.ipc import peer
+from kshell.ipc import bounds, peer
 from kshell.ipc.conversation import Conversation
 from kshell.ipc.training.pages import PLACE, page
 from kshell.ipc.training.watch import Watch, told
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kshell.ipc.connection import Connection
     from kshell.ipc.network import Network
 
+SHOWN = 1 << 10  # bytes of a body that the log shows
 KEEP = 10.0  # seconds for which a connection stays after a file of the page of the training
 _HANDLERS = {"GET": ".z.ph", "HEAD": ".z.ph", "POST": ".z.pp"}
 _OTHERS = ("OPTIONS", "PUT", "PATCH", "DELETE")  # answered by .z.pm
@@ -48,6 +49,8 @@ class Web:
         network: Network
         session: Any
         read_only: bool
+        strangers: bounds.Strangers
+        logs_queries: bool
 
         def admit(self, connection: Connection, user: str, password: str) -> bool: ...
         def delayed(self, connection: Connection) -> bool: ...
@@ -59,6 +62,8 @@ class Web:
         def _call(
             self, connection: Connection | None, work: Callable[..., Value], *args: Any
         ) -> Any: ...
+        def _log(self, connection: Connection, what: str) -> None: ...
+        def _log_query(self, connection: Connection, kind: str, x: Value) -> None: ...
         def _notify(self, connection: Connection | None, name: str, handle: int) -> None: ...
 
     queries: dict[tuple[str, int], str]  # the last query of each client on a page
@@ -68,7 +73,7 @@ class Web:
         """The conversation with a client of HTTP; None, and a line in the log, if the packages for it are missing."""
         if available():
             return Http(self, connection)
-        self.network.log.add(MISSING, connection.handle)
+        self._log(connection, MISSING)
         return None
 
     # ------------------------------------------------------------ who may ask
@@ -82,16 +87,39 @@ class Web:
             self._by_handler(connection, request)
         else:
             self._basic(connection, request)
+        if not request.upgrades:  # a WebSocket has a line of its own
+            self._note(connection)
+        self._handled(request)
+
+    def _note(self, connection: Connection) -> None:
+        """Write to the log that a client was let in: once for each user on a connection."""
+        speaker = connection.conversation
+        if isinstance(speaker, Http) and speaker.noted != connection.user:
+            speaker.noted = connection.user
+            self._log(connection, "open HTTP")
+
+    def _handled(self, request: Request) -> None:
+        """Refuse a request that has no handler."""
+        if request.upgrades:
+            if request.text != PLACE and self._find(".z.ws") is None:
+                raise Refused("501 Not Implemented", ".z.ws is not set")
+            return
+        name = _handler(request)
+        if not name:
+            raise Refused("501 Not Implemented", f"method {request.method}")
+        if self._find(name) is None:
+            raise Refused("405 Method Not Allowed", f"{name} is not set", Allow=self._allowed())
 
     def _hosts(self, connection: Connection) -> set[str]:
-        """The hosts that a request may name: the one of `-p`, those of .h.HOSTS, the address it came to."""
+        """The hosts that a request may name: the one of `-p`, those of .h.HOSTS, the address it came to. 0.0.0.0 is
+        none: any page may send requests there, and they come to this machine."""
         hosts = self._listed(".h.HOSTS")
         if self.network.listening is not None:
             hosts.add(self.network.listening.host.lower())
         if not connection.unix:
             own = str(connection.sock.getsockname()[0])
             hosts.add(own.removeprefix("::ffff:"))
-        return hosts
+        return {host for host in hosts if host.strip("0.:")}
 
     def _listed(self, name: str) -> set[str]:
         """The texts that a variable lists, in small letters."""
@@ -106,6 +134,8 @@ class Web:
 
     def _by_handler(self, connection: Connection, request: Request) -> None:
         """Do what `.z.ac` says."""
+        if not self.strangers.may_bring(connection, {name for name, _ in request.headers}):
+            raise Refused("429 Too Many Requests", "access: there were too many new header names")
         problem = ""
         try:
             answer = self._run(connection, self._apply_name, ".z.ac", (asked(request),))
@@ -129,11 +159,12 @@ class Web:
             )
 
     def _basic(self, connection: Connection, request: Request) -> None:
-        """Basic access: user and password must be those of a user; none are needed for what the same user of this
-        machine asks, as long as there is no list of users."""
+        """Basic access: user and password must be those of a user; as long as there is no list of users, none are
+        needed for what the same user of this machine asks, nor from a client that had to have a certificate."""
         speaker = connection.conversation
         header = request.header("authorization")
-        if isinstance(speaker, Http) and speaker.known == header:
+        if isinstance(speaker, Http) and speaker.known and speaker.known[0] == header:
+            connection.user = speaker.known[1]
             return
         if self.delayed(connection):
             raise Refused(
@@ -141,31 +172,30 @@ class Web:
             )
         given = login(request)
         user, password = given or ("", "")
-        is_known = given is not None or connection.local
+        certified = connection.channel is not None and connection.channel.certified
+        is_known = given is not None or connection.local or certified
         if not is_known or not self.admit(connection, user, password):
             raise Refused("401 Unauthorized", "access", **_CHALLENGE)
         connection.user = user
         if isinstance(speaker, Http):
-            speaker.known = header
+            speaker.known = header, user
 
     # ------------------------------------------------------------ answers
 
     def answer(self, connection: Connection, request: Request) -> Answer | None:
         """The answer to a request, by the handler of its method; None if the connection is a WebSocket from now on."""
+        if self.logs_queries:
+            body = request.body[:SHOWN].decode("utf-8", "surrogateescape")
+            self._log(connection, f"{request.method} {request.target} {body}".rstrip())
         if request.upgrades:
             self._upgrade(connection, request)
             return None
         own = page(request)
         if own is not None:
             return Answer(own, KEEP if request.keeps else 0.0)
-        name = ".z.pm" if request.method in _OTHERS else _HANDLERS.get(request.method, "")
-        if not name:
-            raise Refused("501 Not Implemented", f"method {request.method}")
-        if self._find(name) is None:
-            raise Refused("405 Method Not Allowed", f"{name} is not set", Allow=self._allowed())
         self.keep, problem = 0.0, ""
         try:
-            data = data_of(self._run(connection, self._apply_name, name, (asked(request),)))
+            data = self._run(connection, self._answer, request)
         except QError as e:
             problem = e.text
         if problem:
@@ -173,15 +203,17 @@ class Web:
         stays = request.keeps and parts(data).ends
         return Answer(data, self.keep if stays else 0.0)
 
+    def _answer(self, request: Request) -> bytes:
+        """What the handler of a request makes of it."""
+        return data_of(self._apply_name(_handler(request), (asked(request),)))
+
     # ------------------------------------------------------------ WebSockets
 
     def _upgrade(self, connection: Connection, request: Request) -> None:
-        """Make a connection a WebSocket, and call `.z.wo`; refused if `.z.ws` is not set."""
+        """Make a connection a WebSocket, and call `.z.wo`; or let the training page watch."""
         if request.text == PLACE:
             self._watch(connection, request)
             return
-        if self._find(".z.ws") is None:
-            raise Refused("501 Not Implemented", ".z.ws is not set")
         data, frames, packed = accepted(request)
         self.network.send(connection, data)
         self.begin(connection, frames, packed)
@@ -192,10 +224,11 @@ class Web:
         connection.conversation = WebSocket(self, connection, frames)
         connection.open, connection.packed, connection.greeted = True, packed, True
         self.network.add(connection)
-        self.network.log.add("open websocket", connection.handle, user=connection.user)
+        self._log(connection, "open websocket")
 
     def websocket_message(self, connection: Connection, x: Value) -> None:
         """Call `.z.ws`; its error is shown on the console."""
+        self._log_query(connection, "websocket", x)
         self._call(connection, self._apply_name, ".z.ws", (x,))
 
     def websocket_gone(self, connection: Connection) -> None:
@@ -209,12 +242,12 @@ class Web:
         and its user is the one of this process or has logged in."""
         data, frames, _ = accepted(request)
         own = peer.trusted(connection.owner)
-        connection.reads = self.read_only or not (own or connection.user)
+        connection.reads = connection.reads or self.read_only or not (own or connection.user)
         self.network.send(connection, data)
         connection.conversation = Watch(self, connection, frames)
         connection.open = True
         self.network.time(connection)
-        self.network.log.add("open training page", connection.handle, user=connection.user)
+        self._log(connection, "open training page")
 
     def training(self, connection: Connection, what: str, seen: dict[str, int]) -> dict[str, Any]:
         """What the k-api tells a page of the training."""
@@ -222,6 +255,7 @@ class Web:
 
     def query(self, connection: Connection, text: str) -> str:
         """The console's text of the value of a query of a page."""
+        self._log_query(connection, "training page", string(text))
         return str(self._run(connection, self._shown, text))
 
     def _shown(self, text: str) -> str:
@@ -237,12 +271,17 @@ class Web:
         )
 
 
+def _handler(request: Request) -> str:
+    """The name of the handler of a request; empty if its method has none."""
+    return ".z.pm" if request.method in _OTHERS else _HANDLERS.get(request.method, "")
+
+
 def asked(request: Request) -> Value:
     """What a handler is given: the target without its slash and, behind a blank, the body; the headers. A method
     without a handler of its own comes first."""
     text = request.text.encode("ascii")
     if request.method not in ("GET", "HEAD", "OPTIONS", "DELETE") or request.body:
-        text += b" " + request.body
+        text = b" ".join((text, request.body))
     headers: dict[str, str] = {}
     for name, value in request.headers:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value

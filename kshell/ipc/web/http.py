@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Protocol_
 
 from kshell.ipc import conversation
+from kshell.ipc.bounds import NAME
+from kshell.ipc.web.body import Body, TooLarge
 from kshell.ipc.web.request import Refused, Request, prepared
 
 if TYPE_CHECKING:
@@ -57,13 +60,14 @@ class Http(conversation.Quiet):
     def __init__(self, site: Site, connection: Connection) -> None:
         super().__init__(site.network, connection)
         self.site = site
-        self.known: str | None = None  # the `Authorization` that was let in on this connection
+        # the `Authorization` that was let in on this connection, and its user
+        self.known: tuple[str, str] | None = None
+        self.noted: str | None = None  # the user whom the log knows
         self._until = time.monotonic() + HEAD_TIME  # when the next head must be complete
         self._begun = True  # has the next request begun, or are we waiting for one?
         self._parser: Any = None  # of the request whose body is being read
         self._request: Request | None = None
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._body = Body()
 
     # ------------------------------------------------------------ events
 
@@ -149,13 +153,13 @@ class Http(conversation.Quiet):
             raise Refused("400 Bad Request", "folded header line")
         if head.count(b"\n") > LINES + 2:
             raise Refused("431 Request Header Fields Too Large", f"more than {LINES} header lines")
-        self._parser, self._parts, self._size = _parser(), [], 0
+        self._parser = _parser()
+        self._body = Body(self.network.message_limit, self.network.room)
         self._request = _request(self._event(head), head)
-        limit = self.network.message_limit
-        length = self._request.header("content-length")
-        if limit and length.isdecimal() and int(length[:20]) > limit:
-            raise Refused("413 Content Too Large", f"body above {limit} bytes")
         self.site.enter(self.connection, self._request)
+        length = self._request.header("content-length")
+        if length.isdecimal():
+            self._grow(self._body.expect, int(length[:20]))
         if self._parser.they_are_waiting_for_100_continue:
             self.network.send(self.connection, b"HTTP/1.1 100 Continue\r\n\r\n")
         return True
@@ -165,20 +169,25 @@ class Http(conversation.Quiet):
         incoming = self.connection.incoming
         event = self._event(incoming.take(len(incoming)))
         while (kind := type(event).__name__) == "Data":
-            self._parts.append(bytes(event.data))
-            self._size += len(event.data)
-            if self.network.message_limit and self._size > self.network.message_limit:
-                raise Refused(
-                    "413 Content Too Large", f"body above {self.network.message_limit} bytes"
-                )
+            self._grow(self._body.add, event.data)
             event = self._event(b"")
         if kind != "EndOfMessage" or self._request is None:
             return None
         incoming.put_back(self._parser.trailing_data[0])
-        request = self._request._replace(body=b"".join(self._parts))
+        request = self._request._replace(body=self._body.data)
         self._parser = self._request = None
-        self._parts = []
+        self._body = Body()
         return request
+
+    def _grow(self, step: Callable[[Any], None], x: Any) -> None:
+        """A step of the body; Refused if there is no room for it."""
+        try:
+            step(x)
+            return
+        except TooLarge as e:
+            problem = str(e)
+        self._body = Body()
+        raise Refused("413 Content Too Large", f"body {problem}")
 
     def _event(self, data: bytes) -> Any:
         """What h11 reads next, once it has this data too."""
@@ -201,12 +210,15 @@ def _parser() -> Any:
 
 
 def _request(event: Any, head: bytes) -> Request:
-    """The request of an event of h11. Two statements of the body's length contradict each other for some reader."""
+    """The request of an event of h11. A body length given twice can be read differently by a proxy, so it is
+    refused."""
     if type(event).__name__ != "Request":
         raise Refused("400 Bad Request", "no request")
     names = [name.lower() for name, _ in event.headers.raw_items()]
     if b"content-length" in names and b"transfer-encoding" in names:
         raise Refused("400 Bad Request", "two lengths of the body")
+    if max(map(len, names), default=0) > NAME:
+        raise Refused("431 Request Header Fields Too Large", f"header name above {NAME} bytes")
     headers = [(_text(name), _text(value)) for name, value in event.headers.raw_items()]
     request = Request(_text(event.method), _text(event.target), headers, b"", True)
     old = event.http_version < b"1.1"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from typing import NamedTuple
 
 PLAIN = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
-LONG = 2000  # characters of a response to a query, from which on it is compressed
+LONG, LONGEST = 2000, 1 << 20  # bytes of the responses to queries that are compressed
+_WEIGHTED = re.compile(
+    r"([^\s,;]+)(?:\s*;\s*q=(\d(?:\.\d*)?))?"
+)  # a word of a list, and its weight
 
 
 class Refused(Exception):
@@ -24,16 +28,16 @@ class Refused(Exception):
 
 
 class Request(NamedTuple):
-    """A request: the method, the target as it came, the headers in their order and letters, the body."""
+    """A request: the method, the target as it came, the headers in their original order and case, the body."""
 
     method: str
     target: str
     headers: list[tuple[str, str]]
-    body: bytes
+    body: bytes | bytearray
     keeps: bool  # may the connection be used again, by the client's word?
 
     def header(self, name: str) -> str:
-        """The value of a header, whatever its letters; empty if there is none."""
+        """The value of a header, ignoring case; empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     def words(self, name: str) -> list[str]:
@@ -70,12 +74,13 @@ def response(status: str, text: str, **headers: str) -> bytes:
     body = (text + "\n").encode("utf-8", "surrogateescape")
     named = {key.replace("_", "-"): value for key, value in headers.items()}
     return (
-        _head(status, {**PLAIN, **named, "Content-Length": str(len(body)), "Connection": "close"})
+        head(status, {**PLAIN, **named, "Content-Length": str(len(body)), "Connection": "close"})
         + body
     )
 
 
-def _head(status: str, headers: dict[str, str]) -> bytes:
+def head(status: str, headers: dict[str, str]) -> bytes:
+    """The head of a response."""
     lines = [f"HTTP/1.1 {status}", *(f"{key}: {value}" for key, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
 
@@ -84,7 +89,7 @@ class Parts(NamedTuple):
     """A response of q code: its lines before the empty one, and its body."""
 
     lines: list[bytes]
-    body: bytes
+    body: bytes | memoryview
 
     def has(self, name: bytes) -> bool:
         return any(line.lower().startswith(name + b":") for line in self.lines)
@@ -101,8 +106,10 @@ class Parts(NamedTuple):
 
 def parts(data: bytes) -> Parts:
     """The lines and the body of a response."""
-    head, _, body = data.partition(b"\r\n\r\n")
-    return Parts(head.split(b"\r\n"), body)
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return Parts(data.split(b"\r\n"), b"")
+    return Parts(data[:end].split(b"\r\n"), memoryview(data)[end + 4 :])
 
 
 def packed(found: Parts) -> Parts:
@@ -116,10 +123,18 @@ def packed(found: Parts) -> Parts:
 
 
 def prepared(request: Request, data: bytes) -> bytes:
-    """What is sent of a response: nothing but its head for HEAD; compressed if it is long, the answer to a query, and
-    the client can read that."""
+    """What is sent of a response: nothing but its head for HEAD; compressed if it answers a query, is long but not so
+    long that others would have to wait, and the client can read that."""
     found = parts(data)
-    gzips = any(word.partition(";")[0] == "gzip" for word in request.words("accept-encoding"))
-    if gzips and "?" in request.target and len(data) >= LONG and not found.has(b"content-encoding"):
+    is_whole = not found.has(b"content-encoding") and not found.has(b"transfer-encoding")
+    if "?" in request.target and LONG <= len(data) <= LONGEST and is_whole and takes_gzip(request):
         found = packed(found)
+    elif request.method != "HEAD" and found.body:
+        return data
     return (found._replace(body=b"") if request.method == "HEAD" else found).joined()
+
+
+def takes_gzip(request: Request) -> bool:
+    """Can the client read gzip?"""
+    weights = dict(_WEIGHTED.findall(request.header("accept-encoding").lower()))
+    return float(weights.get("gzip", "0") or 1) > 0

@@ -10,9 +10,9 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.ipc import conversation
+from kshell.ipc.web.body import Body, TooLarge
 from kshell.ipc.web.request import Refused, Request
 from kshell.values.base import types as T
-from kshell.values.base.build import string
 from kshell.values.base.core import Value, Vec, atom_t, raw
 
 if TYPE_CHECKING:
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from kshell.ipc.network import Network
 
 SILENT, PATIENCE = 30.0, 30.0  # seconds without a byte until a ping, and then until the end
-PIECE = (
-    1 << 12
-)  # bytes inflated at once, so that no more than a thousand times as many come out before the next check
+# bytes inflated at once, so that no more than a thousand times as many come out before the next check
+PIECE = 1 << 12
 PLAIN = "kxnodeflate"  # the subprotocol of a client that cannot inflate
 NORMAL, TOO_BIG = 1000, 1009  # codes of a close frame
 
@@ -47,8 +46,8 @@ class WebSocket(conversation.Quiet):
     def __init__(self, receiver: Receiver, connection: Connection, frames: Any) -> None:
         super().__init__(receiver.network, connection)
         self.receiver, self._frames = receiver, frames
-        self._parts: list[Any] = []  # of the message that is coming in
-        self._size = 0
+        self._body = self._empty()  # of the message that is coming in
+        self._is_text = False  # is it a string?
         self._pinged: float | None = None  # when we asked whether the other side is there
 
     # ------------------------------------------------------------ in
@@ -97,16 +96,25 @@ class WebSocket(conversation.Quiet):
 
     def _message(self, event: Any) -> None:
         """Take a part of a message; if it is the last one, hand the message on."""
-        self._parts.append(event.data)
-        self._size += len(event.data)
-        limit = self.network.message_limit
-        if limit and self._size > limit:
-            self._end(TOO_BIG, f"websocket {TOO_BIG}: message above {limit} bytes")
+        data, problem = event.data, ""
+        if isinstance(data, str):
+            self._is_text, data = True, data.encode()
+        try:
+            self._body.add(data)
+        except TooLarge as e:
+            problem = str(e)
+        if problem:
+            self._body = self._empty()
+            self._end(TOO_BIG, f"websocket {TOO_BIG}: message {problem}")
             return
         if not event.message_finished:
             return
-        parts, self._parts, self._size = self._parts, [], 0
-        self.received(_value(parts))
+        whole, is_text = self._body.data, self._is_text
+        self._body, self._is_text = self._empty(), False
+        self.received(Vec(T.C if is_text else T.X, np.frombuffer(whole, np.uint8)))
+
+    def _empty(self) -> Body:
+        return Body(self.network.message_limit, self.network.room)
 
     def received(self, x: Value) -> None:
         """A whole message came in: a string, or a byte vector."""
@@ -115,6 +123,8 @@ class WebSocket(conversation.Quiet):
     def _end(self, code: int, why: str) -> None:
         """End the connection from this side, because of the other."""
         self.network.send(self.connection, self.goodbye(code))
+        if self.connection.closed:  # its queue was too long: it is gone already
+            return
         self.network.finish(self.connection, why)
         self.gone()
 
@@ -168,13 +178,6 @@ class WebSocket(conversation.Quiet):
             return
         self._pinged = time.monotonic()
         self.network.send(self.connection, self._frames.send(Ping()))
-
-
-def _value(parts: list[Any]) -> Value:
-    """The parts of a message as a string or a byte vector."""
-    if isinstance(parts[0], str):
-        return string("".join(parts))
-    return Vec(T.X, np.frombuffer(b"".join(bytes(part) for part in parts), np.uint8))
 
 
 def accepted(request: Request) -> tuple[bytes, Any, bool]:

@@ -1,4 +1,4 @@
-"""`ckptload`: loading a sharded checkpoint into live objects, on any number of processes."""
+"""Sharded checkpoints: `ckptload`, into live objects on any number of processes."""
 
 from __future__ import annotations
 

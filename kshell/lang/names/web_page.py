@@ -18,11 +18,13 @@ from kshell.store.text import read_bytes
 from kshell.values.base.build import enlist, string, text_bytes
 from kshell.values.base.core import Dict, Value, atom_t, seq_items, sym, sym_names, text_of
 from kshell.values.engine.apply import apply, apply1
+from kshell.values.session import memory
 from kshell.values.session.context import running
-from kshell.values.session.restrict import lifted
+from kshell.values.session.restrict import check_read, lifted
 
 KEEP = 5000  # milliseconds for which a connection stays after a page
 ROWS = 32  # of a table on one page
+CLIENTS = 100  # whose last queries are kept
 _FORMAT = re.compile(r"([^?/]*)\.(\w+)\?(.*)", re.DOTALL)
 _ROW = re.compile(r"\?(?:\[|%5[Bb])(\d{1,15})$")
 _POLICY = (
@@ -124,7 +126,7 @@ def _result(query: str, row: int | None = None) -> str:
         return document("kshell", "<p>Type a query, or choose a name.</p>")
     value = apply1(running().names.get(".h.val"), string(query))
     if row is None:
-        _last()[_who()] = query
+        _remember(query)
     if is_table(value) and len(value) > ROWS:
         links, *lines = map(text_of, seq_items(_call(".h.jx", row or 0, value)))
         text = f"<nav>{links}</nav><pre>{xml(_text(lines).strip())}</pre>"
@@ -143,6 +145,15 @@ def _last() -> dict[tuple[str, int], str]:
     port = running().ipc
     found: dict[tuple[str, int], str] = {} if port is None else port.queries
     return found
+
+
+def _remember(query: str) -> None:
+    """It is the last query of this client. Only those of the last clients are kept."""
+    last, who = _last(), _who()
+    last.pop(who, None)
+    last[who] = query
+    if len(last) > CLIENTS:
+        del last[next(iter(last))]
 
 
 def _who() -> tuple[str, int]:
@@ -172,15 +183,33 @@ def _file(path: str) -> bytes:
     missing = _secured(text_bytes(response("404 Not Found", "txt", f"{path}: not found")))
     if not home or "\0" in path or any(part.startswith(".") for part in path.split("/")):
         return missing
-    with lifted():
+    with lifted(confined=True):
         root = os.path.realpath(home)
+        check_read(root)
         place = os.path.realpath(os.path.join(root, path.lstrip("/")))
-        if not place.startswith(root.rstrip("/") + "/") or not os.path.isfile(place):
+        if not _is_inside(place, root) or not os.path.isfile(place):
             return missing
-        data = read_bytes(place)
+        data = _content(place)
     kind = MIME.get(place.rpartition(".")[2].lower(), "application/octet-stream")
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
-    return _secured(head.encode() + data, policy=False)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
+    return b"".join((_secured(head.encode(), policy=False), data))
+
+
+def _is_inside(place: str, root: str) -> bool:
+    """Is a path, its links resolved, below a folder, and not hidden there?"""
+    below = root.rstrip("/") + "/"
+    return place.startswith(below) and "/." not in place[len(below) - 1 :]
+
+
+def _content(place: str) -> bytes:
+    """The bytes of a file; 'wsfull if they, and a copy of them in the response, do not fit the memory that is left."""
+    try:
+        size = os.path.getsize(place)
+    except OSError:
+        size = 0  # reading it says why
+    if 2 * size >= memory.left():
+        raise QError("wsfull")
+    return read_bytes(place)
 
 
 # ------------------------------------------------------------------ responses

@@ -150,31 +150,31 @@ class Sym:
         return "`" + self.s
 
 
-_POOL: dict[str, Sym] = {}
+POOL: dict[str, Sym] = {}  # by name
 SYMBOLS: list[Sym] = []  # by code
 _GATE = threading.RLock()
 
 
 def sym(s: str) -> Sym:
     """The symbol with a name."""
-    symbol = _POOL.get(s)
+    symbol = POOL.get(s)
     return _new_sym(s) if symbol is None else symbol
 
 
 def _new_sym(s: str) -> Sym:
     with _GATE:  # peach threads may intern the same name
-        symbol = _POOL.get(s)
+        symbol = POOL.get(s)
         if symbol is None:
             symbol = Sym.__new__(Sym)
             symbol.s, symbol.v = s, len(SYMBOLS)
             SYMBOLS.append(symbol)
-            _POOL[s] = symbol
+            POOL[s] = symbol
         return symbol
 
 
 def sym_codes(names: list[str]) -> np.ndarray:
     """The codes of the symbols with some names."""
-    symbols = list(map(_POOL.get, names))
+    symbols = list(map(POOL.get, names))
     if None in symbols:
         symbols = [sym(names[k]) if symbol is None else symbol for k, symbol in enumerate(symbols)]
     return np.array([symbol.v for symbol in symbols if symbol is not None], np.int32)

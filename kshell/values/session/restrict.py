@@ -74,13 +74,14 @@ def _inside(path: str, folder: str) -> bool:
 
 
 @contextmanager
-def lifted() -> Iterator[None]:
+def lifted(confined: bool = False) -> Iterator[None]:
     """Inside, the barriers are lifted for the program's own operations: reading parts of a table that it already holds,
-    importing a library, querying memory use."""
+    importing a library, querying memory use. `confined`: a confined evaluation stays so."""
     if not RESTRICTED.get() and not CONFINED.get():
         yield
         return
-    restricted_before, confined_before = RESTRICTED.set(""), CONFINED.set(False)
+    restricted_before = RESTRICTED.set("")
+    confined_before = CONFINED.set(confined and CONFINED.get())
     try:
         yield
     finally:
