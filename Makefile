@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 MARK := $(VENV)/.installed
-PARALLEL ?= -n auto --dist loadgroup
+# half more processes than processors: many tests wait for a process, a clock or a disk
+PARALLEL ?= -n $(shell $(PYTHON) -c 'import os; n = os.cpu_count(); print(n + (n + 1) // 2)') --dist loadgroup
 
 .PHONY: setup setup-all demo test test-tail test-all lint check bench golden conformance docs clean
 

@@ -52,6 +52,7 @@ def test_every_family_has_cases() -> None:
     assert not set(KNOWN) - {p.stem for p in runner.CASES.glob("*.json")}
 
 
+@pytest.mark.sampled(2)
 def test_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
     code = runner.main()
     said = capsys.readouterr().out.splitlines()

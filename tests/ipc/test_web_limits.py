@@ -57,6 +57,7 @@ def test_a_body_has_a_limit_and_room() -> None:
         body.add(bytes(2))
 
 
+@pytest.mark.sampled(2)
 def test_bodies_and_messages_fit_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(".z.pp:{.h.hy[`txt;string count x 0]}", ".z.ws:{got::count x}", "got:0") as (session, port):
         assert reply(port, "POST", "/x", bytes(4 << 20)) == (200, b"4194306")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import QError
+from kshell.ipc import conversation
 from kshell.ipc.web import websocket
 from tests.ipc.processes import Client, Server, eventually
 from tests.ipc.test_http import basic
@@ -187,7 +188,8 @@ def frame(opcode: int, payload: bytes, first: int = 0x80, masked: bool = True) -
         (frame(9, b"x" * 126), 1002), (frame(0, b"no beginning"), 1002), (frame(1, b"a", 0) + frame(1, b"b"), 1002), (frame(8, b"\x03"), 1002), (frame(1, b"x", 0xC0), 1002),
     ],
 )
-def test_broken_frames_end_their_connection_only(site: tuple[Served, int], data: bytes, code: int) -> None:
+def test_broken_frames_end_their_connection_only(site: tuple[Served, int], monkeypatch: pytest.MonkeyPatch, data: bytes, code: int) -> None:
+    monkeypatch.setattr(conversation, "LINGER", 0.1)  # its client does not close
     session, port = site
     other, talk = Talk(port), Talk(port)
     talk.raw.send(data)

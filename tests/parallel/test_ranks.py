@@ -104,6 +104,7 @@ REFUSED = ("allreduce: tensors differ between processes (float64 [1] on 0, float
            "broadcast: parameters differ between processes (parameter 0: int64 [0] on 0")
 
 
+@pytest.mark.sampled(2)
 def test_together_by_kshell_and_by_torchrun(tmp_path: Path) -> None:
     file = script(tmp_path, *TOGETHER)
     one = job(2, file, by=subprocess.run)
@@ -192,6 +193,7 @@ def test_worlds_that_differ() -> None:
     assert [p.returncode for p in ranks] == [1, 1]
 
 
+@pytest.mark.sampled(2)
 def test_waiting_ends_at_the_timeout(tmp_path: Path) -> None:
     file = script(tmp_path, "x:allreduce 1", "if[0=rank[];t:.z.p;while[.z.p<t+0D00:01:20]]", "x:allreduce 1")
     begun = time.monotonic()
@@ -285,6 +287,7 @@ def test_heads_tell_all_of_a_tensor() -> None:
 # ------------------------------------------------------------------ optimizers
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_optimizers_of_several_processes(n: int) -> None:
     """Every check of rank_checks.py, on every rank."""

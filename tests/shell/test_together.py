@@ -48,6 +48,7 @@ WAITING = ("if[1=rank[];'bad];allreduce 1", "if[0=rank[];'bad];allreduce 1", "$[
            "$[rank[];backward Sum forward(m;1 2#1e);'bad]")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_who_waits_for_one_that_failed_waits_no_longer(n: int) -> None:
     """Calls that the others are in end; only the failure is shown; collectives and ddp work again."""
@@ -182,6 +183,7 @@ def test_leaving_a_terminal(text: str, code: int, tmp_path: Path, monkeypatch: p
     assert t.close() == code
 
 
+@pytest.mark.sampled(2)
 def test_torchrun_reads_lines_too() -> None:
     done = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q"],
                  by=subprocess.run, stdin="say allreduce 1\nif[rank[];'bad];barrier[]\nsay allreduce 2\n")

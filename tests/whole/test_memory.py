@@ -76,6 +76,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("megabytes", [30, pytest.param(180, marks=pytest.mark.slow)])
 def test_reading_large_files(megabytes: int, tmp_path: Path) -> None:
     texts = []
@@ -164,6 +165,7 @@ SMALL = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", list(SMALL.values()), ids=list(SMALL))
 @pytest.mark.parametrize("limit", ["-w 20", pytest.param("ulimit", marks=pytest.mark.slow)])
 def test_small_values_that_fill_memory_end_in_an_error(text: str, limit: str) -> None:
@@ -236,6 +238,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("names", [["a checkpoint", "a table", "compressed"], pytest.param(
     [*READERS], marks=pytest.mark.slow, id="all")])
 def test_a_reader_without_memory_says_so(names: list[str], tmp_path: Path) -> None:
