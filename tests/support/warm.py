@@ -208,7 +208,10 @@ def serve(channel: socket.socket) -> None:
 
     def ended(*_: object) -> None:
         for pid in [*told]:
-            found, status = os.waitpid(pid, os.WNOHANG)
+            try:
+                found, status = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:  # another signal came meanwhile, and this was called for it, too
+                continue
             if found:
                 file = told.pop(pid)
                 with contextlib.suppress(BrokenPipeError):

@@ -42,7 +42,7 @@ def test_a_case_is_drawn_whatever_else_is_collected(tmp_path: Path) -> None:
     rest = run(tmp_path, "-m", "slow", ".")
     assert len(drawn | {case for case in rest if case.startswith("test_some")}) == 60 and not drawn & rest
     assert len([case for case in rest if case.startswith("test_slow")]) == 20
-    assert some != run(tmp_path, "-m", "not slow", "test_cases.py", sample="9")
+    assert some != run(tmp_path, "-m", "not slow", "test_cases.py", sample="8")
 
 
 def test_a_case_that_is_asked_for_is_run(tmp_path: Path) -> None:
