@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 from typing import Protocol as Protocol_
 
@@ -69,7 +70,6 @@ class Network:
         self.connections: dict[int, Connection] = {}
         self.listening: Listeners | None = None
         self.log = Log()
-        self.selector = selectors.DefaultSelector()
         # bytes of a message of HTTP or a WebSocket, and of what may wait to go out before more; 0 is no limit
         self.message_limit, self.queue_limit = 1 << 30, 1 << 30
         self.room: Callable[[], int] | None = None  # bytes that a message of q may have now
@@ -85,6 +85,11 @@ class Network:
         self._beside: int | None = None  # a file beside the connections whose input ends the wait
         self.encryption = 0  # 1 takes TLS too, 2 nothing else
         self.new_channel: Callable[[], Channel] | None = None  # the encryption of a new connection
+
+    @cached_property
+    def selector(self) -> selectors.DefaultSelector:
+        """What waits for the sockets. It takes a descriptor, so it is made when there is something to wait for."""
+        return selectors.DefaultSelector()
 
     # ------------------------------------------------------------ listening
 
