@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kshell.errors import QError, first_line
+from kshell.errors import QError, first_line, os_text
 from kshell.ipc.address import basic
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ def fetch(address: str, kind: str, body: bytes | None, method: str) -> tuple[str
         with _opened(Request(place, body, headers, method=method or None)) as answer:
             return _read(answer)
     except (OSError, ValueError, EOFError, zlib.error, HTTPException) as e:
-        problem = str(getattr(e, "reason", e))
-    raise QError(first_line(f"{place}: {problem}"))
+        cause = getattr(e, "reason", e)
+        is_named = isinstance(cause, OSError) and cause.strerror
+        problem = os_text(cause, place) if is_named else first_line(f"{place}: {cause}")
+    raise QError(problem)
 
 
 def _without_login(address: str) -> tuple[str, dict[str, str]]:
