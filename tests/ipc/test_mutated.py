@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -64,6 +65,8 @@ def test_changed_messages_end_their_connection_alone(session: Session, tmp_path:
     rng = random.Random(n)
     good = messages(session)
     with Server(tmp_path, ".z.pg:{count x};.z.ps:{count x}\n", ("--log", "log")) as server:
+        assert server.process.stdout is not None
+        threading.Thread(target=server.process.stdout.read, daemon=True).start()  # it says a lot about bad messages
         watch = Client(server.port)
         for i in range(n // 5):
             client = Client(server.port)

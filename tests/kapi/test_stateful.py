@@ -191,6 +191,14 @@ def again(t: Twin, memo: dict[int, Any], m: nn.Module) -> Twin:
     return Twin(t.at, o, m)
 
 
+def of_state(t: Twin, memo: dict[int, Any], m: nn.Module) -> Twin:
+    """The same made from its state, which has the options of its groups only: those of the first are then the defaults."""
+    new = again(t, memo, m)
+    first = new.o.param_groups[0]
+    new.o.defaults.update({k: first[k] for k in new.o.defaults if k in first and k not in ("foreach", "fused")})
+    return new
+
+
 def copied(m: nn.Module, memo: dict[int, Any], whole: bool) -> nn.Module:
     """A copy of a module; whole: with gradients, modes and flags, as a snapshot has it, else as its state has it."""
     new = copy.deepcopy(m, memo)
@@ -942,7 +950,7 @@ class Programs(RuleBasedStateMachine):
             self.q(f"{file} set state {w};{u}:opt(get {file};{v})")
         else:
             self.q(f"{u}:opt(state {w};{v})")
-        new = again(t, {}, t.m)
+        new = of_state(t, {}, t.m)
         self.bare(t, new)
         self.opts[u] = new
         assert self.q(f"(delete wrap from state {u})~delete wrap from state {w}") in (True, False)
@@ -960,7 +968,7 @@ class Programs(RuleBasedStateMachine):
         self.q(f"H:state {w};{x}:module state {v};{y}:opt(H;{x})")
         memo: dict[int, Any] = {}
         self.mods[x] = copied(t.m, memo, False)
-        new = again(t, memo, self.mods[x])
+        new = of_state(t, memo, self.mods[x])
         self.bare(t, new)
         self.opts[y] = new
 
