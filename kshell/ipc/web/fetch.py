@@ -26,9 +26,11 @@ def fetch(address: str, kind: str, body: bytes | None, method: str) -> tuple[str
         with _opened(Request(place, body, headers, method=method or None)) as answer:
             return _read(answer)
     except (OSError, ValueError, EOFError, zlib.error, HTTPException) as e:
-        cause = getattr(e, "reason", e)
-        is_named = isinstance(cause, OSError) and cause.strerror
-        problem = os_text(cause, place) if is_named else first_line(f"{place}: {cause}")
+        cause: object = getattr(e, "reason", e)
+        if isinstance(cause, OSError) and cause.strerror:
+            problem = os_text(cause, place)
+        else:
+            problem = first_line(f"{place}: {cause}")
     raise QError(problem)
 
 
