@@ -103,8 +103,7 @@ def test_ticks_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     t.until("'stop")
     t.until("GO")  # the next tick, the last
     t.until("q)")
-    t.send("\x04")
-    assert t.close() == 0
+    assert t.leave() == 0
 
 
 def test_a_tick_leaves_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,8 +167,7 @@ def test_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     t.send("say allreduce 1\r")
     t.until("[1] 2")
     t.until("q)")
-    t.send("\x04")
-    assert t.close() == 0
+    assert t.leave() == 0
     assert "say allreduce 1" in (tmp_path / "kshell" / "history").read_text()
 
 
