@@ -26,6 +26,7 @@ from kshell.store.snapshot import VIEW, Decoder, Encoder, Form, is_value
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, Vec, sym_vec
 from kshell.values.base.functions import Handle
+from kshell.values.change.names import is_helper
 from kshell.values.session.context import running
 
 # session settings that a snapshot restores; threads, memory and ports belong to the process
@@ -44,7 +45,6 @@ _SETTINGS = {
 }
 _STATE = (bool, int, float, str)  # types of the k-api's settings
 _MOST_SPACES = 100  # nested namespaces
-_BUILTINS = "__builtins__"
 
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
@@ -76,7 +76,7 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
     it."""
     namespaces = running().names
     by_space = {
-        namespace: {key: value for key, value in variables.items() if key != _BUILTINS}
+        namespace: {key: value for key, value in variables.items() if not is_helper(key)}
         for namespace, variables in namespaces.spaces.items()
     }
     if names is None:
@@ -310,7 +310,7 @@ class _Plan:
         """The requested variables, by namespace."""
         for space, variables in spaces.items():
             self._check_space(space)
-            if any(not name or name == _BUILTINS for name in variables):
+            if any(not name or is_helper(name) for name in variables):
                 raise ValueError("a wrong name")
         if self.wanted is None:
             return spaces

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell import registry
 from kshell.errors import QError, Source
-from kshell.lang.compiler.expr import RESERVED, E
+from kshell.lang.compiler.expr import E, is_plain
 from kshell.parse import tree as N
 from kshell.values.base.core import Value
 from kshell.values.base.describe import word_hint
@@ -108,7 +108,7 @@ class AssignmentMixin:
             return E(self.local(name), e.kind, atomic=True, deps=frozenset((name,)))
         self.read_globals[name] = None
         self.stores = True
-        if "." in name or name in RESERVED:
+        if not is_plain(name):
             return E(f"_set({self.mark(node)}{name!r},{self.ctx!r},{e.s})", e.kind, impure=True)
         if self.asks:
             self.emit(f"_put({self.mark(node)}{name!r},{self.ctx!r},{e.s},{at})")

@@ -17,7 +17,7 @@ from kshell.lang.compiler import inline, joined_lines, tree_queries
 from kshell.lang.compiler.assignment import AssignmentMixin
 from kshell.lang.compiler.code_objects import Block, Consts, build
 from kshell.lang.compiler.control import ControlMixin
-from kshell.lang.compiler.expr import ITERATE, K_UNARY, RESERVED, E, Loose
+from kshell.lang.compiler.expr import ITERATE, K_UNARY, RESERVED, E, Loose, is_plain
 from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.pattern import PatternMixin, Ready
 from kshell.lang.compiler.template import TemplateMixin
@@ -243,7 +243,7 @@ class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
         self.read_globals[name] = None
         if name in self.names.views and self.ctx == "." and self.names.view(name) is not None:
             return E(f"_view({self.mark(node)}{name!r})", None, glob=True, impure=True)
-        if name in RESERVED:
+        if not is_plain(name):
             return E(f"_get({name!r},{self.ctx!r})", None, glob=True, impure=True)
         if name != self.own and name not in self.space and name not in self.names.builtins:
             is_builtin = name in self.names.load_builtins()

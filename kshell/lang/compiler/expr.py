@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import keyword
+import re
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}  # q names that are reserved in Python
 _NONE: frozenset[str] = frozenset()
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def is_plain(name: str) -> bool:
+    """Can a q name be used as a Python name? A parse tree may have any symbol as a name: one that is no identifier
+    would be Python code, and one with a leading underscore one of the compiler's helpers."""
+    return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 class E:

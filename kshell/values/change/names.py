@@ -2,7 +2,7 @@
 look-up.
 
 Each namespace dict is the globals of the functions compiled in it; its `__builtins__` is the table of names visible in
-every namespace (the k-api). q names have no leading underscore, so the compiler's helpers cannot clash with them.
+every namespace (the k-api). No variable has a leading underscore, so the compiler's helpers cannot clash with any.
 """
 
 from __future__ import annotations
@@ -36,10 +36,16 @@ from kshell.values.session.interrupts import brief
 from kshell.values.session.restrict import forbid
 
 _HIDDEN = "__builtins__"
+UNDERSCORE = "the name of a variable has no leading underscore"
 # part(name, x): the year, minute.. of a temporal value, else an error: lang/session/helpers.py
 PART = registry.Hook()
 # keyword(name): the function of a keyword that `.q` has, or None: lang/names/q_data.py
 KEYWORD = registry.Hook(lambda name: None)
+
+
+def is_helper(name: str) -> bool:
+    """Is this a name that only the compiler's helpers have?"""
+    return name[:1] == "_"
 
 
 def dotted(x: Value, name: str) -> Value:
@@ -175,7 +181,7 @@ class Names:
         variables = self.spaces.get(space)
         if variables is not None:
             value = variables.get(last)
-            if value is not None and last != _HIDDEN:
+            if value is not None and not is_helper(last):
                 return value
         if space == "." and last in self.views:
             return self.read(last)
@@ -194,7 +200,7 @@ class Names:
                     if space == "." and name in self.views
                     else self._dotted(name, space)
                 )
-            return self.load_builtins().get(name)
+            return None if is_helper(name) else self.load_builtins().get(name)
         entry = registry.find("name", name)
         if entry is None:
             return self._inside(name)
@@ -251,8 +257,8 @@ class Names:
             self._set_dotted(name, x, ctx)
             return
         space, last = self.split(name, ctx)
-        if not last:
-            raise QError("assign")
+        if not last or is_helper(last):
+            raise QError("assign", hint=UNDERSCORE if last else "")
         self.allow(space, last)
         if space not in self.spaces:
             parent = self._held(space)
@@ -294,7 +300,10 @@ class Names:
     def replace(self, name: str, d: Dict) -> None:
         """Replace the contents of a namespace by the items of a dictionary."""
         self.allow(".", name)
-        keys, space = names_in(d.k), self.space(name)
+        keys = names_in(d.k)
+        if any(map(is_helper, keys)):
+            raise QError("assign", hint=UNDERSCORE)
+        space = self.space(name)
         for member in self.members(name):
             del space[member]
         (self.bare.add if all(keys) else self.bare.discard)(name)
@@ -315,7 +324,7 @@ class Names:
         if space == "." and self.view(last) is not None:
             self._drop_view(last)
             return
-        if last == _HIDDEN or self.spaces.get(space, {}).pop(last, None) is None:
+        if is_helper(last) or self.spaces.get(space, {}).pop(last, None) is None:
             raise QError(name)
         self.generation += space in PERMANENT
         listener = self.listeners.get(name)

@@ -378,6 +378,11 @@ def _builtins(m: dict[str, Any]) -> None:
     m["spaces"]["."]["__builtins__"] = ["hole"]
 
 
+@ks("ks_a_helper_of_the_compiler", "wrong name")
+def _helper(m: dict[str, Any]) -> None:
+    m["spaces"]["."]["_get"] = ["hole"]
+
+
 @ks("ks_namespaces_without_end", "wrong namespace")
 def _spaces(m: dict[str, Any]) -> None:
     m["spaces"][".a" * 20000] = {}
