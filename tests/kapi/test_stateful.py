@@ -1405,7 +1405,7 @@ def run(examples: int, steps: int, *, again: bool) -> None:
 
 
 def test_programs_are_torchs() -> None:
-    run(60, 30, again=True)
+    run(30, 30, again=True)
 
 
 @pytest.mark.slow

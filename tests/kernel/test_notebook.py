@@ -364,6 +364,7 @@ def test_python_of_the_page() -> None:
     assert result.attempted > 15 and not result.failed, out.getvalue()
 
 
+@pytest.mark.sampled(3)
 def test_the_embedded_prompt_of_the_page(tmp_path: Path) -> None:
     """The program of the page, and what is typed at its prompt."""
     found = blocks(PAGE)

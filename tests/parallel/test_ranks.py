@@ -104,7 +104,7 @@ REFUSED = ("allreduce: tensors differ between processes (float64 [1] on 0, float
            "broadcast: parameters differ between processes (parameter 0: int64 [0] on 0")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_together_by_kshell_and_by_torchrun(tmp_path: Path) -> None:
     file = script(tmp_path, *TOGETHER)
     one = job(2, file, by=subprocess.run)
@@ -287,7 +287,7 @@ def test_heads_tell_all_of_a_tensor() -> None:
 # ------------------------------------------------------------------ optimizers
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_optimizers_of_several_processes(n: int) -> None:
     """Every check of rank_checks.py, on every rank."""

@@ -211,6 +211,7 @@ MORE = [
 ]
 
 
+@pytest.mark.sampled(3)
 def test_optimizers(tmp_path: Path) -> None:
     """Every optimizer and wrap of several processes; and afterwards one that is right makes the same step on all."""
     right = "if[1<>count distinct allgather dict parms m;'`differ]"

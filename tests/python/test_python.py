@@ -37,7 +37,7 @@ from kshell.values.session import context
 from tests.store.test_roundtrip import NAME, RAW, VALUES, tables, vector
 from tests.support import stops
 
-SOME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

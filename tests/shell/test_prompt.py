@@ -299,7 +299,7 @@ BITS = st.sampled_from(['"', "\\", "/", " ", "\n", "\n/\n", "\n\\\n", "(", ")", 
                         ':"c"', " / d\n", "\n  ", "select", "_"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(BITS, max_size=25).map("".join), st.randoms(use_true_random=False))
 def test_colours_by_line_are_those_of_the_whole(text: str, random: Random) -> None:
     """In whatever order the lines are asked for; but where a comment stands between the numbers of a list."""
@@ -319,7 +319,7 @@ def test_colours_by_line_are_those_of_the_whole(text: str, random: Random) -> No
                for a, b, c in zip(by_line, whole, text + "\n", strict=True)), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(BITS, max_size=25).map("".join))
 def test_complete_is_what_the_tokens_say(text: str) -> None:
     assume(not any(line[:1] == "\\" for line in text.split("\n")))  # commands, and ends of comments

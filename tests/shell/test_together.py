@@ -48,7 +48,7 @@ WAITING = ("if[1=rank[];'bad];allreduce 1", "if[0=rank[];'bad];allreduce 1", "$[
            "$[rank[];backward Sum forward(m;1 2#1e);'bad]")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_who_waits_for_one_that_failed_waits_no_longer(n: int) -> None:
     """Calls that the others are in end; only the failure is shown; collectives and ddp work again."""
@@ -66,6 +66,7 @@ def test_who_waits_for_one_that_failed_waits_no_longer(n: int) -> None:
     assert done.returncode == 1 and time.monotonic() - begun < 60
 
 
+@pytest.mark.sampled(2)
 def test_messages_that_nobody_took_are_gone() -> None:
     done = lines(2, "a:module enlist(`linear;2;1);fsdp a", "$[rank[];'bad;send(`old;1)]",
                  "r:$[rank[];recv 0;[send(`new;1);`]]", "say r", "say @[{forward x;`};(a;1 2#1e);{33#x}]")
@@ -182,7 +183,7 @@ def test_leaving_a_terminal(text: str, code: int, tmp_path: Path, monkeypatch: p
     assert t.close() == code
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_torchrun_reads_lines_too() -> None:
     done = start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "kshell", "-q"],
                  by=subprocess.run, stdin="say allreduce 1\nif[rank[];'bad];barrier[]\nsay allreduce 2\n")
@@ -194,6 +195,7 @@ def test_spans() -> None:
     assert [spans(r) for r in ([0], [0, 1, 2], [0, 2, 3, 5])] == ["0", "0-2", "0 2-3 5"]
 
 
+@pytest.mark.sampled(2)
 def test_the_sessions_of_the_page() -> None:
     """What docs/distributed.md shows of a console of several processes."""
     page = (ROOT / "docs" / "distributed.md").read_text()

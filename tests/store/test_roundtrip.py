@@ -18,7 +18,7 @@ from kshell.values.base import types as T
 from kshell.values.base.build import collapse, string, vec
 from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, sym_vec
 
-SOME = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 BITS = {T.H: 16, T.I: 32, T.J: 64}
 DAY = 86_400_000
 NAME = st.text("abcdefgXYZ019_", min_size=1, max_size=6).filter(lambda s: s[0].isalpha())

@@ -61,7 +61,7 @@ def dicts(v: st.SearchStrategy[Value]) -> st.SearchStrategy[Value]:
 
 
 values = st.recursive(leaves, lambda v: st.one_of(st.lists(v, max_size=4).map(collapse), dicts(v)), max_leaves=8)
-slow = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def same(x: Value, y: Value) -> bool:

@@ -211,10 +211,12 @@ def in_a_child(texts: list[str], setting: str = "") -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_endless_recursion_is_an_error() -> None:
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("part", range(3))
+def test_endless_recursion_is_an_error(part: int) -> None:
     """Whatever the form, the process lives; those that are plain calls are 'stack."""
-    out = in_a_child(RECURSIONS)
-    assert sum("'stack" in line for line in out) > 30, out
+    out = in_a_child(RECURSIONS[part::3])
+    assert sum("'stack" in line for line in out) > 8, out
     assert not any("nyi" in line for line in out), out
 
 

@@ -85,6 +85,7 @@ def mutated(rng: random.Random, lines: list[str]) -> str:
     return "".join(text)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(4))
 def test_random_and_mutated_lines(part: int) -> None:
     """20,000 lines in four parts, from a fixed seed a part."""
@@ -106,6 +107,7 @@ def test_random_and_mutated_lines(part: int) -> None:
     assert session.run("1+1") == 2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n", [10, 100, 1000, 10_000])
 @pytest.mark.parametrize("form", ["1+", "neg ", "x:", "1,", "a.", "-", "'", "f[1]", "{x}", "`a", "1 ", "`a ", "a b "])
 def test_rows(form: str, n: int) -> None:
@@ -131,6 +133,7 @@ def test_nesting(head: str, tail: str, n: int) -> None:
     assert session.run("1+1") == 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["{x,x}/[60;1 2]", "10000{enlist x}/1", "10000{(x;x)}/1", "10000{x!enlist y}[`a]/1",
                                   "1000000{enlist x}/1", "{(`a`b!(x;x))}/[7;1]", "5000{'[neg;x]}/neg", "5000{x'}/neg",
                                   "value each 2000{enlist x}/1", "(5000{enlist x}/1)~5000{enlist x}/1",
@@ -179,6 +182,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.sampled(2)
 def test_absurd_sizes_are_refused_at_once() -> None:
     """In a process of its own, which has 1.5 GB."""
     done = subprocess.run([sys.executable, "-c", ASK], input=json.dumps(ABSURD), capture_output=True, text=True, timeout=300,

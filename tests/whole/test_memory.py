@@ -76,7 +76,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("megabytes", [30, pytest.param(180, marks=pytest.mark.slow)])
 def test_reading_large_files(megabytes: int, tmp_path: Path) -> None:
     texts = []
@@ -134,6 +134,7 @@ print(json.dumps([grown, len(s.handles), bool(s.run("kept~obj[]"))]))
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "times"), [("handles", 11_000), ("errors", 300), pytest.param(
     "handles", 110_000, marks=pytest.mark.slow), pytest.param("errors", 10_000, marks=pytest.mark.slow)])
 def test_nothing_stays(kind: str, times: int, tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ SMALL = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", list(SMALL.values()), ids=list(SMALL))
 @pytest.mark.parametrize("limit", ["-w 20", pytest.param("ulimit", marks=pytest.mark.slow)])
 def test_small_values_that_fill_memory_end_in_an_error(text: str, limit: str) -> None:
@@ -238,7 +239,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("names", [["a checkpoint", "a table", "compressed"], pytest.param(
     [*READERS], marks=pytest.mark.slow, id="all")])
 def test_a_reader_without_memory_says_so(names: list[str], tmp_path: Path) -> None:

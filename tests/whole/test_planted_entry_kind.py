@@ -169,7 +169,7 @@ def test_toolbar_and_notebook(s: Session) -> None:
     assert inspection(PythonSession(), "mismatch", 2)["text/plain"].startswith("measure(`mismatch;x;y[;average])\n\nHow many")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_reference(file: Path) -> None:
     build = builder()
     page = build.pages()["measures.md"]

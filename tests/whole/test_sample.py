@@ -30,7 +30,7 @@ def run(folder: Path, *args: str, sample: str = "7") -> set[str]:
     (folder / "test_cases.py").write_text(CASES)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-v", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), *args],
-        capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "KSHELL_SAMPLE": sample, "KSHELL_SLOW": "3"}, check=False)
+        capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "KSHELL_SAMPLE": sample, "KSHELL_SLOW": "3", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return set(re.findall(r"::(test_\w+\[\d+\]) PASSED", done.stdout))
 

@@ -108,7 +108,7 @@ def test_what_was_run_before_is_said(session: Session, tmp_path: Path) -> None:
         assert note in notes, notes
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_trap_gets_the_bare_text(session: Session) -> None:
     """What was carried out is said in the report alone."""
     line = "e:@[{`a set 2;while[x;1]};1b;{x}]"

@@ -107,6 +107,7 @@ def session() -> Session:
     return Session(out=io.StringIO(), err=io.StringIO())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("numbers", [range(0, 24), *(pytest.param(range(n, n + 50), marks=pytest.mark.slow) for n in range(24, 324, 50))],
                          ids=lambda n: str(n[0]))

@@ -66,7 +66,7 @@ def leftovers(folder: Path) -> list[str]:
     return [f for f in os.listdir(folder) if f.endswith(".tmp")]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("megabytes", "kills"), [(8, 10), (200, 2), pytest.param(8, 440, marks=pytest.mark.slow),
                                                   pytest.param(200, 60, marks=pytest.mark.slow)])
 def test_killed_while_saving(megabytes: int, kills: int, savers: Savers, tmp_path: Path,

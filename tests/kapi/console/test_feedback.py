@@ -528,7 +528,7 @@ def test_what_cannot_be_saved_is_told(session: Session, tmp_path: Path) -> None:
 CHILD = "n:{};a:1000000#n;autosave(`:a.ks;.1);-1\"ready\";"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_killed_in_the_midst(tmp_path: Path) -> None:
     """Whenever the process is killed, the file is whole, and of one moment between lines."""
     draw, n = random.Random(5), 0

@@ -83,6 +83,7 @@ MAIN = ("another size", "what is no input", "no backward", "an error between", "
         "another number of batches", "targets of another size", "fewer rows", "two backward")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n", "names"), [(2, MAIN), pytest.param(2, tuple(APART), marks=pytest.mark.slow),
                                           pytest.param(3, tuple(APART), marks=pytest.mark.slow)])
 def test_what_processes_do_differently(n: int, names: tuple[str, ...], tmp_path: Path) -> None:
@@ -131,6 +132,7 @@ ONLY_DDP = (
 )
 
 
+@pytest.mark.sampled(2)
 def test_gradients_of_several_calculations_and_errors_half_way(tmp_path: Path) -> None:
     rows = [*((a.replace("KIND", "ddp"), *s) for a, *s in VALUES), *ONLY_DDP,
             *((a.replace("KIND", "fsdp"), *s) for a, *s in VALUES)]

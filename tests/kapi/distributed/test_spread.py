@@ -28,6 +28,7 @@ ERR = "err:{max abs raze over(value x)-value y}"
 NAMES = "`sgd`adam`adamw`rmsprop`adagrad`lamb"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_equal_to_one_process_on_the_whole_batch(n: int, tmp_path: Path) -> None:
     """By opt, forward, backward, clip, step; and by a model's run, with momentum and accumulated batches."""

@@ -283,7 +283,7 @@ def test_handles_of_optimizers(s: Session) -> None:
     assert table() is not None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_steps_and_restores_without_the_compiler() -> None:
     """torch's compiler, whose import takes most of a second and 80 MB, is not brought by an optimizer; once it is there,
     steps are the same."""

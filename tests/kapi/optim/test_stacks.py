@@ -86,6 +86,7 @@ def test_what_cannot_be_put_around() -> None:
         assert text in said.a.tobytes().decode(), (name, around, said)
 
 
+@pytest.mark.sampled(2)
 def test_generators_of_the_user_are_left_alone() -> None:
     """By making one, three steps, its state, restoring it: torch's, numpy's, Python's and q's own."""
     s = Session(out=io.StringIO())

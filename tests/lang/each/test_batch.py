@@ -152,13 +152,13 @@ def _compare(s: Session, text: str, expression: str, args: tuple[str, ...]) -> N
     assert s.run("(have~want)&(-3!have)~-3!want"), f"{text} {expression}: {s.run('-3!have')} {s.run('-3!want')}"
 
 
-@settings(max_examples=800)
+@settings(max_examples=250)
 @given(bodies(("x",)), st.sampled_from(sorted(INPUTS)))
 def test_each(shared: Session, body: str, name: str) -> None:
     compare(shared, f"{{[x]{body}}}", f"f each {name}", (name,))
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(bodies(("x", "y")), st.sampled_from(sorted(INPUTS)), st.sampled_from(sorted(INPUTS)))
 def test_each_both(shared: Session, body: str, x: str, y: str) -> None:
     compare(shared, f"{{[x;y]{body}}}", f"f'[{x};{y}]", (x, y))
@@ -210,14 +210,14 @@ def test_calls(calling: Session, call: str) -> None:
         compare(calling, f"('[sub[1];{{{call} x}}])", f"f each few{name}", (f"few{name}",))
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(calls(2, ("x",)), st.sampled_from(sorted(INPUTS)), st.sampled_from(("", "few")))
 def test_what_calls_lambdas(calling: Session, body: str, name: str, few: str) -> None:
     text = f"{{[x]{body}}}"
     compare(calling, f"('[{{x}};{text}])" if few else text, f"f each {few}{name}", (few + name,))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(calls(1, ("x", "y")), st.sampled_from(sorted(INPUTS)), st.sampled_from(sorted(INPUTS)))
 def test_what_calls_lambdas_on_both(calling: Session, body: str, x: str, y: str) -> None:
     compare(calling, f"{{[x;y]{body}}}", f"f'[{x};{y}]", (x, y))

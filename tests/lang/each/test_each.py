@@ -81,13 +81,13 @@ def both(text: str, args: list[Value]) -> None:
     assert SESSION._guarded(outcome, whole) == SESSION._guarded(outcome, loop), text
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(bodies("x"), vectors())
 def test_one_parameter(text: str, x: Vec) -> None:
     both(text, [x])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(1, 5).flatmap(lambda n: st.tuples(bodies("xy"), vectors(n), vectors(n))))
 def test_two_parameters(case: tuple[str, Vec, Vec]) -> None:
     both(case[0], list(case[1:]))

@@ -166,7 +166,7 @@ print(steps > 10)
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("step", ["nograd o;backward mse(forward(m;x);64 1#0e);step o",
                                   "nograd m;backward mse(forward(m;x);64 1#0e);step o", "run k"])
 def test_gradients_may_be_looked_at_while_another_thread_trains(step: str) -> None:

@@ -21,7 +21,7 @@ from kshell.values.base.core import Table, Value, raw, sym_vec, text_of
 
 S = Session()
 NULL, MAX = -(2**63), 2**63 - 1
-FEW = settings(max_examples=100, deadline=None)
+FEW = settings(max_examples=50, deadline=None)
 LONG = st.one_of(st.integers(-20, 20), st.integers(-(10**6), 10**6), st.just(NULL))
 LONGS = st.lists(LONG, max_size=30)
 WHOLE = st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=30)
@@ -450,7 +450,7 @@ def wrapped(n: int, t: int) -> int:
     return (n + half) % (2 * half) - half
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_integers_of_all_widths(data: st.DataObject) -> None:
     """A sum, difference or product is that of the raw numbers, wrapped to the width of the wider type, at least int."""
@@ -480,7 +480,7 @@ def test_integers_of_all_widths(data: st.DataObject) -> None:
     assert q("x div y").a.tolist() == whole
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_spans_of_time(data: st.DataObject) -> None:
     """Spans add in the finer of their units; a span and a point in time give a timestamp; they compare as instants."""
