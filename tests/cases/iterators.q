@@ -159,3 +159,12 @@ x:2 3#til 6;y:-1_'x;x[;1]:7;y  / 0 1\n3 4
 (neg ';abs ')@\:-1 2  / 1 -2\n1 2
 0N{x+1}/1  / 1
 -0W{x+1}\1  / ,1
+
+/ a blank between an operator and '
+1 2+ '3 4  / 4 6
+1, '(2 3)  / 1 2\n1 3
+{x , 'y}[1 2;3]  / 1 3\n2 3
+t:([]a:1 2;b:3 4);exec a, 'b from t  / 1 3\n2 4
+neg 'err  / 'err
+(1; 'err)  / 'err
+{$[x; 'err;1]}1b  / 'err

@@ -154,6 +154,8 @@ TREES = {
     "{x}[1]": "(\\x\\ 1)",
     "'`type": "Signal[types]",
     "f 'x": "(f Signal[x])",
+    "a, 'b": "(,' a b)",
+    "a,'b": "(,' a b)",
     "$[a;b;c]": "Cond[a;b;c]",
     "$[a;;c]": "Cond[a;_;c]",
     "$[a;b]": "($ a b)",
