@@ -96,3 +96,9 @@ jk:1!([]a:`x`y;c:([]d:3 4;e:5 6));jk,:`a`c!(`x;`e`d!7 8);(0!jk)`c  / d e\n---\n8
 jk:1!([]a:`x`y;c:([]d:3 4));jk,:`a`c!(`x;::);value[jk]`c  / ::\n(,`d)!,4
 jk:1!([]a:`x`y;c:([]d:3 4));jk,:`a`c!(`x;`f`d!1 2);value[jk]`c  / `f`d!1 2\n(,`d)!,4
 jk:1!([]a:`x`y;c:([]d:3 4));value[jk upsert(`z;::)]`c  / (,`d)!,3\n(,`d)!,4\n::
+
+/ tables with other columns: raze gives their rows
+raze(([]a:1 2);([]b:3 4))  / (,`a)!,1\n(,`a)!,2\n(,`b)!,3\n(,`b)!,4
+raze(([]a:1 2;b:3 4);([]b:5 6;a:7 8))  / a b\n---\n1 3\n2 4\n7 5\n8 6
+([]a:1 2),([]b:3 4)  / 'mismatch
+.j.j raze(([]n:enlist`a;k:enlist 1b);([]n:enlist`b))  / "[{\"n\":\"a\",\"k\":true},{\"n\":\"b\"}]"

@@ -70,3 +70,5 @@ rank`b`a  / 1 0
 rank([]a:2 1)  / 1 0
 rank[1;2]  / 'rank
 rank 5  / 'rank
+iasc(`t`d!1040 59;`a`b!10 20;`n`i!("a";"st"))  / 2 1 0
+iasc(`b`c!1 2;`a`b!1 2)  / 1 0

@@ -100,11 +100,14 @@ def _concat_alike(first: Value, items: Sequence[Value]) -> ListValue | None:
             return Nd(type_code, np.concatenate(arrays))
     elif first.__class__ is Table:
         names = first.names
-        columns = [i.cols for i in items if i.__class__ is Table and i.names == names]
+        tables = cast("Sequence[Table]", items)
+        columns = [i.cols for i in tables if i.names == names]
         if len(columns) == len(items):
             return Table(
                 names, [concat([column[i] for column in columns]) for i in range(len(names))]
             )
+        if any(set(i.names) != set(names) for i in tables):
+            return collapse([row for table in tables for row in table.items])
     return None
 
 

@@ -132,7 +132,7 @@ def compare(x: Value, y: Value) -> int:
     if x.__class__ is Table and y.__class__ is Table:
         return compare(List([*x.cols]), List([*y.cols]))
     if x.__class__ is Dict and y.__class__ is Dict:
-        return compare(x.k, y.k) or compare(x.v, y.v)
+        return compare(x.v, y.v) or compare(x.k, y.k)
     return 0
 
 
