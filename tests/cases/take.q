@@ -104,3 +104,13 @@ count(0;0N)#"abc"  / 0
 (-1;0N)#1 2 3  / 'domain
 (0N;0)#1 2 3  / 'domain
 (2;0N)#()  / ()\n()
+
+/ the rows of a table
+count each(0N;2)#([]a:til 5)  / 2 2 1
+last(0N;2)#([]a:til 5)  / a\n-\n4
+(0N;0W)#([]a:1 2)  / +(,`a)!,1 2
+0N 2#t:([]a:1 2;b:`x`y)  / +`a`b!(1 2;`x`y)
+2 0N#t  / +`a`b!(,1;,`x)\n+`a`b!(,2;,`y)
+count 2 2#t  / 2
+(0#0)#t  / 'type
+1 2f#t  / 'type

@@ -65,7 +65,7 @@ def take(x: Value, y: Value) -> Value:
         return take_n(int(raw(x)), y)
     if x.__class__ is Sym:
         return set_attribute(x.s, y) if x.s in ATTRIBUTES else take(collapse([x]), y)
-    if y.__class__ is Table:
+    if y.__class__ is Table and not (x.__class__ is Vec and x.t in _INTS and len(x)):
         return _take_columns(x, y)
     if y.__class__ is Dict:
         return _take_keys(x, y)
