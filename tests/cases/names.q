@@ -126,3 +126,10 @@ fq~first first .Q.trp[{fq x};1;{2#y}]  / 1b
 {x~first first .Q.trp[x;1;{y}]}{x+`a}  / 1b
 .Q.sbt()  / ""
 .Q.sbt enlist 1 2  / 'length
+
+/ the item that a namespace has under the null symbol, by name
+.nq.a:1;(value`.nq.;get`.Q.)  / ::\n::
+`.nb set enlist[`a]!enlist 1;value`.nb.  / '.nb.
+value`.nosuch.  / '.nosuch.
+(tables`.q;tables`.o)  / `symbol$()\n`symbol$()
+tables`.nosuch  / '.nosuch

@@ -282,12 +282,12 @@ q)\\l db
 """
 
 
-def _state(short: str, doc: str, example: str, make: Any) -> None:
-    """Register a name that is defined while a partitioned database is loaded."""
+def _state(short: str, doc: str, example: str, make: Any, before: Value | None = None) -> None:
+    """Register a name that is defined while a partitioned database is loaded, and is `before` until then, if given."""
     full_name = f".Q.{short}"
 
     def run() -> Value:
-        return make(_need(full_name))
+        return make(_need(full_name)) if before is None or database() is not None else before
 
     registry.add(
         registry.Entry(
@@ -328,7 +328,13 @@ _state(
     "q).Q.pf\n`date",
     lambda db: sym(db.field),
 )
-_state("pt", "The partitioned tables.", "q).Q.pt\n,`t", lambda db: sym_vec(db.tables))
+_state(
+    "pt",
+    "The partitioned tables; an empty list before a database is loaded.",
+    "q).Q.pt\n,`t",
+    lambda db: sym_vec(db.tables),
+    List([]),
+)
 _state(
     "pv",
     "The partition values in view.",

@@ -53,6 +53,7 @@ from kshell.values.base.narrow import has_items
 from kshell.values.change.concat import concat
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append
+from kshell.values.change.names import PERMANENT
 from kshell.values.engine.apply import pyfn
 from kshell.values.items.order import grade_columns
 from kshell.values.items.pick import is_link, take_at
@@ -236,7 +237,7 @@ def tables(x: Value) -> Value:
     """
     space = "." if x is NIL or (is_list(x) and not len(x)) else names_of(x)[0] or "."
     names = running().names
-    if space not in names.spaces:
+    if space not in names.spaces and space not in PERMANENT:
         raise QError(space)
     return sym_vec(
         [member for member in names.members(space) if is_table(names.spaces[space][member])]

@@ -216,6 +216,8 @@ class Names:
     def _inside(self, name: str) -> Value | None:
         """`.a.b.c` where .a.b is a dictionary held in namespace .a; a keyword for `.q.name`."""
         parent, _, last = name.rpartition(".")
+        if not last and (parent in self.spaces or parent in PERMANENT):
+            return None if parent in self.bare else NIL  # the item under the null symbol
         if parent in PERMANENT:
             return KEYWORD.fn(last) if parent == ".q" else None
         if not parent or (parent in self.spaces and registry.find("name", parent) is None):
