@@ -104,7 +104,13 @@ system"d .ml5";value"clust.i.f:{x+10};g:{[clust]clust.i.f clust}";system"d .";.m
 1#.Q  / | ::
 (key each(.Q;.h;.j;.o;.z))~key each`.Q`.h`.j`.o`.z  / 1b
 all(::)~/:first each value each`.q`.Q`.h`.j`.o`.z  / 1b
-.o  / | ::
+.o[`]~(::)  / 1b
+key .o  / ``ex
+t:([]a:1 2);.o.ex"q)select from t where a>1"  / a\n-\n2
+(::)~.o.ex"q)"  / 1b
+.o.ex"select a from t"  / 's) code is not supported
+.s.e:{"sql ",x};.o.ex"select a from t"  / "sql select a from t"
+.o.ex 1  / 'type
 `trp`pf in key .Q  / 10b
 .Q.zz:3;(.Q`zz;`zz in system"v .Q")  / 3\n1b
 .z.ps:{x};(`ps`pg in key .z;.z.ps)  / 10b\n{x}

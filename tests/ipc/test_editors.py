@@ -16,7 +16,7 @@ from kshell.lang.names import k_texts
 from kshell.session import Session
 from kshell.store import codec
 from kshell.values.base.build import string
-from kshell.values.base.core import List, Value
+from kshell.values.base.core import List, Value, text_of
 from tests.ipc.processes import Client, Server
 
 Q = Session()
@@ -121,9 +121,34 @@ def test_a_walk_from_the_null_symbol(client: Client) -> None:
     assert shown(client, "key walked") == "``.q`.Q`.h`.j`.o`.n`.n.m"
     assert shown(client, "walked`") == "`.Tables`.Functions`.Variables!(`kt`t;,`f;`a`kt`t)"
     assert shown(client, "walked`.n") == "`.n.Tables`.n.Functions`.n.Variables!(,`t;,`g;`d`t`x)"
-    assert shown(client, "walked`.o") == "`.o.Tables`.o.Functions`.o.Variables!(`symbol$();`symbol$();`symbol$())"
+    assert shown(client, "walked`.o") == "`.o.Tables`.o.Functions`.o.Variables!(`symbol$();,`ex;`symbol$())"
     assert is_true(client, "`trp in walked[`.Q]`.Q.Functions")
     ask(client, "delete walked from`.;")
+
+
+EXPLORE = """{[hidden]
+  full:{` sv/:x,'y};
+  spaces:full[`](key`)except hidden;
+  inside:(,/){[full;s] found:();
+    if[((::)~first value s)&11h=type names:key s; found:full[s;names], 's];
+    if[count found; found,:(,/).z.s[full]each found[;0]];
+    found}[full]each spaces;
+  r:(flip`n`p!"SS"$\\:())upsert((key`.),'`.),(spaces,'`root),inside;
+  r:select from(update t:{@[{type value x};x;-255h]}each n from r)where not t in 101 -255h;
+  r:update shown:{string value x}each n from r where t within 100 111h;
+  update shown:{.Q.s value x}each n from r where not t within 100 111h,not n in .Q.pt}"""
+
+
+def test_an_explorer_of_all_names(client: Client) -> None:
+    ask(client, f"explored:{EXPLORE}`q`Q`h`j`z;")
+    assert is_true(client, "(exec n from explored where p=`.n)~`.n.x`.n.g`.n.d`.n.t`.n.m")
+    assert is_true(client, "(exec n from explored where p=`.n.m)~enlist`.n.m.y")
+    assert is_true(client, "(exec t from explored where n in`.n`.o`.n.g`.n.t`a)~-7 99 99 100 98h")
+    assert is_true(client, '"{[p;q]p+q}"~first exec shown from explored where n=`.n.g')
+    ask(client, "delete explored from`.;")
+    ask(client, f"explored:{EXPLORE}`symbol$();")
+    assert is_true(client, "all`.Q.trp`.h.hy`.o.ex`.q.xbar in exec n from explored")
+    ask(client, "delete explored from`.;")
 
 
 INSPECT = """{[space;name]
@@ -270,6 +295,28 @@ def test_structured_text_is_json(client: Client) -> None:
     assert json.loads(str(run(client, ".n.d", kind="structuredText")["result"]))["columns"][0]["type"] == "s"
 
 
+COLUMNS = """{[x]
+  column:{[isKey;values;name]
+    d:`name`type`values`order!(name;.Q.ty values;.Q.s1 each values;@[iasc;values;()]);
+    if[isKey; d[`isKey]:isKey];
+    if[not null attr values; d[`attributes]:attr values];
+    d};
+  parts:{[column;isKey;t] column[isKey]./:flip(value;key)@\\:flip t}[column];
+  .j.j $[99h=type x; raze(parts[1b;key x];parts[0b;value x]); parts[0b;x]]}"""
+
+
+def test_columns_as_json_where_only_some_are_keys(client: Client) -> None:
+    found = json.loads(text_of(ask(client, f"{COLUMNS} kt")))
+    assert found == [
+        {"name": "k", "type": "j", "values": ["1", "2"], "order": [0, 1], "isKey": True},
+        {"name": "v", "type": "j", "values": ["3", "4"], "order": [0, 1]},
+    ]
+    found = json.loads(text_of(ask(client, f"{COLUMNS} ([s:`u#`x`y;t:1 2]v:`s#3 4)")))
+    assert [list(column)[4:] for column in found] == [["isKey", "attributes"], ["isKey"], ["attributes"]]
+    found = json.loads(text_of(ask(client, f"{COLUMNS} t")))
+    assert [column["name"] for column in found] == ["a", "b"]
+
+
 def test_frames_of_a_trap(client: Client) -> None:
     frames = '.Q.trp[{y;f[x;1]}[;2];`a;{[e;frames]%s}]'
     assert shown(client, frames % "count frames") == "4"
@@ -329,7 +376,7 @@ def test_a_tree_of_everything(client: Client) -> None:
         "(tree[`.]`kt)~(99h;2;1b;0;`k`v;0b)",
         "last tree[`.]`w",
         "(tree[`.n]`g)~(100h;1;0b;0;`p`q;0b)",
-        "0=count tree`.o",
+        "(key tree`.o)~enlist`ex",
         "100h=first tree[`.Q]`ty",
     ):
         assert is_true(client, text), text
@@ -355,6 +402,27 @@ def test_tables_and_columns_for_a_driver(client: Client) -> None:
         ask(client, ".Q.nct`nosuch")
     with pytest.raises(ValueError, match=r"^type$"):
         ask(client, ".Q.nct`a")
+
+
+STATEMENT = """{[most;rows;function;parts]
+  answer:value[function]parts;
+  $[not .Q.qt answer; ::; 0=count answer:select[most]from 0!answer; answer; {neg[.z.w]@/:-1_x;last x}(0N;rows)#answer]}"""
+
+
+def test_a_statement_of_a_driver(client: Client) -> None:
+    """The driver projects a function of its own: rows beyond the first portions come as messages before the answer."""
+    whole = f"{STATEMENT}[0W;0W]"
+    assert shown(client, whole, string(".o.ex"), string("q)select from t where a>1")) == "+`a`b!(,2;,`y)"
+    assert shown(client, whole, string(".o.ex"), string("q)0#t")) == "+`a`b!(`long$();`symbol$())"
+    assert shown(client, whole, string(".o.ex"), string("q)kt")) == "+`k`v!(1 2;3 4)"
+    assert shown(client, whole, string(".o.ex"), string("q)a")) == "::"
+    assert shown(client, whole, string("{select from t where a=x 0}"), Q.run("enlist 2")) == "+`a`b!(,2;,`y)"
+    with pytest.raises(ValueError, match=r"^s\) code is not supported$"):
+        ask(client, whole, string(".o.ex"), string("select * from t"))
+    client.send(1, List([string(f"{STATEMENT}[0W;2]"), string(".o.ex"), string("q)([]n:til 5)")]))
+    messages = [client.message() for _ in range(3)]
+    assert [kind for kind, _ in messages] == [0, 0, 2]
+    assert [len(codec.decode(body)) for _, body in messages] == [2, 2, 1]  # type: ignore[arg-type]
 
 
 def test_a_panel_asks_by_a_lambda_and_a_nested_dictionary(client: Client) -> None:
@@ -438,6 +506,8 @@ def test_pykx_reads_attributes(server: Server) -> None:
         ("type each get each{x where x in`a`t`kt}system\"v\"", "-7 99 98h"), ("key`.n.m", "``y"), ("key`.nosuch", "()"), ("type get`.", "99h"),
         ("(last value f;string f;.Q.s1 f;-3!f)", '("{x+y}";"{x+y}";"{x+y}";"{x+y}")'), ("last value .n.g", '"{[p;q]p+q}"'),
         ("(-22!t)=count -8!t", "1b"), (".h.htc[`b;.h.hc\"<\"]", '"<b>&lt;</b>"'), ("10h=type .h.hy[`json;.j.j t]", "1b"),
+        ("(tables`.q;tables`.Q;tables`.o)", "(`symbol$();`symbol$();`symbol$())"),
+        ("asc raze{.Q.dd[x]each tables .Q.dd[`;x]}each key`", "`s#,`n.t"), (".Q.pt", "()"), ("value`.n.", "::"),
         ("`w in key`.", "1b"), ("type value`.q", "99h"), ("11h=type .Q.res", "1b"),
     ],
 )  # fmt: skip

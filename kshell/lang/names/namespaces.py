@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang.names.define import name
+from kshell.lang.names.define import name, verb
 from kshell.registry import Entry
-from kshell.values.base.core import NIL, Dict, List, Value, sym_vec
+from kshell.values.base.build import string
+from kshell.values.base.core import NIL, Dict, List, Value, sym_vec, text_of
 from kshell.values.base.functions import Prim
 
 
@@ -86,9 +87,23 @@ def system() -> Value:
 
 @name(".o")
 def odbc() -> Value:
-    """The namespace .o, which kdb+ uses for ODBC: empty.
+    """What the namespace .o has for drivers of databases, by name.
 
     q)key .o
-    ,`
+    ``ex
     """
     return contents(".o")
+
+
+@name(".o.ex")
+def execute(x: Value) -> Value:
+    """Evaluate a statement from a JDBC driver: q if it begins with `q)`, else SQL, by `.s.e`; kshell has none itself.
+
+    q)t:([]a:1 2)
+    q).o.ex"q)select from t where a>1"
+    a
+    -
+    2
+    """
+    text = text_of(x)
+    return verb("value", 1)(string(text if text.startswith("q)") else f"s){text}"))
