@@ -25,6 +25,9 @@ setup-all: setup
 	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench
 	if command -v npm >/dev/null; then mkdir -p $(VENV)/node && cp tests/ipc/node/package.json $(VENV)/node && \
 		npm install --prefix $(VENV)/node --silent --no-audit --no-fund --no-package-lock; fi
+	$(PYTHON) -m venv --without-pip $(VENV)/qpython && \
+		$(BIN)/python -m pip --python $(VENV)/qpython/bin/python install -q --disable-pip-version-check \
+		--only-binary numpy,pandas --group qpython || echo 'qPython is not installed, and its tests are skipped'
 
 demo: setup
 	$(BIN)/kshell examples/digits.q
