@@ -9,7 +9,10 @@ import struct
 import zlib
 from typing import NamedTuple
 
+import numpy as np
+
 from kshell.errors import QError
+from kshell.store import lanes
 
 _HEAD = struct.Struct("<BBBBi")  # byte order, message type, compressed, unused, total length
 MAGIC = b"kxzipped"
@@ -24,11 +27,17 @@ METHODS = {1: "q IPC", 3: "snappy", 4: "lz4hc", 5: "zstd", 16: "AES encryption"}
 
 def compress(message: bytes) -> bytes:
     """A message with a compressed body: repeated byte pairs become references. If the result is not below half the
-    size, the message is returned unchanged."""
+    size, the message is returned unchanged. Up to _LARGE bytes become the same bytes as kdb+ makes of them."""
     length = len(message)
     wide = length >> 32
     packed = bytearray(message[:8]) + struct.pack("<Q" if wide else "<I", length)
-    if not _add_packed(packed, message, length // 2 - 17):
+    limit = length // 2 - 17
+    if length > _LARGE:
+        body = lanes.packed(np.frombuffer(message, np.uint8, offset=8), limit - len(packed))
+        if body is None:
+            return message
+        packed += body
+    elif not _add_packed(packed, message, limit):
         return message
     packed[2], packed[3] = 2 if wide else 1, len(packed) >> 32
     packed[4:8] = struct.pack("<I", len(packed) & 0xFFFFFFFF)
@@ -36,6 +45,7 @@ def compress(message: bytes) -> bytes:
 
 
 _BITS = (1, 2, 4, 8, 16, 32, 64, 128)  # the steps that one byte tells of
+_LARGE = 1 << 19  # bytes of a message: more are compressed in lanes
 _NEAR = 8  # bytes that are compared one by one: most runs are short
 _MOST = 121  # bytes that one byte of a compressed message may become
 

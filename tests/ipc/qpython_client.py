@@ -261,7 +261,7 @@ def compressed() -> Wrong:
     q = connected()
     q(".Q.ipc[.z.w;([z:1b])]")
     for text in ("til 3000", "20000#`a`bc`def", '10000#"kshell "', "3000#0", "([]a:til 2000;s:2000#`x`y;p:2000.01.01D+2000#0 1)",
-                 "2000#2020.01.01 0N"):
+                 "2000#2020.01.01 0N", "80000#til 100", "2000000#0"):
         q.query(SYNC, text)
         message = q.receive(data_only=False)
         if message.compression_mode != 1 or message.size * 2 > q("{-22!value x}", text):

@@ -216,6 +216,10 @@ with kx.SyncQConnection(host="0.0.0.0" if unix else "localhost", port=port, user
             wrong.append(f"error {e}")
     if q("{x+y}", 1, 2).py() != 3:
         wrong.append("call")
+    q(".Q.ipc[.z.w;([z:1b])]")
+    for text in ("til 300", "til 200000", "200000#`a`bc`def", '3000000#"kshell "', "([]a:til 50000;p:2000.01.01D+50000#0 1)"):
+        if not q("{x~value y}", q(text), text.encode()).py():
+            wrong.append(text)
 print(json.dumps(wrong))
 """
 

@@ -157,6 +157,13 @@ def test_long_messages_are_compressed_if_asked() -> None:
     assert wire.message(wire.SYNC, Q.run("til 10"), 3, packed=True)[2] == 0
 
 
+def test_up_to_which_size_messages_are_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = Q.run("600000#til 10")
+    assert wire.message(wire.SYNC, x, 3, packed=True)[2] == 1
+    monkeypatch.setattr(wire, "LONG", 8 + 6 + 8 * 600_000 - 1)
+    assert wire.message(wire.SYNC, x, 3, packed=True)[2] == 0
+
+
 @pytest.mark.parametrize("body", hostile.BAD.values(), ids=hostile.BAD)
 def test_hostile_bodies_are_bad_messages(body: bytes) -> None:
     with pytest.raises(wire.BadMessage):
