@@ -129,51 +129,45 @@ def _plain_header(message: bytes, size: int) -> bytearray:
 def _decompress(message: bytes) -> bytes:
     size = plain_size(message)
     result = _plain_header(message, size)
+    put = result.append
     position = 16 if message[2] == 2 else 12
-    last_seen = [0] * 256
-    indexed = 8
-    while len(result) < size:
+    last_seen = [0] * 256  # where a pair with this hash was last entered
+    end = 8  # of the result
+    last = -1  # the byte before it, if the pair that begins there is still to be entered
+    while end < size:
         flags = message[position]
         position += 1
-        if not flags and len(result) + 8 <= size:  # eight literals
-            result += message[position : position + 8]
-            position += 8
-            for place in range(indexed, len(result) - 1):
-                last_seen[result[place] ^ result[place + 1]] = place
-            indexed = max(indexed, len(result) - 1)
-            continue
         for bit in _BITS:
             if flags & bit:
-                start = len(result)
-                _copy(result, last_seen[message[position]], message[position + 1] + 2)
+                pair_hash = message[position]
+                source = last_seen[pair_hash]
+                if not source:  # no such pair was entered
+                    raise IndexError
+                if last >= 0:
+                    last_seen[last ^ result[source]] = end - 1
+                    last = -1
+                last_seen[pair_hash] = end
+                count = message[position + 1] + 2
                 position += 2
-                while indexed <= start:
-                    last_seen[result[indexed] ^ result[indexed + 1]] = indexed
-                    indexed += 1
-                indexed = len(result)
+                between = end - source
+                if between >= count:
+                    result += result[source : source + count]
+                else:  # it repeats what it appends
+                    result += (result[source:] * (count // between + 1))[:count]
+                end += count
             else:
-                result.append(message[position])
+                byte = message[position]
                 position += 1
-                if indexed < len(result) - 1:  # no more than one pair is new
-                    last_seen[result[indexed] ^ result[indexed + 1]] = indexed
-                    indexed += 1
-            if len(result) >= size:
+                put(byte)
+                if last >= 0:
+                    last_seen[last ^ byte] = end - 1
+                last = byte
+                end += 1
+            if end >= size:
                 break
-    if len(result) != size:
+    if end != size:
         raise IndexError
     return bytes(result)
-
-
-def _copy(data: bytearray, source: int, count: int) -> None:
-    """Append bytes from an earlier place, which may overlap with what is appended. A place that no pair was entered for
-    is an IndexError."""
-    if not source:
-        raise IndexError
-    between = len(data) - source
-    if between >= count:
-        data += data[source : source + count]
-    else:
-        data += (data[source:] * (count // between + 1))[:count]
 
 
 # ------------------------------------------------------------------ files
