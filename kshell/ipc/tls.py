@@ -6,6 +6,7 @@ Python's ssl takes time to load, so each function that needs it imports it.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,14 @@ CHUNK = 1 << 20  # bytes encrypted or decrypted at once
 HANDSHAKE = 10.0  # seconds that a handshake may take
 # the names of protocols in Python's ssl; older ones than 1.2 are not safe
 _VERSIONS = {"TLSv1.2": "TLSv1_2", "TLSv1.3": "TLSv1_3", "TLSv1": "TLSv1_2", "TLSv1.1": "TLSv1_2"}
-_CLIENTS = {"NO": "CERT_NONE", "YES": "CERT_REQUIRED", "IFPRESENT": "CERT_OPTIONAL"}
+# Python's ssl ends a handshake in which the client gives a certificate that does not verify, so REQUESTONLY, for which
+# kdb+ goes on, is here what IFPRESENT is
+_CLIENTS = {
+    "NO": "CERT_NONE",
+    "YES": "CERT_REQUIRED",
+    "IFPRESENT": "CERT_OPTIONAL",
+    "REQUESTONLY": "CERT_OPTIONAL",
+}
 _SERVERS = ("NO", "YES", "HOSTIP")
 
 
@@ -48,10 +56,22 @@ def _made(context: ssl.SSLContext, values: dict[str, str]) -> ssl.SSLContext:
     if values["SSL_MAXPROTOCOL"]:
         context.maximum_version = _version(values, "SSL_MAXPROTOCOL")
     if values["SSL_CIPHERSUITES"]:
-        raise QError("SSL_CIPHERSUITES: Python cannot choose the ciphers of TLS 1.3")
+        _choose_suites(context, values["SSL_CIPHERSUITES"])
     if values["SSL_CIPHER_LIST"]:
         _attempt("SSL_CIPHER_LIST", context.set_ciphers, values["SSL_CIPHER_LIST"])
     return context
+
+
+def _choose_suites(context: ssl.SSLContext, suites: str) -> None:
+    """Set the ciphers of TLS 1.3, where Python's ssl has a way to."""
+    choose = getattr(context, "set_ciphersuites", None)
+    if choose is None:
+        release = ".".join(map(str, sys.version_info[:2]))
+        raise QError(
+            f"SSL_CIPHERSUITES: Python {release} cannot choose the ciphers of TLS 1.3 "
+            "(3.15 can); SSL_MAXPROTOCOL=TLSv1.2 with SSL_CIPHER_LIST allows only ciphers of your choice"
+        )
+    _attempt("SSL_CIPHERSUITES", choose, suites)
 
 
 def _attempt(what: str, load: Callable[..., Any], *args: Any, **options: Any) -> None:
@@ -96,7 +116,7 @@ def _trust(context: ssl.SSLContext, values: dict[str, str], of_servers: bool) ->
 
 
 def server_context() -> ssl.SSLContext:
-    """What a port needs for TLS: its certificate and key, and whether clients must have one."""
+    """What a port needs for TLS: its certificate and key, and whether clients are asked for one, or must have one."""
     import ssl
 
     values = settings()
@@ -150,6 +170,7 @@ class Channel:
         self.established = False
         self.ended = False  # has the other side said that nothing follows?
         self.fault = ""  # what is wrong with what it sent
+        # only where clients must have a certificate does it let them in: one that was asked for is in .z.e alone
         self.certified = context.verify_mode == ssl.CERT_REQUIRED
 
     def advance(self) -> None:

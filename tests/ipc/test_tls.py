@@ -151,7 +151,7 @@ def test_what_the_client_gives_is_in_z_e(tmp_path: Path, folder: Path, q: Sessio
         ({"VERIFY_SERVER": "MAYBE"}, "localhost", "SSL_VERIFY_SERVER: expected one of NO, YES, HOSTIP"),
         ({"MINPROTOCOL": "SSLv3"}, "localhost", "SSL_MINPROTOCOL: expected one of"),
         ({"CIPHER_LIST": "nonsense"}, "localhost", "SSL_CIPHER_LIST"),
-        ({"CIPHERSUITES": "TLS_AES_128_GCM_SHA256"}, "localhost", "SSL_CIPHERSUITES"),
+        ({"CIPHERSUITES": "nonsense"}, "localhost", "SSL_CIPHERSUITES"),
         ({"MAXPROTOCOL": "TLSv1.2"}, "localhost", ""),
         ({"MINPROTOCOL": "TLSv1"}, "localhost", ""),
     ],
@@ -182,7 +182,7 @@ def test_the_name_of_the_server_is_checked(tmp_path: Path, folder: Path, q: Sess
     [
         ({"CERT_FILE": "/nowhere.pem"}, "/nowhere.pem. OS reports: No such file"),
         ({"KEY_FILE": "/nowhere.key"}, "/nowhere.key. OS reports: No such file"),
-        ({"VERIFY_CLIENT": "REQUESTONLY"}, "expected one of NO, YES, IFPRESENT"),
+        ({"VERIFY_CLIENT": "MAYBE"}, "expected one of NO, YES, IFPRESENT, REQUESTONLY"),
     ],
 )
 def test_settings_of_the_server(q: Session, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], problem: str) -> None:
@@ -340,7 +340,7 @@ def test_a_bad_record_behind_requests_ends_its_connection(q: Session) -> None:
 # ------------------------------------------------------------------ certificates of clients
 
 
-@pytest.mark.parametrize("how", ["YES", "IFPRESENT"])
+@pytest.mark.parametrize("how", ["YES", "IFPRESENT", "REQUESTONLY"])
 def test_authorities_of_clients_must_be_named(q: Session, folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Those of the system certify anybody."""
     monkeypatch.delenv("KX_SSL_CA_CERT_FILE")
@@ -356,6 +356,68 @@ def test_authorities_of_clients_must_be_named(q: Session, folder: Path, monkeypa
     q.run("\\E 0")
 
 
+@pytest.mark.parametrize("how", ["IFPRESENT", "REQUESTONLY"])
+def test_a_certificate_that_is_only_asked_for(tmp_path: Path, folder: Path, q: Session, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """None is taken, one that verifies is shown, one that does not ends the handshake."""
+    monkeypatch.setenv("KX_SSL_VERIFY_CLIENT", how)
+    certificate(folder, "stranger", "unknown", "/CN=unknown", "DNS:unknown.invalid")
+    log = tmp_path / "log"
+    with Server(tmp_path, "", ("-E", "2", "--log", str(log))) as server:
+        address = f"`:tcps://localhost:{server.port}"
+        monkeypatch.delenv("KX_SSL_CERT_FILE")
+        assert q.show(q.run(f'h:hopen{address};r:h"key .z.e";hclose h;r')) == "`CIPHER`PROTOCOL"
+        monkeypatch.setenv("KX_SSL_CERT_FILE", f"{folder}/client.pem")
+        monkeypatch.setenv("KX_SSL_KEY_FILE", f"{folder}/client.key")
+        assert q.show(q.run(f'h:hopen{address};r:h".z.e[`CERT]`SUBJECT`VERIFIED";hclose h;r')) == '"/O=Example/CN=client"\n1b'
+        monkeypatch.setenv("KX_SSL_CERT_FILE", f"{folder}/unknown.pem")
+        monkeypatch.setenv("KX_SSL_KEY_FILE", f"{folder}/unknown.key")
+        with pytest.raises(QError):
+            q.run(f'h:hopen{address};h"1+1"')
+        assert eventually(lambda: "TLS: certificate verify failed" in log.read_text())
+
+
+def test_a_certificate_that_is_only_asked_for_is_no_login(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From another machine, and the port is not opened to others for it either."""
+    monkeypatch.setattr("kshell.ipc.peer.is_local", lambda host: False)
+    monkeypatch.setattr("kshell.ipc.peer.user_of", lambda sock: None)
+    context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
+    context.load_cert_chain(f"{folder}/client.pem", f"{folder}/client.key")
+    with serving("\\E 1") as (session, port):
+        for how, answer in (("REQUESTONLY", b""), ("IFPRESENT", b""), ("YES", b"\3")):
+            monkeypatch.setenv("KX_SSL_VERIFY_CLIENT", how)
+            session.run("\\E 2")
+            with context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=20), server_hostname="localhost") as sock:
+                sock.sendall(b"me\3\0")
+                assert sock.recv(100) == answer
+    monkeypatch.setenv("KX_SSL_VERIFY_CLIENT", "REQUESTONLY")
+    alone = Session()
+    alone.run("\\E 2")
+    with pytest.raises(QError, match="lets other machines in"):
+        alone.run("\\p 0.0.0.0:0W")
+
+
+def test_the_ciphers_of_tls_1_3(q: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They can be chosen where Python's ssl has a way to."""
+    monkeypatch.setenv("KX_SSL_CIPHERSUITES", "TLS_AES_128_GCM_SHA256")
+    chosen: list[str] = []
+    monkeypatch.setattr(ssl.SSLContext, "set_ciphersuites", lambda self, text: chosen.append(text), raising=False)
+    q.run("\\E 1")
+    assert chosen == ["TLS_AES_128_GCM_SHA256"]
+    monkeypatch.delattr(ssl.SSLContext, "set_ciphersuites")
+    if not hasattr(ssl.SSLContext, "set_ciphersuites"):
+        with pytest.raises(QError, match=r"SSL_CIPHERSUITES: Python 3\.\d+ cannot .*SSL_MAXPROTOCOL=TLSv1\.2 with SSL_CIPHER_LIST"):
+            q.run("\\E 1")
+    monkeypatch.delenv("KX_SSL_CIPHERSUITES")
+    q.run("\\E 0")
+
+
+def test_the_ciphers_of_tls_1_2(tmp_path: Path, q: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Server(tmp_path, "", ("-E", "2")) as server:
+        monkeypatch.setenv("KX_SSL_MAXPROTOCOL", "TLSv1.2")
+        monkeypatch.setenv("KX_SSL_CIPHER_LIST", "ECDHE-ECDSA-AES128-GCM-SHA256")
+        assert q.show(q.run(f'h:hopen`:tcps://localhost:{server.port};r:h".z.e`CIPHER`PROTOCOL";hclose h;r')) == "`ECDHE-ECDSA-AES128-GCM-SHA256`TLSv1.2"
+
+
 def test_a_certificate_lets_in_over_http(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From another machine too, where HTTP needs a user and a password else."""
     monkeypatch.setattr("kshell.ipc.peer.is_local", lambda host: False)
@@ -363,7 +425,7 @@ def test_a_certificate_lets_in_over_http(tmp_path: Path, folder: Path, monkeypat
     context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
     context.load_cert_chain(f"{folder}/client.pem", f"{folder}/client.key")
     with serving("\\E 1") as (session, port):
-        for how, status in (("NO", 401), ("IFPRESENT", 401), ("YES", 200)):
+        for how, status in (("NO", 401), ("IFPRESENT", 401), ("REQUESTONLY", 401), ("YES", 200)):
             monkeypatch.setenv("KX_SSL_VERIFY_CLIENT", how)
             session.run("\\E 2")
             client = http.client.HTTPSConnection("localhost", port, context=context, timeout=20)
