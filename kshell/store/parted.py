@@ -14,6 +14,7 @@ from kshell.store import splay, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.core import List, ListValue, Table, Value, Vec
 from kshell.values.change.concat import concat
+from kshell.values.session.restrict import check_read
 
 # kinds of partition: name and type of the virtual column, pattern of the folder names
 KINDS = (
@@ -72,6 +73,7 @@ class Database:
         self.per_segment: list[list[int]] = []
         kind = None
         for folder in self.segments or [self.root]:
+            check_read(folder)
             segment_kind = kind_of(
                 unfinished.names_in(folder) if os.path.isdir(folder) or not self.segments else []
             )

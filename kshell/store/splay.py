@@ -10,7 +10,7 @@ from kshell.errors import QError
 from kshell.store import kdb, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.core import Dict, List, Table, Value, Vec, sym_names, sym_vec
-from kshell.values.session.restrict import lifted
+from kshell.values.session.restrict import check_read, lifted
 
 
 class LazyCols(list[Any]):
@@ -108,7 +108,19 @@ def names_in(path: str) -> list[str]:
         return []
     if names.__class__ is not Vec or names.t != T.S:
         raise QError("type")
-    return sym_names(names)
+    found = sym_names(names)
+    check_columns(path, found)
+    return found
+
+
+def check_columns(path: str, names: Iterable[str]) -> None:
+    """'access if a restricted or confined evaluation may not read these columns of a table in a folder: a table that it
+    holds reads them without being asked again. A name with a slash leads out of the folder: 'type."""
+    check_read(path)
+    for name in names:
+        if "/" in name:
+            raise QError("type")
+        check_read(f"{path}/{name}")
 
 
 def read(path: str) -> Table:

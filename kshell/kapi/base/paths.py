@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from kshell.errors import CallError
 from kshell.kapi.base.convert import kname
 from kshell.values.base.core import Sym, Value, Vec, text_of
-from kshell.values.session.restrict import check_read
+from kshell.values.session.restrict import expanded
 
 
 def path_of(x: Value, call: str) -> str:
@@ -15,6 +13,4 @@ def path_of(x: Value, call: str) -> str:
     text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == 10 else ""
     if len(text) < 2 or text[0] != ":":
         raise CallError(call, expected="a file symbol", given=kname(x))
-    path = os.path.expanduser(text[1:])
-    check_read(path)
-    return path
+    return expanded(text[1:])

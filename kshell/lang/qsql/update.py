@@ -29,6 +29,7 @@ from kshell.values.engine.cast import widen
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
+from kshell.values.session.restrict import check_read
 
 # ------------------------------------------------------------------ update
 
@@ -46,6 +47,8 @@ def _in_memory(table: Value, drops: bool = False) -> Value:
     stored: Value | None = table
     if table.__class__ is Sym and table.s[:1] != ":":
         is_name, stored = True, running().names.find(table.s)
+    if stored.__class__ is Sym and stored.s[:1] == ":":
+        check_read(stored.s[1:])
     if stored.__class__ is Sym and splay.is_splayed(stored.s[1:]):
         stored = splay.read(stored.s[1:])
     kind = "" if stored is None else on_disk_kind(stored)

@@ -36,7 +36,7 @@ from kshell.values.engine.apply import apply1
 from kshell.values.session import memory
 from kshell.values.session.context import running, worker
 from kshell.values.session.interrupts import PENDING, carried_out, stoppable, wake, whole
-from kshell.values.session.restrict import REVAL, forbid, refuse, restricted
+from kshell.values.session.restrict import REVAL, expanded, forbid, refuse, restricted
 
 
 def run(text: str) -> Value:
@@ -334,7 +334,7 @@ def load(arg: str) -> Value:
     """
     if not arg:
         return NIL  # would rotate the update log; there is none
-    if arg.endswith(".py") and os.path.isfile(arg):
+    if arg.endswith(".py") and os.path.isfile(expanded(arg)):
         forbid("\\l")  # Python may do anything
         _entries(arg)
         return NIL

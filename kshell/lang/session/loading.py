@@ -10,20 +10,21 @@ from kshell.lang.verbs.disk import load_any
 from kshell.store import compress, kdb, parted, splay, unfinished
 from kshell.values.base.core import NIL, Value, sym
 from kshell.values.session.context import running
+from kshell.values.session.restrict import check_read, expanded, is_outside
 
 SCRIPTS = (".q", ".k", ".s", ".p", ".t", ".q_")
 _DATA = (kdb.GENERAL, kdb.VECTOR, kdb.PAGED, compress.MAGIC[:2])
 
 
-def found(path: str, caller: str = "") -> str:
+def found(name: str, caller: str = "") -> str:
     """The path of a script or folder: in the current folder, next to the script that loads it, or in QHOME."""
-    path = os.path.expanduser(path)
+    path = os.path.expanduser(name)
     places = ["", os.path.dirname(caller), os.environ.get("QHOME", "")]
     for place in places:
         candidate = os.path.join(place, path) if place or place == "" else path
-        if os.path.exists(candidate):
+        if not is_outside(candidate) and os.path.exists(candidate):
             return candidate
-    return path
+    return expanded(name)
 
 
 def load(arg: str) -> Value:
@@ -50,6 +51,7 @@ def is_data(path: str) -> bool:
 def load_folder(path: str, enter: bool = True, scripts: bool = True) -> Value:
     """Load a splayed table or a database; a database becomes the current folder."""
     session: Any = running()
+    check_read(path)
     if splay.is_splayed(path):
         name = os.path.basename(os.path.abspath(path))
         session.names.set(name, splay.read(path))

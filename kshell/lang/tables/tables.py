@@ -83,7 +83,9 @@ def table_from_dict(d: Dict) -> Table:
 def on_disk(names: list[str], place: Sym) -> Table:
     """The table with these columns in a folder, `` `:folder/ ``, or in the loaded partitioned database."""
     if place.s[:1] == ":":
-        return Table(names, splay.SplayedCols(names, place.s[1:].rstrip("/")))
+        path = place.s[1:].rstrip("/")
+        splay.check_columns(path, names)
+        return Table(names, splay.SplayedCols(names, path))
     database = running().database
     if database is not None and place.s in database.tables:
         return parted.table(database, place.s)

@@ -15,6 +15,7 @@ from kshell.values.base import synonyms
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Atom, Value, sym
 from kshell.values.session.context import running
+from kshell.values.session.restrict import expanded
 
 # ------------------------------------------------------------------ help
 
@@ -106,7 +107,7 @@ def _redirect(arg: str, which: str) -> Value:
     if arg in ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"):
         setattr(session, which, None)
         return NIL
-    path = os.path.expanduser(arg)
+    path = expanded(arg)
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     stream = _Stream(path)
     setattr(session, which, stream)

@@ -18,7 +18,7 @@ from kshell.values.base.build import text_bytes
 from kshell.values.base.core import NIL, Atom, List, Value, Vec, atom_t, raw, text_of
 from kshell.values.engine.apply import ONE_SHOT
 from kshell.values.session.context import running, worker
-from kshell.values.session.restrict import forbid, refuse
+from kshell.values.session.restrict import forbid, is_outside, refuse
 
 
 class OpenFile:
@@ -57,7 +57,7 @@ def hopen(x: Value) -> Value:
     path = os.path.expanduser(name[1:])
     if path.startswith("fifo://"):
         return _open(path[7:], os.O_RDONLY, True)
-    if not os.path.exists(path):
+    if is_outside(path) or not os.path.exists(path):
         handle = connect(name, timeout)
         if handle is not None:
             return handle

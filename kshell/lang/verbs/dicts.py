@@ -34,7 +34,7 @@ from kshell.values.items.pick import domain, is_link
 from kshell.values.items.search import distinct_at, find
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import PENDING, brief, carried_out, let_through
-from kshell.values.session.restrict import check_read
+from kshell.values.session.restrict import expanded
 
 UPDATE = Hook()  # `![t;c;b;a]`: lang/qsql/functional.py
 
@@ -158,8 +158,7 @@ def _key_of_name(name: str) -> Value:
 
 
 def _key_of_file(x: Sym) -> Value:
-    path = os.path.expanduser(x.s[1:])
-    check_read(path)
+    path = expanded(x.s[1:])
     if os.path.isdir(path):
         return sym_vec(unfinished.names_in(path))
     return x if os.path.exists(path) or unfinished.there(path) else List([])

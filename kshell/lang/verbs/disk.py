@@ -39,7 +39,7 @@ from kshell.values.change.join import append
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
-from kshell.values.session.restrict import refuse
+from kshell.values.session.restrict import check_read, refuse
 
 # compression of files: one setting for all, or by column, with the empty name for the others
 Packings = kdb.Packing | dict[str, Any] | None
@@ -125,6 +125,7 @@ def by_column(d: Dict, default: Packings) -> dict[str, Any]:
 @contextmanager
 def locked(path: str) -> Iterator[None]:
     """Lock the folder of this file, so that no other process that uses the lock changes it meanwhile."""
+    check_read(path)
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
@@ -310,6 +311,7 @@ def load(x: Value) -> Value:
     if x.__class__ is not Sym:
         raise QError("type")
     path = _path(x).rstrip("/")
+    check_read(path)
     name = os.path.basename(path)
     running().names.set(name, load_any(path))
     return sym(name)

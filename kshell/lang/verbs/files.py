@@ -42,7 +42,7 @@ from kshell.values.items.rows import Rows, string_list, string_rows, strings_of
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
 from kshell.values.session.progress import Task
-from kshell.values.session.restrict import check_read, forbid, refuse
+from kshell.values.session.restrict import expanded, forbid, refuse
 
 
 def path_of(x: Value, plain: bool = False) -> str:
@@ -51,9 +51,7 @@ def path_of(x: Value, plain: bool = False) -> str:
     text_ = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == T.C else ""
     if text_[:1] != ":" and not (plain and text_ and x.__class__ is Sym):
         raise QError("type")
-    path = os.path.expanduser(text_.removeprefix(":"))
-    check_read(path)
-    return path
+    return expanded(text_.removeprefix(":"))
 
 
 def range_of(x: Value) -> tuple[str, int, int]:

@@ -22,6 +22,7 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
+from kshell.values.session.restrict import check_read
 
 _LOADER = "fns"  # the function that returns all others
 
@@ -46,6 +47,7 @@ def dynamic_load(x: Value, y: Value) -> Value:
     path = text_of(x).removeprefix(":")
     known = _functions(os.path.basename(path).removesuffix(".so"))
     if not known:
+        check_read(path)
         if os.path.exists(path) or os.path.exists(path + ".so"):
             raise QError("nyi")  # a C library for kdb+
         raise QError(

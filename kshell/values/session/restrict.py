@@ -19,7 +19,7 @@ from kshell.errors import Agreed
 from kshell.values.base.core import NIL, List, Vec
 from kshell.values.session.context import CONFINED, RESTRICTED, block, restricted, unblock
 
-__all__ = ["check_read", "guarded", "lifted", "refuse", "restricted", "restriction"]
+__all__ = ["check_read", "expanded", "guarded", "lifted", "refuse", "restricted", "restriction"]
 
 REVAL, READ_ONLY = "reval", "read-only"
 # the effects that an entry may declare; those that are refused, with the error; those that only read when they are
@@ -63,9 +63,23 @@ def _count(args: tuple[Any, ...]) -> int:
 
 def check_read(path: str) -> None:
     """'access if a restricted or confined evaluation names a file that is not below the current folder, after following
-    links."""
-    if (RESTRICTED.get() or CONFINED.get()) and not _inside(path, os.getcwd()):
+    links. Call it before anything asks the system about the file, or the answer says whether there is one."""
+    if is_outside(path):
         raise Agreed(f"access: {path}")
+
+
+def is_outside(path: str) -> bool:
+    """Is this a restricted or confined evaluation, and the path not below the current folder?"""
+    return bool(RESTRICTED.get() or CONFINED.get()) and not _inside(path, os.getcwd())
+
+
+def expanded(text: str) -> str:
+    """The path that a text names, which may begin with `~` or `~user`, checked as by check_read. The error shows the
+    text, and an unknown user is outside as a known one is: neither says who has an account."""
+    path = os.path.expanduser(text)
+    if is_outside(path) or (path[:1] == "~" and (RESTRICTED.get() or CONFINED.get())):
+        raise Agreed(f"access: {text}")
+    return path
 
 
 def _inside(path: str, folder: str) -> bool:
