@@ -177,7 +177,14 @@ class Session(JobMixin, PortMixin, PromptMixin):
         return handle
 
     def message(self, x: Value) -> Value:
-        """Evaluate a message from another process, or one to handle 0, through `.z.ps`, `.z.pg` or the verb value."""
+        """Evaluate a message to handle 0 through `.z.ps`, `.z.pg` or the verb value; with -l or -L it is logged, as one
+        of a client."""
+        updates = None if self.ipc is None else self.ipc.updates
+        if updates is None or updates.busy or not updates.ready:
+            return self._message(x)
+        return updates.carry_out(x, lambda: self._message(x))
+
+    def _message(self, x: Value) -> Value:
         for name in (".z.ps", ".z.pg"):
             handler = self.names.find(name)
             if handler is not None:

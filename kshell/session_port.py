@@ -71,6 +71,15 @@ class PortMixin:
             )
         )
 
+    def log_updates(self, base: str, *, synced: bool = False) -> None:
+        """Log what clients change in `base`.log, with `synced` on the disk before it is answered. Messages wait until
+        `replay_updates`, to be called when the program's own variables are there."""
+        self._guarded(lambda: self.use_ipc().log_updates(base, synced))
+
+    def replay_updates(self) -> None:
+        """Bring back what is in the checkpoint, `base`.qdb, and the log."""
+        self._guarded(lambda: self.use_ipc().replay_updates())
+
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Do what a message asks for, between two lines or inside of one, restricted as a read-only session is if so
         asked; its errors are those of `run`."""

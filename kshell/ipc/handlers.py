@@ -16,6 +16,7 @@ from kshell.ipc.connection import Connection
 from kshell.ipc.entry import Answer, Gate
 from kshell.ipc.network import LOGIN_TIME, Network
 from kshell.ipc.time_limit import time_limit
+from kshell.ipc.updates import Updates
 from kshell.ipc.users import Token, Users
 from kshell.ipc.web.handlers import Web
 from kshell.values.base import types as T
@@ -68,6 +69,7 @@ class Handlers(Web):
         self.read_only = False  # may connections change nothing?
         self.confined = False  # may they use only files of the current folder, and run nothing?
         self.logs_queries = False  # are messages written to the log?
+        self.updates: Updates | None = None  # the log of what they changed, under -l and -L
         self._asked = False  # is it a request that is being handled?
         self._deferring = False  # did its handler defer the answer?
         # what is wrong with the bytes of the message
@@ -217,10 +219,29 @@ class Handlers(Web):
             return None
         self._log_query(connection, "sync" if kind == wire.SYNC else "async", x)
         handler = self._find(".z.pg" if kind == wire.SYNC else ".z.ps")
-        out = apply1(handler, x) if handler is not None else evaluate(x)
+        out = self.logged(x, lambda: apply1(handler, x) if handler is not None else evaluate(x))
         if kind == wire.ASYNC or self._deferring:
             return None
         return wire.message(wire.RESPONSE, out, connection.capability, connection.packed)
+
+    # ------------------------------------------------------------ the log of updates
+
+    def logged(self, message: Value, work: Callable[[], Value]) -> Value:
+        """work(), which carries out a message; under -l and -L it is logged if it changes anything."""
+        return work() if self.updates is None else self.updates.carry_out(message, work)
+
+    def log_updates(self, base: str, synced: bool) -> None:
+        """Log updates from now on; messages wait until `replay_updates` has brought back what the log holds."""
+        self.updates = Updates(self.session.names, base, synced)
+
+    def replay_updates(self) -> None:
+        """Bring back what clients changed, under the rules that hold for them now."""
+        assert self.updates is not None
+        removed = self.updates.replay(lambda x: self._run(None, evaluate, x, limit=0.0))
+        if removed:
+            self.session.warn(
+                f"{self.updates.log}: the last message was incomplete, its {removed} bytes were cut off\n"
+            )
 
     # ------------------------------------------------------------ deferred answers
 

@@ -103,6 +103,8 @@ class Port(Handlers):
     def between(self, statements: bool = False) -> None:
         """Long work is at a point where messages can be handled: do so, if it is time to look for them. Between two
         statements, as in `neg[h]x;h[]`, what comes on connections of our own making is left for the next one."""
+        if self.updates is not None and not self.updates.ready:
+            return
         now = time.monotonic()
         if now >= self._look and get_ident() == self._thread:
             self._look = now + LOOK

@@ -47,7 +47,10 @@ They also work after a script; .z.x then includes them, with all other words the
   -u 1       clients use files below the current folder alone, and run nothing
   -u FILE    -U FILE and -u 1
   -b         clients cannot change, run or open anything
-Not supported: -l -L -m -r. All other words belong to the program, in .z.x.
+  -l         log what clients change in NAME.log beside the script, and replay it at the next start
+  -L         -l, and the log is on the disk before a client is answered
+  -m PATH    taken, and does nothing: there is one memory domain, and .m is a namespace like others
+Not supported: -r. All other words belong to the program, in .z.x.
 
 Without a file or -e, kshell opens a prompt on a terminal, or else runs lines from standard input.
 
@@ -76,6 +79,7 @@ class Options:
     clients: dict[str, str | bool] = field(default_factory=dict)  # rules for them: session_port.py
     cache: bool = True  # use the code cache?
     stay: bool = False
+    updates: str = ""  # -l or -L
 
 
 class UsageError(Exception):
@@ -101,10 +105,7 @@ _COMMANDS = {
 
 # unsupported q options, and what they would need
 _REFUSED = {
-    "-r": "replication is not supported",
-    "-l": "logging of updates is not supported",
-    "-L": "logging of updates is not supported",
-    "-m": "there is one memory domain",
+    "-r": "replication is not supported; `-11!` replays another process's log",
 }
 
 
@@ -161,6 +162,16 @@ def _command(opts: Options, word: str, words: list[str]) -> None:
     opts.commands.append(" ".join([word[1:], *words[:count]]))
     _kept(opts, word, *words[:count])
     del words[:count]
+
+
+def _updates(opts: Options, word: str, words: list[str]) -> None:
+    """The log of updates; the last of -l and -L counts."""
+    opts.updates = word
+    _kept(opts, word)
+
+
+def _domain(opts: Options, word: str, words: list[str]) -> None:
+    _next(words, "-m needs a folder")
 
 
 def _memory(opts: Options, word: str, words: list[str]) -> None:
@@ -236,11 +247,14 @@ _ANYWHERE: dict[str, Taker] = {
     "-U": _users,
     "-u": _users,
     "-b": _clients_are("read_only"),
+    "-l": _updates,
+    "-L": _updates,
     **dict.fromkeys(_COMMANDS, _command),
 }
 _BEFORE_A_SCRIPT: dict[str, Taker] = {
     "-resume": _resume,
     "-n": _processes,
+    "-m": _domain,
     "-v": _flag("verbose"),
     "--timeout": _timeout,
     "--read-only": _flag("read_only"),
@@ -270,6 +284,10 @@ def parse_args(argv: list[str]) -> Options:
             reader(opts, word, words)
         else:
             _other(opts, word, words)
+    if opts.updates and not opts.script:
+        raise UsageError(f"{opts.updates}: needs the name of a script, which the log has too")
+    if opts.updates and opts.processes > 1:
+        raise UsageError(f"{opts.updates}: not with several processes, which would share the log")
     return opts
 
 

@@ -54,17 +54,22 @@ def _start(session: Session, opts: Options) -> int:
         return 2
     if opts.clients.get("confined"):
         forget_folder()
+    synced = opts.updates == "-L"
+    if opts.updates and not attempt(session, session.log_updates, opts.script, synced=synced):
+        return 2
     for command in sorted(opts.commands, key=_listens):  # when all settings are made
         if not _option(session, command):
             return 2
     stays = opts.stay and sys.stdin.isatty() and not in_job()
     session.interactive = stays  # so that a failure can be inspected
-    succeeded = not opts.script or run_file(session, opts.script)
+    succeeded = not opts.script or run_file(session, opts.script, bool(opts.updates))
+    if succeeded and opts.updates and not attempt(session, session.replay_updates):
+        return 1
     succeeded = succeeded and not any(report(session, text) for text in opts.exprs)
     if not succeeded and not (stays and session.last_error is not None):
         return failed(session)
     listening = session.ipc is not None and session.ipc.stays
-    if (opts.script or opts.exprs) and not opts.stay and not listening:
+    if (opts.script or opts.exprs) and not (opts.stay or opts.updates or listening):
         return 0
     return console(session, opts)
 
@@ -141,11 +146,13 @@ def resume(session: Session, path: str) -> bool:
     return not report(session, f'resume`$":{text}";')
 
 
-def run_file(session: Session, path: str) -> bool:
+def run_file(session: Session, path: str, logs: bool = False) -> bool:
     """Run a script, or load a data file or folder; false, with the error on standard error, if that failed or it does
-    not exist."""
+    not exist. If updates are logged, the name may be that of the log alone."""
     if not os.path.exists(path) and os.path.exists(path + ".q"):
         path += ".q"
+    if logs and not os.path.exists(path):
+        return True
     if not os.path.exists(path):
         session.warn(f"kshell: {path}: no such script\n")
         return False

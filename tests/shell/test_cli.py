@@ -280,7 +280,7 @@ def test_the_memory_limit_can_only_grow() -> None:
     assert done.stdout.split() == ["104857600", "134217728", "1048576000000000", "1b"]
 
 
-@pytest.mark.parametrize("option", ["-r", "-l", "-L", "-m"])
+@pytest.mark.parametrize("option", ["-r", "-l", "-L"])
 def test_options_of_q_that_ask_for_what_is_not_there(option: str) -> None:
     done = run(option)
     assert done.returncode == 2

@@ -323,9 +323,11 @@ def directory(arg: str) -> Value:
     return NIL
 
 
-@command("l", "\\l name", effect="changes")
+@command("l", "\\l name", "\\l", effect="changes")
 def load(arg: str) -> Value:
     """Run a script, load a data file, splayed table or database; for a Python file (.py), register its entries.
+
+    Without a name, under -l and -L, save all variables to NAME.qdb and empty the log of updates.
 
     q)`:s.q 0:enlist"a:1 2 3";
     q)\\l s.q
@@ -333,7 +335,10 @@ def load(arg: str) -> Value:
     1 2 3
     """
     if not arg:
-        return NIL  # would rotate the update log; there is none
+        port = running().ipc
+        if port is not None and port.updates is not None:
+            port.updates.checkpoint()
+        return NIL
     if arg.endswith(".py") and os.path.isfile(expanded(arg)):
         forbid("\\l")  # Python may do anything
         _entries(arg)
