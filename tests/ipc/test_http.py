@@ -202,6 +202,37 @@ def test_the_access_handler() -> None:
         assert reply(port, "GET", "/basic", headers=basic("ann:x"))[0] == 401
 
 
+def test_the_access_handler_of_a_post_is_given_its_text() -> None:
+    """As `.z.pp` is: the target, a blank and the body, of a long one its first 64 KiB."""
+    with serving(
+        '.z.ac:{act::x;n+:1;$[x[0]like"*secret*";(1;"kim");(0;"")]}', "n:0",
+        '.z.pp:{pp::x;.h.hy[`txt;string .z.u]}', '.z.pm:{.h.hy[`txt;x 1]}',
+    ) as (session, port):  # fmt: skip
+        assert reply(port, "POST", "/a", b"the secret") == (200, b"kim")
+        assert session.run('act[0]~"a the secret"') is True and session.run("act~pp") is True
+        assert reply(port, "POST", "/a", b"the word")[0] == 401
+        assert reply(port, "PUT", "/a", b"secret") == (200, b"a secret")
+        assert session.run('act[0]~"a secret"') is True  # the method of .z.pm is not in it
+        assert reply(port, "POST", "/a", b"") == (401, b"access\n")
+        assert session.run('act[0]~"a "') is True
+        assert reply(port, "POST", "/a", b"secret" + b"x" * 200_000) == (200, b"kim")
+        assert session.run("count each(act 0;pp 0)").a.tolist() == [2 + (1 << 16), 2 + 200_006]
+        chunked = b"POST /a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nsec\r\n3\r\nret\r\n0\r\n\r\n"
+        assert Raw(port, chunked).all().endswith(b"kim")
+        asked = session.run("n")
+        for headers in ({"Host": "other.example"}, {"Sec-Fetch-Site": "cross-site"}):  # refused before its body is read
+            raw = Raw(port, b"POST /a HTTP/1.1\r\n" + b"".join(f"{k}: {v}\r\n".encode() for k, v in ({"Host": "localhost"} | headers).items()) + b"Content-Length: 9\r\n\r\n")
+            assert raw.all().startswith(b"HTTP/1.1 403")
+        assert session.run("n") == asked
+
+
+def test_the_body_for_the_access_handler_has_the_time_of_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.ipc.web.http.HEAD_TIME", 0.3)
+    with serving('.z.ac:{ran::1;(1;"u")}', ".z.pp:{x}") as (session, port):
+        answer = Raw(port, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc").all()
+        assert answer.startswith(b"HTTP/1.1 408") and session.run("`ran in key`.") is False
+
+
 def basic(login: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(login.encode()).decode()}
 

@@ -78,11 +78,18 @@ class Web:
 
     # ------------------------------------------------------------ who may ask
 
+    def reads_body(self, connection: Connection, request: Request) -> bool:
+        """`.z.ac` is given the text of the request as `.z.pp` is, but of a body only its first bytes."""
+        if not request.brings_body or self._find(".z.ac") is None:
+            return False
+        self._check_site(connection, request)
+        self._handled(request)
+        return True
+
     def enter(self, connection: Connection, request: Request) -> None:
         """Refuse requests that pages of other sites make, and those of users who are not let in; `.z.ac` decides who
         is, or basic access by the file of users and `.z.pw`."""
-        hosts = self._hosts(connection) | self.network.names
-        same_site.check(request, hosts, self._listed(".h.ORIGINS"))
+        self._check_site(connection, request)
         if self._find(".z.ac") is not None:
             self._by_handler(connection, request)
         else:
@@ -90,6 +97,10 @@ class Web:
         if not request.upgrades:  # a WebSocket has a line of its own
             self._note(connection)
         self._handled(request)
+
+    def _check_site(self, connection: Connection, request: Request) -> None:
+        hosts = self._hosts(connection) | self.network.names
+        same_site.check(request, hosts, self._listed(".h.ORIGINS"))
 
     def _note(self, connection: Connection) -> None:
         """Write to the log that a client was let in: once for each user on a connection."""
@@ -138,7 +149,7 @@ class Web:
             raise Refused("429 Too Many Requests", "access: there were too many new header names")
         problem = ""
         try:
-            answer = self._run(connection, self._apply_name, ".z.ac", (asked(request),))
+            answer = self._run(connection, self._apply_name, ".z.ac", (List(_asked(request)),))
             code, text = [*seq_items(answer), NIL, NIL][:2]
             number, word = (raw(code) if atom_t(code) in (T.H, T.I, T.J) else -1), text_of(text)
         except QError as e:
@@ -277,8 +288,13 @@ def _handler(request: Request) -> str:
 
 
 def asked(request: Request) -> Value:
-    """What a handler is given: the target without its slash and, behind a blank, the body; the headers. A method
-    without a handler of its own comes first."""
+    """What a handler is given; a method without a handler of its own comes first."""
+    given = _asked(request)
+    return List([sym(request.method), *given] if request.method in _OTHERS else given)
+
+
+def _asked(request: Request) -> list[Value]:
+    """The target without its slash and, behind a blank, the body; the headers."""
     text = request.text.encode("ascii")
     if request.method not in ("GET", "HEAD", "OPTIONS", "DELETE") or request.body:
         text = b" ".join((text, request.body))
@@ -286,8 +302,7 @@ def asked(request: Request) -> Value:
     for name, value in request.headers:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     named = Dict(sym_vec(list(headers)), List([string(value) for value in headers.values()]))
-    given: list[Value] = [string(text), named]
-    return List([sym(request.method), *given] if request.method in _OTHERS else given)
+    return [string(text), named]
 
 
 class Answered(Refused):

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from kshell.ipc.network import Network
 
 HEAD, LINES = 1 << 16, 100  # bytes and header lines of a request
-HEAD_TIME = 10.0  # seconds until a request line and its headers must be complete
+ENTRY = 1 << 16  # bytes of a body that whoever decides about the request is given
+# seconds until a request line and its headers, with ENTRY bytes of the body if they are needed, must be complete
+HEAD_TIME = 10.0
 _FOLDED = re.compile(rb"\n[ \t]")
 MISSING = "HTTP needs h11 and wsproto: pip install kshell[web]"
 
@@ -35,8 +37,12 @@ class Site(Protocol_):
 
     network: Network
 
+    def reads_body(self, connection: Connection, request: Request) -> bool:
+        """Does the decision about a request need the first bytes of its body? Refused if it is clear without them."""
+
     def enter(self, connection: Connection, request: Request) -> None:
-        """May this request be made, and by whom? Refused if not. Its body has not been read."""
+        """May this request be made, and by whom? Refused if not. Its body has not been read, or at most ENTRY bytes
+        of it."""
 
     def answer(self, connection: Connection, request: Request) -> Answer | None:
         """The answer to a request; None if the connection goes on in another protocol."""
@@ -68,6 +74,7 @@ class Http(conversation.Quiet):
         self._parser: Any = None  # of the request whose body is being read
         self._request: Request | None = None
         self._body = Body()
+        self._entered = False  # may the request that is being read be made?
 
     # ------------------------------------------------------------ events
 
@@ -115,7 +122,7 @@ class Http(conversation.Quiet):
         connection = self.connection
         if connection.outgoing:
             return self.untaken()
-        if self._parser is not None:
+        if self._parser is not None and self._entered:
             return connection.since + conversation.STALLED
         return self._until
 
@@ -156,7 +163,9 @@ class Http(conversation.Quiet):
         self._parser = _parser()
         self._body = Body(self.network.message_limit, self.network.room)
         self._request = _request(self._event(head), head)
-        self.site.enter(self.connection, self._request)
+        self._entered = not self.site.reads_body(self.connection, self._request)
+        if self._entered:
+            self.site.enter(self.connection, self._request)
         length = self._request.header("content-length")
         if length.isdecimal():
             self._grow(self._body.expect, int(length[:20]))
@@ -170,7 +179,9 @@ class Http(conversation.Quiet):
         event = self._event(incoming.take(len(incoming)))
         while (kind := type(event).__name__) == "Data":
             self._grow(self._body.add, event.data)
+            self._enter(len(self._body.data) >= ENTRY)
             event = self._event(b"")
+        self._enter(kind == "EndOfMessage")
         if kind != "EndOfMessage" or self._request is None:
             return None
         incoming.put_back(self._parser.trailing_data[0])
@@ -178,6 +189,13 @@ class Http(conversation.Quiet):
         self._parser = self._request = None
         self._body = Body()
         return request
+
+    def _enter(self, ready: bool) -> None:
+        """Ask whether the request may be made, if enough of its body is there for whoever decides that."""
+        if ready and not self._entered and self._request is not None:
+            body = bytes(self._body.data[:ENTRY])
+            self.site.enter(self.connection, self._request._replace(body=body))
+            self._entered = True
 
     def _grow(self, step: Callable[[Any], None], x: Any) -> None:
         """A step of the body; Refused if there is no room for it."""

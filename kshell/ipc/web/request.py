@@ -50,6 +50,11 @@ class Request(NamedTuple):
         return self.target.removeprefix("/")
 
     @property
+    def brings_body(self) -> bool:
+        """Does a body follow?"""
+        return bool(self.header("content-length").strip("0") or self.header("transfer-encoding"))
+
+    @property
     def upgrades(self) -> bool:
         """Does it ask for a WebSocket?"""
         websocket = "websocket" in self.words("upgrade")
