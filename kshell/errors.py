@@ -188,12 +188,13 @@ def _short(text: str) -> str:
     return text.rstrip(" .")
 
 
-class QExit(BaseException):
-    """`exit n`: passes through all q handlers and ends the program with code n."""
+class QExit(SystemExit):
+    """`exit n`: passes through all q handlers and ends the program with code n, as sys.exit does."""
+
+    code: int
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
-        self.code = code
 
 
 def first_line(text: str, limit: int = 255) -> str:

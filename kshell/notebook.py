@@ -114,7 +114,6 @@ class Shown:
 def load_ipython_extension(shell: Any) -> None:
     """Add `%q` and `%%q` to IPython; the session is its variable `q`, unless that is taken."""
     session = Session()
-    session.hosted = True
     if hasattr(shell, "kernel"):  # standard input belongs to the front end
         session.input.ask = _asked
     magics, matcher = _magics(session, shell), _matcher(session)

@@ -105,8 +105,8 @@ class Session(JobMixin, PortMixin, PromptMixin):
         self._runs = 0  # active calls of `run`
         self._stopped = -9.0  # time of the last interrupt
         self.read_only = False  # are lines evaluated under reval?
-        # does it serve clients inside of a program, which their `exit` does not end?
-        self.hosted = False
+        # does it belong to a program, which its clients' `exit` does not end? The kshell command's own does not
+        self.hosted = True
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # subjects of warnings already given
         self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the latest on top

@@ -109,15 +109,12 @@ class PortMixin:
         """Handle the messages of other processes while this runs, as a task of an event loop:
         `task = asyncio.create_task(session.serving())`. A client's `exit` is refused: the program is not the
         client's to end."""
-        before, self.hosted = self.hosted, True
-        try:
-            async for _ in self.use_ipc().arrivals():
-                self.ipc.network.turn(0.0)
-        finally:
-            self.hosted = before
+        async for _ in self.use_ipc().arrivals():
+            self.ipc.network.turn(0.0)
 
     def serve(self, seconds: float | None = None) -> None:
-        """Handle the messages of other processes for so many seconds, or until an interrupt."""
+        """Handle the messages of other processes for so many seconds, or until an interrupt. A client's `exit` is
+        refused, as in `serving`."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while self.ipc is not None and (deadline is None or time.monotonic() < deadline):
             self.ipc.network.turn(

@@ -80,6 +80,17 @@ class Handlers(Web):
         """The connection whose message is being handled."""
         return self.serving[-1] if self.serving else None
 
+    @property
+    def refuses_exit(self) -> bool:
+        """Is it a connection's q code that runs, and may that not end the process?"""
+        return bool(self.serving) and (
+            self.confined or self.session.hosted or self._restricted(self.client)
+        )
+
+    def _restricted(self, connection: Connection | None) -> bool:
+        """May a connection change nothing?"""
+        return connection is not None and (self.read_only or connection.reads)
+
     def restrict(
         self,
         users: str = "",
@@ -303,7 +314,7 @@ class Handlers(Web):
         """work(*args) on behalf of a connection: in the root namespace, for at most `limit` seconds (else those of
         `\\T`), restricted if it may not change anything. Handlers of what has ended (no connection) run on behalf of
         this process."""
-        restricted = connection is not None and (self.read_only or connection.reads)
+        restricted = self._restricted(connection)
         seconds = self.session.settings.T if limit is None else limit
         self.serving.append(connection)
         names = self.session.names

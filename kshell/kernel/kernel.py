@@ -39,7 +39,7 @@ class QKernel(Kernel):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.session_q = Session()
-        self.session_q.input.ask, self.session_q.hosted = self._ask, True
+        self.session_q.input.ask = self._ask
         self.serving: asyncio.Task[None] | None = None  # handles messages between cells
         self.cells: list[str] = []  # the cells that were run, as listed by consoles
 

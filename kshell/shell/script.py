@@ -18,6 +18,7 @@ PROGRESS = 10  # seconds between progress lines in a pipe
 def start(opts: Options) -> int:
     """Do what the command line requests; returns the exit code."""
     session = Session(args=opts.args, script=opts.script)
+    session.hosted = False
     session.keeps_code, session.settings.q = opts.cache, opts.quiet
     signal.signal(signal.SIGINT, session.interrupt)
     signal.signal(signal.SIGTERM, session.terminate)

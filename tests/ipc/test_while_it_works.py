@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -156,10 +157,66 @@ def test_an_exit_of_a_client_does_not_end_an_event_loop() -> None:
             task.cancel()
 
     session.err = io.StringIO()
-    assert asyncio.run(main()) == [[42, 500]] * 2
+    assert asyncio.run(main()) == [[42, 400]] * 2
     assert session.err.getvalue().count("access: exit") == 2
-    assert not session.hosted
     session.end_ipc()
+
+
+@pytest.mark.parametrize("text", ["exit 0", "value\"\\\\\\\\\"", "@[exit;3;::]"])
+@pytest.mark.parametrize("works", ["serve", "run"])
+def test_an_exit_of_a_client_does_not_end_a_program(text: str, works: str) -> None:
+    """Neither in serve nor while the session runs q; `.z.exit` is not called for it, and stays."""
+    session = Session()
+    session.run(".z.exit:{called,:x};called:`long$()")
+    port = session.listen()
+    said: list[object] = []
+
+    def ask() -> None:
+        client = Client(port)
+        try:
+            client.ask(string(text))
+        except ValueError as e:
+            said.append(str(e))
+        said.append(client.ask(string("6*7")))
+        client.close()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while thread.is_alive():
+        session.serve(0.05) if works == "serve" else session.run("i:0;do[100000;i+:1]")
+    assert said[-1] == 42 and (said[0] == "access: exit" or text.startswith("@"))
+    assert session.run("count called") == 0
+    session.end_ipc()
+    with pytest.raises(SystemExit) as raised:  # the program's own q code may end it
+        session.run("exit 3")
+    assert raised.value.code == 3 and session.run("called").a.tolist() == [3]
+    with pytest.raises(SystemExit):
+        session.run("exit 4")
+    assert session.run("called").a.tolist() == [3]  # once
+
+
+def test_an_exit_that_ends_a_program() -> None:
+    code = "from kshell import Session\ns=Session()\ns.run('.z.exit:{-1 string x;}')\ns.run('exit 3')\nprint('not here')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "3\n", "")
+
+
+def test_z_exit_is_called_once_by_whatever_ends_the_process(tmp_path: Path) -> None:
+    (tmp_path / "s.q").write_text('.z.exit:{-1"bye ",string x;exit 9}\n')
+    for line, code in (("exit 3\n", 3), ("\\\\\n", 0), ("", 0)):
+        done = subprocess.run([sys.executable, "-m", "kshell", "-q", "-i", "s.q"], input=line, capture_output=True, text=True, cwd=tmp_path)
+        assert (done.stdout, done.returncode) == (f"bye {code}\n", 9), done.stderr
+
+
+@pytest.mark.parametrize("option", ["-b", "-u"])
+def test_a_refused_exit_does_not_call_z_exit(tmp_path: Path, option: str) -> None:
+    with Server(tmp_path, '.z.exit:{-1"bye ",string x;}\n', (option, "1") if option == "-u" else (option,)) as server:
+        client = Client(server.port)
+        with pytest.raises(ValueError, match=r"^access: exit$"):
+            client.ask(string("exit 0"))
+        server.say("exit 5")
+        assert server.line() == "bye 5"
+        assert server.process.wait(10) == 5
 
 
 def test_processes_of_a_job(tmp_path: Path) -> None:

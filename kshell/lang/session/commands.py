@@ -163,6 +163,9 @@ def _leave(call: str, code: int) -> None:
     if restricted() == REVAL:
         refuse(call, "access")
     forbid(call)
+    port = running().ipc
+    if port is not None and port.refuses_exit:  # before .z.exit hears of it
+        raise QError("access: exit")
     call_exit(code)
 
 
