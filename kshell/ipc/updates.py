@@ -5,19 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kshell.errors import QError
 from kshell.store import atomic, codec, kdb, tails, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.core import Dict, List, Value, Vec, seq_items, sym_names, sym_vec
+from kshell.values.change.names import Names, is_helper
 from kshell.values.session import interrupts
 
-if TYPE_CHECKING:
-    from kshell.values.change.names import Names
-
 _EMPTY = kdb.GENERAL + codec.encode(List([]), file=True)  # a log without messages
-_HIDDEN = "__builtins__"
 
 
 class Updates:
@@ -41,7 +38,8 @@ class Updates:
             saved = kdb.read(self.checkpoint_file)
             if saved.__class__ is not Dict or saved.k.__class__ is not Vec or saved.k.t != T.S:
                 raise QError(f"{self.checkpoint_file}: expected a dictionary of variables")
-            self._variables.update(zip(sym_names(saved.k), seq_items(saved.v), strict=True))
+            for name, x in zip(sym_names(saved.k), seq_items(saved.v), strict=True):
+                self.names.set(name, x)
         removed = self._open()
         count = 0
         problem = None
@@ -112,9 +110,8 @@ class Updates:
             raise
         finally:
             self._before.pop()
-        for outer in (
-            self._before
-        ):  # what is logged is not undone with the message that it came in between of
+        # what is logged is not undone with the message that it came in between of
+        for outer in self._before:
             for name in changed:
                 outer.pop(name, None)
                 if name in variables:
@@ -139,7 +136,7 @@ class Updates:
         if self.busy:
             raise QError("\\l: a client's message is being carried out")
         found = {
-            name: x for name, x in self._variables.items() if name != _HIDDEN and name[0] != "."
+            name: x for name, x in self._variables.items() if not is_helper(name) and name[0] != "."
         }
         for name, x in found.items():
             _check(name, x)
