@@ -7,6 +7,9 @@ MARK := $(VENV)/.installed
 # half more processes than processors: many tests wait for a process, a clock or a disk
 PARALLEL ?= -n $(shell $(PYTHON) -c 'import os; n = os.cpu_count(); print(n + (n + 1) // 2)') --dist loadgroup
 
+# what is compiled once is kept, where the environment says otherwise too
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup setup-all demo test test-tail test-all lint check bench golden conformance docs clean
 
 setup: $(MARK)

@@ -427,6 +427,7 @@ def test_what_every_optimizer_answers(name: str) -> None:
     assert wraps == ({"agg": ["agg"]}.get(name, ["fp16"]) if wraps else [])
 
 
+@pytest.mark.sampled(2)
 def test_restored_in_another_process(tmp_path: Path) -> None:
     """Five steps, the state to files, five more: here, and in a process that reads the files."""
     lines = []

@@ -73,6 +73,7 @@ def test_failures_are_answers() -> None:
         assert reply(port, "PUT", "/", b"")[0] == 405
 
 
+@pytest.mark.sampled(2)
 def test_a_connection_is_kept_by_ka() -> None:
     with serving('.z.ph:{r:ssr[.h.hy[`txt;x 0];"close";.h.ka "I"$x 0];r}') as (session, port):
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)

@@ -103,6 +103,7 @@ def test_a_login_that_fails_unexpectedly(session: Session, monkeypatch: pytest.M
 
 
 def test_what_ends_the_process_is_let_through(session: Session) -> None:
+    session.hosted = False
     client = logged_in(session, session.listen())
     client.socket.sendall(request("exit 3"))
     with pytest.raises(QExit):

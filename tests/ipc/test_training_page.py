@@ -90,6 +90,7 @@ def test_a_page_is_told_what_is_live() -> None:
         talk.close()
 
 
+@pytest.mark.sampled(2)
 def test_losses_are_kept_while_somebody_watches(tmp_path: Path) -> None:
     with serving() as (session, port):
         for line in TRAIN.strip().splitlines():
@@ -113,6 +114,7 @@ def test_losses_are_kept_while_somebody_watches(tmp_path: Path) -> None:
         talk.close()
 
 
+@pytest.mark.sampled(2)
 def test_while_a_session_trains(tmp_path: Path) -> None:
     with Server(tmp_path, TRAIN + "do[400;run k]\n") as server:
         talk = Talk(server.port, "/train")
@@ -194,6 +196,7 @@ def test_a_curve_keeps_a_number_of_each_loss() -> None:
     assert curve.after(0) == pytest.approx([float(large.mean()), float(large[0, 0]), 1.0, math.nan], nan_ok=True)
 
 
+@pytest.mark.sampled(2)
 def test_a_curve_of_several_devices() -> None:
     """One that cannot be read is no number, and the others are there."""
     code = """

@@ -39,6 +39,7 @@ def messages(folder: Path) -> int:
     return count
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("option", ["-l", "-L"])
 def test_a_kill_loses_nothing_that_was_answered(tmp_path: Path, option: str) -> None:
     with Server(tmp_path, TABLE, (option,)) as server:
@@ -83,6 +84,7 @@ def test_what_a_failed_message_changed_is_undone(tmp_path: Path) -> None:
         assert ask(server, "count t", "`b in key`.") == [1, False]
 
 
+@pytest.mark.sampled(2)
 def test_a_checkpoint_empties_the_log(tmp_path: Path) -> None:
     with Server(tmp_path, TABLE, ("-L",)) as server:
         ask(server, "add 1", "f:{x+y}")
@@ -120,6 +122,7 @@ def test_the_log_alone_is_enough_and_belongs_to_one(tmp_path: Path) -> None:
         assert done.returncode == 1 and "another process has it open" in done.stderr
 
 
+@pytest.mark.sampled(2)
 def test_what_cannot_be_replayed_is_an_error(tmp_path: Path) -> None:
     with Server(tmp_path, TABLE, ("-l",)) as server:
         ask(server, "a:1", "add 5")

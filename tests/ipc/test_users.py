@@ -289,6 +289,7 @@ def test_two_refusals_of_a_client_that_tries_twice_are_one_line(tmp_path: Path) 
 # ------------------------------------------------------------------ the time limit
 
 
+@pytest.mark.sampled(2)
 def test_a_call_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     with Server(tmp_path, "loop:{while[1b;x+1]}\nstubborn:{@[loop;0;{x}];loop 0}\n", ("-T", "1")) as server:
         client = Client(server.port)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.ipc import bounds, entry
+from kshell.ipc import bounds, conversation, entry
 from kshell.ipc.web.body import STEP, Body, TooLarge
 from kshell.values.session import memory
 from tests.ipc.processes import Client, Server
@@ -59,6 +59,7 @@ def test_a_body_has_a_limit_and_room() -> None:
 
 @pytest.mark.sampled(2)
 def test_bodies_and_messages_fit_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "LINGER", 0.1)
     with serving(".z.pp:{.h.hy[`txt;string count x 0]}", ".z.ws:{got::count x}", "got:0") as (session, port):
         assert reply(port, "POST", "/x", bytes(4 << 20)) == (200, b"4194306")
         monkeypatch.setattr(memory, "left", lambda: 1 << 20)
@@ -69,7 +70,7 @@ def test_bodies_and_messages_fit_the_memory_that_is_left(monkeypatch: pytest.Mon
         assert logged(session, "what memory has room for")
         assert reply(port, "POST", "/x", bytes(1 << 20)) == (200, b"1048578")  # nobody asks about small ones
         session.network.log.events.clear()
-        for event in (wsproto_events.BytesMessage(bytes(4 << 20)), wsproto_events.TextMessage("a" * (4 << 20))):
+        for event in (wsproto_events.BytesMessage(bytes(3 << 19)), wsproto_events.TextMessage("a" * (3 << 19))):
             talk = Talk(port, deflate=True)
             pushed(talk.raw, talk.state.send(event))
             assert logged(session, "websocket 1009")
@@ -92,6 +93,7 @@ def test_a_large_body_leaves_the_process_alive(tmp_path: Path) -> None:
         assert Client(server.port).ask(string("1+1")) == 2
 
 
+@pytest.mark.sampled(2)
 def test_the_bytes_of_text_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(".z.ws:{got::count x}", "got:0") as (session, port):
         session.network.message_limit = 1000

@@ -203,12 +203,13 @@ def test_broken_frames_end_their_connection_only(site: tuple[Served, int], monke
     talk.close()
 
 
-def test_messages_are_limited_once_inflated(site: tuple[Served, int]) -> None:
+def test_messages_are_limited_once_inflated(site: tuple[Served, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "LINGER", 0.1)
     session, port = site
     session.network.message_limit = 1 << 20
     for deflate in (False, True):
         talk = Talk(port, deflate=deflate)
-        data = talk.state.send(BytesMessage(bytes(1 << 24)))
+        data = talk.state.send(BytesMessage(bytes(1 << 22)))
         assert len(data) < 1 << 17 or not deflate
         try:
             talk.raw.send(data)

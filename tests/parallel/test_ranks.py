@@ -212,6 +212,7 @@ def test_exit_codes_and_wrong_use() -> None:
         assert done.returncode == 2 and text in done.stderr
 
 
+@pytest.mark.sampled(2)
 def test_what_ranks_are_forked_from() -> None:
     """It has loaded all and used nothing: threads and a GPU would be missing in each, random numbers the same."""
     code = """if True:
@@ -296,7 +297,7 @@ def test_optimizers_of_several_processes(n: int) -> None:
     assert done.stdout.split() == names and done.returncode == 0, done.stderr
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_restored_on_two_processes(tmp_path: Path) -> None:
     """State saved by each process, continued by two others bit for bit."""
     first, second = [], []

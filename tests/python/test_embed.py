@@ -53,6 +53,7 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled(2)
 def test_lines_from_a_pipe(program: Path) -> None:
     lines = "lr opt\nlr(opt;.25)\nx[0;0]:7e\nexec name from parmtable model\n1+`a\ny:n*2\nf:{x+1}\n\\\\\na line\nf 1\nexit 3\n"
     done = subprocess.run([sys.executable, str(program)], input=lines, capture_output=True, text=True, check=False)

@@ -582,6 +582,7 @@ def test_an_error_holds_nothing(s: Session) -> None:
     assert gone() is None and s.last_error is not None and s.last_error.text == "nosuch"
 
 
+@pytest.mark.sampled(2)
 def test_own_attributes_are_made_at_the_start() -> None:
     """What kshell assigns to a session is never taken for a variable."""
     known = set(vars(Core())) | set(dir(Core))

@@ -134,7 +134,7 @@ def test_a_closed_pipe_is_silent() -> None:
     p.wait(30)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1",
                                   "{x}each 100000000#0", "{x+1}/[0W;0]", "@[{while[1b;]};1;{2}]"])
 def test_interrupt_stops_the_line_not_the_session(loop: str) -> None:

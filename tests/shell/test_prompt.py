@@ -152,6 +152,7 @@ def test_notes_say_what_a_candidate_is(session: Session) -> None:
     assert {f.text: f.note for f in offers(session, "module(`linear;`")}["in"].startswith("required")
 
 
+@pytest.mark.sampled(2)
 def test_torch_loads_after_what_completion_needs() -> None:
     code = ("import sys;from kshell.session import Session;s=Session();seen=[];before=sys.getswitchinterval();"
             "s.prepare(lambda:seen.append('torch' in sys.modules and 'kshell.kapi.console.completion' in sys.modules)).join();"
@@ -533,6 +534,7 @@ def test_a_function_of_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert s.run("f 1") == 399 and looked[1] < 6 * looked[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("x", ["2", "2.5", "1 2", "0N", "0Wj", "9223372036854775800"])
 def test_a_function_of_many_lines_calculates_as_a_short_one(x: str) -> None:
     s = Session()
@@ -607,6 +609,7 @@ def test_history_across_sessions(tmp_path: Path) -> None:
     assert t.leave() == 0
 
 
+@pytest.mark.sampled(2)
 def test_suggestions_can_be_switched_off(tmp_path: Path) -> None:
     for off in (False, True):
         t = Screen(tmp_path / str(off), "-q")
@@ -732,6 +735,7 @@ def test_a_dumb_terminal(tmp_path: Path) -> None:
     assert t.leave() == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("no_color", [False, True])
 def test_colours_of_a_terminal(tmp_path: Path, no_color: bool) -> None:
     t = Screen(tmp_path, "-q", **({"NO_COLOR": "1"} if no_color else {}))
@@ -748,6 +752,7 @@ def test_colours_of_a_terminal(tmp_path: Path, no_color: bool) -> None:
     assert t.leave() == 0
 
 
+@pytest.mark.sampled(2)
 def test_torch_loads_behind_the_prompt(tmp_path: Path) -> None:
     screen = Screen(tmp_path, "-q", new=True)
     screen.until("q)")

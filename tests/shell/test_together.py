@@ -107,6 +107,7 @@ def test_a_rank_that_is_killed_ends_the_session() -> None:
     assert done.returncode == 137 and done.stderr.endswith("kshell: rank 1 was killed by SIGKILL\n")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("loop", "who"), [
     ("while[1b;]", "0-1"), pytest.param("if[0=rank[];while[1b;]];barrier[]", "0", marks=pytest.mark.slow),
     ("if[1=rank[];while[1b;]];barrier[]", "1"), pytest.param("if[rank[];barrier[]]", "1", marks=pytest.mark.slow)])
@@ -131,6 +132,7 @@ def test_an_interrupt_stops_the_line_on_all(loop: str, who: str) -> None:
         p.wait()
 
 
+@pytest.mark.sampled(2)
 def test_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

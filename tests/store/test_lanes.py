@@ -50,7 +50,7 @@ def read(packed: bytes) -> bytes:
     return bytes(out)
 
 
-@pytest.fixture(autouse=True, params=["bitwise_count", "without"])
+@pytest.fixture(params=["bitwise_count", "without"])
 def ones(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With what numpy 2 counts bits with, and without."""
     if request.param == "without":
@@ -72,6 +72,7 @@ KINDS = {
 }
 
 
+@pytest.mark.usefixtures("ones")
 @pytest.mark.parametrize("body", KINDS.values(), ids=KINDS)
 def test_large_messages_are_compressed(body: bytes) -> None:
     message = framed(body)
@@ -98,7 +99,7 @@ def test_messages_of_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 BODIES = st.lists(st.tuples(st.binary(min_size=1, max_size=9), st.integers(1, 300)), min_size=1, max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(BODIES, st.integers(1, 40), st.integers(16, 300), st.sampled_from([97, 1000, 1 << 20]), st.booleans())
 def test_any_bytes_come_back(runs: list[tuple[bytes, int]], many: int, length: int, chunk: int, spread: bool) -> None:
     """With segments of any length and number, several rounds, and nothing given up."""

@@ -57,6 +57,7 @@ def server() -> Iterator[Server]:
     made.process.stdout.close()
 
 
+@pytest.mark.sampled(3)
 @counted
 @pytest.mark.parametrize(("number", "most"), [
     *(pytest.param(i, 4, id=k.name) for i, k in enumerate(KINDS) if k.name in SHORT),

@@ -91,6 +91,7 @@ VERBS = sorted(e.name for e in registry.entries("verb") if e.name not in
                 "each", "over", "scan", "prior", ":", "::", "?"))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", ["array", "flat"])
 @pytest.mark.parametrize("name", [*VALUES, *RAGGED])
 def test_one_argument(shared: Session, name: str, form: str) -> None:
@@ -114,7 +115,7 @@ def test_index_and_amend(shared: Session, name: str, form: str) -> None:
                 compare(shared, f"{{x[{at}]:{other};x}}x", form=form, name=name)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("verb", [v for v in VERBS if 2 in registry.find("verb", v).fns])
 def test_two_arguments(shared: Session, verb: str) -> None:
     for name in ("longs", "texts", "syms", "floats", "deep", "lists", "strings"):

@@ -20,7 +20,11 @@ def masked(text: str) -> str:
     return re.sub(r"\b[58]\d{7}\b", "########", text)
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
+LONG = {"compile"}  # importing torch's compiler takes seconds
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, marks=pytest.mark.sampled(3)) if p.stem in LONG else p for p in CASES],
+                         ids=lambda p: p.stem)
 def test_cases(path: Path) -> None:
     """Each line in one session a file; every failure of the file is reported."""
     session = Session()

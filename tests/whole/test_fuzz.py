@@ -107,7 +107,7 @@ def test_random_and_mutated_lines(part: int) -> None:
     assert session.run("1+1") == 2
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("n", [10, 100, 1000, 10_000])
 @pytest.mark.parametrize("form", ["1+", "neg ", "x:", "1,", "a.", "-", "'", "f[1]", "{x}", "`a", "1 ", "`a ", "a b "])
 def test_rows(form: str, n: int) -> None:
@@ -116,12 +116,13 @@ def test_rows(form: str, n: int) -> None:
     assert session.run("1+1") == 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["neg ", "`a", "1 ", ";", "/", "\n"])
 def test_long_rows(form: str) -> None:
     attempt(quiet(), form * 100_000 + "1", show=False, seconds=20)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("n", [10, 100, 199, 1000, 100_000])
 @pytest.mark.parametrize("head, tail", [("(", ")"), ("[", "]"), ("{", "}"), ("(;", ")"), ("$[1b;", "]"), ("f[", "]"),
                                         ("enlist(", ")"), ("select from ", ""), ("([]a:", ")"), ("if[1b;", "]")])
@@ -182,7 +183,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_absurd_sizes_are_refused_at_once() -> None:
     """In a process of its own, which has 1.5 GB."""
     done = subprocess.run([sys.executable, "-c", ASK], input=json.dumps(ABSURD), capture_output=True, text=True, timeout=300,

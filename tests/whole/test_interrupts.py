@@ -203,6 +203,7 @@ def test_a_run_stops_after_a_batch(shell: Shell) -> None:
     assert shell.ask("train(m;`batchsize;40000);type run m") == ["-9h"]
 
 
+@pytest.mark.sampled(2)
 def test_options_and_states_are_whole(shell: Shell) -> None:
     """Interrupts among edits of groups, states and restores: all of an edit or none, and no handle is left over."""
     shell.ask("m:module((`sequential;());(`linear;20;64);`relu;(`linear;64;3));o:opt(`adam;m;.01)")
@@ -252,6 +253,7 @@ def test_a_file_is_whole(shell: Shell, tmp_path: Path) -> None:
     alive(shell)
 
 
+@pytest.mark.sampled(2)
 def test_a_script(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "s.q").write_text("n:0\n" + "n+:1\n" * 20000 + "while[1b;n+:1]\n")
     assert "'stop" in shell.interrupted("\\l s.q", 0.2)
@@ -268,6 +270,7 @@ def test_display_of_a_large_value(shell: Shell) -> None:
     alive(shell)
 
 
+@pytest.mark.sampled(2)
 def test_the_first_use_of_torch(tmp_path: Path) -> None:
     """An interrupt in the import of torch waits until it is over: half of it could not be imported again."""
     shell = Shell(tmp_path, subprocess.Popen)

@@ -7,6 +7,7 @@ import importlib
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -87,9 +88,14 @@ def package(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imports(path: Path) -> list[tuple[str, bool]]:
     """Modules imported, and whether at the top of the file (not in a function or under TYPE_CHECKING)."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     top = {id(n) for n in tree.body}
     out = []
     for node in ast.walk(tree):
@@ -101,18 +107,18 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     return out
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_follow_the_table(path: Path) -> None:
-    own = package(path)
-    if own in ("__init__", "__main__"):
-        return
-    for name, top in imports(path):
-        parts = name.split(".")
-        if parts[0] == "kshell" and len(parts) > 1 and parts[1] not in ("__version__", own):
-            assert parts[1] in TABLE[own], f"{own} may not import {name}"
-        if parts[0] in OWNERS:
-            assert own in OWNERS[parts[0]], f"{own} may not import {name}"
-        assert not (parts[0] == "torch" and own == "kapi" and top), "kapi imports torch only when it is used"
+def test_imports_follow_the_table() -> None:
+    for path in FILES:
+        own = package(path)
+        if own in ("__init__", "__main__"):
+            continue
+        for name, top in imports(path):
+            parts = name.split(".")
+            if parts[0] == "kshell" and len(parts) > 1 and parts[1] not in ("__version__", own):
+                assert parts[1] in TABLE[own], f"{path}: {own} may not import {name}"
+            if parts[0] in OWNERS:
+                assert own in OWNERS[parts[0]], f"{path}: {own} may not import {name}"
+            assert not (parts[0] == "torch" and own == "kapi" and top), f"{path}: kapi imports torch only when it is used"
 
 
 def test_extensions_need_one_module() -> None:
@@ -135,7 +141,7 @@ def test_rooms_follow_their_table(package_name: str) -> None:
             assert room == "__init__", f"{path.name} of {package_name} stands in no room"
             continue
         found.add(room)
-        for name, _ in own_imports(ast.parse(path.read_text()), known):
+        for name, _ in own_imports(parsed(path), known):
             _, own, other, *_ = [*name.split("."), "", ""]
             if own == package_name and other != room:
                 assert other in table[room], f"{module_name(path)} may not import {name}"
@@ -162,25 +168,24 @@ def test_folders_of_tests_are_rooms() -> None:
             assert (ROOT / name / "__init__.py").exists(), f"kshell has no room {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_code_is_loaded_from_data(path: Path) -> None:
+def test_no_code_is_loaded_from_data() -> None:
     """No pickle; torch.load only with weights_only=True, numpy.load only with allow_pickle=False."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [a.name for a in node.names] + [getattr(node, "module", "") or ""]
-            assert not {"pickle", "shelve", "dill", "cloudpickle"} & set(names)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
-            owner = node.func.value
-            given = {k.arg: getattr(k.value, "value", None) for k in node.keywords}
-            if isinstance(owner, ast.Name) and owner.id == "torch":
-                assert given.get("weights_only") is True
-            if isinstance(owner, ast.Name) and owner.id in ("np", "numpy"):
-                assert given.get("allow_pickle") is False
+    for path in FILES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = [a.name for a in node.names] + [getattr(node, "module", "") or ""]
+                assert not {"pickle", "shelve", "dill", "cloudpickle"} & set(names), path
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+                owner = node.func.value
+                given = {k.arg: getattr(k.value, "value", None) for k in node.keywords}
+                if isinstance(owner, ast.Name) and owner.id == "torch":
+                    assert given.get("weights_only") is True, path
+                if isinstance(owner, ast.Name) and owner.id in ("np", "numpy"):
+                    assert given.get("allow_pickle") is False, path
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_stay_rooms(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 600
+def test_files_stay_rooms() -> None:
+    assert not [path for path in FILES if len(path.read_text().splitlines()) > 600]
 
 
 DEFERRED = 37  # names of kshell's own that are imported inside functions; it may only fall
@@ -208,7 +213,7 @@ def own_imports(node: ast.AST, known: set[str], deferred: bool = False) -> Itera
 def test_imports_run_one_way() -> None:
     """No import loop, imports inside functions counted (graphlib raises CycleError and names one); few of those."""
     known = {module_name(path) for path in FILES}
-    edges = {module_name(path): list(own_imports(ast.parse(path.read_text()), known)) for path in FILES}
+    edges = {module_name(path): list(own_imports(parsed(path), known)) for path in FILES}
     list(TopologicalSorter({name: {to for to, _ in found if to != name} for name, found in edges.items()}).static_order())
     deferred = sum(late for found in edges.values() for _, late in found)
     assert deferred <= DEFERRED

@@ -71,7 +71,7 @@ options| (,`factor)!,3f
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_in_help_completion_and_reference(planted: Path) -> None:
     out = run(planted, """
 for line in ("help`zigzag", "help`plantfn", "help`twice", "help`signed", "exec optimizer from help`optimizer",

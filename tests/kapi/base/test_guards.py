@@ -79,6 +79,7 @@ def forks() -> Iterator[Forks]:
     made.close()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("call", "text"), TEXTS, ids=[f"{text[:40]}-{n}" for n, (_, text) in enumerate(TEXTS)])
 def test_what_would_end_the_process(forks: Forks, call: str, text: str) -> None:
     """An error, and all is as it was."""
@@ -135,6 +136,7 @@ HUNGRY = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", HUNGRY, ids=lambda t: t.rpartition(" | ")[2][:40])
 def test_no_memory_is_an_error(forks: Forks, text: str) -> None:
     """With 64 MB to be had: 'wsfull, and all is as it was."""
@@ -155,6 +157,7 @@ def test_an_output_without_memory_is_as_it_was(forks: Forks, text: str) -> None:
 STEPS = {"adam": 6, "adamw": 6, "nadam": 6, "adamax": 6, "adadelta": 6, "adagrad": 12, "rmsprop": 12, "sgd": 12}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_without_memory_is_none(forks: Forks, name: str) -> None:
     """Neither the parameters nor the state of the optimizer have half of a step."""

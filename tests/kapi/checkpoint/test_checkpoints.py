@@ -52,7 +52,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     return Session()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("kind", "optimizer"), PAIRS)
 def test_a_script_goes_on_with_what_was_saved_here(kind: str, optimizer: str, session: Session) -> None:
     end = plain("train", kind, optimizer, "a.pt")
@@ -64,7 +64,7 @@ def test_a_script_goes_on_with_what_was_saved_here(kind: str, optimizer: str, se
         assert session.run("t:d[`model;`embed.weight];t[0;0]:9e;9e~first first tensor d[`model;`out.weight]")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("kind", "optimizer"), PAIRS)
 def test_both_forms_go_there_and_back(kind: str, optimizer: str, session: Session) -> None:
     """A live model that was trained here goes on in plain PyTorch, from .pt and .safetensors, as it does here; what is

@@ -177,6 +177,7 @@ class Bench:
         return False
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "times"), [
     *((k, 75) for k in MADE),
     *(pytest.param(k, n, marks=pytest.mark.slow) for k, n in (("ks", 1000), ("pt", 800), ("safetensors", 600), ("folder", 600)))])

@@ -67,6 +67,7 @@ def terminal(*args: str, term: str = "xterm") -> str:
 RUN = re.compile(r"run( \d+)?: [\d,]+/200 batches  \d+%  [\d,.e+]+/s  \d+:\d\d left  loss [\d.e-]+  accuracy [\d.]+")
 
 
+@pytest.mark.sampled(2)
 def test_a_terminal_has_one_line_that_is_erased() -> None:
     seen = terminal("-e", TRAIN + "run m;", "-e", BUSY)
     drawn = re.findall(r"\r([^\r]*?)\x1b\[K", seen)
@@ -78,6 +79,7 @@ def test_a_terminal_has_one_line_that_is_erased() -> None:
     assert "\n" not in seen[seen.index("\rrun"):seen.index("done")]
 
 
+@pytest.mark.sampled(2)
 def test_a_short_line_and_quiet_show_nothing() -> None:
     assert terminal("-e", TRAIN, "-e", "run m;-1\"done\";").rpartition("\x1b[K")[2].strip() == "done"
     assert "run" not in terminal("-e", "tensor 1 2e;", "-e", TRAIN, "-e", "run m;-1\"done\";")
@@ -558,6 +560,7 @@ def test_killed_in_the_midst(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.ks"]  # what was left beside is swept
 
 
+@pytest.mark.sampled(2)
 def test_leaving_waits_for_the_file(tmp_path: Path) -> None:
     done = warm.run([*KSHELL, "-q"], cwd=tmp_path, text=True, timeout=90, capture_output=True,
                           input="a:20000000#1;autosave(`:a.ks;1;`steps);o:opt(`sgd;tensor(1e;`grad));b:7;step o;\n")

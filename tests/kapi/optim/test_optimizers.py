@@ -81,6 +81,7 @@ def test_every_optimizer_is_here() -> None:
     assert named <= {class_of(entry_of(n)).__name__ for n in OPTIONS}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_fifty_steps(name: str) -> None:
     s = make(name)

@@ -113,6 +113,7 @@ def test_generators_of_the_user_are_left_alone() -> None:
     assert not wrong and len(STACKS) > 100
 
 
+@pytest.mark.sampled(3)
 def test_functions_and_timings() -> None:
     """A step by a function that gives the loss is the step without (by torch's other kernels); its phases have times; all without a process group."""
     s = Session(out=io.StringIO())

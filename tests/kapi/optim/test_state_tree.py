@@ -43,6 +43,7 @@ def reads(tree: ast.AST) -> Iterator[str]:
             yield ast.unparse(node)
 
 
+@pytest.mark.sampled(2)
 def test_one_file_reads_the_state_of_optimizers() -> None:
     found = [(str(p.relative_to(ROOT)), text) for p in FILES if str(p.relative_to(ROOT)) not in OWN
              for text in reads(ast.parse(p.read_text()))]
@@ -154,7 +155,7 @@ def by_regrouping(s: Session, make: str) -> Road | None:
 ROADS = [by_state, by_snapshot, by_ckpt, by_ckptsave, by_move, by_regrouping]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
 def test_every_road_keeps_paths_and_bits(road: Any, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

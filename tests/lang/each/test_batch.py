@@ -203,6 +203,7 @@ def calling(shared: Session) -> Session:
     return shared
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("call", CALLS)
 def test_calls(calling: Session, call: str) -> None:
     for name in INPUTS:

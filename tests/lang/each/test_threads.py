@@ -105,6 +105,7 @@ def test_a_held_section_of_another_thread_is_its_own() -> None:
     assert not HOLD.holds(t.ident)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("f", ["{while[1b;]}", "{x+1}/[0W;]", "{while[1b;sum til 1000]}"])
 def test_an_interrupt_stops_the_threads(f: str) -> None:
     p = subprocess.Popen(KSHELL, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -164,6 +164,7 @@ fitting = {"J": numbers, "H": st.integers(-40_000, 40_000).map(str), "F": number
            "C": st.text("ab", max_size=1), " ": noise}
 
 
+@pytest.mark.sampled(2)
 @given(st.data())
 def test_a_file_is_read_by_columns_as_line_by_line(data: st.DataObject) -> None:
     codes = data.draw(st.text("".join(fitting), min_size=1, max_size=4))

@@ -119,6 +119,7 @@ def result(f: registry.Callable[..., Value], *args: Any) -> Value:
 # ------------------------------------------------------------------ two arguments
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DYADS)
 def test_types_of_two_arguments(name: str) -> None:
     f, wrong = fn(name, 2), []
