@@ -249,7 +249,7 @@ def test_options_have_words() -> None:
             if e.since in ("ktorch", "torch") for o in e.options if not o.doc] == []
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_reference_is_current() -> None:
     """docs/reference is what `make docs` writes now."""
     stale = builder().stale()

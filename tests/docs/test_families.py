@@ -26,7 +26,7 @@ def page_ids(path: Path) -> str:
     return path.stem
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("path", FAMILIES, ids=page_ids)
 def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line of a page's sessions, and every command, prints what the page says."""

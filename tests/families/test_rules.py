@@ -310,7 +310,7 @@ def test_a_gradient_of_a_double_model_and_of_a_sparse_one() -> None:
     assert all(map(math.isfinite, s.noise.sqr))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("groups,accum,noise", [(1, 1, 0.0), (2, 1, 0.0), (2, 2, 0.05)])
 def test_rosenbrock(groups: int, accum: int, noise: float) -> None:
     """AdaScale goes down the valley, with one and two groups, micro-batches, noise."""

@@ -357,6 +357,7 @@ def test_what_every_optimizer_answers(made: str) -> None:
     assert s.run("exec distinct reach from opt[o]`options").a.tolist() == [False]
 
 
+@pytest.mark.sampled(2)
 def test_restored_in_another_process_between_updates(tmp_path: Path) -> None:
     """Steps, states to files by three ways, more steps: here, and in a process that reads the files."""
     lines, want = [], []
@@ -408,7 +409,7 @@ def test_timings_and_a_function() -> None:
     assert s.run("all 0<timings[o]`backward`update") is True
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_aggregation_is_one_process_with_the_whole_batch(tmp_path: Path) -> None:
     """agg around layers: equal everywhere, and what one process does with all examples."""
     text = (f"seed 3;{NET};o:opt(`streamer;(((m;`f0);(m;`p0));((m;`f1);(m;`p1)));(`lr;.05;`optimize;2));agg(o;`world);",

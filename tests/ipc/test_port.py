@@ -68,6 +68,7 @@ def test_requests(client: Client) -> None:
     assert client.ask(text("2+2")) == 4
 
 
+@pytest.mark.sampled(2)
 def test_a_result_that_cannot_travel_is_an_error(client: Client) -> None:
     for line in ("module(`linear;2;1)", "(1;module(`linear;2;1))"):
         with pytest.raises(ValueError, match=r"^type: expected a value, given a module"):
@@ -143,6 +144,7 @@ def test_a_request_inside_one_whose_answer_is_deferred(server: Server, client: C
     waiting.close()
 
 
+@pytest.mark.sampled(2)
 def test_broadcast(server: Server, client: Client) -> None:
     others = [Client(server.port, login) for login in (b"a\x03\0", b"b\x06\0")]
     numbers = [int(other.ask(text("`long$.z.w"))) for other in others]  # type: ignore[call-overload]
@@ -307,6 +309,7 @@ def test_other_protocols_are_closed_at_once(server: Server) -> None:
     assert made.ended()
 
 
+@pytest.mark.sampled(2)
 def test_a_begun_message_without_progress_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "STALLED", 0.2)
     session = Session()
@@ -335,6 +338,7 @@ def test_the_log(tmp_path: Path) -> None:
     assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.sampled(2)
 def test_options_of_the_command(tmp_path: Path) -> None:
     users = tmp_path / "users"
     users.write_text("plain:secret\nmd5:5ebe2294ecd0e0f08eab7690d2a6ee69\nsha:e5e9fa1ba31ecd1ae84f75caaa474f3a663f05f4\n")

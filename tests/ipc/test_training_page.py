@@ -247,6 +247,7 @@ def test_parameters_without_a_norm() -> None:
     json.dumps(told)
 
 
+@pytest.mark.sampled(2)
 def test_a_module_is_shown_before_any_other_call() -> None:
     """Modules of kshell.nn import torch, not by the k-api's way to it."""
     code = """

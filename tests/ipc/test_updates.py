@@ -84,7 +84,7 @@ def test_what_a_failed_message_changed_is_undone(tmp_path: Path) -> None:
         assert ask(server, "count t", "`b in key`.") == [1, False]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_checkpoint_empties_the_log(tmp_path: Path) -> None:
     with Server(tmp_path, TABLE, ("-L",)) as server:
         ask(server, "add 1", "f:{x+y}")

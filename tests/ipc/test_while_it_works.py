@@ -162,6 +162,7 @@ def test_an_exit_of_a_client_does_not_end_an_event_loop() -> None:
     session.end_ipc()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", ["exit 0", "value\"\\\\\\\\\"", "@[exit;3;::]"])
 @pytest.mark.parametrize("works", ["serve", "run"])
 def test_an_exit_of_a_client_does_not_end_a_program(text: str, works: str) -> None:

@@ -170,7 +170,7 @@ def close(x: Value, y: Value) -> bool:
     return bool((x.a == y.a).all())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [n for n, f in AGGREGATES.items() if f.__code__.co_argcount == 2])
 @given(rows=NUMBERS)
 def test_at_once_is_group_by_group(name: str, rows: list[tuple[int, Any, float]]) -> None:
@@ -186,6 +186,7 @@ def test_at_once_is_group_by_group(name: str, rows: list[tuple[int, Any, float]]
         assert close(quick, slow), (name, T.TYPE[t].name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [n for n, f in AGGREGATES.items() if f.__code__.co_argcount == 3])
 @given(rows=NUMBERS)
 def test_two_columns_at_once(name: str, rows: list[tuple[int, Any, float]]) -> None:

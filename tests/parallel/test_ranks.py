@@ -193,7 +193,7 @@ def test_worlds_that_differ() -> None:
     assert [p.returncode for p in ranks] == [1, 1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_waiting_ends_at_the_timeout(tmp_path: Path) -> None:
     file = script(tmp_path, "x:allreduce 1", "if[0=rank[];t:.z.p;while[.z.p<t+0D00:01:20]]", "x:allreduce 1")
     begun = time.monotonic()
@@ -297,7 +297,7 @@ def test_optimizers_of_several_processes(n: int) -> None:
     assert done.stdout.split() == names and done.returncode == 0, done.stderr
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_restored_on_two_processes(tmp_path: Path) -> None:
     """State saved by each process, continued by two others bit for bit."""
     first, second = [], []

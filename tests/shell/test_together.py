@@ -132,7 +132,7 @@ def test_an_interrupt_stops_the_line_on_all(loop: str, who: str) -> None:
         p.wait()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -197,7 +197,7 @@ def test_spans() -> None:
     assert [spans(r) for r in ([0], [0, 1, 2], [0, 2, 3, 5])] == ["0", "0-2", "0 2-3 5"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_the_sessions_of_the_page() -> None:
     """What docs/distributed.md shows of a console of several processes."""
     page = (ROOT / "docs" / "distributed.md").read_text()

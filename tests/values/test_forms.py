@@ -101,7 +101,7 @@ def test_one_argument(shared: Session, name: str, form: str) -> None:
         compare(shared, f"({fold})x" if fold[0] != "{" else f"{fold}x", form=form, name=name)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", ["array", "flat"])
 @pytest.mark.parametrize("name", [*VALUES, *RAGGED])
 def test_index_and_amend(shared: Session, name: str, form: str) -> None:

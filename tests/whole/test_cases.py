@@ -23,7 +23,7 @@ def masked(text: str) -> str:
 LONG = {"compile"}  # importing torch's compiler takes seconds
 
 
-@pytest.mark.parametrize("path", [pytest.param(p, marks=pytest.mark.sampled(3)) if p.stem in LONG else p for p in CASES],
+@pytest.mark.parametrize("path", [pytest.param(p, marks=pytest.mark.sampled(6)) if p.stem in LONG else p for p in CASES],
                          ids=lambda p: p.stem)
 def test_cases(path: Path) -> None:
     """Each line in one session a file; every failure of the file is reported."""

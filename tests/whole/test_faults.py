@@ -102,6 +102,7 @@ def test_the_script_runs(session: Session) -> None:
     assert not failed and calls > 40
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("CUDA error\nmore"), KeyboardInterrupt(),
                                    OSError(5, "Input/output error"), Planted()], ids=lambda e: type(e).__name__)
 def test_every_call_may_fail(session: Session, tmp_path: Path, fault: BaseException) -> None:

@@ -113,6 +113,7 @@ def test_two_interrupts_end_a_loop_of_traps(shell: Shell) -> None:
     alive(shell)
 
 
+@pytest.mark.sampled(2)
 def test_training_loop(shell: Shell) -> None:
     """Every interrupt leaves the table of handles, the modes and the optimizer as a whole number of steps would."""
     shell.ask("m:module((`sequential;());(`linear;20;64);`relu;(`drop;.2);(`linear;64;3));l:loss`ce")
@@ -152,6 +153,7 @@ TRAINED = {  # optimizer, options of train, what is made of the network, what is
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "times"), [
     ("steps", 8), ("fused", 8), ("run", 8),
     *(pytest.param(k, 40, marks=pytest.mark.slow) for k in TRAINED)])
@@ -219,6 +221,7 @@ def test_options_and_states_are_whole(shell: Shell) -> None:
     alive(shell)
 
 
+@pytest.mark.sampled(2)
 def test_a_step_is_never_cut_in_two(shell: Shell) -> None:
     """A constant gradient of 1 and rate 1: after k steps every item of every parameter is -k. 50 interrupts."""
     shell.ask("v:vector{tensor(20#0e;`grad)}each til 60")
@@ -262,6 +265,7 @@ def test_a_script(shell: Shell, tmp_path: Path) -> None:
     alive(shell)
 
 
+@pytest.mark.sampled(2)
 def test_display_of_a_large_value(shell: Shell) -> None:
     shell.ask("\\c 2000 2000")
     for _ in range(3):
@@ -283,6 +287,7 @@ def test_the_first_use_of_torch(tmp_path: Path) -> None:
         shell.p.wait()
 
 
+@pytest.mark.sampled(2)
 def test_nothing_to_stop_between_lines(shell: Shell) -> None:
     alive(shell)
     time.sleep(0.5)  # the line that printed the mark has ended

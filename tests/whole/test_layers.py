@@ -16,6 +16,7 @@ import pytest
 from tests import ROOT as PROJECT
 
 ROOT = PROJECT / "kshell"
+pytestmark = pytest.mark.xdist_group("source")  # each file is parsed once
 
 # package: what of kshell it may import
 TABLE = {

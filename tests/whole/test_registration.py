@@ -109,6 +109,7 @@ def shown(e: registry.Entry, lines: list[str]) -> list[str]:
     return [re.sub(digits, "0", line) for line in lines] if e.name in MASKED or e.kind == "setting" else lines
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", [k for k in registry.KINDS if k != "handler"])
 def test_examples_print_what_they_say(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in a session and a folder of its own."""

@@ -53,6 +53,7 @@ def test_many_lines(kind: str, session: Session, monkeypatch: pytest.MonkeyPatch
     assert tries > 100
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("setup", "edit"), [
     ("t:tensor 1 2e", "t[0]:7e"), ("t:tensor 1 2e", "t+:1"), ("l:(tensor 1 2e;2)", "l[0;0]:7e"),
     ("d:dict(`a`b!(1 2e;3 4e))", "d[`a]*:2"), ("v:til 100", "v[0 1]:7 8"), ("v:til 100", "v[0 1]*:2"),

@@ -320,7 +320,7 @@ load_kapi()
 MODULES = [e for e in registry.entries("module") if e.examples and e.since == "ktorch"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_inputs_of_modules(kind: str) -> None:

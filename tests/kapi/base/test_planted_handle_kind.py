@@ -274,7 +274,7 @@ def resumed(path: Path, *lines: str) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_fresh_process_resumes_it(s: Session, file: Path, tmp_path: Path) -> None:
     s.run("q:addref r")
     s.run("free f:reservoir 1")

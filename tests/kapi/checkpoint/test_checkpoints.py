@@ -19,6 +19,7 @@ from kshell.session import Session
 CHILD = Path(__file__).parent / "plain_torch.py"
 PAIRS = [(k, o) for k in ("mlp", "cnn", "tied", "bf16") for o in ("sgd", "adam", "adamw")]
 SERVER: list[subprocess.Popen[str]] = []
+pytestmark = pytest.mark.xdist_group("plain torch")  # which starts once
 
 
 @pytest.fixture(scope="module", autouse=True)

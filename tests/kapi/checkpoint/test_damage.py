@@ -65,7 +65,7 @@ def reader() -> Iterator[Reader]:
     made.close()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.xdist_group("hostile files")  # one process reads them all
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_files(name: str, reader: Reader, tmp_path: Path) -> None:

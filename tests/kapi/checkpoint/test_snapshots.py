@@ -252,6 +252,7 @@ SMALL = ["{tensor enlist x}each 1e*til 12000", "{((+);x)}each til 30000", "60000
          "`$string til 300000"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", [t if i in (1, 2) else pytest.param(t, marks=pytest.mark.slow)
                                   for i, t in enumerate(SMALL)], ids=range(len(SMALL)))
 def test_what_is_saved_can_be_read(text: str, session: Session) -> None:

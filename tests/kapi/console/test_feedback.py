@@ -492,6 +492,7 @@ def test_a_snapshot_is_not_replaced_by_an_older_one(session: Session, monkeypatc
     assert other().run("a") == 2
 
 
+@pytest.mark.sampled(2)
 def test_what_changes_while_a_file_is_written_is_saved_after_it(
         session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     session.run("a:1;autosave(`:a.ks;.1)")

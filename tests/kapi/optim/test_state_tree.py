@@ -155,7 +155,7 @@ def by_regrouping(s: Session, make: str) -> Road | None:
 ROADS = [by_state, by_snapshot, by_ckpt, by_ckptsave, by_move, by_regrouping]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
 def test_every_road_keeps_paths_and_bits(road: Any, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

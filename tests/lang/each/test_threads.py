@@ -157,7 +157,7 @@ t = threading.Thread(target=train)
 t.start()
 q = Session()
 q.m, _ = m, begun.wait(30)
-until = time.monotonic() + 2
+until = time.monotonic() + 1
 while time.monotonic() < until:
     time.sleep(.001)
     q("exec max grad from parmtable m")
