@@ -63,8 +63,11 @@ def ids(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+LONG = {"cookbook.md", "port.md", "distributed.md"}  # pages whose sessions take many seconds
+
+
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("path", PAGES, ids=ids)
+@pytest.mark.parametrize("path", [pytest.param(p, marks=pytest.mark.sampled(9)) if p.name in LONG else p for p in PAGES], ids=ids)
 def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line of a page's sessions prints what the page says."""
     check_page(path, tmp_path, monkeypatch)

@@ -56,7 +56,7 @@ def ends_well(name: str, out: str, low: float) -> None:
     assert name != "digits" or "state restored: the same" in out
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LAST])
 def test_example(name: str, tmp_path: Path) -> None:
     ends_well(name, run(EXAMPLES / f"{name}.q", tmp_path), LAST[name][1])

@@ -242,7 +242,7 @@ def test_every_name_alike(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ processes that do not come
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("text", ["allreduce 1", *(pytest.param(t, marks=pytest.mark.slow) for t in (
     "step o", "opt(`decentralizedsgd;m;.1)", "backward Sum forward(d;X)", "recv 1", "send(100000000#0x00;1)"))])
 def test_one_that_does_not_come_is_named(text: str, tmp_path: Path) -> None:

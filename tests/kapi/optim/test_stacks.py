@@ -134,7 +134,7 @@ def test_functions_and_timings() -> None:
     assert not wrong
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("n", "stacks"), [(1, STACKS), (2, FEW), pytest.param(2, TWO, marks=pytest.mark.slow)],
                          ids=["alone", "few by two", "all by two"])
 def test_saved_restored_and_continued_is_bit_equal(n: int, stacks: list[tuple[str, str]], tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_casts(shared: Session, cast: str) -> None:
         compare(shared, f"{{{cast}x}}", f"f each {name}", (name,))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("part", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("verb", TWOS)
 def test_two_arguments(shared: Session, verb: str, part: int) -> None:
