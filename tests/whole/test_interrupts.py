@@ -320,3 +320,44 @@ def test_a_signal_waits_for_the_end_of_a_held_section_and_no_longer(number: sign
     assert seen == ["whole"]
     assert found.value.text == "stop" if isinstance(found.value, QError) else found.value.code == 143
     assert not interrupts.PENDING and not interrupts.HOLD.depth
+
+
+WAITS_AFTER_AN_EDIT = """
+import os, select, signal, sys, time
+from kshell.errors import QExit
+from kshell.session import Session
+from kshell.values.session.interrupts import brief
+
+session = Session()
+signal.signal(signal.SIGTERM, session.terminate)
+signal.signal(signal.SIGINT, session.interrupt)
+
+@brief
+def edit():
+    print("begun", flush=True)
+    time.sleep(0.2)
+
+def waits():
+    edit()
+    select.select([os.pipe()[0]], [], [], 20)
+
+for _ in range(3):
+    begun = time.monotonic()
+    try:
+        session._guarded(waits)
+        print("waited")
+    except BaseException as e:
+        print(type(e).__name__, e, "" if time.monotonic() < begun + 10 else "too late", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGTERM, "QExit 143"), (signal.SIGINT, "QError stop")])
+def test_what_came_during_an_edit_ends_the_wait_after_it(number: signal.Signals, said: str) -> None:
+    """A signal that came while a short edit was made is sent again: also when a system call waits by then."""
+    p = warm.Process([sys.executable, "-c", WAITS_AFTER_AN_EDIT], stdout=subprocess.PIPE, text=True)
+    assert p.stdout
+    for _ in range(3):
+        assert p.stdout.readline() == "begun\n"
+        p.send_signal(number)
+        assert p.stdout.readline() == said + " \n"
+    assert p.wait(30) == 0

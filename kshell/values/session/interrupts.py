@@ -41,7 +41,7 @@ _BRIEF_FUNCTIONS: tuple[Any, ...] = (
     *(getattr(kind(), "_remove") for kind in (WeakSet, WeakKeyDictionary, WeakValueDictionary)),  # noqa: B009
 )
 _KINDS = {id(function.__code__): _BRIEF for function in _BRIEF_FUNCTIONS}
-_MAIN = threading.main_thread().ident
+_MAIN = threading.main_thread().ident or 0
 _AGAIN = 0.002  # seconds until an interrupt in a brief function is sent again
 _COMING: set[int] = set()  # signals to be sent again
 _LATE: list[int] = []  # signals sent again
@@ -217,9 +217,10 @@ def _again(signum: int) -> None:
 def _come_again(signum: int) -> None:
     time.sleep(_AGAIN)
     _COMING.discard(signum)
-    if signum in PENDING:
+    if signum in PENDING and callable(signal.getsignal(signum)):
         _LATE.append(signum)
-        _thread.interrupt_main(signal.Signals(signum))
+        # a real signal: by now the main thread may wait in a system call, from which only that wakes it
+        signal.pthread_kill(_MAIN, signum)
 
 
 def begin() -> None:
