@@ -194,4 +194,8 @@ system"rm -r /tmp/kshell_ta"  /
 sym  / `a`b
 `:/tmp/kshell_z/sym?`a`d  / 'no append to zipped enums: /tmp/kshell_z/sym
 `:/tmp/kshell_z/sym?`b`a  / `sym$`b`a
+/ the name of a column is no path
+`:/tmp/kshell_z/own/ set([]a:1 2);cols flip(enlist`a)!`:/tmp/kshell_z/own/  / ,`a
+flip(enlist`$"x/y")!`:/tmp/kshell_z/own/  / 'type
+flip(`a;`$"../own/a")!`:/tmp/kshell_z/own/  / 'type
 system"rm -r /tmp/kshell_z"  /

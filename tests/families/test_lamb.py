@@ -14,7 +14,8 @@ from kshell.session import Session
 RATE, DECAY = 0.05, 0.1
 SETTINGS = st.fixed_dictionaries({
     "eps": st.sampled_from([1e-8, 1e-3, 0.5]), "unbiased": st.booleans(), "globalnorm": st.booleans(),
-    "trustclip": st.booleans(), "decay": st.sampled_from([0.0, DECAY]), "trustmax": st.sampled_from([0.2, 1.0, 50.0])})
+    "trustclip": st.booleans(), "decay": st.sampled_from([0.0, DECAY]), "trustmax": st.sampled_from([0.2, 1.0, 50.0]),
+    "trustmin": st.sampled_from([0.0, 0.5, 1.0])}).map(lambda o: {**o, "trustmin": o["trustmin"] * o["trustmax"]})
 
 
 @given(SETTINGS)
@@ -42,6 +43,6 @@ def test_steps_are_those_of_the_formula(options: dict[str, float | bool]) -> Non
             low = np.sqrt(square / (1 - 0.999**t) if options["unbiased"] else square) + options["eps"]
             u = (mean / (1 - 0.9**t) if options["unbiased"] else mean) / low + options["decay"] * p
             ratio = np.linalg.norm(p) / np.linalg.norm(u)
-            p -= RATE * u * (min(ratio, options["trustmax"]) if options["trustclip"] else ratio)
+            p -= RATE * u * (np.clip(ratio, options["trustmin"], options["trustmax"]) if options["trustclip"] else ratio)
         for p, q in zip(parameters, mine, strict=True):
             assert p.detach().numpy() == pytest.approx(q, rel=1e-9)
