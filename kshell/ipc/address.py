@@ -63,7 +63,7 @@ def number(word: str) -> int:
 
 
 class Peer(NamedTuple):
-    """What to connect to: `scheme` is tcp, unix, or their forms with TLS, tcps and unixs."""
+    """A server to connect to: `scheme` is tcp, unix, or their forms with TLS, tcps and unixs."""
 
     scheme: str
     host: str

@@ -1,4 +1,4 @@
-"""What the messages of one connection may use of this process."""
+"""Limits on what the messages of one connection may use of this process."""
 
 from __future__ import annotations
 

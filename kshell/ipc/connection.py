@@ -43,13 +43,13 @@ class Channel(Protocol):
         """The bytes of messages in what came from the socket, up to where it is no TLS: `fault` says what is wrong."""
 
     def sealed(self, data: bytes | memoryview) -> bytes:
-        """What to send for the bytes of messages. Broken if nothing can be sent any more."""
+        """The bytes of messages, encrypted. Broken if nothing can be sent any more."""
 
     def leaving(self) -> bytes:
-        """What the encryption itself has to send."""
+        """The bytes that the encryption itself has to send."""
 
     def last(self) -> bytes:
-        """What to send before the connection is closed."""
+        """The last bytes to send before the connection is closed."""
 
     def described(self) -> tuple[str, str, dict[str, str]]:
         """Cipher, protocol, and the other side's certificate."""

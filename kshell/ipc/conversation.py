@@ -1,4 +1,4 @@
-"""What is said on one connection, in the protocol that its first bytes chose."""
+"""The conversation on one connection, in the protocol that its first bytes chose."""
 
 from __future__ import annotations
 

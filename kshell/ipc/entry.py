@@ -17,7 +17,7 @@ PEERS = 10_000  # maximum peers whose failures are kept
 
 
 class Answer(Enum):
-    """What the rules say to a login; the text of a refusal says why."""
+    """The answer of the rules to a login; the text of a refusal says why."""
 
     YES = "yes"
     ASK = "if .z.pw agrees"
@@ -28,7 +28,7 @@ class Answer(Enum):
 
 @dataclass
 class Rules:
-    """What was asked for on the command line. `is_open` lets everyone who reaches the port in without a password,
+    """The rules from the command line. `is_open` lets everyone who reaches the port in without a password,
     `plain` takes passwords from other machines without TLS."""
 
     users: Users | None = None

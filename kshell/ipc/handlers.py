@@ -32,7 +32,7 @@ NESTED = 32  # maximum depth of nested handlers
 
 
 class Host(Protocol):
-    """What the port needs of its session."""
+    """The parts of a session that the port needs."""
 
     names: Any  # its variables: values/change/names.py
     settings: Any  # T, the time limit of a client's call: lang/session/settings.py

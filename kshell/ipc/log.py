@@ -1,4 +1,4 @@
-"""What happened on the port: the last events, and a line for each in a file or on standard error if asked."""
+"""The log of the port: the last events, and a line for each in a file or on standard error if asked."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ BACKLOG = 1 << 24  # bytes of whole messages that wait, from which on a connecti
 
 
 class Protocol(Protocol_):
-    """What is done about connections; `Handlers` in kshell/ipc/handlers.py."""
+    """The owner of the connections, which is told of every event; `Handlers` in kshell/ipc/handlers.py."""
 
     def admit(self, connection: Connection, user: str, password: str) -> bool:
         """May this user connect?"""
@@ -88,7 +88,7 @@ class Network:
 
     @cached_property
     def selector(self) -> selectors.DefaultSelector:
-        """What waits for the sockets. It takes a descriptor, so it is made when there is something to wait for."""
+        """The selector of the sockets. It takes a descriptor, so it is made when there is something to wait for."""
         return selectors.DefaultSelector()
 
     # ------------------------------------------------------------ listening

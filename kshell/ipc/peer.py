@@ -61,7 +61,7 @@ def _credentials(sock: socket.socket) -> tuple[int, int, int]:
 
 
 class Owner(NamedTuple):
-    """What the system says of a TCP socket: its state, the number of its user, and its inode."""
+    """A TCP socket as the system describes it: its state, the number of its user, and its inode."""
 
     state: int
     user: int
@@ -79,7 +79,7 @@ def _tcp_user(sock: socket.socket) -> int | None:
 
 
 def asked(sock: socket.socket) -> Owner | None:
-    """What the system answers when asked about the socket at the other end alone (sock_diag of Linux). OSError if it
+    """The answer of the system when asked about the socket at the other end alone (sock_diag of Linux). OSError if it
     does not know the socket, or has no such answers."""
     address, port = _packed(sock.getpeername(), sock.family)
     own_address, own_port = _packed(sock.getsockname(), sock.family)
@@ -96,7 +96,7 @@ def asked(sock: socket.socket) -> Owner | None:
 
 
 def listed(sock: socket.socket) -> Owner | None:
-    """What the system's table of all sockets says of the socket at the other end: both address pairs must agree."""
+    """The entry of the socket at the other end in the system's table of all sockets: both address pairs must agree."""
     table = "/proc/net/tcp6" if sock.family == socket.AF_INET6 else "/proc/net/tcp"
     wanted = _hex(sock.getpeername(), sock.family), _hex(sock.getsockname(), sock.family)
     try:

@@ -211,7 +211,7 @@ class Port(Handlers):
             self.network.send(connection, data)
 
     def described(self, handle: int) -> list[Value]:
-        """What `-38!` tells of a handle: protocol, family, compression, and messages and bytes that wait."""
+        """The result of `-38!` for a handle: protocol, family, compression, and messages and bytes that wait."""
         connection = self._connection(handle, NO_CONNECTION)
         family = char("u" if connection.unix else "t")
         waiting = len(connection.outgoing)

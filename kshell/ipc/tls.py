@@ -116,7 +116,7 @@ def _trust(context: ssl.SSLContext, values: dict[str, str], of_servers: bool) ->
 
 
 def server_context() -> ssl.SSLContext:
-    """What a port needs for TLS: its certificate and key, and whether clients are asked for one, or must have one."""
+    """The TLS context of a port: its certificate and key, and whether clients are asked for one, or must have one."""
     import ssl
 
     values = settings()
@@ -132,7 +132,7 @@ def server_context() -> ssl.SSLContext:
 
 
 def client_context(named: bool) -> ssl.SSLContext:
-    """What a connection needs for TLS: the authorities, and one's own certificate if the settings name it with its key.
+    """The TLS context of a connection: the authorities, and one's own certificate if the settings name it with its key.
     `named`: is there a host whose name can be checked?"""
     import ssl
 
@@ -216,7 +216,7 @@ class Channel:
         return b"".join(parts)
 
     def sealed(self, data: bytes | memoryview) -> bytes:
-        """What to send for the bytes of messages. Broken if nothing can be sent any more."""
+        """The bytes of messages, encrypted. Broken if nothing can be sent any more."""
         import ssl
 
         rest = memoryview(data)
@@ -230,11 +230,11 @@ class Channel:
         raise Broken(problem)
 
     def leaving(self) -> bytes:
-        """What the encryption itself has to send."""
+        """The bytes that the encryption itself has to send."""
         return self._leaving.read()
 
     def last(self) -> bytes:
-        """What to send before the connection is closed."""
+        """The last bytes to send before the connection is closed."""
         import ssl
 
         with suppress(ssl.SSLError, ValueError):

@@ -554,7 +554,7 @@ def reader(
     need: Callable[[int], None] | None = None,
     little: bool = True,
 ) -> Reader:
-    """What decodes bytes, in the given order of bytes."""
+    """A decoder of bytes, in the given order of bytes."""
     return (Reader if little else BigEndianReader)(data, at, need)
 
 

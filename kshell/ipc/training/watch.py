@@ -23,7 +23,7 @@ EVENTS = 50  # last events of the log
 
 
 class Host(Receiver, Protocol_):
-    """What tells the page."""
+    """The source of what the page shows."""
 
     def training(self, connection: Connection, what: str, seen: dict[str, int]) -> dict[str, Any]:
         """What the handler of the k-api says; QError if that cannot be told."""
@@ -58,7 +58,7 @@ class Watch(WebSocket):
         self._next = now + max(EVERY, SHARE * (now - start))
 
     def _state(self) -> dict[str, Any]:
-        """What is live, the end of the log, and whether queries may change anything."""
+        """The live objects, the end of the log, and whether queries may change anything."""
         if not self._watching and registry.find("handler", "training") is not None:
             self._watching = True
             self._tell("watch")

@@ -44,7 +44,7 @@ class Exchange:
             raise QError(f"snd. OS reports: {self.connection.error or 'Connection reset by peer'}")
 
     def more(self) -> bytes:
-        """What comes next; 'close if the server ends, 'timeout if nothing comes in time."""
+        """The next bytes; 'close if the server ends, 'timeout if nothing comes in time."""
         incoming = self.connection.incoming
         while not len(incoming):
             if self.connection.ended:
@@ -78,7 +78,7 @@ class Exchange:
             self._at = end
 
     def unread(self) -> bytes:
-        """What came behind the part that has been read."""
+        """The bytes after the part that has been read."""
         return bytes(self.rest[self._at :])
 
     def head(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What a URL has to say, by urllib: redirects are followed, and compressed bodies unpacked."""
+"""The response of a URL, by urllib: redirects are followed, and compressed bodies unpacked."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _opened(asked: Request) -> Any:
 
 
 def _opener() -> OpenerDirector:
-    """What follows redirects, of which those to another server do not get the password."""
+    """An opener that follows redirects, of which those to another server do not get the password."""
     from urllib.request import HTTPRedirectHandler, build_opener
 
     class Redirects(HTTPRedirectHandler):

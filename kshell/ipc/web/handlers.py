@@ -215,7 +215,7 @@ class Web:
         return Answer(data, self.keep if stays else 0.0)
 
     def _answer(self, request: Request) -> bytes:
-        """What the handler of a request makes of it."""
+        """The result of the handler of a request."""
         return data_of(self._apply_name(_handler(request), (asked(request),)))
 
     # ------------------------------------------------------------ WebSockets
@@ -288,7 +288,7 @@ def _handler(request: Request) -> str:
 
 
 def asked(request: Request) -> Value:
-    """What a handler is given; a method without a handler of its own comes first."""
+    """The argument of a handler; a method without a handler of its own comes first."""
     given = _asked(request)
     return List([sym(request.method), *given] if request.method in _OTHERS else given)
 

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 class Site(Protocol_):
-    """What answers the requests; `Web` in kshell/ipc/web/handlers.py."""
+    """The handler of the requests; `Web` in kshell/ipc/web/handlers.py."""
 
     network: Network
 
@@ -208,7 +208,7 @@ class Http(conversation.Quiet):
         raise Refused("413 Content Too Large", f"body {problem}")
 
     def _event(self, data: bytes) -> Any:
-        """What h11 reads next, once it has this data too."""
+        """The next event that h11 reads, once it has this data too."""
         import h11
 
         try:

@@ -27,7 +27,7 @@ NORMAL, TOO_BIG = 1000, 1009  # codes of a close frame
 
 
 class Receiver(Protocol_):
-    """What is told of a WebSocket."""
+    """The owner of WebSockets, which is told of their events."""
 
     network: Network
 

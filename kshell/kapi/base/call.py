@@ -114,7 +114,7 @@ _WAYS_OUT = (
 
 
 def way_out(message: str) -> str:
-    """What to do about a torch error message; empty if unknown."""
+    """Advice about a torch error message; empty if unknown."""
     low = message.lower()
     return next((hint for part, hint in _WAYS_OUT if part.lower() in low), "")
 
