@@ -61,11 +61,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = []
     for item in items:
         name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
-        if sampled := item.get_closest_marker("sampled"):
-            if not draw(name, sampled.args[0]):
-                item.add_marker(pytest.mark.slow)
-        elif item.get_closest_marker("slow") and not draw(name, SLOW):
-            left_out.append(item)
+        if item.get_closest_marker("slow"):
+            if not draw(name + " slow", SLOW):
+                left_out.append(item)
+        elif (sampled := item.get_closest_marker("sampled")) and not draw(name, sampled.args[0]):
+            item.add_marker(pytest.mark.slow)
     if left_out:
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
