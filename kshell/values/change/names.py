@@ -259,7 +259,7 @@ class Names:
             self._set_dotted(name, x, ctx)
             return
         space, last = self.split(name, ctx)
-        if not last or is_helper(last):
+        if not last or last[0] == "_":  # is_helper, which would cost a tenth of this call
             raise QError("assign", hint=UNDERSCORE if last else "")
         self.allow(space, last)
         if space not in self.spaces:

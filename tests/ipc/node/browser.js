@@ -29,7 +29,8 @@ async function main() {
     const first = await curve(page);
     await page.fill("#query", "count trade");
     await page.keyboard.press("Enter");
-    await page.waitForFunction(() => document.getElementById("answer").innerText !== "", null, { timeout: 20000 });
+    // two dots stand there while the query runs
+    await page.waitForFunction(() => !["", ".."].includes(document.getElementById("answer").innerText), null, { timeout: 20000 });
     const answer = await page.locator("#answer").innerText();
     await page.waitForTimeout(2500);
     const moved = first !== (await curve(page));
