@@ -192,18 +192,14 @@ def test_a_checkpoint_and_the_empty_log_come_together(logging: Session, tmp_path
     monkeypatch.chdir(tmp_path)
     logging.end_ipc()
     logging.ipc.updates.close()
-    again = Session()
-    again.run("n:0")
-    again.log_updates("job")
-    again.replay_updates()
-    assert again.run("n") == 1
-    again.run("\\l")
-    again.ipc.updates.close()
-    third = Session()
-    third.run("n:0")
-    third.log_updates("job")
-    third.replay_updates()
-    assert third.run("n") == 1
+    for _ in range(2):  # from the log, then from the checkpoint
+        again = Session()
+        again.run("n:0")
+        again.log_updates("job")
+        again.replay_updates()
+        assert again.run("n") == 1
+        again.run("\\l")
+        again.ipc.updates.close()
 
 
 @pytest.mark.parametrize(("words", "problem"), [(("-l",), "-l: needs the name"), (("-r", ":localhost:5000"), "-r: replication is not supported"), (("-m",), "-m needs a folder"), (("-n", "2", "a.q", "-L"), "not with several processes")])

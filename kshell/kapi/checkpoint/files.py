@@ -192,6 +192,14 @@ def ckpttable(x: Value) -> Value:
         raise CallError(
             "ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag"
         )
+    file = arguments[0]
+    if file.__class__ is Sym and file.s[:1] == ":":
+        raise CallError(
+            "ckpttable",
+            expected="what is in a file, not its name",
+            given=kname(file),
+            hint=f"ckpttable ckpt`{file.s}",
+        )
     rows = tensors_in(arguments[0])
     tensors = [tensor for _, tensor in rows]
     columns: list[ListValue] = [
