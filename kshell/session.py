@@ -337,7 +337,9 @@ class Session(JobMixin, PortMixin, PromptMixin):
     def _guarded(self, work: Callable[..., R], *args: Any) -> R:
         outer = not self._runs
         if outer:
-            self._begin()
+            self.progress.begin()
+            if self.autosave is not None:
+                self.autosave.begin()
         before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self._debugs()
         value: Any = None
         token: Any = None
@@ -363,7 +365,10 @@ class Session(JobMixin, PortMixin, PromptMixin):
                 context.leave(token)
             self._runs -= 1
             if outer:
-                self._end()
+                self.progress.end()
+                if self.autosave is not None:
+                    self.autosave.end()
+                interrupts.forget()
         self._explain(error, tb, missing)
         # the frames hold torch objects
         error.__traceback__ = error.__context__ = error.__cause__ = tb = None
@@ -373,19 +378,6 @@ class Session(JobMixin, PortMixin, PromptMixin):
     def _debugs(self) -> bool:
         """Do errors suspend the work they pass through?"""
         return self.interactive and bool(self.settings.debug)
-
-    def _begin(self) -> None:
-        """Start the outermost work."""
-        self.progress.begin()
-        if self.autosave is not None:
-            self.autosave.begin()
-
-    def _end(self) -> None:
-        """End the outermost work."""
-        self.progress.end()
-        if self.autosave is not None:
-            self.autosave.end()
-        interrupts.forget()
 
     def _explain(self, error: QError, tb: Any, missing: str) -> None:
         """Add to an error its frames and, at the outermost level, a hint; the prompt may suspend the work."""
@@ -411,7 +403,7 @@ class Session(JobMixin, PortMixin, PromptMixin):
             if scripted:
                 self._between()
             if self.ipc is not None:
-                interrupts.stoppable(self.ipc.between, True)
+                self.ipc.between(True)
             deferred = interrupts.HOLD.depth or interrupts.HOLD.others
             interrupts.EDITED[0] = ""
             try:

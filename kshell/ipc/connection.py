@@ -129,7 +129,10 @@ class Connection:
             if not data:
                 self.ended = True
                 break
-            self._take(data)
+            if self.channel is None:
+                self.incoming.feed(data)
+            else:
+                self._decrypt(self.channel, data)
             total += len(data)
             if len(data) < size:
                 break
@@ -141,22 +144,19 @@ class Connection:
                 self.write()
         return bool(total)
 
-    def _take(self, data: bytes) -> None:
-        """Take bytes from the socket, decrypted if they are encrypted."""
-        if self.channel is None:
-            self.incoming.feed(data)
-            return
-        self.incoming.feed(self.channel.received(data))
-        if self.channel.fault:
-            self.ended, self.fault = True, f"TLS: {self.channel.fault}"
-        self.ended = self.ended or self.channel.ended
-        self._put(self.channel.leaving())
+    def _decrypt(self, channel: Channel, data: bytes) -> None:
+        """Take encrypted bytes."""
+        self.incoming.feed(channel.received(data))
+        if channel.fault:
+            self.ended, self.fault = True, f"TLS: {channel.fault}"
+        self.ended = self.ended or channel.ended
+        self._put(channel.leaving())
 
     def encrypt(self, channel: Channel) -> None:
         """Encrypt from now on; what has come in is the beginning of a handshake."""
         begun = self.incoming.take(len(self.incoming))
         self.channel = channel
-        self._take(begun)
+        self._decrypt(channel, begun)
 
     # ------------------------------------------------------------ out
 
@@ -172,12 +172,32 @@ class Connection:
             self.ended, self.fault = True, self.fault or f"TLS: {e}"
             self.discard()
 
+    def send(self, data: bytes) -> None:
+        """Queue bytes, and write what the socket takes now; Closed if the connection is gone."""
+        if self.channel is not None or self.outgoing:
+            self.queue(data)
+            self.write()
+            return
+        sent = self._sent(data)
+        if sent < len(data):
+            self._put(memoryview(data)[sent:])
+
+    def _sent(self, data: bytes | memoryview) -> int:
+        """Give bytes to the socket; how many of them it took."""
+        try:
+            return self.sock.send(data, NO_SIGNAL)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.ended = True
+            raise Closed from None
+
     def discard(self) -> None:
         """Send nothing of what is queued."""
         self.outgoing.clear()
         self.queued = 0
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: bytes | memoryview) -> None:
         if data:
             self.outgoing.append(memoryview(data))
             self.queued += len(data)
@@ -186,18 +206,12 @@ class Connection:
         """Write as much of the queue as the socket takes; Closed if the connection is gone."""
         while self.outgoing:
             part = self.outgoing[0]
-            try:
-                sent = self.sock.send(part, NO_SIGNAL)
-            except BlockingIOError:
-                return
-            except OSError:
-                self.ended = True
-                raise Closed from None
+            sent = self._sent(part)
             self.queued -= sent
-            if sent == len(part):
-                self.outgoing.popleft()
-            else:
+            if sent < len(part):
                 self.outgoing[0] = part[sent:]
+                return
+            self.outgoing.popleft()
 
     def wait(self, timeout: float | None, reading: bool = True) -> bool:
         """Wait until bytes came in, or the socket takes bytes that are queued; False if neither came in time."""

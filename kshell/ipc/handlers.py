@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from types import FrameType
 from typing import Any, Protocol
 
@@ -43,6 +43,9 @@ class Host(Protocol):
 
     def handle(self, work: Callable[..., Any], *args: Any, restricted: bool = False) -> Any:
         """Execute a message in the session, restricted if requested; errors are QErrors."""
+
+    def evaluate(self, text: str) -> Any:
+        """The value of q text."""
 
     def show(self, x: Value) -> str:
         """The console's text of a value."""
@@ -175,7 +178,7 @@ class Handlers(Web):
 
     def message(self, connection: Connection, data: bytes | bytearray) -> None:
         """Execute one message."""
-        kind = wire.kind(data)
+        kind = data[wire.KIND]
         if kind == wire.RESPONSE:
             self._log(connection, "unexpected response")
             return
@@ -228,18 +231,20 @@ class Handlers(Web):
         except wire.BadMessage as e:  # it must not be taken for an error of q
             self._fault = e
             return None
-        self._log_query(connection, "sync" if kind == wire.SYNC else "async", x)
+        if self.logs_queries:
+            self._log_query(connection, "sync" if kind == wire.SYNC else "async", x)
         handler = self._find(".z.pg" if kind == wire.SYNC else ".z.ps")
-        out = self.logged(x, lambda: apply1(handler, x) if handler is not None else evaluate(x))
+        if self.updates is None:
+            out = evaluate(self.session, x) if handler is None else apply1(handler, x)
+        elif handler is None:
+            out = self.updates.carry_out(x, evaluate, self.session, x)
+        else:
+            out = self.updates.carry_out(x, apply1, handler, x)
         if kind == wire.ASYNC or self._deferring:
             return None
         return wire.message(wire.RESPONSE, out, connection.capability, connection.packed)
 
     # ------------------------------------------------------------ the log of updates
-
-    def logged(self, message: Value, work: Callable[[], Value]) -> Value:
-        """work(), which carries out a message; under -l and -L it is logged if it changes anything."""
-        return work() if self.updates is None else self.updates.carry_out(message, work)
 
     def log_updates(self, base: str, synced: bool) -> None:
         """Log updates from now on; messages wait until `replay_updates` has brought back what the log holds."""
@@ -248,7 +253,9 @@ class Handlers(Web):
     def replay_updates(self) -> None:
         """Bring back what clients changed, under the rules that hold for them now."""
         assert self.updates is not None
-        removed = self.updates.replay(lambda x: self._run(None, evaluate, x, limit=0.0))
+        removed = self.updates.replay(
+            lambda x: self._run(None, evaluate, self.session, x, limit=0.0)
+        )
         if removed:
             self.session.warn(
                 f"{self.updates.log}: the last message was incomplete, its {removed} bytes were cut off\n"
@@ -279,7 +286,11 @@ class Handlers(Web):
     # ------------------------------------------------------------ q code
 
     def _find(self, name: str) -> Value | None:
-        return self.session.names.find(name)
+        """What is assigned to a name of `.z`, else what it is by default; None if nothing."""
+        names = self.session.names
+        if name[3:] in names.spaces.get(".z", ()) or registry.find("name", name):
+            return names.find(name)
+        return None
 
     def _apply_name(self, name: str, args: tuple[Value, ...]) -> Value:
         handler = self._find(name)
@@ -320,10 +331,14 @@ class Handlers(Web):
         names = self.session.names
         before, names.current = names.current, "."
         problem = "stop"
-        limited = time_limit(self.session.interrupt, seconds)
         reached: list[float] = []
         try:
-            with self._confinement(), limited as reached:
+            if not self.confined and seconds <= 0:
+                return self.session.handle(work, *args, restricted=restricted)
+            with ExitStack() as limits:
+                if self.confined:
+                    limits.enter_context(confinement())
+                reached = limits.enter_context(time_limit(self.session.interrupt, seconds))
                 return self.session.handle(work, *args, restricted=restricted)
         except KeyboardInterrupt:  # inside of other work, which goes on
             interrupts.forget()
@@ -345,19 +360,18 @@ class Handlers(Web):
         self.network.log.add(what, connection.handle, connection.peer, connection.user)
 
     def _log_query(self, connection: Connection, kind: str, x: Value) -> None:
-        """Write what a client sent to the log, if that is asked for."""
-        if self.logs_queries:
-            if x.__class__ is Vec:
-                x = Vec(x.t, x.a[:SHOWN])
-            text = text_of(x) if x.__class__ is Vec and x.t == T.C else self.session.show(x)
-            self._log(connection, f"{kind} {text}")
-
-    def _confinement(self) -> AbstractContextManager[None]:
-        return confinement() if self.confined else nullcontext()
+        """Write what a client sent to the log."""
+        if x.__class__ is Vec:
+            x = Vec(x.t, x.a[:SHOWN])
+        text = text_of(x) if x.__class__ is Vec and x.t == T.C else self.session.show(x)
+        self._log(connection, f"{kind} {text}")
 
 
-def evaluate(x: Value) -> Value:
-    """The value of a message: of text, of a list of a function and its arguments, of anything else itself."""
+def evaluate(session: Host, x: Value) -> Value:
+    """The value of a message, as of the verb `value`: of text, of a list of a function and its arguments, of anything
+    else itself."""
+    if x.__class__ is Vec and x.t == T.C:
+        return session.evaluate(text_of(x))
     return registry.known("verb", "value").fns[1](x)
 
 

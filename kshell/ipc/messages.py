@@ -22,10 +22,11 @@ class Messages(conversation.Quiet):
     def handle(self) -> bool:
         """Handle the messages that came in, up to a turn's share; are there more?"""
         connection, network = self.connection, self.network
+        incoming = connection.incoming
         end = time.monotonic() + conversation.TURN_TIME
         for _ in range(conversation.TURN_MESSAGES):
             try:
-                data = connection.incoming.message()
+                data = incoming.message() if incoming.buffer else None
                 if data is None:
                     if connection.ended:
                         network.lost(connection, connection.fault or "close")
@@ -44,7 +45,7 @@ class Messages(conversation.Quiet):
     def due(self) -> float | None:
         """A message that has begun must go on."""
         connection = self.connection
-        return connection.since + conversation.STALLED if connection.incoming.partial else None
+        return connection.since + conversation.STALLED if connection.incoming.buffer else None
 
     def overdue(self) -> None:
         self.network.lost(self.connection, "message not complete in time")

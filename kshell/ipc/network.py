@@ -30,9 +30,11 @@ from kshell.ipc.messages import Messages
 LOGIN = 1 << 16  # maximum bytes of a login
 LOGIN_TIME = 10.0  # seconds until a login must be complete
 GREETING = 0.05  # seconds after which .z.po is called though nothing came in yet
+AWAKE = 1e-4  # seconds of a short wait for something to do
 CHECK = 0.25  # seconds between checks for connections that are due
 ACCEPTS = 64  # maximum connections accepted per turn
 RETRY = 0.1  # seconds until accepting is tried again, after the system refused
+READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _VERBS = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"OPTIONS ", b"HEAD ")  # of HTTP
 BACKLOG = 1 << 24  # bytes of whole messages that wait, from which on a connection is not read
 
@@ -82,6 +84,7 @@ class Network:
         self._check = 0.0  # when to look at those again
         self._accept_after = 0.0  # when to accept again, after the system refused; else 0
         self._turning = False
+        self._is_awake = False  # was the last wait a short one?
         self._beside: int | None = None  # a file beside the connections whose input ends the wait
         self.encryption = 0  # 1 takes TLS too, 2 nothing else
         self.new_channel: Callable[[], Channel] | None = None  # the encryption of a new connection
@@ -112,7 +115,7 @@ class Network:
     def _accept_again(self) -> None:
         self._accept_after = 0.0
         for sock in self.listening.sockets if self.listening is not None else ():
-            self.selector.register(sock, selectors.EVENT_READ, None)
+            self.selector.register(sock, READ, None)
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(ACCEPTS):
@@ -161,10 +164,12 @@ class Network:
     def _watch(self, connection: Connection) -> None:
         """Wait for what is to be done about a connection: to write what is queued, and to read, unless nothing more
         can come, or more has come than is handled soon."""
+        if connection.events == READ and not connection.outgoing and not connection.held:
+            return
         speaker = connection.conversation
         is_behind = speaker is not None and speaker.takes_turns and _is_long(connection)
         reads = not (connection.held or (connection.outgoing and (connection.ended or is_behind)))
-        events = selectors.EVENT_READ * reads | selectors.EVENT_WRITE * bool(connection.outgoing)
+        events = READ * reads | WRITE * bool(connection.outgoing)
         if events == connection.events:
             return
         if not events:
@@ -219,19 +224,21 @@ class Network:
         if connection.closed:
             return
         waited = connection.queued
-        connection.queue(data)
+        self._pass_on(connection, connection.send, data)
         if connection.fault:
             self.again(connection)  # the next turn finds it
-        self.write(connection)
         if self.queue_limit and min(waited, connection.queued) > self.queue_limit:
             self.lost(connection, f"queue of {connection.queued} bytes")
 
     def write(self, connection: Connection) -> None:
         """Write what the socket takes; the loop goes on with the rest."""
-        if connection.closed:
-            return
+        if not connection.closed:
+            self._pass_on(connection, connection.write)
+
+    def _pass_on(self, connection: Connection, work: Callable[..., None], *args: bytes) -> None:
+        """work(*args), which gives bytes to the socket; then wait for what is to be done next about the connection."""
         try:
-            connection.write()
+            work(*args)
         except Closed:
             connection.discard()
             if connection.conversation is not None and connection.conversation.takes_turns:
@@ -268,23 +275,45 @@ class Network:
         ):
             timeout, input_ready = 0.0, True
         try:
-            for key, events in self.selector.select(self.patience(timeout)):
+            for key, events in self._selected(self.patience(timeout)):
                 if key.data is None:
                     self._accept(key.fileobj)  # type: ignore[arg-type]
                 elif key.data == self._beside:
                     input_ready = beside is not None
                 else:
-                    if events & selectors.EVENT_READ:
+                    if events & READ:
                         self._contained(key.data, self._read, key.data)
-                    if events & selectors.EVENT_WRITE:
+                    if events & WRITE:
                         self._contained(key.data, self.write, key.data)
-            self._look_after_new()
+            if self._new:
+                self._look_after_new()
             # work of q may have taken long, so what came in meanwhile is read before the times are looked at
-            self._look_after_timed()
-            self._handle_messages(accepted)
+            if self._timed:
+                self._look_after_timed()
+            for connection in list(self._ready.values()):
+                if not connection.closed and (connection.accepted or not accepted):
+                    self._contained(connection, self._handle, connection)
         finally:
             self._turning = False
         return input_ready
+
+    def _selected(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        """The sockets that have something to do, for which it waits at most `timeout` seconds. After a wait that was
+        short, the next one begins by asking again and again, as long as a client that asks at once may take: to fall
+        asleep and be woken costs more than a small request."""
+        select = self.selector.select
+        if timeout == 0.0:
+            return select(0.0)
+        start = time.monotonic()
+        end = start + AWAKE if self._is_awake else start
+        found = select(0.0) if self._is_awake else []
+        while not found and time.monotonic() < end:
+            os.sched_yield()
+            found = select(0.0)
+        if not found:
+            found = select(timeout)
+            self._is_awake = time.monotonic() - start < AWAKE
+        return found
 
     def _contained(self, connection: Connection, work: Callable[..., Any], *args: Any) -> Any:
         """work(*args) about a connection. An error that nothing expected ends this connection, and no other."""
@@ -308,7 +337,7 @@ class Network:
         self._beside = None
         try:
             if beside is not None:
-                self.selector.register(beside, selectors.EVENT_READ, beside)
+                self.selector.register(beside, READ, beside)
         except PermissionError:
             return False
         self._beside = beside
@@ -318,6 +347,8 @@ class Network:
         """How long a turn may wait: not past a limit of time, nor while messages wait."""
         if self._ready:
             return 0.0
+        if not (self._new or self._timed or self._accept_after):
+            return timeout
         now = time.monotonic()
         limits = [] if timeout is None else [timeout]
         if self._new:
@@ -329,8 +360,7 @@ class Network:
         return min(limits, default=None)
 
     def _read(self, connection: Connection) -> None:
-        waits = connection.handle in self._ready and _is_long(connection)
-        if connection.closed or waits:
+        if connection.closed or (connection.handle in self._ready and _is_long(connection)):
             return
         if connection.conversation is None:
             connection.read(max(1, LOGIN + 1 - len(connection.incoming)))
@@ -429,7 +459,8 @@ class Network:
         """Remember when something is due about a connection, if it is."""
         due = None if connection.conversation is None else connection.conversation.due()
         if due is None or connection.closed:
-            self._timed.pop(connection.handle, None)
+            if self._timed:
+                self._timed.pop(connection.handle, None)
             return
         if not self._timed or due < self._check:
             self._check = max(due, time.monotonic())
@@ -438,7 +469,7 @@ class Network:
     def _look_after_timed(self) -> None:
         """Let conversations about which something is due do it: a ping, or the end of a connection."""
         now = time.monotonic()
-        if not self._timed or now < self._check:
+        if now < self._check:
             return
         self._check = now + CHECK
         for connection in list(self._timed.values()):
@@ -459,11 +490,6 @@ class Network:
             connection.greeted = True
             self.protocol.opened(connection)
 
-    def _handle_messages(self, accepted: bool) -> None:
-        for connection in list(self._ready.values()):
-            if not connection.closed and (connection.accepted or not accepted):
-                self._contained(connection, self._handle, connection)
-
     def _handle(self, connection: Connection) -> None:
         """Let a connection have its turn."""
         speaker = connection.conversation
@@ -475,9 +501,9 @@ class Network:
         if not connection.closed and not speaker.handle():
             if self._ready.get(connection.handle) is connection:
                 del self._ready[connection.handle]
-            self.time(connection)
             if not connection.closed:
                 self._watch(connection)
+            self.time(connection)
 
     def close(self) -> None:
         """Close everything."""

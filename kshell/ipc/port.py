@@ -19,6 +19,7 @@ from kshell.ipc.web import client as web_client
 from kshell.values.base import types as T
 from kshell.values.base.build import string, text_bytes
 from kshell.values.base.core import NIL, Atom, List, Value, char
+from kshell.values.session import interrupts
 
 # errors of a handle that is no connection: of -25! and -38!, and of anything else
 NO_CONNECTION = "{} is not an ipc handle"
@@ -108,7 +109,7 @@ class Port(Handlers):
         now = time.monotonic()
         if now >= self._look and get_ident() == self._thread:
             self._look = now + LOOK
-            self.network.turn(0.0, accepted=statements)
+            interrupts.stoppable(self.network.turn, 0.0, None, statements)
 
     # ------------------------------------------------------------ as a client
 
@@ -167,7 +168,7 @@ class Port(Handlers):
         """The answer to a request by a connection that is made for it; anything else that comes is an error. Works in
         peach too, since the loop does not know the connection."""
         if self._is_own(to):
-            return evaluate(x)
+            return evaluate(self.session, x)
         connection = client.connect(to, timeout)
         connection.incoming.room = self.network.room
         try:
@@ -272,7 +273,7 @@ class Port(Handlers):
                 connection.wait(None)
                 connection.read()
                 continue
-            kind = wire.kind(data)
+            kind = data[wire.KIND]
             if kind == wire.RESPONSE or not response:
                 return bounds.value(connection, data)
             if alone:

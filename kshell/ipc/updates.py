@@ -89,15 +89,15 @@ class Updates:
         """Is a message being carried out?"""
         return bool(self._before)
 
-    def carry_out(self, message: Value, work: Callable[[], Value]) -> Value:
-        """work(), which carries out the message; it is logged if it changed a variable, and undone if it failed, or if
-        it cannot be logged."""
+    def carry_out(self, message: Value, work: Callable[..., Value], *args: Any) -> Value:
+        """work(*args), which carries out the message; it is logged if it changed a variable, and undone if it failed,
+        or if it cannot be logged."""
         variables = self._variables
         before = dict(variables)  # a value that is also held here is not changed in place
         self._before.append(before)
         logged = False
         try:
-            out = work()
+            out = work(*args)
             changed = _changed(before, variables)
             with interrupts.HOLD:
                 if changed:

@@ -10,11 +10,15 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from kshell.errors import QError
 from kshell.store import codec, compress
-from kshell.values.base.core import Value
+from kshell.values.base import types as T
+from kshell.values.base.core import Value, Vec
 
 HEADER = 8  # bytes
+KIND = 1  # the byte of a header that says which message it is
 ASYNC, SYNC, RESPONSE = range(3)
 CAPABILITY = 6  # the highest that this side has
 ERROR = 0x80  # the type byte of an error, -128
@@ -24,6 +28,8 @@ LARGE = 1 << 31  # bytes that a message has only from capability 5 on
 LONGEST = 1 << 40  # bytes that no message reaches
 WIDE = 2  # of byte 2: compressed, and the plain size has eight bytes
 FUNCTION = 1 << 20  # maximum bytes of a function's text
+_HEADER = struct.Struct("<BBBBI")
+_TEXT = struct.Struct("<BBBBIBBI")  # the same, and the beginning of a vector
 _MALFORMED = ("corrupt", "badmsg", "limit")  # errors of the codec that its input causes
 
 
@@ -50,85 +56,82 @@ def header(data: bytes | bytearray | memoryview) -> Header:
     """The header at the start of some bytes; BadMessage if they cannot be one."""
     if len(data) < HEADER:
         raise BadMessage(f"{len(data)} bytes")
-    order, kind, packed, high = data[:4]
+    order, kind, packed, high, low = _HEADER.unpack_from(data)
     if order > 1 or kind > RESPONSE or packed > WIDE:
         raise BadMessage(f"header {bytes(data[:HEADER]).hex()}")
-    (low,) = struct.unpack_from("<I" if order else ">I", data, 4)
+    if not order:
+        low = int.from_bytes(data[4:HEADER], "big")
     size = high << 32 | low
     if size <= HEADER:
         raise BadMessage(f"length {size}")
     return Header(bool(order), kind, packed, size)
 
 
-def kind(data: bytes | bytearray) -> int:
-    """The kind of a whole message."""
-    return data[1]
-
-
 class Stream:
     """Received bytes that are not read yet. Memory is allocated as they arrive, whatever size a header announces."""
 
-    __slots__ = ("_buffer", "_header", "limit", "room")
+    __slots__ = ("_header", "buffer", "limit", "room")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit  # bytes of one message
         # the same, as of now, asked about messages that are not small
         self.room: Callable[[], int] | None = None
-        self._buffer = bytearray()
+        self.buffer = bytearray()  # to be read only
         self._header: Header | None = None
 
     def __len__(self) -> int:
-        return len(self._buffer)
+        return len(self.buffer)
 
     def feed(self, data: bytes) -> None:
         """Add received bytes."""
-        self._buffer += data
+        self.buffer += data
 
     def take(self, end: int) -> bytes:
         """Remove the first bytes and return them."""
-        with memoryview(self._buffer) as whole:
+        with memoryview(self.buffer) as whole:
             taken = bytes(whole[:end])
-        del self._buffer[:end]
+        del self.buffer[:end]
         return taken
 
     def until(self, byte: int, most: int) -> bytes | None:
         """Remove and return what stands up to a byte, with it; None if it is not there yet. BadMessage if it is not
         among the first `most` bytes."""
-        end = self._buffer.find(byte, 0, most) + 1
-        if not end and len(self._buffer) >= most:
+        end = self.buffer.find(byte, 0, most) + 1
+        if not end and len(self.buffer) >= most:
             raise BadMessage(f"nothing ends within {most} bytes")
         return self.take(end) if end else None
 
     def put_back(self, data: bytes) -> None:
         """Put bytes in front of what is there."""
-        self._buffer[:0] = data
+        self.buffer[:0] = data
 
     def paragraph(self, most: int) -> bytes | None:
         """Remove and return what stands up to an empty line, with it; None if there is none among the first `most`
         bytes."""
-        ends = [self._buffer.find(mark, 0, most) for mark in (b"\n\r\n", b"\n\n")]
+        ends = [self.buffer.find(mark, 0, most) for mark in (b"\n\r\n", b"\n\n")]
         found = [at + size for at, size in zip(ends, (3, 2), strict=True) if at >= 0]
         return self.take(min(found)) if found else None
 
     def starts(self, most: int) -> bytes:
         """The first bytes, without removing them."""
-        return bytes(self._buffer[:most])
+        return bytes(self.buffer[:most])
 
     def message(self) -> bytes | bytearray | None:
         """Remove and return the first message if all of it is there."""
         if self._header is None:
-            if len(self._buffer) < HEADER:
+            if len(self.buffer) < HEADER:
                 return None
-            self._header = header(self._buffer)
-            self._within(self._header.size)
-        size = self._header.size
-        if len(self._buffer) < size:
+            self._header = header(self.buffer)
+            if self._header.size > min(SMALL, self.limit):
+                self._within(self._header.size)
+        _, _, packed, size = self._header
+        if len(self.buffer) < size:
             return None
-        if self._header.packed:
-            self._within(plain_size(self._buffer))
+        if packed:
+            self._within(plain_size(self.buffer))
         self._header = None
-        if len(self._buffer) == size:
-            whole, self._buffer = self._buffer, bytearray()
+        if len(self.buffer) == size:
+            whole, self.buffer = self.buffer, bytearray()
             return whole
         return self.take(size)
 
@@ -138,11 +141,6 @@ class Stream:
             limit = min(limit, self.room())
         if size > limit:
             raise BadMessage(f"{size} bytes, the limit is {limit}")
-
-    @property
-    def partial(self) -> bool:
-        """Is there an incomplete message?"""
-        return bool(self._buffer)
 
 
 def plain_size(data: bytes | bytearray) -> int:
@@ -169,7 +167,7 @@ def _framed(kind: int, parts: list[bytes | memoryview], capability: int, packed:
     size = HEADER + sum(map(len, parts))
     if size >= (LARGE if capability < 5 else LONGEST):
         raise QError("limit")
-    header = struct.pack("<BBBBI", 1, kind, 0, size >> 32, size & 0xFFFFFFFF)
+    header = _HEADER.pack(1, kind, 0, size >> 32, size & 0xFFFFFFFF)
     whole = b"".join([header, *parts])
     if packed and SHORT < size <= LONG:
         return compress.compress(whole)
@@ -179,6 +177,9 @@ def _framed(kind: int, parts: list[bytes | memoryview], capability: int, packed:
 def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) -> Value:
     """The value in a complete message. BadMessage if its bytes are not a value; Remote, with its text, if it is
     an error. An error in the text of a function is that of the message. `need` as of a codec's Reader."""
+    text = _text(data)
+    if text is not None:
+        return text
     head = header(data)
     if head.size != len(data):
         raise BadMessage(f"length {head.size} of {len(data)} bytes")
@@ -189,6 +190,18 @@ def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) ->
     if body[HEADER] == ERROR:
         raise _remote(head, body)
     return _read(codec.reader(body, HEADER, need, head.little))
+
+
+def _text(data: bytes | bytearray) -> Value | None:
+    """The value of a message that is a text and nothing else, which most requests are; None for any other."""
+    if len(data) < _TEXT.size:
+        return None
+    order, _kind, packed, high, size, qtype, attribute, n = _TEXT.unpack_from(data)
+    if (order, packed, high, size, qtype, attribute) != (1, 0, 0, len(data), T.C, 0):
+        return None
+    if n != size - _TEXT.size:
+        return None
+    return Vec(T.C, np.frombuffer(data, np.uint8, n, _TEXT.size))
 
 
 def _plain(data: bytes) -> bytes:

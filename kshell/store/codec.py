@@ -72,6 +72,7 @@ class Out(list[bytes | memoryview]):
 
 
 # the types that receivers of low capability do not know, by the first capability that has them
+_INTEGER = struct.Struct("<bq")  # a long
 _SINCE = ((1, frozenset((T.P, T.N))), (3, frozenset((T.G,))))
 
 
@@ -99,6 +100,9 @@ def array_bytes(a: np.ndarray) -> memoryview:
 
 
 def _put(x: Value, out: Out) -> None:
+    if x.__class__ is int:
+        out.append(_INTEGER.pack(-T.J, x))
+        return
     qtype = atom_t(x)
     if x.__class__ is EnumAtom:
         if out.file:
@@ -265,6 +269,9 @@ def _known(t: int, a: np.ndarray) -> np.ndarray:
     return a
 
 
+_SIZES = {form: struct.calcsize(f"<{form}") for form in "bBiIqQ"}  # bytes of numbers
+
+
 class Reader:
     """Decodes one value from bytes, with bounds checks; invalid data is 'corrupt. `need`, if given, is called with the
     bytes of memory that values need, and may raise an error. `order` is struct's letter for the byte order."""
@@ -292,7 +299,7 @@ class Reader:
         return self.data[self.at - n : self.at]
 
     def number(self, form: str) -> int:
-        return int(struct.unpack(self.order + form, self.take(struct.calcsize(f"<{form}")))[0])
+        return int(struct.unpack(self.order + form, self.take(_SIZES[form]))[0])
 
     def array(self, t: int, n: int) -> np.ndarray:
         """n items of a type with a fixed width, in the machine's order; the bytes themselves."""

@@ -60,10 +60,20 @@ def turns(session: Session, monkeypatch: pytest.MonkeyPatch, seconds: float) -> 
     return taken[0]
 
 
+def test_it_stays_awake_only_while_a_client_asks_again_and_again(session: Session) -> None:
+    client = logged_in(session, session.listen())
+    for _ in range(20):
+        client.socket.sendall(request("1+1"))
+        session.serve(0.001)
+    before = time.process_time()
+    session.serve(0.5)
+    assert time.process_time() - before < 0.1
+
+
 # ------------------------------------------------------------------ faults
 
 
-@pytest.mark.parametrize("where", ["read", "write", "handle", "overdue"])
+@pytest.mark.parametrize("where", ["read", "send", "handle", "overdue"])
 def test_an_error_that_nothing_expected_ends_its_connection_only(session: Session, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     port = session.listen()
     session.run(".z.pc:{gone::x}")
@@ -76,7 +86,7 @@ def test_an_error_that_nothing_expected_ends_its_connection_only(session: Sessio
     if where == "overdue":
         first.conversation.due = lambda: 0.0
         session.ipc.network.time(first)
-    monkeypatch.setattr(first if where in ("read", "write") else first.conversation, where, fault)
+    monkeypatch.setattr(first if where in ("read", "send") else first.conversation, where, fault)
     for client in (bad, good):
         client.socket.sendall(request("1+1"))
         session.serve(0.1)

@@ -58,7 +58,7 @@ def test_a_stream_may_come_in_pieces(texts: list[str], step: int) -> None:
         stream.feed(data[at : at + step])
         while (whole := stream.message()) is not None:
             seen.append(bytes(whole))
-    assert seen == messages and not stream.partial
+    assert seen == messages and not stream.buffer
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,8 @@ def _come_again(signum: int) -> None:
 
 def begin() -> None:
     """Forget earlier interrupts and edits when a statement begins."""
-    forget()
+    if PENDING:
+        forget()
     EDITED[0] = ""
 
 
