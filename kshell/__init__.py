@@ -4,6 +4,7 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from kshell.attach.host import listen as listen
     from kshell.embedding import embed as embed
     from kshell.errors import QError as QError
     from kshell.notebook import load_ipython_extension as load_ipython_extension
@@ -17,6 +18,7 @@ _LATER = {
     "Table": "kshell.python.session",
     "QError": "kshell.errors",
     "embed": "kshell.embedding",
+    "listen": "kshell.attach.host",
     "load_ipython_extension": "kshell.notebook",
     "unload_ipython_extension": "kshell.notebook",
 }

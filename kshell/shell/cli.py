@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from kshell.shell import run_program
 from kshell.shell.options import UsageError, parse_args
 
 
@@ -45,6 +46,8 @@ def leave(code: int) -> NoReturn:
 def main() -> NoReturn:
     """Run the command line and exit."""
     try:
+        if run_program.is_asked(sys.argv[1:]):
+            run_program.start(sys.argv[2:])
         options = parse_args(sys.argv[1:])
     except UsageError as e:
         print(f"kshell: {e}\nkshell --help lists the options", file=sys.stderr)

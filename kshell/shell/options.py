@@ -9,6 +9,7 @@ from kshell import __version__
 
 USAGE = """\
 usage: kshell [options] [file.q [args]]
+       kshell run [--replay F] train.py [args]
 
   -e EXPR    evaluate EXPR and print its value; may be repeated
   -i         continue at the prompt after a script or -e
@@ -52,13 +53,18 @@ They also work after a script; .z.x then includes them, with all other words the
   -m PATH    taken, and does nothing: there is one memory domain, and .m is a namespace like others
 Not supported: -r. All other words belong to the program, in .z.x.
 
+kshell run starts a Python program, or -m and a module, exactly as python does, and lets it listen for a prompt from
+other terminals once it has imported torch.
+  --replay F  apply the edits in file F
+
 Without a file or -e, kshell opens a prompt on a terminal, or else runs lines from standard input.
 
   kshell                                     the prompt
   kshell train.q -lr .01                     a script; .Q.opt .z.x has lr
   kshell test.q -s 4                         a script with 4 threads; .z.x has "-s" and "4", as q does
   echo 'sum til 10' | kshell                 lines from a pipe
-  kshell -e 'x:tensor 1 2e' -e 'tensor 2*x'  expressions"""
+  kshell -e 'x:tensor 1 2e' -e 'tensor 2*x'  expressions
+  kshell run train.py --lr .01               a Python program that listens"""
 
 
 @dataclass

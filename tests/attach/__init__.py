@@ -1,0 +1,1 @@
+"""kshell/attach: where programs that listen have their sockets, how they begin, and `kshell run`."""
