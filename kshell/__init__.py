@@ -4,9 +4,9 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kshell.attach.host import listen as listen
     from kshell.embedding import embed as embed
     from kshell.errors import QError as QError
+    from kshell.host.host import listen as listen
     from kshell.notebook import load_ipython_extension as load_ipython_extension
     from kshell.notebook import unload_ipython_extension as unload_ipython_extension
     from kshell.python.objects import Table as Table
@@ -18,7 +18,7 @@ _LATER = {
     "Table": "kshell.python.session",
     "QError": "kshell.errors",
     "embed": "kshell.embedding",
-    "listen": "kshell.attach.host",
+    "listen": "kshell.host.host",
     "load_ipython_extension": "kshell.notebook",
     "unload_ipython_extension": "kshell.notebook",
 }

@@ -162,7 +162,7 @@ def _connected(path: str) -> socket.socket:
     return sock
 
 
-def _uid(sock: socket.socket) -> int:
+def user_of(sock: socket.socket) -> int:
     """The user of the process at the other end."""
     if not hasattr(socket, "SO_PEERCRED"):
         return os.geteuid()  # the folder's permissions must do
@@ -226,7 +226,7 @@ def _sent(path: str, word: str) -> socket.socket:
     """A connection to the user's own program, on which a word was sent."""
     sock = _connected(path)
     try:
-        uid = _uid(sock)
+        uid = user_of(sock)
         if uid not in (os.geteuid(), 0):
             raise PermissionError(errno.EPERM, f"the process there is user {uid}'s", path)
         sock.sendall(f"{word}\n".encode())

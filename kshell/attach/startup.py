@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed.importlib import LoaderProtocol
 
 OPTIMIZERS = "torch.optim.optimizer"
-HOST = "kshell.attach.host"
+HOST = "kshell.host.host"
 # programs that start others and make no steps, by the name of their file or module
 LAUNCHERS = {
     "torchrun",

@@ -20,6 +20,7 @@ from kshell.values.base import types as T
 from kshell.values.base.build import string, text_bytes
 from kshell.values.base.core import NIL, Atom, List, Value, char
 from kshell.values.session import interrupts
+from kshell.values.session.context import restricted
 
 # errors of a handle that is no connection: of -25! and -38!, and of anything else
 NO_CONNECTION = "{} is not an ipc handle"
@@ -103,11 +104,12 @@ class Port(Handlers):
 
     def between(self, statements: bool = False) -> None:
         """Long work is at a point where messages can be handled: do so, if it is time to look for them. Between two
-        statements, as in `neg[h]x;h[]`, what comes on connections of our own making is left for the next one."""
+        statements, as in `neg[h]x;h[]`, what comes on connections of our own making is left for the next one. What is
+        restricted, as by `reval`, is not interrupted: the messages are not."""
         if self.updates is not None and not self.updates.ready:
             return
         now = time.monotonic()
-        if now >= self._look and get_ident() == self._thread:
+        if now >= self._look and get_ident() == self._thread and not restricted():
             self._look = now + LOOK
             interrupts.stoppable(self.network.turn, 0.0, None, statements)
 

@@ -33,7 +33,7 @@ from kshell.shell.highlight import STYLE, QLexer, colours
 from kshell.shell.history import history
 from kshell.shell.keys import bindings
 from kshell.shell.notes import annotator
-from kshell.shell.run_line import enter, tick
+from kshell.shell.run_line import enter, prompt_text, tick
 from kshell.shell.toolbar import signature, toolbar
 
 _SHOWN = str.maketrans({key: shown for key, shown in Char.display_mappings.items() if key != "\n"})
@@ -113,13 +113,6 @@ def reader(session: Session) -> PromptSession[str]:
         bottom_toolbar=lambda: toolbar(session),
         enable_open_in_editor=True,
     )
-
-
-def prompt_text(session: Session) -> str:
-    """q), with the namespace, and one more bracket for each open debugger."""
-    suspended = session.suspended
-    space = suspended[-1].level.space if suspended else session.names.current
-    return "q" + space * (space != ".") + ")" * (1 + len(suspended))
 
 
 def plain(prompt: str, text: str) -> str:

@@ -45,3 +45,10 @@ def tick(session: Session) -> bool:
         if session.together is not None
         else not attempt(session, session.tick)
     )
+
+
+def prompt_text(session: Session) -> str:
+    """q), with the namespace, and one more bracket for each open debugger."""
+    suspended = session.suspended
+    space = suspended[-1].level.space if suspended else session.names.current
+    return "q" + space * (space != ".") + ")" * (1 + len(suspended))

@@ -15,7 +15,7 @@ RUN = [*KSHELL, "run"]
 SITE = ROOT / "kshell" / "attach" / "site"
 HOST = """\
 import sys, types
-host = types.ModuleType("kshell.attach.host")
+host = types.ModuleType("kshell.host.host")
 host.listen = lambda: print("listen", flush=True)
 host.listen_at_first_step = lambda: print("listen at the first step", flush=True)
 sys.modules[host.__name__] = host

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import kshell
-from kshell.attach import host, startup
+from kshell.attach import startup
+from kshell.host import host
 from tests import ROOT
 from tests.attach.programs import HOST, IMPORTED, SITE, Done, environment, run, write
 
@@ -110,7 +111,7 @@ BREAKS = {
     "fake_host.host.listen = lambda: 1 / 0\n": "division by zero",
     "def fail(): raise RuntimeError('no room\\nat all')\nfake_host.host.listen = fail\n": "no room",
     "def fail(): raise MemoryError\nfake_host.host.listen = fail\n": "MemoryError",
-    "import sys; sys.modules['kshell.attach.host'] = None\n": "import of kshell.attach.host halted; None in sys.modules",
+    "import sys; sys.modules['kshell.host.host'] = None\n": "import of kshell.host.host halted; None in sys.modules",
 }
 
 

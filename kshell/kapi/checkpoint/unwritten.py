@@ -55,24 +55,24 @@ def _make() -> type:
             kwargs = kwargs or {}
             schema = func._schema
             if schema.is_mutable and restricted():
-                for leaf in tree_leaves(_written(schema, args, kwargs)):
-                    if isinstance(leaf, torch.Tensor) and _storage(leaf) not in self.made:
+                for leaf in tree_leaves(written(schema, args, kwargs)):
+                    if isinstance(leaf, torch.Tensor) and storage_of(leaf) not in self.made:
                         raise Agreed(
                             f"noupdate: {func.overloadpacket.__name__} would write a tensor that was "
                             "there before"
                         )
             result = func(*args, **kwargs)
             if func is torch.ops.aten.lift_fresh.default:  # from Python values
-                self.made.add(_storage(args[0]))
+                self.made.add(storage_of(args[0]))
             elif not schema.is_mutable:
                 inputs = {
-                    _storage(leaf)
+                    storage_of(leaf)
                     for leaf in tree_leaves((args, kwargs))
                     if isinstance(leaf, torch.Tensor)
                 }
                 self.made |= (
                     {
-                        _storage(leaf)
+                        storage_of(leaf)
                         for leaf in tree_leaves(result)
                         if isinstance(leaf, torch.Tensor)
                     }
@@ -84,7 +84,7 @@ def _make() -> type:
     return Unwritten
 
 
-def _written(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+def written(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that an operation writes."""
     return [
         args[position] if position < len(args) else kwargs.get(argument.name)
@@ -93,7 +93,7 @@ def _written(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[A
     ]
 
 
-def _storage(t: Tensor) -> int:
+def storage_of(t: Tensor) -> int:
     """The identity of a tensor's storage; 0 if it has none of its own, like a sparse tensor."""
     try:
         return int(t.untyped_storage()._cdata)

@@ -1,0 +1,108 @@
+"""The prompt of a client: its lines run as at a prompt of this process, with the debugger, and what they print is the
+answer."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from kshell.errors import QError, QExit
+from kshell.ipc import bounds, wire
+from kshell.ipc.connection import Connection
+from kshell.ipc.port import Port
+from kshell.parse import split_script
+from kshell.shell import debugger
+from kshell.shell.run_line import print_error, prompt_text
+from kshell.values.base.build import string
+from kshell.values.base.core import List, Sym, Value, text_of
+
+LINE = ".run.line"  # the name by which a client asks for a line, with its text, and rows and columns of its console
+SMALLEST, LARGEST = 10, 2000  # rows and columns
+
+
+class Console(Port):
+    """The port of a session in a program: it also runs the lines of a prompt, each as the outermost work."""
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        self.updates: Any = None  # the log of edits
+        self._spaces: dict[int, str] = {}  # the namespace of each client's prompt
+
+    def carry_out(self, connection: Connection, kind: int, data: bytes | bytearray) -> None:
+        asked = self._line_in(connection, data) if kind == wire.SYNC else None
+        if asked is None:
+            super().carry_out(connection, kind, data)
+            return
+        answer = List([string(text) for text in self._typed(connection, *asked)])
+        if not connection.closed:
+            self.network.send(
+                connection, wire.message(wire.RESPONSE, answer, connection.capability)
+            )
+
+    def between(self, statements: bool = False) -> None:
+        """Nobody is answered in the middle of another's query: that may be undone."""
+
+    def _line_in(
+        self, connection: Connection, data: bytes | bytearray
+    ) -> tuple[str, int, int] | None:
+        """The line that a request is about, with rows and columns; None if it is about none."""
+        if LINE.encode() not in data[:64]:
+            return None
+        try:
+            x = bounds.value(connection, data)
+        except (wire.BadMessage, QError):
+            return None  # it is said elsewhere
+        items: list[Value] = x.items if isinstance(x, List) else []
+        if len(items) != 4 or not (isinstance(items[0], Sym) and items[0].s == LINE):
+            return None
+        try:
+            return text_of(items[1]), int(items[2]), int(items[3])  # type: ignore[arg-type]
+        except (QError, TypeError, ValueError):
+            return None
+
+    def _typed(
+        self, connection: Connection, text: str, rows: int, columns: int
+    ) -> tuple[str, str, str]:
+        """What a line prints on the two streams of the console, and the prompt for the next one."""
+        session: Any = self.session
+        shown, warned = io.StringIO(), io.StringIO()
+        before = session.out, session.err, session.interactive, session.names.current
+        session.out, session.err, session.interactive = shown, warned, True
+        session.names.current = self._spaces.get(connection.handle, ".")
+        session.settings.c = _within(rows), _within(columns)
+        self.serving.append(connection)
+        try:
+            for _, statement in split_script(text, typed=True):
+                if self._enter(statement):
+                    break
+            prompt = prompt_text(session)
+        finally:
+            self.serving.pop()
+            self._spaces[connection.handle] = session.names.current
+            session.out, session.err, session.interactive, session.names.current = before
+        return shown.getvalue(), warned.getvalue(), prompt
+
+    def _enter(self, statement: str) -> bool:
+        """Run a statement as an edit, or a query; was there an error?"""
+        session: Any = self.session
+        problem = None
+        try:
+            if session.suspended:
+                return bool(self.updates.attempt(statement, debugger.enter, session, statement))
+            self.updates.attempt(statement, session.enter, statement)
+        except QExit:
+            problem = QError("access: exit", hint="the program is not yours to end; \\\\ leaves it")
+        except QError as e:
+            problem = e
+        if problem is not None:
+            print_error(session, problem)
+        return problem is not None
+
+    def gone(self, connection: Connection) -> None:
+        self._spaces.pop(connection.handle, None)
+        self.session.suspended.clear()
+        super().gone(connection)
+
+
+def _within(n: int) -> int:
+    return min(max(n, SMALLEST), LARGEST)

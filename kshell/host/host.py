@@ -1,0 +1,544 @@
+"""A training program that answers queries: at a safe point, which is the end of an optimizer's step, its own thread
+runs the q of the clients. Where steps stop coming, queries are answered inside a forward call."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+from kshell.attach import place
+from kshell.errors import QError, first_line, message_of
+from kshell.host import finding, names
+from kshell.host.changes import Change
+from kshell.host.console import Console
+from kshell.host.edits import Edits, Planned
+from kshell.host.steps import Steps, resident
+from kshell.host.watcher import Watcher
+from kshell.host.watches import FINITE, Finding, Finite, Watch, Watches
+from kshell.ipc import address
+from kshell.ipc.listener import Listeners
+from kshell.kapi.optim import host_schedulers, host_wrappers
+from kshell.python.session import Session
+
+PAUSED = 0.2  # seconds between two looks at whether a paused program goes on
+NEVER = sys.maxsize
+
+
+class Listening(Listeners):
+    """The unix socket of a program, as the network of a session listens on it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.place, self.host, self.port = address.place("0"), "", 0
+        self.sockets, self.names, self._file = [sock], set(), ""
+
+
+class Host:
+    """This program, once it listens."""
+
+    def __init__(self) -> None:
+        place.made()
+        pid = os.getpid()
+        self.paths = place.socket_of(pid), place.where_of(pid)
+        self.listener, where = place.listen(self.paths[0]), place.listen(self.paths[1])
+        self.steps = Steps()
+        self.session: Session | None = None
+        self.edits: Edits | None = None
+        self.due = False
+        self.thread = 0
+        self.started, self.last = (
+            time.time(),
+            0.0,
+        )  # since 1970; of the monotonic clock, 0 if there was none
+        self.wake_at = NEVER  # a step after which something is to be done
+        self.pausing: Any = None  # the connection that asked for a pause
+        self.stack: list[FrameType] = []  # at the safe point, innermost first
+        self.serving = False  # is q running, or the program paused?
+        self._bound: dict[str, Any] = {}  # the variables that are the program's
+        self._inside: Any = None  # the hook of forward calls, while a client waits for one
+        self._stop: Callable[[], None] | None = None
+        self.watches = Watches(_tell)
+        self.fired: list[Watch] = []  # those that are to act
+        self.found: list[Finding] = []  # the values that were not finite
+        self._finite: Finite | None = None
+        self.stepper: Any = None  # the optimizer that is about to step
+        self.watcher = Watcher(self, where)
+
+    def begin(self) -> None:
+        """Watch the steps, and answer."""
+        self.steps.watch(self.stepping, self.stepped)
+        self.watcher.start()
+        atexit.register(self.end)
+        os.register_at_fork(after_in_child=self._forked)
+        replay = os.environ.pop("KSHELL_REPLAY", "")
+        if replay:
+            self._replay(replay)
+
+    def end(self) -> None:
+        """Listen no more, and leave no file."""
+        atexit.unregister(self.end)
+        self.watcher.end()
+        self.steps.unwatch()
+        if self.session is not None:
+            self.session.end_ipc()
+        self.listener.close()
+        self.watcher.sock.close()
+        for path in self.paths:
+            with suppress(OSError):
+                os.unlink(path)
+
+    def _forked(self) -> None:
+        """In a child: it does not listen; the files are its parent's."""
+        if _HOST and _HOST[0] is self:
+            _HOST.clear()
+        atexit.unregister(self.end)
+        self.steps.unwatch()
+        self.watcher.ended = True
+        self.listener.close()
+        self.watcher.sock.close()
+        self.due, self.wake_at = False, NEVER
+
+    # ------------------------------------------------------------ safe points
+
+    def stepping(self, optimizer: Any) -> None:
+        """An optimizer is about to step: look whether what it uses is finite, if that is watched."""
+        watch = self.watches.finite
+        if watch is None or self.serving or threading.get_ident() != self.thread:
+            return
+        finding = self._looked(optimizer)
+        fires, watch.holds = finding is not None and not watch.holds, finding is not None
+        if finding is None or not fires:
+            return
+        watch.fired, watch.step = watch.fired + 1, finding.step
+        self.found.append(finding)
+        self.watches.tell(finding.text)
+        self.stepper = optimizer
+        self.fired.append(watch)
+        try:
+            self.safe_point("")
+        finally:
+            self.stepper = None
+
+    def _looked(self, optimizer: Any) -> Finding | None:
+        module = _module_of(optimizer, [x for x, _ in self._bound.values()])
+        if module is not None and (self._finite is None or self._finite.module is not module):
+            self.unwatch_finite()
+            self._finite = Finite(module)
+        if self._finite is None:
+            return None
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"]]
+        return self._finite.look(self.steps.number + 1, self.steps.losses, gradients)
+
+    def unwatch_finite(self) -> None:
+        """Look no more at whether values are finite."""
+        if self._finite is not None:
+            self._finite.remove()
+            self._finite = None
+
+    def stepped(self) -> None:
+        """An optimizer has stepped."""
+        ident = threading.get_ident()
+        if ident != self.thread:
+            if self.thread and any(t.ident == self.thread for t in threading.enumerate()):
+                return  # a second thread that trains: the first one answers
+            self.thread = ident
+        self.last = time.monotonic()
+        if self.due or self.steps.number >= self.wake_at or self.watches.conditions:
+            self.safe_point("")
+
+    def overdue(self) -> None:
+        """A client waits, and no step ends: answer inside the next forward call."""
+        if self._inside is None and not self.serving and "torch" in sys.modules:
+            from torch.nn.modules.module import register_module_forward_pre_hook
+
+            self._inside = register_module_forward_pre_hook(self._forward)
+
+    def _forward(self, module: Any, args: Any) -> None:
+        """A module is called, the outermost one first."""
+        hook, self._inside = self._inside, None
+        if hook is None or threading.get_ident() != (self.thread or threading.get_ident()):
+            self._inside = hook
+            return
+        hook.remove()
+        self.thread = threading.get_ident()
+        self.safe_point("the program is in a forward call, and edits wait for the end of a step")
+
+    def safe_point(self, frozen: str) -> None:
+        """Answer whoever waits. `frozen` says why nothing can be edited here. Nothing of kshell's is raised into the
+        program."""
+        if self.serving:
+            return
+        self.serving = True
+        problem = ""
+        try:
+            self.stack = finding.frames(sys._getframe(1))
+            with self._signals(), _plain_torch():
+                self._serve(frozen)
+        except Exception as e:
+            problem = f"{type(e).__name__}: {first_line(message_of(e))}"
+        finally:
+            self.stack, self.serving = [], False
+            self.last = time.monotonic()
+        if problem:
+            self.session = None
+            _tell(f"not listening any more: {problem}")
+            self.end()
+
+    def _serve(self, frozen: str) -> None:
+        session = self.session or self._open()
+        assert self.edits is not None
+        network = session.ipc.network
+        self.edits.frozen = frozen
+        self._find()
+        for planned in self.edits.due() if not frozen else ():
+            self._carry_out(planned)
+        if self.watches.conditions and not frozen and self.stepper is None:
+            self.fired += self.watches.look(self.steps.number, self._value_of)
+        while self.fired:
+            self._act(self.fired.pop(0))
+        self.due = False
+        network.turn(0.0)
+        while network.patience(None) == 0.0 and not self.is_paused():
+            network.turn(0.0)
+        while self.is_paused():
+            network.turn(PAUSED)
+        self._wake()
+        if not network.connections:
+            self._let_go()
+
+    def _value_of(self, text: str) -> Any:
+        """The value of q text, which may change nothing."""
+        assert self.session is not None
+        return self.session.handle(self.session.evaluate, text, restricted=True)
+
+    def _act(self, watch: Watch) -> None:
+        """A watch has fired: do what it says."""
+        if watch.condition != FINITE:
+            self.watches.tell(f"step {self.steps.number}: {watch.name}: {watch.condition}")
+        if watch.action == "pause":
+            connections = self.session.ipc.network.connections if self.session is not None else {}
+            self.pausing, self._pause_at = next(iter(connections.values()), None), self.steps.number
+        elif watch.action != "log":
+            self._carry_out(Planned(self.steps.number, watch.name, watch.action))
+
+    def _wake(self) -> None:
+        """When there is something to do next."""
+        assert self.edits is not None
+        steps = [step for step in (self.edits.next_step, self._pause_at) if step is not None]
+        self.wake_at = min(steps, default=NEVER)
+
+    # ------------------------------------------------------------ pausing
+
+    _pause_at: int | None = None  # the step after which the program pauses
+
+    def pause(self, steps: int = 0) -> None:
+        """Pause now, or after so many further steps, for the client that asks: the program goes on when it says so, or
+        when it is gone."""
+        assert self.session is not None
+        client = self.session.ipc.client
+        if client is None:
+            raise QError(
+                "pause: only a client can ask for it: the program goes on when that is gone"
+            )
+        self.pausing, self._pause_at = client, self.steps.number + steps
+
+    def go(self) -> None:
+        """Go on."""
+        self.pausing = self._pause_at = None
+
+    def is_paused(self) -> bool:
+        """Does the program wait? Whoever came first to a pause that a watch made is who it waits for."""
+        if self._pause_at is not None and self.pausing is None and self.session is not None:
+            self.pausing = next(iter(self.session.ipc.network.connections.values()), None)
+        if self.pausing is not None and self.pausing.closed:
+            self.go()
+        return self._pause_at is not None and self.steps.number >= self._pause_at
+
+    # ------------------------------------------------------------ the session
+
+    def _open(self) -> Session:
+        """The session, made when it is first needed."""
+        session = Session()
+        names.connect(self, session)
+        port = session.ipc = Console(session)
+        self.edits = Edits(session, lambda: self.steps.number, self._objects)
+        self.edits.user = self._user
+        port.updates = self.edits
+        port.network.listen(Listening(self.listener))
+        self.session = session
+        return session
+
+    def _user(self) -> str:
+        """Who asks: the user of the process at the other end."""
+        client = self.session.ipc.client if self.session is not None else None
+        if client is None:
+            return self.planner
+        return _name_of(client.owner) or client.user
+
+    def plan(self, step: int, text: str) -> None:
+        """Carry out a text at the end of a step to come."""
+        assert self.edits is not None
+        self.edits.plan(step, text, self._user())
+
+    def optimizer_names(self) -> dict[int, str]:
+        """The names of the optimizers that have stepped, by their number."""
+        found = {}
+        for known in self.steps.counted.values():
+            optimizer = known.ref()
+            for name, (x, _) in self._bound.items():
+                if optimizer is not None and any(y is optimizer for y in _inner(x)):
+                    found[known.number] = name
+        return found
+
+    planner = ""  # who planned what is carried out now
+
+    def skip(self) -> None:
+        """Take away the gradients that the step to come would use; logged as an edit."""
+        optimizer = self.stepper
+        if optimizer is None or self.edits is None:
+            raise QError(
+                "skip: no step is about to be made", hint="only at a pause of a watch on finite"
+            )
+        gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
+
+        def undo() -> None:
+            for p, gradient in gradients:
+                p.grad = gradient
+
+        for p, _ in gradients:
+            p.grad = None
+        self.edits.note("skip[]", [Change("gradients", "", "none", undo)])
+
+    def _carry_out(self, planned: Any) -> None:
+        """Carry out what was planned; its errors are told on standard error, and the run goes on."""
+        assert self.session is not None and self.edits is not None
+        self.planner = planned.user
+        problem = ""
+        try:
+            self.session.handle(
+                self.edits.attempt, planned.text, self.session.evaluate, planned.text
+            )
+        except QError as e:
+            problem = e.text
+        finally:
+            self.planner = ""
+        if problem:
+            _tell(f"step {self.steps.number}: {planned.text}: '{problem}")
+
+    def _replay(self, path: str) -> None:
+        """Plan the edits of a file, which is q, and find the variables when they are due."""
+        session = self._open()
+        with _plain_torch():
+            session.run_script(path)
+        self._wake()
+
+    # ------------------------------------------------------------ what the program has
+
+    def _find(self) -> None:
+        """Make variables of the program's objects; those that a client assigned are left alone."""
+        session = self.session
+        assert session is not None
+        stepped = [o for known in self.steps.counted.values() if (o := known.ref()) is not None]
+        found = finding.objects(self.stack, stepped)
+        space = session.names.spaces["."]
+        for name in [n for n in self._bound if n not in found]:
+            self._unbind(name)
+        order = sorted(found.items(), key=lambda item: _rank(item[1]))
+        for name, x in order:
+            bound = self._bound.get(name)
+            if bound is not None and bound[0] is x and space.get(name) is bound[1]:
+                continue
+            if name in space and (bound is None or space[name] is not bound[1]):
+                continue
+            with suppress(Exception):
+                session[name] = x
+                self._bound[name] = x, space[name]
+
+    def _unbind(self, name: str) -> None:
+        assert self.session is not None
+        space = self.session.names.spaces["."]
+        if space.get(name) is self._bound.pop(name)[1]:
+            del space[name]
+
+    def _let_go(self) -> None:
+        """Nobody is there: hold none of the program's objects."""
+        for name in list(self._bound):
+            self._unbind(name)
+
+    def _objects(self) -> dict[str, Any]:
+        """The modules, optimizers and schedulers that an edit can change, by the longest of their names."""
+        torch: Any = sys.modules["torch"]
+        kinds = torch.nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler
+        found: dict[str, Any] = {}
+        for name in sorted(self._bound, key=len, reverse=True):
+            for y in _inner(self._bound[name][0]):
+                if isinstance(y, kinds) and not any(y is z for z in found.values()):
+                    found[name] = y
+        return found
+
+    # ------------------------------------------------------------ what the watcher asks
+
+    def waiting(self) -> int:
+        """The descriptor that can be read when a client waits."""
+        session = self.session
+        if session is None:
+            return self.listener.fileno()
+        return int(session.ipc.network.selector.fileno())
+
+    def state(self) -> place.State:
+        """Where the program is."""
+        what = "training" if self.last else "before the first step"
+        if self.serving:
+            what = "paused" if self._pause_at is not None else "busy"
+        connections = len(self.session.ipc.network.connections) if self.session is not None else 0
+        return place.State(
+            pid=os.getpid(),
+            user=_name_of(os.getuid()),
+            program=" ".join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:]]),
+            step=self.steps.number,
+            since=time.monotonic() - self.last if self.last else None,
+            started=self.started,
+            devices=_devices(),
+            memory=resident(),
+            rank=int(os.environ.get("RANK", -1)),
+            what=what,
+            stack=[],
+            attached=connections,
+        )
+
+    def stop_query(self) -> None:
+        """Stop the query that runs, if it runs in the main thread, which alone has signals."""
+        stop = self._stop
+        if stop is not None:
+            stop()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Inside, a signal of ours stops the query; Ctrl-C stops it too, and is then the program's again."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        came: list[int] = []
+
+        def interrupt(signum: int, frame: FrameType | None) -> None:
+            if signum == signal.SIGINT:
+                came.append(signum)
+                self.go()
+            if self.session is not None:
+                self.session.interrupt(signum, frame)
+
+        numbers = signal.SIGINT, signal.SIGURG
+        before = {number: signal.signal(number, interrupt) for number in numbers}
+        main = threading.get_ident()
+        self._stop = lambda: signal.pthread_kill(main, signal.SIGURG)
+        try:
+            yield
+        finally:
+            self._stop = None
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            if came:
+                signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _plain_torch() -> Iterator[None]:
+    """torch as at a prompt, whatever the program has on here: gradients, no autocast, no inference mode."""
+    torch: Any = sys.modules["torch"]
+    with contextlib.ExitStack() as stack:
+        if torch.is_inference_mode_enabled():
+            stack.enter_context(torch.inference_mode(False))
+        if not torch.is_grad_enabled():
+            stack.enter_context(torch.enable_grad())
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+def _rank(x: object) -> int:
+    """Modules are first, then optimizers, whose parameters take their names."""
+    torch: Any = sys.modules["torch"]
+    if isinstance(x, torch.nn.Module):
+        return 0
+    return 1 if hasattr(x, "param_groups") else 2
+
+
+def _inner(x: Any) -> list[Any]:
+    """An object, and those that it wraps."""
+    if host_wrappers.is_optimizer(x):
+        return host_wrappers.chain(x)
+    scheduler = host_schedulers.proper(x)
+    return [x] if scheduler is None else [scheduler]
+
+
+def _module_of(optimizer: Any, objects: list[Any]) -> Any:
+    """The smallest module among some objects with all parameters of an optimizer; None if there is none."""
+    torch: Any = sys.modules["torch"]
+    mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    modules = [x for x in objects if isinstance(x, torch.nn.Module)]
+    holders = [m for m in modules if mine <= {id(p) for p in m.parameters()}]
+    return min(holders, key=lambda m: sum(1 for _ in m.modules()), default=None)
+
+
+def _devices() -> list[str]:
+    """The devices in use, as far as that is known without asking for them."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
+        return ["cpu"]
+    return [f"cuda:{i}" for i in range(torch.cuda.device_count()) if torch.cuda.memory_allocated(i)]
+
+
+def _name_of(user: int | None) -> str:
+    """The name of a user of this machine."""
+    import pwd
+
+    if user is None:
+        return ""
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+def _tell(text: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"kshell: {text}\n")
+
+
+_HOST: list[Host] = []
+
+
+def listen() -> str:
+    """Let clients attach to this program: `kshell attach PID` opens a prompt in it, at the ends of its optimizers'
+    steps. Only processes of the same user can. Returns the path of the socket; again, does nothing more.
+
+    OSError if the folder of sockets cannot be made, or belongs to somebody else."""
+    if not _HOST:
+        host = Host()
+        _HOST.append(host)
+        host.begin()
+    return _HOST[0].paths[0]
+
+
+def listen_at_first_step() -> None:
+    """`listen`, when an optimizer first steps: a process that a library started may never step."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    def first(optimizer: Any, args: Any, kwargs: Any) -> None:
+        hook.remove()
+        try:
+            listen()
+        except Exception as e:
+            _tell(f"not listening: {first_line(message_of(e))}")
+
+    hook = register_optimizer_step_pre_hook(first)

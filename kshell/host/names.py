@@ -1,0 +1,191 @@
+"""The names of `.run`: what a client finds in a training program besides its variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.host.watcher import stack
+from kshell.lang.names.define import name
+from kshell.lang.verbs.lists import int_of
+from kshell.shell import complete
+from kshell.shell.toolbar import status as toolbar_status
+from kshell.values.base.build import longs, string
+from kshell.values.base.core import NIL, List, Table, Value, sym_vec, text_of
+from kshell.values.base.functions import Prim
+from kshell.values.session.context import running
+
+if TYPE_CHECKING:
+    from kshell.host.edits import Edits
+    from kshell.host.host import Host
+
+# the short names, and what they stand for
+SHORT = {"step": ".run.next"} | {
+    word: f".run.{word}" for word in ("pause", "go", "undo", "at", "watch", "unwatch", "skip")
+}
+_HOST: list[Host] = []
+
+
+def connect(host: Host, session: Any) -> None:
+    """From now on the names are about this program, and the session knows the short ones."""
+    _HOST[:] = [host]
+    known = session.names.load_builtins()
+    for short, long in SHORT.items():
+        entry = registry.known("name", long)
+        known[short] = Prim(long, entry.fns, entry, entry.qtype)
+
+
+def _host() -> Host:
+    if not _HOST:
+        raise QError("nyi", hint="only in a program that listens: kshell run, kshell.listen()")
+    return _HOST[0]
+
+
+def _edits() -> Edits:
+    edits = _host().edits
+    assert edits is not None
+    return edits
+
+
+@name(".run.step")
+def step() -> Value:
+    """The number of the last step."""
+    return _host().steps.number
+
+
+@name(".run.steps")
+def steps() -> Value:
+    """The last steps, a row each: the optimizer, seconds since its step before, the first group's rate, the loss, the
+    norm of the gradients, bytes of memory (both from time to time)."""
+    host = _host()
+    return host.steps.table(host.optimizer_names())
+
+
+@name(".run.edits")
+def edits() -> Value:
+    """What was edited: a row for each change, with the step after which it was made, and by whom."""
+    return _edits().table()
+
+
+@name(".run.where")
+def where() -> Value:
+    """Where the program is: file, line and text, the outermost first."""
+    return List([string(line) for line in stack(_host().thread)])
+
+
+@name(".run.pause", "pause[]", effect="changes")
+def pause(x: Value) -> Value:
+    """Pause the program: it waits here until `go[]`, or until you leave."""
+    _host().pause()
+    return NIL
+
+
+@name(".run.next", "step n", effect="changes")
+def next_(x: Value) -> Value:
+    """Let a paused program go on for n steps, and pause again. Of anything but a number it is the k-api's `step`."""
+    if x.__class__ is not int:
+        return registry.known("api", "step").fns[1](x)
+    if x < 1:
+        raise QError(f"step: expected a number of steps, given {x}")
+    _host().pause(x)
+    return NIL
+
+
+@name(".run.go", "go[]", effect="changes")
+def go(x: Value) -> Value:
+    """Let a paused program go on."""
+    _host().go()
+    return NIL
+
+
+@name(".run.undo", "undo n", effect="changes")
+def undo(x: Value) -> Value:
+    """Put back what the last n edits changed, which is an edit itself."""
+    return _edits().undo(1 if x is NIL else int_of(x))
+
+
+@name(".run.at", 'at[step;"text"]', effect="changes")
+def at(step: Value, text: Value) -> Value:
+    """Carry out a text at the end of a step to come. Its errors are printed by the program."""
+    host = _host()
+    host.plan(int_of(step), text_of(text))
+    return NIL
+
+
+@name(
+    ".run.watch", 'watch[`name;"condition"]', 'watch[`name;"condition";"action"]', effect="changes"
+)
+def watch(name: Value, condition: Value) -> Value:
+    """Look at a condition after each step: when it begins to hold, log it, "pause", or run the q text of the action.
+
+    The condition "finite" is of its own kind: the loss and the gradients are looked at before each step; the first
+    layer and the rows of the batch whose values are not finite are named in `.run.found`. An action of "pause" then
+    pauses before the step, and `skip[]` leaves it out."""
+    return watch_and(name, condition, string("log"))
+
+
+@name(".run.watch", effect="changes")
+def watch_and(name: Value, condition: Value, action: Value) -> Value:
+    """The same, with an action."""
+    _host().watches.add(text_of(name), text_of(condition), text_of(action))
+    return NIL
+
+
+@name(".run.unwatch", "unwatch`name", effect="changes")
+def unwatch(x: Value) -> Value:
+    """Look at a condition no more."""
+    host = _host()
+    host.watches.remove(text_of(x))
+    if host.watches.finite is None:
+        host.unwatch_finite()
+    return NIL
+
+
+@name(".run.watches")
+def watches() -> Value:
+    """The conditions that are looked at, how often they fired, and the last step at which they did."""
+    return _host().watches.table()
+
+
+@name(".run.found")
+def found() -> Value:
+    """What was found that is not finite: the step, the layer, and the rows of the batch."""
+    rows = _host().found
+    return Table(
+        ["step", "what", "layer", "rows"],
+        [
+            longs([row.step for row in rows]),
+            List([string(row.what) for row in rows]),
+            sym_vec([row.layer for row in rows]),
+            List([longs(row.rows) for row in rows]),
+        ],
+    )
+
+
+@name(".run.skip", "skip[]", effect="changes")
+def skip(x: Value) -> Value:
+    """At a pause before a step: leave out this step, by taking away the gradients that it would use."""
+    _host().skip()
+    return NIL
+
+
+@name(".run.offers", effect="none")
+def offers(before: Value, after: Value) -> Value:
+    """The completions of a text: texts, characters that they replace, notes."""
+    found = complete.offers(running(), text_of(before), text_of(after))  # type: ignore[arg-type]
+    return List(
+        [
+            List([string(offer.text) for offer in found]),
+            longs([offer.size for offer in found]),
+            List([string(offer.note) for offer in found]),
+        ]
+    )
+
+
+@name(".run.status", effect="none")
+def status(x: Value) -> Value:
+    """The text of a client's toolbar: the step, and what the prompt's own shows."""
+    host = _host()
+    paused = "  paused" if host.is_paused() else ""
+    return string(f"step {host.steps.number}{paused}  {toolbar_status(running())}")  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Tests of kshell inside training programs: real programs, asked from outside."""

@@ -1,0 +1,266 @@
+"""Training programs that know nothing of kshell, started as processes, and a client that asks them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kshell.errors import QError
+from kshell.ipc import wire
+from kshell.python.outof import from_q
+from kshell.values.base.build import string
+from kshell.values.base.core import List, Value, sym, text_of
+from tests import ROOT
+
+# what all programs begin with: LOG takes a line for each step, so that the program itself says what it did
+BEGIN = """
+import os, sys, time
+import torch
+torch.manual_seed(3)
+torch.set_num_threads(1)
+STEPS = int(os.environ.get("STEPS", 400))
+PAUSE = float(os.environ.get("PAUSE", 0.004))
+LOG = open("log.txt", "w", buffering=1)
+def say(step, optimizer, *more):
+    print(step, optimizer.param_groups[0]["lr"], *more, file=LOG)
+    time.sleep(PAUSE)
+def digest(module):
+    return "%.17g" % sum(p.detach().double().sum().item() * (i + 1) for i, p in enumerate(module.parameters()))
+"""
+NET = """
+net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(.1), torch.nn.Linear(16, 1))
+x = torch.randn(64, 8)
+y = x.sum(1, keepdim=True)
+loss_fn = torch.nn.MSELoss()
+"""
+END = """
+print("end", digest(net), file=LOG)
+"""
+
+PROGRAMS = {
+    "plain": BEGIN + NET + """
+optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
+def main():
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        loss = loss_fn(net(x), y)
+        loss.backward()
+        optimizer.step()
+        say(step, optimizer, loss.item(), digest(net))
+main()
+""" + END,
+    "a class": BEGIN + NET + """
+class Trainer:
+    def __init__(self):
+        self.model, self.optimizer = net, torch.optim.SGD(net.parameters(), lr=.01, momentum=.9)
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 100)
+    def fit(self):
+        for step in range(1, STEPS + 1):
+            self.optimizer.zero_grad()
+            loss_fn(self.model(x), y).backward()
+            self.optimizer.step()
+            self.scheduler.step()
+            say(step, self.optimizer)
+Trainer().fit()
+""" + END,
+    "scaled and accumulated": BEGIN + NET + """
+optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
+scaler = torch.amp.GradScaler("cpu")
+def main():
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        for part, target in zip(x.chunk(4), y.chunk(4)):
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = loss_fn(net(part), target) / 4
+            scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        say(step, optimizer)
+main()
+""" + END,
+    "two optimizers": BEGIN + NET + """
+other = torch.nn.Linear(8, 1)
+optimizer = torch.optim.Adam(net.parameters(), lr=.01)
+second = torch.optim.SGD(other.parameters(), lr=.02)
+def main():
+    for step in range(1, STEPS + 1):
+        for module, o in ((net, optimizer), (other, second)):
+            o.zero_grad()
+            loss_fn(module(x), y).backward()
+            o.step()
+        say(step, optimizer, second.param_groups[0]["lr"])
+main()
+""" + END,
+    "closure": BEGIN + NET + """
+optimizer = torch.optim.LBFGS(net.parameters(), lr=.01, max_iter=2)
+def closure():
+    optimizer.zero_grad()
+    loss = loss_fn(net(x), y)
+    loss.backward()
+    return loss
+def main():
+    for step in range(1, STEPS + 1):
+        optimizer.step(closure)
+        say(step, optimizer)
+main()
+""" + END,
+    "averaged": BEGIN + NET + """
+optimizer = torch.optim.SGD(net.parameters(), lr=.01)
+average = torch.optim.swa_utils.AveragedModel(net)
+scheduler = torch.optim.swa_utils.SWALR(optimizer, swa_lr=.01, anneal_epochs=1)
+def main():
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        loss_fn(net(x), y).backward()
+        optimizer.step()
+        average.update_parameters(net)
+        say(step, optimizer)
+main()
+""" + END,
+}
+
+
+class Refused(Exception):
+    """The error that a program answered with."""
+
+
+class Client:
+    """A connection to a program."""
+
+    def __init__(self, path: str, timeout: float = 60.0) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(timeout)
+        self.socket.connect(path)
+        self.socket.sendall(b"me:\6\0")
+        assert self.socket.recv(1) == b"\6"
+
+    def send(self, x: Value) -> None:
+        self.socket.sendall(wire.message(wire.SYNC, x))
+
+    def answer(self) -> Value:
+        data = b""
+        while len(data) < 8 or len(data) < struct.unpack_from("<I", data, 4)[0]:
+            more = self.socket.recv(1 << 16)
+            if not more:
+                raise ConnectionError
+            data += more
+        try:
+            return wire.value(data)
+        except wire.Remote as e:
+            problem = str(e)
+        raise Refused(problem)
+
+    def __call__(self, text: str) -> Any:
+        """The value of a query, as Python has it."""
+        self.send(string(text))
+        return from_q(self.answer())
+
+    def typed(self, line: str) -> tuple[str, str, str]:
+        """What a line at a prompt prints, its errors, and the next prompt."""
+        self.send(List([sym(".run.line"), string(line), 40, 300]))
+        answer = self.answer()
+        assert isinstance(answer, List)
+        shown, warned, prompt = (text_of(part) for part in answer.items)
+        return shown, warned, prompt
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class Program:
+    """A program that runs, in a folder of its own."""
+
+    def __init__(self, folder: Path, text: str, **environment: str) -> None:
+        self.folder, self.run = folder, folder / "run"
+        (folder / "train.py").write_text(text)
+        self.environment = {**os.environ, "PYTHONPATH": str(ROOT), "KSHELL_RUN": str(self.run), **environment}
+        self.environment.pop("KSHELL_LISTEN", None)
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self, *words: str) -> Program:
+        """Start it, by `kshell run` unless other words are given."""
+        words = words or (sys.executable, "-m", "kshell", "run", "train.py")
+        self.process = subprocess.Popen(
+            words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        return self
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def log(self) -> list[list[str]]:
+        """The lines that the program wrote, in words."""
+        path = self.folder / "log.txt"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def wait_for(self, step: int) -> None:
+        """Wait until it has made a step."""
+        self.until(lambda: self.log and (self.log[-1][0] == "end" or int(self.log[-1][0]) >= step))
+
+    def until(self, condition: Any, seconds: float = 120.0) -> Any:
+        end = time.monotonic() + seconds
+        while not (found := condition()):
+            assert self.process is not None and (self.process.poll() is None or condition()), self.output()
+            assert time.monotonic() < end, "not in time"
+            time.sleep(0.02)
+        return found
+
+    def client(self) -> Client:
+        """A client, as soon as the program listens."""
+
+        def connected() -> Client | None:
+            try:
+                return Client(str(self.run / str(self.pid)))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return None
+
+        found: Client = self.until(connected)
+        return found
+
+    def output(self) -> str:
+        assert self.process is not None
+        return self.process.communicate(timeout=120)[0]
+
+    def ended(self) -> str:
+        """Wait for its end; the digest of its parameters."""
+        output = self.output()
+        assert self.process is not None and self.process.returncode == 0, output
+        assert self.log[-1][0] == "end", output
+        return self.log[-1][1]
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.communicate(timeout=60)
+
+
+@contextmanager
+def running(folder: Path, text: str, *words: str, **environment: str) -> Iterator[Program]:
+    """A program, until the end of the block."""
+    folder.mkdir(exist_ok=True)
+    program = Program(folder, text, **environment).start(*words)
+    try:
+        yield program
+    finally:
+        program.kill()
+
+
+def alone(folder: Path, text: str, **environment: str) -> str:
+    """The digest of a program's parameters that was run by python alone."""
+    with running(folder, text, sys.executable, "train.py", **environment) as program:
+        return program.ended()
+
+
+__all__ = ["PROGRAMS", "Client", "Program", "QError", "Refused", "alone", "running"]

@@ -1,0 +1,146 @@
+"""Queries and edits of programs that know nothing of kshell."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.host.programs import PROGRAMS, Refused, alone, running
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_queried_and_edited(tmp_path: Path, name: str) -> None:
+    module = "net"
+    with running(tmp_path, PROGRAMS[name], PAUSE="0.01") as program:
+        client = program.client()
+        assert client("1+1") == 2
+        program.wait_for(8)
+        step = client(".run.step")
+        assert step >= 8
+        gradients = client("select name,norm from gradtable optimizer")
+        assert list(gradients["name"]) == ["0.weight", "0.bias", "3.weight", "3.bias"]
+        assert all(gradients["norm"] > 0)
+        steps = client(".run.steps")
+        assert len(steps["step"]) >= step and all(steps["seconds"][-5:] > 0) and set(steps["opt"]) >= {"optimizer"}
+        assert all(steps["loss"] > 0)
+        client("lr(optimizer;.003)")
+        client(f"freeze({module};`0)")
+        frozen = client(f"exec name from parmtable {module} where not gradflag")
+        assert list(frozen) == ["0.weight", "0.bias"]
+        client(f"child({module};`3;(`linear;16;1))")
+        edits = client(".run.edits")
+        assert set(edits["edit"]) == {0, 1, 2} and b"lr(optimizer;.003)" in list(edits["text"])
+        at = max(edits["step"])
+        if name != "averaged":  # its scheduler sets the rate
+            assert edits["before"][0] == b"0.01" and edits["after"][0] == b"0.003"
+        client.close()
+        program.wait_for(at + 3)
+        rates = {float(words[1]) for words in program.log if words[0] != "end" and int(words[0]) > at}
+        if name != "averaged":
+            assert rates == {0.003}
+        log = (program.folder / f"kshell-edits-{program.pid}.q").read_text()
+        assert '"lr(optimizer;.003)"]' in log and log.count(".run.at[") == 3
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_that_listens_computes_the_same_bits(tmp_path: Path, name: str) -> None:
+    expected = alone(tmp_path / "alone", PROGRAMS[name], STEPS="60", PAUSE="0")
+    with running(tmp_path / "listens", PROGRAMS[name], STEPS="60", PAUSE="0") as program:
+        assert program.ended() == expected
+    assert list((tmp_path / "listens" / "run").iterdir()) == []
+
+
+def test_queries_change_no_bit(tmp_path: Path) -> None:
+    expected = alone(tmp_path / "alone", PROGRAMS["plain"], STEPS="150")
+    with running(tmp_path / "asked", PROGRAMS["plain"], STEPS="150") as program:
+        client = program.client()
+        for text in ("gradtable optimizer", "tensor(`randn;3 3)", "forward(net;x)", "evaluate(net;x)", "10?1f", "statetable optimizer",
+                     "state optimizer", "summary net", "select from .run.steps", "loss", "lr optimizer", "parmtable net"):
+            client.typed(text)
+        client.close()
+        assert program.ended() == expected
+
+
+def test_edits_are_replayed_to_the_same_bits(tmp_path: Path) -> None:
+    text = PROGRAMS["plain"]
+    with running(tmp_path / "edited", text, STEPS="250") as program:
+        client = program.client()
+        client("lr(optimizer;.05)")
+        client("child(net;`3;(`linear;16;1))")
+        client.typed("freeze(net;`0)")
+        client("undo 1")
+        client(f".run.at[{client('.run.step') + 5};\"lr(optimizer;.02)\"]")
+        client.close()
+        edited = program.ended()
+        log = program.folder / f"kshell-edits-{program.pid}.q"
+        assert log.read_text().count(".run.at[") == 5
+    again = [sys.executable, "-m", "kshell", "run", "--replay", str(log), "train.py"]
+    with running(tmp_path / "again", text, *again, STEPS="250") as program:
+        assert program.ended() == edited
+    assert edited != alone(tmp_path / "alone", text, STEPS="250")
+
+
+def test_an_edit_that_fails_changes_nothing(tmp_path: Path) -> None:
+    with running(tmp_path, PROGRAMS["plain"], PAUSE="0.01") as program:
+        client = program.client()
+        for line in ("lr(optimizer;.5);foo", "freeze(net;`0);1+`a", "child(net;`3;(`linear;16;1));foo", "zzz:5;lr(optimizer;.7);foo"):
+            with pytest.raises(Refused, match=r"foo|type"):
+                client(line)
+            assert client.typed(line)[1][0] == "'"
+            client.typed("\\")
+        assert client("exec min gradflag from parmtable net")
+        assert client("first lr optimizer") == 0.01
+        assert len(client(".run.edits")["edit"]) == 0
+        with pytest.raises(Refused, match="zzz"):
+            client("zzz")
+        assert not list(program.folder.glob("kshell-edits*"))
+        client.close()
+        program.wait_for(client_step(program) + 5)
+        assert {words[1] for words in program.log} == {"0.01"}
+
+
+def client_step(program: object) -> int:
+    return int(program.log[-1][0])  # type: ignore[attr-defined]
+
+
+def test_the_prompt_has_a_debugger_and_a_namespace(tmp_path: Path) -> None:
+    with running(tmp_path, PROGRAMS["plain"], STEPS="2000") as program:
+        client = program.client()
+        assert client.typed("{x+`a}step0:1")[2] == "q))"
+        assert client.typed("x")[0] == "1\n"
+        assert client.typed("\\")[2] == "q)"
+        assert client.typed("\\d .mine")[2] == "q.mine)"
+        assert client.typed("a:5")[1] == ""
+        assert client(".mine.a") == 5
+        shown, warned, _ = client.typed("exit 0")
+        assert shown == "" and warned.startswith("'access: exit")
+        assert client.typed("1+")[1] or client.typed("1+1")[0] == "2\n"
+        assert client("2+2") == 4
+
+
+def test_a_pause_ends_with_its_client(tmp_path: Path) -> None:
+    with running(tmp_path, PROGRAMS["plain"], STEPS="2000") as program:
+        client = program.client()
+        client("pause[]")
+        at = client(".run.step")
+        assert client(".run.step") == at
+        client("step 3")
+        assert program.until(lambda: client(".run.step") == at + 3 or None)
+        assert client(".run.step") == at + 3
+        client.socket.close()
+        program.wait_for(at + 10)
+
+
+def test_variables_of_the_program_are_followed_and_let_go(tmp_path: Path) -> None:
+    with running(tmp_path, PROGRAMS["plain"], STEPS="2000") as program:
+        client = program.client()
+        first = client(".run.step")
+        assert client("mine:7") is None or client("mine") == 7
+        assert client(".run.step") >= first
+        assert "net" in list(client("system\"v\""))
+        client.close()
+        second = program.client()
+        assert second("mine") == 7
+        assert "net" in list(second("system\"v\""))
