@@ -41,6 +41,9 @@ class State:
     what: str = ""  # training, paused, before the first step, busy; NOT_ANSWERING
     stack: list[str] = field(default_factory=list)  # lines of text
     attached: int = 0  # clients
+    job: str = ""  # the same in all processes of a job; empty if there is one process
+    digests: list[tuple[int, int]] = field(default_factory=list)  # of the last edits: step, digest
+    answer: str = ""  # to what else was asked for
 
     def to_json(self) -> str:
         """The state as one line."""

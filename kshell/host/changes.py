@@ -7,9 +7,10 @@ copies nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.host.parts import alone, local
 from kshell.kapi.checkpoint.unwritten import storage_of, written
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Before:
         self.copies: dict[int, list[tuple[str, Tensor, Tensor]]] = {}
 
     def _know(self, name: str, t: Tensor) -> None:
+        t = local(t)
         key = storage_of(t)
         if key and not any(x is t for _, x in self.tensors.get(key, ())):
             self.tensors.setdefault(key, []).append((name, t))
@@ -94,7 +96,7 @@ class _Module:
             for path, m in module.named_modules()
         ]
         self.flags = [
-            (path, p, p.requires_grad, p.detach()) for path, p in module.named_parameters()
+            (path, p, p.requires_grad, local(p).detach()) for path, p in module.named_parameters()
         ]
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
@@ -139,8 +141,9 @@ class _Module:
                     str(p.requires_grad),
                     lambda p=p, f=flag: p.requires_grad_(f),  # type: ignore[misc]
                 )
-            if p.data_ptr() != data.data_ptr() or p.shape != data.shape:
-                yield Change(f"{name}.{path}", _summary(data), _summary(p), _replacer(p, data))
+            now = local(p)
+            if now.data_ptr() != data.data_ptr() or now.shape != data.shape:
+                yield Change(f"{name}.{path}", _summary(data), _summary(now), _replacer(p, data))
 
 
 class _Optimizer:
@@ -311,6 +314,7 @@ def _text(x: Any) -> str:
 
 def _summary(t: Tensor) -> str:
     """The size of a tensor, and its value or norm."""
+    t = local(t)
     if t.numel() == 1:
         return f"{t.detach().reshape(()).item():g}"
     size = "x".join(map(str, t.shape))
@@ -350,11 +354,11 @@ def _make() -> type:
             return False  # otherwise torch imports its compiler at the first operation
 
         def __torch_dispatch__(
-            self, func: Any, types: Any, args: Iterable[Any] = (), kwargs: Any = None
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            kwargs = kwargs or {}
+            args, kwargs = alone(func, types, args, kwargs or {})
             if func._schema.is_mutable:
-                for leaf in tree_leaves(written(func._schema, tuple(args), kwargs)):
+                for leaf in tree_leaves(written(func._schema, args, kwargs)):
                     if isinstance(leaf, Tensor):
                         self.before.about_to_write(leaf)
             return func(*args, **kwargs)

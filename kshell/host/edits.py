@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,10 +13,12 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.host.changes import Before, Change
+from kshell.host.parts import local
+from kshell.host.replicas import Wrapped
 from kshell.host.steps import EPOCH
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import List, Sym, Table, Value, Vec, sym_vec, text_of
+from kshell.values.base.core import NIL, List, Sym, Table, Value, Vec, sym_vec, text_of
 
 UNDONE = 20  # edits that can be undone: copies of what they wrote are kept
 OWN = ".run."  # functions of kshell's own, which a client calls by name
@@ -32,14 +35,6 @@ class Edit(NamedTuple):
     changes: list[Change]
 
 
-class Planned(NamedTuple):
-    """An edit for the safe point after a step."""
-
-    step: int
-    user: str
-    text: str
-
-
 class Edits:
     """The log of edits. A session's port has it as its log of updates: it carries out each message."""
 
@@ -50,12 +45,15 @@ class Edits:
     ) -> None:
         self.session, self.step, self.objects = session, step, objects
         self.done: list[Edit] = []
-        self.planned: list[Planned] = []
         self.user: Callable[[], str] = lambda: ""  # who is asking
         self.frozen = ""  # why nothing can be edited now; empty if it can
         self.path = os.environ.get("KSHELL_EDITS") or f"kshell-edits-{os.getpid()}.q"
         self.path = os.path.abspath(self.path)  # the program may change the folder
         self.busy = False  # is a message carried out?
+        # in a job: plans a text in all processes, and gives the step; what is planned is carried out here
+        self.everywhere: Callable[[str], int] | None = None
+        self.carries_out = False  # is it what was planned that is carried out?
+        self.digests: list[tuple[int, int]] = []  # of the last edits: step, digest
         self._number = 0
 
     # ------------------------------------------------------------ carrying out
@@ -71,28 +69,39 @@ class Edits:
         numbers that it drew are drawn again if it changed nothing."""
         if self.busy:
             return work(*args)
-        variables = self.session.names.spaces["."]
-        names = dict(variables)
-        before, random = Before(self.objects()), _Random()
+        names = dict(self.session.names.spaces["."])
+        before, wrapped, random = Before(self.objects()), Wrapped(self.objects()), Random()
         self.busy = True
         try:
-            with before.watching():
+            with wrapped.apart(), before.watching():
                 out = work(*args)
             changes = before.changes()
             if changes:
+                wrapped.check()
+            if changes and self.everywhere is not None and not self.carries_out:
+                self._put_back(changes, random, names)
+                step = self.everywhere(text)
+                self.session.warn(f"edit: after step {step}, in all processes\n")
+                return NIL
+            if changes:
                 self.note(text, changes)
+                wrapped.follow()
             else:
                 random.restore()
             return out
         except BaseException:
-            for change in reversed(before.changes()):
-                change.undo()
-            random.restore()
-            variables.clear()
-            variables.update(names)
+            self._put_back(before.changes(), random, names)
             raise
         finally:
             self.busy = False
+
+    def _put_back(self, changes: list[Change], random: Random, names: dict[str, Any]) -> None:
+        for change in reversed(changes):
+            change.undo()
+        random.restore()
+        variables = self.session.names.spaces["."]
+        variables.clear()
+        variables.update(names)
 
     def note(self, text: str, changes: list[Change]) -> None:
         """Log an edit that was carried out; an error if nothing can be edited now, or if it cannot be logged."""
@@ -102,6 +111,7 @@ class Edits:
         self._write(edit)
         self._number += 1
         self.done.append(edit)
+        self.digests = [*self.digests[1 - UNDONE :], (edit.step, _digest(edit, self.objects()))]
         for old in self.done[-UNDONE - 1 : -UNDONE]:
             old.changes[:] = [c._replace(undo=_forgotten) for c in old.changes]
 
@@ -142,27 +152,6 @@ class Edits:
         self.attempt(f".run.undo {count}", work)
         return count
 
-    # ------------------------------------------------------------ planning
-
-    def plan(self, step: int, text: str, user: str) -> None:
-        """Carry out a text at the safe point after a step; it must not be over."""
-        if step <= self.step() and self.step():
-            raise QError(f"at: step {step} is over: the last one was {self.step()}")
-        self.planned.append(Planned(step, user, text))
-        self.planned.sort(key=lambda planned: planned.step)
-
-    @property
-    def next_step(self) -> int | None:
-        """The step after which something is planned."""
-        return self.planned[0].step if self.planned else None
-
-    def due(self) -> list[Planned]:
-        """What is planned for now, removed."""
-        now = self.step()
-        found = [planned for planned in self.planned if planned.step <= now]
-        self.planned = [planned for planned in self.planned if planned.step > now]
-        return found
-
     # ------------------------------------------------------------ asking
 
     def table(self) -> Table:
@@ -182,8 +171,8 @@ class Edits:
         return Table(list(columns), list(columns.values()))
 
 
-class _Random:
-    """The states of torch's random generators."""
+class Random:
+    """The states of torch's random generators, as they are now."""
 
     def __init__(self) -> None:
         import torch
@@ -193,7 +182,13 @@ class _Random:
             self.generators += torch.cuda.default_generators
         self.states = [generator.get_state() for generator in self.generators]
 
+    def seed(self, n: int) -> None:
+        """Draw the numbers of a seed from now on."""
+        for generator in self.generators:
+            generator.manual_seed(n)
+
     def restore(self) -> None:
+        """Draw the numbers that would have been drawn."""
         for generator, state in zip(self.generators, self.states, strict=True):
             generator.set_state(state)
 
@@ -212,6 +207,20 @@ def _text(message: Value, session: Any) -> str:
     if message.__class__ is Vec and message.t == T.C:
         return text_of(message)
     return f"value {session.show(message)}"
+
+
+def _digest(edit: Edit, objects: dict[str, Any]) -> int:
+    """A number that is the same in processes in which an edit did the same, and whose whole parameters are alike."""
+    words = [f"{change.where} {change.after}" for change in edit.changes]
+    sharded = False
+    for name, module in objects.items():
+        for p in module.parameters() if hasattr(module, "named_modules") else ():
+            sharded = sharded or hasattr(p, "placements")
+            if not sharded:
+                words.append(f"{name} {local(p).detach().double().sum().item():.17g}")
+    if sharded:  # each process has other parts, with other norms
+        words = [change.where for change in edit.changes]
+    return zlib.crc32("\n".join(words).encode())
 
 
 def _line(change: Change) -> str:

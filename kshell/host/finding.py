@@ -8,7 +8,6 @@ kept that a frame would not keep.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,12 +15,12 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.host.watcher import OWN
 from kshell.kapi.optim import host_schedulers, host_wrappers
 from kshell.python import taking
 from kshell.python.session import check
 
 OPTIMIZED = 0x1  # of a code object: its variables are not in a dictionary
-_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _PLAIN = (int, float, bool, str)
 _LONGEST = 1_000  # characters of a text that is taken
 
@@ -30,7 +29,7 @@ def frames(innermost: types.FrameType | None) -> list[types.FrameType]:
     """The frames that lead to one, without kshell's own, innermost first."""
     found = []
     while innermost is not None:
-        if not innermost.f_code.co_filename.startswith(_OWN):
+        if not innermost.f_code.co_filename.startswith(OWN):
             found.append(innermost)
         innermost = innermost.f_back
     return found
@@ -96,7 +95,7 @@ class _Found:
         """Optimizers that no variable has, and modules whose parameters they step."""
         for optimizer in stepped:
             if not any(_steps(x, optimizer) for x in self.names.values()):
-                self._name("opt", optimizer)
+                self._name("optimizer", optimizer)
             self._add_module_of(optimizer)
 
     def _add_module_of(self, optimizer: Any) -> None:
@@ -105,7 +104,7 @@ class _Found:
             return
         holders = [m for m in _all_modules() if mine <= {id(p) for p in m.parameters()}]
         if holders:
-            self._name("net", min(holders, key=lambda m: sum(1 for _ in m.modules())))
+            self._name("model", min(holders, key=lambda m: sum(1 for _ in m.modules())))
 
     def _modules(self) -> Iterator[Any]:
         return (x for x in self.names.values() if isinstance(x, sys.modules["torch"].nn.Module))

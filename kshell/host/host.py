@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -18,10 +19,11 @@ from typing import Any
 
 from kshell.attach import place
 from kshell.errors import QError, first_line, message_of
-from kshell.host import finding, names
+from kshell.host import finding, names, ranks
 from kshell.host.changes import Change
 from kshell.host.console import Console
-from kshell.host.edits import Edits, Planned
+from kshell.host.edits import Edits, Random
+from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
 from kshell.host.watcher import Watcher
 from kshell.host.watches import FINITE, Finding, Finite, Watch, Watches
@@ -31,7 +33,6 @@ from kshell.kapi.optim import host_schedulers, host_wrappers
 from kshell.python.session import Session
 
 PAUSED = 0.2  # seconds between two looks at whether a paused program goes on
-NEVER = sys.maxsize
 
 
 class Listening(Listeners):
@@ -59,9 +60,10 @@ class Host:
             time.time(),
             0.0,
         )  # since 1970; of the monotonic clock, 0 if there was none
-        self.wake_at = NEVER  # a step after which something is to be done
+        self.plans = Plans(lambda: self.steps.number)
         self.pausing: Any = None  # the connection that asked for a pause
         self.stack: list[FrameType] = []  # at the safe point, innermost first
+        self._replaying = False  # is a file of edits read?
         self.serving = False  # is q running, or the program paused?
         self._bound: dict[str, Any] = {}  # the variables that are the program's
         self._inside: Any = None  # the hook of forward calls, while a client waits for one
@@ -105,7 +107,7 @@ class Host:
         self.watcher.ended = True
         self.listener.close()
         self.watcher.sock.close()
-        self.due, self.wake_at = False, NEVER
+        self.due, self.plans = False, Plans(lambda: self.steps.number)
 
     # ------------------------------------------------------------ safe points
 
@@ -152,7 +154,13 @@ class Host:
                 return  # a second thread that trains: the first one answers
             self.thread = ident
         self.last = time.monotonic()
-        if self.due or self.steps.number >= self.wake_at or self.watches.conditions:
+        number = self.steps.number
+        if (
+            self.due
+            or number >= self.plans.next_step
+            or number >= self._pause_at
+            or self.watches.conditions
+        ):
             self.safe_point("")
 
     def overdue(self) -> None:
@@ -199,7 +207,7 @@ class Host:
         network = session.ipc.network
         self.edits.frozen = frozen
         self._find()
-        for planned in self.edits.due() if not frozen else ():
+        for planned in self.plans.due() if not frozen else ():
             self._carry_out(planned)
         if self.watches.conditions and not frozen and self.stepper is None:
             self.fired += self.watches.look(self.steps.number, self._value_of)
@@ -211,7 +219,6 @@ class Host:
             network.turn(0.0)
         while self.is_paused():
             network.turn(PAUSED)
-        self._wake()
         if not network.connections:
             self._let_go()
 
@@ -230,15 +237,9 @@ class Host:
         elif watch.action != "log":
             self._carry_out(Planned(self.steps.number, watch.name, watch.action))
 
-    def _wake(self) -> None:
-        """When there is something to do next."""
-        assert self.edits is not None
-        steps = [step for step in (self.edits.next_step, self._pause_at) if step is not None]
-        self.wake_at = min(steps, default=NEVER)
-
     # ------------------------------------------------------------ pausing
 
-    _pause_at: int | None = None  # the step after which the program pauses
+    _pause_at = NEVER  # the step after which the program pauses
 
     def pause(self, steps: int = 0) -> None:
         """Pause now, or after so many further steps, for the client that asks: the program goes on when it says so, or
@@ -253,15 +254,15 @@ class Host:
 
     def go(self) -> None:
         """Go on."""
-        self.pausing = self._pause_at = None
+        self.pausing, self._pause_at = None, NEVER
 
     def is_paused(self) -> bool:
         """Does the program wait? Whoever came first to a pause that a watch made is who it waits for."""
-        if self._pause_at is not None and self.pausing is None and self.session is not None:
+        if self._pause_at < NEVER and self.pausing is None and self.session is not None:
             self.pausing = next(iter(self.session.ipc.network.connections.values()), None)
         if self.pausing is not None and self.pausing.closed:
             self.go()
-        return self._pause_at is not None and self.steps.number >= self._pause_at
+        return self.steps.number >= self._pause_at
 
     # ------------------------------------------------------------ the session
 
@@ -271,6 +272,8 @@ class Host:
         names.connect(self, session)
         port = session.ipc = Console(session)
         self.edits = Edits(session, lambda: self.steps.number, self._objects)
+        if ranks.job().size > 1:
+            self.edits.everywhere = self._plan_everywhere
         self.edits.user = self._user
         port.updates = self.edits
         port.network.listen(Listening(self.listener))
@@ -285,9 +288,15 @@ class Host:
         return _name_of(client.owner) or client.user
 
     def plan(self, step: int, text: str) -> None:
-        """Carry out a text at the end of a step to come."""
-        assert self.edits is not None
-        self.edits.plan(step, text, self._user())
+        """Carry out a text at the end of a step to come, in a job in all processes."""
+        mine = ranks.job()
+        if mine.size > 1 and not self._replaying:
+            ranks.plan(mine, self.plans, self._user(), text, step)
+        elif not self.plans.add(Planned(step, self._user(), text)):
+            raise QError(f"at: step {step} is over: the last one was {self.steps.number}")
+
+    def _plan_everywhere(self, text: str) -> int:
+        return ranks.plan(ranks.job(), self.plans, self._user(), text)
 
     def optimizer_names(self) -> dict[int, str]:
         """The names of the optimizers that have stepped, by their number."""
@@ -321,8 +330,11 @@ class Host:
     def _carry_out(self, planned: Any) -> None:
         """Carry out what was planned; its errors are told on standard error, and the run goes on."""
         assert self.session is not None and self.edits is not None
-        self.planner = planned.user
-        problem = ""
+        self.planner, random, problem = planned.user, Random(), ""
+        in_job = self.edits.everywhere is not None
+        if in_job:  # processes have random numbers of their own
+            random.seed(zlib.crc32(f"{planned.step} {planned.text}".encode()))
+        self.edits.carries_out = True
         try:
             self.session.handle(
                 self.edits.attempt, planned.text, self.session.evaluate, planned.text
@@ -330,16 +342,19 @@ class Host:
         except QError as e:
             problem = e.text
         finally:
-            self.planner = ""
+            self.planner, self.edits.carries_out = "", False
+            if in_job:
+                random.restore()
         if problem:
             _tell(f"step {self.steps.number}: {planned.text}: '{problem}")
 
     def _replay(self, path: str) -> None:
         """Plan the edits of a file, which is q, and find the variables when they are due."""
         session = self._open()
+        self._replaying = True
         with _plain_torch():
             session.run_script(path)
-        self._wake()
+        self._replaying = False
 
     # ------------------------------------------------------------ what the program has
 
@@ -396,9 +411,10 @@ class Host:
 
     def state(self) -> place.State:
         """Where the program is."""
+        mine = ranks.job()
         what = "training" if self.last else "before the first step"
         if self.serving:
-            what = "paused" if self._pause_at is not None else "busy"
+            what = "paused" if self.steps.number >= self._pause_at else "busy"
         connections = len(self.session.ipc.network.connections) if self.session is not None else 0
         return place.State(
             pid=os.getpid(),
@@ -409,17 +425,21 @@ class Host:
             started=self.started,
             devices=_devices(),
             memory=resident(),
-            rank=int(os.environ.get("RANK", -1)),
+            rank=mine.rank,
+            job=mine.name,
+            digests=self.edits.digests if self.edits is not None else [],
             what=what,
             stack=[],
             attached=connections,
         )
 
-    def stop_query(self) -> None:
-        """Stop the query that runs, if it runs in the main thread, which alone has signals."""
+    def asked(self, word: str, text: str) -> str:
+        """Do what is asked for besides the state. A query is stopped if it runs in the main thread, which alone has
+        signals."""
         stop = self._stop
-        if stop is not None:
+        if word == "stop" and stop is not None:
             stop()
+        return ranks.taken(self.plans, word, text) if word in ("plan", "unplan") else ""
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kshell import registry
+from kshell.attach.place import State
 from kshell.errors import QError
+from kshell.host import ranks
 from kshell.host.watcher import stack
 from kshell.lang.names.define import name
 from kshell.lang.verbs.lists import int_of
 from kshell.shell import complete
 from kshell.shell.toolbar import status as toolbar_status
+from kshell.values.base import types as T
 from kshell.values.base.build import longs, string
-from kshell.values.base.core import NIL, List, Table, Value, sym_vec, text_of
+from kshell.values.base.core import NIL, List, Table, Value, Vec, sym_vec, text_of
 from kshell.values.base.functions import Prim
 from kshell.values.session.context import running
 
@@ -72,6 +77,35 @@ def edits() -> Value:
 def where() -> Value:
     """Where the program is: file, line and text, the outermost first."""
     return List([string(line) for line in stack(_host().thread)])
+
+
+@name(".run.ranks")
+def run_ranks() -> Value:
+    """The processes of the job: where each is, and whether its last edits did the same as those of this one. A process
+    that is dead, or on another machine, has no pid."""
+    host, mine = _host(), ranks.job()
+    states = [host.state(), *ranks.others(mine)] if mine.size > 1 else [host.state()]
+    states[0].stack = stack(host.thread)
+    rows = sorted(
+        [*states, *(State(rank=rank, what="not here") for rank in ranks.missing(mine, states[1:]))]
+        if mine.size > 1
+        else states,
+        key=lambda state: state.rank,
+    )
+    alike = [list(map(tuple, s.digests)) == list(map(tuple, states[0].digests)) for s in rows]
+    nothing = T.NULL[T.J]
+    return Table(
+        ["rank", "pid", "step", "since", "what", "where", "alike"],
+        [
+            longs([state.rank for state in rows]),
+            longs([state.pid or nothing for state in rows]),
+            longs([state.step if state.pid else nothing for state in rows]),
+            Vec(T.F, np.array([np.nan if s.since is None else s.since for s in rows], np.float64)),
+            sym_vec([state.what for state in rows]),
+            List([string(state.stack[-1] if state.stack else "") for state in rows]),
+            Vec(T.B, np.array(alike, np.bool_)),
+        ],
+    )
 
 
 @name(".run.pause", "pause[]", effect="changes")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from kshell.host.parts import local
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec, sym_vec
 
@@ -51,7 +52,7 @@ class Counted:
         self.number = number  # in the order of their first steps
         self.steps = 0
         self.ended = 0.0  # when its last step ended
-        self.next_norm = 1  # the step whose gradients' norm is noted
+        self.next_norm = 3  # the step whose gradients' norm is noted: the first ones take longer
         self.cost = 0.0  # seconds that a norm took
 
 
@@ -148,8 +149,7 @@ class Steps:
         start = time.perf_counter()
         norm = _norm([p.grad for group in optimizer.param_groups for p in group["params"]])
         known.cost = time.perf_counter() - start
-        usual = seconds if seconds > 0 else known.cost
-        known.next_norm = known.steps + max(1, math.ceil(known.cost / (SHARE * usual)))
+        known.next_norm = known.steps + max(1, math.ceil(known.cost / (SHARE * seconds)))
         return norm
 
     def _settle(self) -> None:
@@ -210,7 +210,7 @@ def _norm(gradients: list[Any]) -> Any:
     devices that have none in common."""
     import torch
 
-    present = [g for g in gradients if g is not None and g.layout == torch.strided]
+    present = [local(g) for g in gradients if g is not None and g.layout == torch.strided]
     if not present:
         return None
     try:

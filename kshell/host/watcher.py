@@ -21,7 +21,8 @@ PATIENCE = (
 )
 PAUSE = 0.02  # seconds until it is looked again whether the program has come to a safe point
 DEEPEST = 40  # frames shown
-WORD = 100  # bytes of a request
+WORD = 1 << 16  # bytes of a request
+OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep  # kshell's own files
 
 
 class Watched(Protocol):
@@ -39,8 +40,8 @@ class Watched(Protocol):
     def overdue(self) -> None:
         """A client waits, and no safe point comes."""
 
-    def stop_query(self) -> None:
-        """Stop the query that runs."""
+    def asked(self, word: str, text: str) -> str:
+        """Do what else is asked for; the answer."""
 
 
 class Watcher(threading.Thread):
@@ -88,21 +89,23 @@ class Watcher(threading.Thread):
             connection.settimeout(1.0)
             if place.user_of(connection) not in (0, os.geteuid()):
                 return
-            word = connection.recv(WORD).strip()
-            if word == b"stop":
-                self.host.stop_query()
+            word, _, text = connection.recv(WORD).decode().strip().partition(" ")
+            answer = self.host.asked(word, text)
             state = self.host.state()
+            state.answer = answer
             state.stack = stack(self.host.thread)
             connection.sendall(state.to_json().encode() + b"\n")
 
 
 def stack(thread: int) -> list[str]:
-    """Where a thread is, as `file:line text`, outermost first; of the main thread if it has not stepped yet."""
+    """Where a thread is, as `file:line text`, outermost first, without what is kshell's; where the main thread is, if
+    none has stepped yet."""
     frame: Any = sys._current_frames().get(thread or threading.main_thread().ident or 0)
     if frame is None:
         return []
     lines = [
         f"{os.path.basename(f.filename)}:{f.lineno} {f.line or f.name}"
         for f in traceback.extract_stack(frame)
+        if not f.filename.startswith(OWN)
     ]
     return lines[-DEEPEST:]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kshell.errors import QError
+from kshell.host.parts import local
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import List, Table, Value, Vec, is_atom, raw, sym_vec
@@ -152,7 +153,7 @@ class Finite:
         if self._skip:
             self._skip -= 1
             return None
-        present = [g for g in gradients if g is not None and g.layout == torch.strided]
+        present = [local(g) for g in gradients if g is not None and g.layout == torch.strided]
         if present:
             total = torch.stack(torch._foreach_norm(present)).sum()
             if not torch.isfinite(total).item():
@@ -165,14 +166,14 @@ class Finite:
         import torch
 
         for name, p in self.module.named_parameters():
-            if not torch.isfinite(p.detach()).all():
+            if not torch.isfinite(local(p).detach()).all():
                 return Finding(step, f"parameter {name} is", name.rpartition(".")[0], [])
         found = self._repeated()
         if found is not None:
             layer, rows = found
             return Finding(step, what, layer, rows)
         for name, p in self.module.named_parameters():
-            if p.grad is not None and not torch.isfinite(p.grad).all():
+            if p.grad is not None and not torch.isfinite(local(p.grad)).all():
                 return Finding(step, what, name.rpartition(".")[0], [])
         return Finding(step, what, "", [])
 

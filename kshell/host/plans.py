@@ -1,0 +1,60 @@
+"""Edits that are planned for the end of a step to come. Other threads may plan one, so there is a lock."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+NEVER = sys.maxsize
+
+
+class Planned(NamedTuple):
+    """A text to be carried out at the end of a step."""
+
+    step: int
+    user: str
+    text: str
+
+
+class Plans:
+    """What is planned; `number` says how many steps there were."""
+
+    def __init__(self, number: Callable[[], int]) -> None:
+        self.number = number
+        self.next_step = NEVER  # the step after which something is planned
+        self._planned: list[Planned] = []
+        self._lock = threading.Lock()
+
+    def add(self, planned: Planned) -> bool:
+        """Plan a text; false if its step is over. The step is made known before it is looked at: so it cannot end
+        unseen in between."""
+        with self._lock:
+            self.next_step = min(self.next_step, planned.step)
+            if planned.step <= self.number():
+                self._set()
+                return False
+            self._planned.append(planned)
+            self._set()
+            return True
+
+    def remove(self, planned: Planned) -> None:
+        """Plan it no more."""
+        with self._lock:
+            self._planned = [other for other in self._planned if other != planned]
+            self._set()
+
+    def due(self) -> list[Planned]:
+        """What is planned for now, removed."""
+        if self.number() < self.next_step:
+            return []
+        with self._lock:
+            now = self.number()
+            found = [planned for planned in self._planned if planned.step <= now]
+            self._planned = [planned for planned in self._planned if planned.step > now]
+            self._set()
+            return found
+
+    def _set(self) -> None:
+        self.next_step = min((planned.step for planned in self._planned), default=NEVER)
