@@ -1,0 +1,1 @@
+"""Tests of attaching to a running program."""
