@@ -21,7 +21,7 @@ Q = r"""
 .run.size:0 0
 .run.prompt:"q)"
 .run.failed:{.run.prompt:"q))";("";"'",x,"\n";.run.prompt)}
-.run.line:{[t;r;c] .run.size:r,c; $["\\"~t; [.run.prompt:"q)"; ("";"";"q)")]; @[{(.Q.s value x;"";.run.prompt)}; t; .run.failed]]}
+.run.line:{[t;r;c] .run.size:r,c; $[t~enlist"\\"; [.run.prompt:"q)"; ("";"";"q)")]; @[{(.Q.s value x;"";.run.prompt)}; t; .run.failed]]}
 .run.offers:{[b;a] w:last" "vs b; n:string system"v"; n:n where n like w,"*"; (n;count[n]#count w;count[n]#enlist"theirs")}
 .run.status:{"device ",string .run.size 1}
 losses:1 2 3
