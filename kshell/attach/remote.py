@@ -30,13 +30,15 @@ def attach(pid: int, patience: float = BEGINS) -> str:
         return NEEDS
     if (theirs := version(pid)) != own:
         return f"{NEEDS}: here it is {own}, there {theirs or 'no Python that is known'}"
+    if not may_trace(pid):
+        return forbidden(pid)
     descriptor, path = tempfile.mkstemp(".py", "attach", place.made())
     try:
         with open(descriptor, "w") as file:
             file.write(SCRIPT)
         remote_exec(pid, path)
         return _awaited(pid, patience)
-    except (OSError, RuntimeError, NotImplementedError) as e:
+    except (OSError, RuntimeError, ValueError) as e:
         return reason(e, pid)
     finally:
         with suppress(OSError):
@@ -64,18 +66,37 @@ def _awaited(pid: int, patience: float) -> str:
     return f"{pid} did not begin to listen in {patience:g} s: its Python needs kshell, and to run a line of Python"
 
 
+def may_trace(pid: int) -> bool:
+    """May this process read and write the memory of another one? Where Linux forbids it, sys.remote_exec says only that
+    it finds no Python there."""
+    try:
+        os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY))
+    except PermissionError:
+        return False
+    except OSError:  # not Linux, or the process has ended
+        pass
+    return True
+
+
+def forbidden(pid: int) -> str:
+    """What is missing to trace a process."""
+    scope = ""
+    with suppress(OSError):
+        scope = f" (it is {_SCOPE.read_text().strip()})"
+    return f"{pid}: not permitted: needs CAP_SYS_PTRACE, or 0 in {_SCOPE}{scope}"
+
+
 def reason(problem: Exception, pid: int) -> str:
     """What is missing, according to an error of sys.remote_exec."""
     text = first_line(str(problem))
     if isinstance(problem, PermissionError):
-        scope = ""
-        with suppress(OSError):
-            scope = f" (it is {_SCOPE.read_text().strip()})"
-        return f"{pid}: not permitted: needs CAP_SYS_PTRACE, or 0 in {_SCOPE}{scope}"
+        return forbidden(pid)
     if isinstance(problem, ProcessLookupError):
         return f"{pid} has ended"
-    if "not enabled" in text or "disabled" in text:
-        return f"{pid}: it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug: {text}"
-    if "version" in text or "pre-release" in text:
+    if text.startswith("Remote debugging"):
+        whose = "the program" if "remote process" in text else "this Python"
+        off = "PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug"
+        return f"{pid}: {whose} was started with {off}: {text}"
+    if "send commands" in text or "Python version" in text:
         return f"{pid}: it runs another version of Python: {text}"
     return f"{pid}: {text}"

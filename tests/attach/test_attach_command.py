@@ -302,14 +302,30 @@ def test_a_program_is_made_to_listen(monkeypatch: pytest.MonkeyPatch, folder: st
 
 @pytest.mark.parametrize(("error", "missing"), [
     (PermissionError(1, "Operation not permitted"), "CAP_SYS_PTRACE"),
-    (RuntimeError("Remote debugging is not enabled in the remote process"), "PYTHON_DISABLE_REMOTE_DEBUG"),
-    (RuntimeError("Can't attach to a process with a different minor version"), "another version of Python"),
+    (RuntimeError("Remote debugging is not enabled in the remote process"), "the program was started with PYTHON_DISABLE_REMOTE_DEBUG"),
+    (RuntimeError("Remote debugging is not enabled"), "this Python was started with PYTHON_DISABLE_REMOTE_DEBUG"),
+    (RuntimeError("Can't send commands from a Python 3.14 process to a Python 3.15 process"), "another version of Python"),
+    (RuntimeError("Can't determine the Python version of the remote process"), "another version of Python"),
     (ProcessLookupError(3, "No such process"), "has ended"),
-    (RuntimeError("Failed to find the PyRuntime section"), "PyRuntime")])
+    (ValueError("Debugger script path is too long"), "too long"),
+    (RuntimeError("PyRuntime address lookup failed during debug offsets initialization"), "PyRuntime")])
 def test_what_is_missing_is_said(error: Exception, missing: str, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     monkeypatch.setattr(sys, "remote_exec", refused(error), raising=False)
     text = remote.attach(os.getpid())
     assert missing in text and "\n" not in text and os.listdir(folder) == []
+
+
+def test_a_program_that_may_not_be_traced(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    """Python's own error would be that it finds no PyRuntime."""
+    def forbidden(path: str, flags: int) -> int:
+        assert path == f"/proc/{os.getpid()}/mem"
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(sys, "remote_exec", refused(AssertionError("not asked")), raising=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", forbidden)
+        text = remote.attach(os.getpid())
+    assert "not permitted: needs CAP_SYS_PTRACE" in text and "ptrace_scope" in text and os.listdir(folder) == []
 
 
 def test_a_program_that_does_not_begin_to_listen(monkeypatch: pytest.MonkeyPatch) -> None:
