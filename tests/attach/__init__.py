@@ -1,1 +1,1 @@
-"""Tests of attaching to a running program."""
+"""kshell/attach: where programs that listen have their sockets, how they begin, and `kshell run`."""
