@@ -18,6 +18,7 @@ from typing import Any
 from kshell.errors import QExit, first_line, message_of
 from kshell.python import taking
 from kshell.python.session import Session
+from kshell.shell.run_line import enter, tick
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -119,8 +120,6 @@ def _prompt(s: Session) -> None:
 
         loop(s, False, own=False)
         return
-    from kshell.shell.run_line import enter, tick
-
     while line := sys.stdin.readline():  # not further: input after `\\` belongs to the program
         tick(s)
         enter(s, line.rstrip("\n"))

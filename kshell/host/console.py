@@ -29,6 +29,8 @@ class Console(Port):
         self._spaces: dict[int, str] = {}  # the namespace of each client's prompt
 
     def carry_out(self, connection: Connection, kind: int, data: bytes | bytearray) -> None:
+        if kind == wire.SYNC and connection.ended:
+            return  # whoever asked is gone, and does not want it any more
         asked = self._line_in(connection, data) if kind == wire.SYNC else None
         if asked is None:
             super().carry_out(connection, kind, data)

@@ -20,21 +20,45 @@ def connect(to: Peer, timeout: float | None) -> Connection:
     """A connection that has logged in. 'hop if nobody listens, 'access if it is refused, 'timeout if the login is not
     answered in so many seconds."""
     end = None if timeout is None else time.monotonic() + timeout
-    sock = _unix(to.port) if to.scheme.startswith("unix") else connected(to.host, to.port, timeout)
+    sock = (
+        _beside(to.port) if to.scheme.startswith("unix") else connected(to.host, to.port, timeout)
+    )
     try:
         connection = Connection(sock, FOREVER, accepted=False)
         if to.scheme.endswith("s"):
             encrypt(connection, to.host if to.scheme == "tcps" else "", end)
-        user = to.user or _own_name()
-        login = f"{user}:{to.password}".encode("utf-8", "surrogateescape")
-        connection.queue(login + bytes((wire.CAPABILITY, 0)))
-        answer = _answer(connection, end)
+        greet(connection, to.user, to.password)
+        while not is_open(connection) and not connection.ended:
+            step(connection, end)
+        if not connection.open:
+            raise QError(connection.error or "access")
         identify(connection)
     except BaseException:
         sock.close()
         raise
-    connection.capability, connection.open, connection.greeted = answer, True, True
     return connection
+
+
+def connect_at(path: str) -> Connection:
+    """A connection to the unix socket with this path, whose login is queued; `is_open` says when it is answered.
+    OSError if nobody listens there, or too many others wait to be accepted."""
+    connection = Connection(_unix(path, waits=False), FOREVER, accepted=False)
+    greet(connection)
+    return connection
+
+
+def greet(connection: Connection, user: str = "", password: str = "") -> None:
+    """Queue the login, by default that of the user of this process."""
+    login = f"{user or _own_name()}:{password}".encode("utf-8", "surrogateescape")
+    connection.queue(login + bytes((wire.CAPABILITY, 0)))
+
+
+def is_open(connection: Connection) -> bool:
+    """Is the login answered? The answer is a byte, the capability that both sides have."""
+    if not connection.open and len(connection.incoming):
+        connection.capability = min(connection.incoming.take(1)[0], wire.CAPABILITY)
+        connection.open = connection.greeted = True
+    return connection.open
 
 
 def identify(connection: Connection) -> None:
@@ -69,23 +93,31 @@ def connected(host: str, port: int, timeout: float | None) -> socket.socket:
     raise QError(problem)
 
 
-def _unix(port: int) -> socket.socket:
-    """A connection to the unix socket of a port: the name without a file, else the file; its owner must be the user of
-    this process or root."""
+def _beside(port: int) -> socket.socket:
+    """A connection to the unix socket of a port: the name without a file, else the file."""
     problem = "No such file or directory"
     for name in (abstract_name(port), file_name(port)):
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            sock.connect(name)
+            return _unix(name)
         except OSError as e:
             problem = e.strerror or str(e)
-            sock.close()
-            continue
+    raise QError(f"hop. OS reports: {problem}")
+
+
+def _unix(name: str, waits: bool = True) -> socket.socket:
+    """A connection to a unix socket, whose owner must be the user of this process or root. Does it wait if too many
+    others do?"""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(waits)
+        sock.connect(name)
         if peer.trusted(peer.user_of(sock)):
             return sock
+    except OSError:
         sock.close()
-        raise QError("access: the socket belongs to another user")
-    raise QError(f"hop. OS reports: {problem}")
+        raise
+    sock.close()
+    raise QError("access: the socket belongs to another user")
 
 
 def encrypt(connection: Connection, host: str, end: float | None) -> None:
@@ -120,15 +152,6 @@ def step(connection: Connection, end: float | None) -> None:
     if not connection.wait(left) and left is not None:
         raise QError("timeout")
     connection.read()
-
-
-def _answer(connection: Connection, end: float | None) -> int:
-    """The byte that answers a login: the capability that both sides have."""
-    while not len(connection.incoming) and not connection.ended:
-        step(connection, end)
-    if not len(connection.incoming):
-        raise QError(connection.error or "access")
-    return min(connection.incoming.take(1)[0], wire.CAPABILITY)
 
 
 def flush(connection: Connection) -> None:

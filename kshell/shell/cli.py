@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import os
 import signal
 import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from kshell.shell import run_program
 from kshell.shell.options import UsageError, parse_args
+
+# the first word of a command line of its own -> the module whose `start` is given the other words. Alone it may be a
+# script with that name
+COMMANDS = {"attach": "kshell.shell.attached", "run": "kshell.shell.run_program"}
 
 
 def tune_allocator() -> None:
@@ -45,10 +49,11 @@ def leave(code: int) -> NoReturn:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    words = sys.argv[1:]
     try:
-        if run_program.is_asked(sys.argv[1:]):
-            run_program.start(sys.argv[2:])
-        options = parse_args(sys.argv[1:])
+        if words and words[0] in COMMANDS and (len(words) > 1 or not os.path.exists(words[0])):
+            leave(importlib.import_module(COMMANDS[words[0]]).start(words[1:]))
+        options = parse_args(words)
     except UsageError as e:
         print(f"kshell: {e}\nkshell --help lists the options", file=sys.stderr)
         leave(2)

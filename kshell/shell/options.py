@@ -10,6 +10,9 @@ from kshell import __version__
 USAGE = """\
 usage: kshell [options] [file.q [args]]
        kshell run [--replay F] train.py [args]
+       kshell attach                               the programs that listen
+       kshell attach PID|TEXT [-e EXPR ..] [-q] [--timeout S]
+                                                   the prompt in one of them, or values of expressions
 
   -e EXPR    evaluate EXPR and print its value; may be repeated
   -i         continue at the prompt after a script or -e
@@ -274,6 +277,34 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
     "--help": _help,
     "--version": _version,
 }
+
+
+_OF_ATTACH: dict[str, Taker] = {
+    "-e": _expression,
+    "-q": _quiet,
+    "--timeout": _timeout,
+    "-h": _help,
+    "--help": _help,
+}
+
+
+def parse_attach(argv: list[str]) -> Options:
+    """Parse the words after `kshell attach`; `script` is the one that tells the program."""
+    opts = Options()
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        if word in _OF_ATTACH:
+            _OF_ATTACH[word](opts, word, words)
+        elif opts.script or word.startswith("-"):
+            raise UsageError(
+                f"attach: {word}: expected PID or a part of the program's text, -e, -q, --timeout"
+            )
+        else:
+            opts.script = word
+    if not opts.script and (opts.exprs or opts.timeout):
+        raise UsageError("attach: expected PID or a part of the program's text")
+    return opts
 
 
 def parse_args(argv: list[str]) -> Options:

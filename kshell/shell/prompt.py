@@ -9,13 +9,15 @@ import os
 import signal
 import sys
 import threading
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session, get_app, run_in_terminal
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
+from prompt_toolkit.completion import Completer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.layout.processors import HighlightMatchingBracketProcessor
 from prompt_toolkit.layout.screen import Char
@@ -34,7 +36,7 @@ from kshell.shell.history import history
 from kshell.shell.keys import bindings
 from kshell.shell.notes import annotator
 from kshell.shell.run_line import enter, prompt_text, tick
-from kshell.shell.toolbar import signature, toolbar
+from kshell.shell.toolbar import signature, status, toolbar
 
 _SHOWN = str.maketrans({key: shown for key, shown in Char.display_mappings.items() if key != "\n"})
 # words from other shells, and what to type here
@@ -59,15 +61,18 @@ def loop(session: Session, quiet: bool, sized: bool = False, own: bool = True) -
     if session.together is None and session.output.isatty():
         session.annotate = annotator(session, colours() and not is_dumb_terminal())
     try:
-        with (
-            create_app_session(output=PlainTextOutput(sys.stdout))
-            if is_dumb_terminal()
-            else nullcontext()
-        ):
+        with output_of_terminal():
             return _loop(session, None if sized else session.settings.c, own)
     finally:
         session.interactive, session.annotate = False, None
         session.suspended.clear()
+
+
+def output_of_terminal() -> AbstractContextManager[object]:
+    """Inside, prompts are written as the terminal can show them."""
+    if is_dumb_terminal():
+        return create_app_session(output=PlainTextOutput(sys.stdout))
+    return nullcontext()
 
 
 def _loop(session: Session, size: tuple[int, int] | None, own: bool) -> int:
@@ -85,21 +90,30 @@ def _loop(session: Session, size: tuple[int, int] | None, own: bool) -> int:
             signal.signal(
                 signal.SIGTERM, session.terminate if session.together is None else signal.SIG_DFL
             )
-        if lines.app.erase_when_done:
-            lines.app.erase_when_done = False
-            sys.stdout.write(plain(prompt_text(session), text) + "\n")
+        shown_again(lines, prompt_text(session), text)
         size = fit(session, size)
         run(session, text)
 
 
-def reader(session: Session) -> PromptSession[str]:
-    """The prompt session that reads the lines."""
+def shown_again(lines: PromptSession[str], prompt: str, text: str) -> None:
+    """Write a typed text that was erased since it has many lines."""
+    if lines.app.erase_when_done:
+        lines.app.erase_when_done = False
+        sys.stdout.write(plain(prompt, text) + "\n")
+
+
+def reader(
+    session: Session,
+    completer: Completer | None = None,
+    right: Callable[[Session], str] = status,
+) -> PromptSession[str]:
+    """The prompt session that reads the lines; `right` is what the right half of the toolbar says."""
     suggest = Condition(
         lambda: bool(session.settings.suggest) and len(get_app().current_buffer.text) < 1000
     )
     return PromptSession(
         history=history(),
-        completer=QCompleter(session),
+        completer=completer or QCompleter(session),
         complete_while_typing=False,
         enable_history_search=True,
         multiline=True,
@@ -110,7 +124,7 @@ def reader(session: Session) -> PromptSession[str]:
         style=Style([(f"q.{name}", style) for name, style in STYLE.items()]) if colours() else None,
         input_processors=[HighlightMatchingBracketProcessor(max_cursor_distance=500)],
         auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), suggest),
-        bottom_toolbar=lambda: toolbar(session),
+        bottom_toolbar=lambda: toolbar(session, right(session)),
         enable_open_in_editor=True,
     )
 

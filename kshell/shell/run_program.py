@@ -12,11 +12,6 @@ from kshell.shell.options import USAGE, UsageError
 SITE = os.path.join(os.path.dirname(attach.__file__), "site")  # of the sitecustomize that begins
 
 
-def is_asked(words: list[str]) -> bool:
-    """Do the words of the command line ask for this? `run` alone may be a script with that name."""
-    return words[:1] == ["run"] and (len(words) > 1 or not os.path.exists("run"))
-
-
 def start(words: list[str]) -> NoReturn:
     """Become Python with the program: the same process, so that signals, exit code and terminal are the program's."""
     settings, program = parsed(words)

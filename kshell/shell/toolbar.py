@@ -19,11 +19,10 @@ DEBUGGER = "debugger: \\ leaves, ` up, . down, & where, :r continues with r, 'e 
 LONGEST = 4000  # maximum characters of a statement searched for the function at the cursor
 
 
-def toolbar(session: Session) -> StyleAndTextTuples:
-    """The two halves of the line, as wide as the terminal."""
+def toolbar(session: Session, right: str) -> StyleAndTextTuples:
+    """The two halves of the line, as wide as the terminal: the signature, and what stands at the right."""
     app = get_app()
     document = app.current_buffer.document
-    right = status(session)
     room = app.output.get_size().columns - len(right) - 3
     left = "" if room < 10 else signature(session, document.text_before_cursor)
     if len(left) > room:

@@ -190,7 +190,8 @@ class Program:
         """Start it, by `kshell run` unless other words are given."""
         words = words or (sys.executable, "-m", "kshell", "run", "train.py")
         self.process = subprocess.Popen(
-            words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True,
         )
         return self
 
@@ -242,7 +243,7 @@ class Program:
 
     def kill(self) -> None:
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL)
+            os.killpg(self.process.pid, signal.SIGKILL)  # with those that it started
             self.process.communicate(timeout=60)
 
 

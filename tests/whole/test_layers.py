@@ -40,7 +40,7 @@ TABLE = {
     "session_prompt": {"kapi", "lang", "registry", "values"},
     "session_port": {"ipc", "lang", "errors", "values"},
     "session": {"session_port", "session_job", "session_prompt", "k_api", "lang", "kapi", "store", "registry", "errors", "values", "parse"},
-    "shell": {"session", "k_api", "entry_kinds", "registry", "parse", "errors", "attach"},
+    "shell": {"session", "k_api", "entry_kinds", "registry", "parse", "errors", "values", "attach"},
     "python": {"session", "registry", "errors", "values", "lang", "kapi"},
     "attach": {"ipc", "values", "errors"},
     "host": {"attach", "shell", "python", "ipc", "kapi", "lang", "parse", "values", "registry", "errors"},
