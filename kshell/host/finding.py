@@ -46,9 +46,9 @@ def objects(stack: list[types.FrameType], stepped: Iterable[Any]) -> dict[str, A
         found.add(frame.f_globals)
     found.add_attributes([x for frame in own for x in _variables(frame).values()])
     found.add_attributes([x for frame in own for x in frame.f_globals.values()])
-    found.add_attributes(
-        [frame.f_locals.get("self") for frame in stack if frame.f_code.co_flags & OPTIMIZED]
-    )
+    # a trainer's optimizer may wrap one, which a frame further in has
+    selves = [f.f_locals.get("self") for f in stack if f.f_code.co_flags & OPTIMIZED]
+    found.add_attributes(reversed(selves))
     for frame in stack:
         _forget(frame)
     found.add_unnamed(stepped)

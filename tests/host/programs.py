@@ -190,8 +190,7 @@ class Program:
         """Start it, by `kshell run` unless other words are given."""
         words = words or (sys.executable, "-m", "kshell", "run", "train.py")
         self.process = subprocess.Popen(
-            words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            start_new_session=True,
+            words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         return self
 
@@ -242,9 +241,11 @@ class Program:
         return self.log[-1][1]
 
     def kill(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)  # with those that it started
-            self.process.communicate(timeout=60)
+        if self.process is None or self.process.poll() is not None:
+            return
+        is_launcher = "torch.distributed.run" in self.process.args  # it ends those that it started
+        self.process.send_signal(signal.SIGTERM if is_launcher else signal.SIGKILL)
+        self.process.communicate(timeout=60)
 
 
 @contextmanager

@@ -92,7 +92,7 @@ def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind:
         client = Client(place.socket_of(first.pid))
         gradients = client("select name,norm from gradtable optimizer")
         assert len(gradients["name"]) == 4 and all(gradients["norm"] > 0)
-        shown, warned, _ = client.typed("lr(optimizer;.002)")
+        _, warned, _ = client.typed("lr(optimizer;.002)")
         assert "in all processes" in warned
         edits = edited(program, client, 1)
         step = edits["step"][0]
@@ -158,7 +158,7 @@ def test_a_rank_that_died_and_one_that_waits_are_named(tmp_path: Path) -> None:
             os.kill(second.pid, signal.SIGCONT)
         client("pause[]")
         other.kill()
-        table = program.until(lambda: (t := client(".run.ranks")) and list(t["what"]) == ["busy", "not here"] and t)
+        table = program.until(lambda: (t := client(".run.ranks")) and list(t["what"]) == ["paused", "not here"] and t)
         assert list(table["rank"]) == [0, 1]
         with pytest.raises(Refused, match="rank 1 does not listen"):
             client("lr(optimizer;.5)")
