@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -217,11 +219,27 @@ def torch_names() -> str:
     return "\n".join(out).rstrip() + "\n"
 
 
+def listening() -> str:
+    """The page of the names of a program that listens. They are registered from here on."""
+    importlib.import_module("kshell.host.names")
+    found = sorted((e for e in registry.entries("name") if e.topic == ".run"), key=lambda e: e.name)
+    out = ["# Names of .run", "", NOTE, "", "What `kshell attach` finds in a program that listens, besides its "
+           "variables ([how](../attach.md)).", "", " ".join(code(e.name) for e in found), "", *map(section, found)]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def of_another_process(word: str) -> str:
+    """The page that this file prints for a word, in a process of its own: what that registers is not known here."""
+    done = subprocess.run([sys.executable, __file__, word], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout
+
+
 def pages() -> dict[str, str]:
     """File name and text of every reference page."""
     Session().names.load_builtins()
     made = {k.page.file: page(k.name) for k in KINDS.values() if k.page and k.entries()}
-    return made | {"coverage.md": coverage(), "ktorch.md": ktorch(), "torch.md": torch_names()}
+    return made | {"coverage.md": coverage(), "ktorch.md": ktorch(), "torch.md": torch_names(),
+                   "run.md": of_another_process("--run")}
 
 
 def stale() -> list[str]:
@@ -232,7 +250,10 @@ def stale() -> list[str]:
 
 
 def main() -> int:
-    """Write the pages, or with --check name those that are not current."""
+    """Write the pages, or with --check name those that are not current; with --run print the page of `.run`."""
+    if "--run" in sys.argv:
+        print(listening(), end="")
+        return 0
     if "--check" in sys.argv:
         old = stale()
         print("\n".join(f"docs/reference/{f} is not current: run `make docs`" for f in old) or
