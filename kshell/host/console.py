@@ -4,11 +4,13 @@ answer."""
 from __future__ import annotations
 
 import io
+import socket
 from typing import Any
 
 from kshell.errors import QError, QExit
-from kshell.ipc import bounds, wire
+from kshell.ipc import address, bounds, wire
 from kshell.ipc.connection import Connection
+from kshell.ipc.listener import Listeners
 from kshell.ipc.port import Port
 from kshell.parse import split_script
 from kshell.shell import debugger
@@ -20,11 +22,20 @@ LINE = ".run.line"  # the name by which a client asks for a line, with its text,
 SMALLEST, LARGEST = 10, 2000  # rows and columns
 
 
+class Listening(Listeners):
+    """The unix socket of a program, as a network listens on it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.place, self.host, self.port = address.place("0"), "", 0
+        self.sockets, self.names, self._file = [sock.dup()], set(), ""
+
+
 class Console(Port):
     """The port of a session in a program: it also runs the lines of a prompt, each as the outermost work."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, sock: socket.socket) -> None:
         super().__init__(session)
+        self.sock = sock  # the program's unix socket
         self.updates: Any = None  # the log of edits
         self._spaces: dict[int, str] = {}  # the namespace of each client's prompt
 
@@ -40,6 +51,16 @@ class Console(Port):
             self.network.send(
                 connection, wire.message(wire.RESPONSE, answer, connection.capability)
             )
+
+    def listen(self, words: str) -> None:
+        """Do what `\\p words` asks for; the program's own socket stays."""
+        super().listen(words)
+        own = Listening(self.sock)
+        if self.network.listening is None:
+            self.network.listen(own)
+            return
+        self.network.listening.sockets += own.sockets
+        self.network.listen_too(own.sockets[0])
 
     def between(self, statements: bool = False) -> None:
         """Nobody is answered in the middle of another's query: that may be undone."""
@@ -72,6 +93,7 @@ class Console(Port):
         session.out, session.err, session.interactive = shown, warned, True
         session.names.current = self._spaces.get(connection.handle, ".")
         session.settings.c = _within(rows), _within(columns)
+        session.read_only = self._restricted(connection)
         self.serving.append(connection)
         try:
             for _, statement in split_script(text, typed=True):
@@ -80,7 +102,7 @@ class Console(Port):
             prompt = prompt_text(session)
         finally:
             self.serving.pop()
-            self._spaces[connection.handle] = session.names.current
+            self._spaces[connection.handle], session.read_only = session.names.current, False
             session.out, session.err, session.interactive, session.names.current = before
         return shown.getvalue(), warned.getvalue(), prompt
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 import types
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -65,6 +66,10 @@ def _forget(frame: types.FrameType) -> None:
         frame.f_locals.clear()
 
 
+# optimizers whose modules were looked for among all objects, and what was found
+_HOLDERS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
 class _Found:
     """Objects by name; the first one of a name has it."""
 
@@ -102,9 +107,14 @@ class _Found:
         mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if any(mine & {id(p) for p in m.parameters()} for m in self._modules()):
             return
-        holders = [m for m in _all_modules() if mine <= {id(p) for p in m.parameters()}]
-        if holders:
-            self._name("model", min(holders, key=lambda m: sum(1 for _ in m.modules())))
+        if optimizer not in _HOLDERS:  # it takes a while to look
+            holders = [m for m in _all_modules() if mine <= {id(p) for p in m.parameters()}]
+            smallest = min(holders, key=lambda m: sum(1 for _ in m.modules()), default=None)
+            _HOLDERS[optimizer] = None if smallest is None else weakref.ref(smallest)
+        holder = _HOLDERS[optimizer]
+        module = holder() if holder is not None else None
+        if module is not None:
+            self._name("model", module)
 
     def _modules(self) -> Iterator[Any]:
         return (x for x in self.names.values() if isinstance(x, sys.modules["torch"].nn.Module))

@@ -7,7 +7,6 @@ import atexit
 import contextlib
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -27,27 +26,19 @@ from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
 from kshell.host.watcher import Watcher
 from kshell.host.watches import FINITE, Finding, Finite, Watch, Watches
-from kshell.ipc import address
-from kshell.ipc.listener import Listeners
 from kshell.kapi.optim import host_schedulers, host_wrappers
 from kshell.python.session import Session
 
+SOON = 1.0  # seconds for which nobody is answered while the program makes the steps of `step n`
 PAUSED = 0.2  # seconds between two looks at whether a paused program goes on
-
-
-class Listening(Listeners):
-    """The unix socket of a program, as the network of a session listens on it."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.place, self.host, self.port = address.place("0"), "", 0
-        self.sockets, self.names, self._file = [sock], set(), ""
 
 
 class Host:
     """This program, once it listens."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_only: bool = False) -> None:
         place.made()
+        self.read_only = read_only  # do clients change nothing?
         pid = os.getpid()
         self.paths = place.socket_of(pid), place.where_of(pid)
         self.listener, where = place.listen(self.paths[0]), place.listen(self.paths[1])
@@ -61,6 +52,7 @@ class Host:
             0.0,
         )  # since 1970; of the monotonic clock, 0 if there was none
         self.plans = Plans(lambda: self.steps.number)
+        self._quiet = 0.0  # until when nobody is answered, by the monotonic clock
         self.pausing: Any = None  # the connection that asked for a pause
         self.stack: list[FrameType] = []  # at the safe point, innermost first
         self._replaying = False  # is a file of edits read?
@@ -84,6 +76,10 @@ class Host:
         replay = os.environ.pop("KSHELL_REPLAY", "")
         if replay:
             self._replay(replay)
+
+    def listen_on(self, port: str) -> None:
+        """Listen on a port too."""
+        (self.session or self._open()).listen(port)
 
     def end(self) -> None:
         """Listen no more, and leave no file."""
@@ -113,6 +109,8 @@ class Host:
 
     def stepping(self, optimizer: Any) -> None:
         """An optimizer is about to step: look whether what it uses is finite, if that is watched."""
+        if not self.watches.known:
+            return
         watch = self.watches.finite
         if watch is None or self.serving or threading.get_ident() != self.thread:
             return
@@ -131,14 +129,14 @@ class Host:
             self.stepper = None
 
     def _looked(self, optimizer: Any) -> Finding | None:
-        module = _module_of(optimizer, [x for x, _ in self._bound.values()])
-        if module is not None and (self._finite is None or self._finite.module is not module):
+        finite = self._finite
+        if finite is None or finite.optimizer is not optimizer:
+            module = _module_of(optimizer, [x for x, _ in self._bound.values()])
+            if module is None:
+                return None
             self.unwatch_finite()
-            self._finite = Finite(module)
-        if self._finite is None:
-            return None
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"]]
-        return self._finite.look(self.steps.number + 1, self.steps.losses, gradients)
+            finite = self._finite = Finite(module, optimizer)
+        return finite.look(self.steps.number + 1, self.steps.losses)
 
     def unwatch_finite(self) -> None:
         """Look no more at whether values are finite."""
@@ -154,13 +152,7 @@ class Host:
                 return  # a second thread that trains: the first one answers
             self.thread = ident
         self.last = time.monotonic()
-        number = self.steps.number
-        if (
-            self.due
-            or number >= self.plans.next_step
-            or number >= self._pause_at
-            or self.watches.conditions
-        ):
+        if self.steps.number >= self.plans.next_step or (self.due and self.last >= self._quiet):
             self.safe_point("")
 
     def overdue(self) -> None:
@@ -219,6 +211,7 @@ class Host:
             network.turn(0.0)
         while self.is_paused():
             network.turn(PAUSED)
+        self.due = self.due or bool(self.watches.conditions)
         if not network.connections:
             self._let_go()
 
@@ -233,13 +226,12 @@ class Host:
             self.watches.tell(f"step {self.steps.number}: {watch.name}: {watch.condition}")
         if watch.action == "pause":
             connections = self.session.ipc.network.connections if self.session is not None else {}
-            self.pausing, self._pause_at = next(iter(connections.values()), None), self.steps.number
+            self.pausing = next(iter(connections.values()), None)
+            self.plans.pause(self.steps.number)
         elif watch.action != "log":
-            self._carry_out(Planned(self.steps.number, watch.name, watch.action))
+            self._carry_out(Planned(self.steps.number, watch.name, watch.action), agreed=False)
 
     # ------------------------------------------------------------ pausing
-
-    _pause_at = NEVER  # the step after which the program pauses
 
     def pause(self, steps: int = 0) -> None:
         """Pause now, or after so many further steps, for the client that asks: the program goes on when it says so, or
@@ -250,19 +242,23 @@ class Host:
             raise QError(
                 "pause: only a client can ask for it: the program goes on when that is gone"
             )
-        self.pausing, self._pause_at = client, self.steps.number + steps
+        self.pausing = client
+        self.plans.pause(self.steps.number + steps)
+        if steps:
+            self._quiet = time.monotonic() + SOON
 
     def go(self) -> None:
         """Go on."""
-        self.pausing, self._pause_at = None, NEVER
+        self.pausing = None
+        self.plans.pause(NEVER)
 
     def is_paused(self) -> bool:
         """Does the program wait? Whoever came first to a pause that a watch made is who it waits for."""
-        if self._pause_at < NEVER and self.pausing is None and self.session is not None:
+        if self.plans.pause_at < NEVER and self.pausing is None and self.session is not None:
             self.pausing = next(iter(self.session.ipc.network.connections.values()), None)
         if self.pausing is not None and self.pausing.closed:
             self.go()
-        return self.steps.number >= self._pause_at
+        return self.steps.number >= self.plans.pause_at
 
     # ------------------------------------------------------------ the session
 
@@ -270,13 +266,14 @@ class Host:
         """The session, made when it is first needed."""
         session = Session()
         names.connect(self, session)
-        port = session.ipc = Console(session)
+        port = session.ipc = Console(session, self.listener)
+        port.read_only = self.read_only
         self.edits = Edits(session, lambda: self.steps.number, self._objects)
         if ranks.job().size > 1:
             self.edits.everywhere = self._plan_everywhere
         self.edits.user = self._user
         port.updates = self.edits
-        port.network.listen(Listening(self.listener))
+        port.listen("0")
         self.session = session
         return session
 
@@ -327,14 +324,15 @@ class Host:
             p.grad = None
         self.edits.note("skip[]", [Change("gradients", "", "none", undo)])
 
-    def _carry_out(self, planned: Any) -> None:
-        """Carry out what was planned; its errors are told on standard error, and the run goes on."""
+    def _carry_out(self, planned: Planned, agreed: bool = True) -> None:
+        """Carry out what was planned, in a job `agreed` with the other processes; else they are asked to do it too. Its
+        errors are told on standard error, and the run goes on."""
         assert self.session is not None and self.edits is not None
         self.planner, random, problem = planned.user, Random(), ""
-        in_job = self.edits.everywhere is not None
+        in_job = agreed and self.edits.everywhere is not None
         if in_job:  # processes have random numbers of their own
             random.seed(zlib.crc32(f"{planned.step} {planned.text}".encode()))
-        self.edits.carries_out = True
+        self.edits.carries_out = agreed
         try:
             self.session.handle(
                 self.edits.attempt, planned.text, self.session.evaluate, planned.text
@@ -362,8 +360,7 @@ class Host:
         """Make variables of the program's objects; those that a client assigned are left alone."""
         session = self.session
         assert session is not None
-        stepped = [o for known in self.steps.counted.values() if (o := known.ref()) is not None]
-        found = finding.objects(self.stack, stepped)
+        found = finding.objects(self.stack, self.steps.active())
         space = session.names.spaces["."]
         for name in [n for n in self._bound if n not in found]:
             self._unbind(name)
@@ -414,7 +411,7 @@ class Host:
         mine = ranks.job()
         what = "training" if self.last else "before the first step"
         if self.serving:
-            what = "paused" if self.steps.number >= self._pause_at else "busy"
+            what = "paused" if self.steps.number >= self.plans.pause_at else "busy"
         connections = len(self.session.ipc.network.connections) if self.session is not None else 0
         return place.State(
             pid=os.getpid(),
@@ -538,15 +535,19 @@ def _tell(text: str) -> None:
 _HOST: list[Host] = []
 
 
-def listen() -> str:
+def listen(port: int | str = "", *, read_only: bool = False) -> str:
     """Let clients attach to this program: `kshell attach PID` opens a prompt in it, at the ends of its optimizers'
-    steps. Only processes of the same user can. Returns the path of the socket; again, does nothing more.
+    steps. Only processes of the same user can, on a unix socket, whose path is returned; with a port, in any form that
+    `\\p` takes, there too. If `read_only`, or if KSHELL_LISTEN is read-only, they change nothing. Again, it only adds
+    a port.
 
-    OSError if the folder of sockets cannot be made, or belongs to somebody else."""
+    OSError if the folder of sockets cannot be made, or belongs to somebody else; QError if the port cannot be had."""
     if not _HOST:
-        host = Host()
+        host = Host(read_only or os.environ.get("KSHELL_LISTEN") == "read-only")
         _HOST.append(host)
         host.begin()
+    if port:
+        _HOST[0].listen_on(str(port))
     return _HOST[0].paths[0]
 
 

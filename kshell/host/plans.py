@@ -23,7 +23,8 @@ class Plans:
 
     def __init__(self, number: Callable[[], int]) -> None:
         self.number = number
-        self.next_step = NEVER  # the step after which something is planned
+        self.next_step = NEVER  # the step after which something is to be done
+        self.pause_at = NEVER  # the step after which the program pauses
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
 
@@ -56,5 +57,12 @@ class Plans:
             self._set()
             return found
 
+    def pause(self, step: int) -> None:
+        """Let the program pause after a step, or never."""
+        with self._lock:
+            self.pause_at = step
+            self._set()
+
     def _set(self) -> None:
-        self.next_step = min((planned.step for planned in self._planned), default=NEVER)
+        steps = [planned.step for planned in self._planned]
+        self.next_step = min([*steps, self.pause_at])

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,35 +25,27 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 MOST = 10_000  # steps kept
-SHARE = 0.002  # of a step's time that norms may cost
+RECENT = 20  # steps that tell which optimizers are in use
+SHARE = 0.001  # of a step's time that norms may cost
 SETTLE = 1_000  # steps after which tensors that were noted become numbers
 EPOCH = 946_684_800  # 2000.01.01 in seconds since 1970
 
 
-class Row(NamedTuple):
-    """One step: of which optimizer, when it ended (seconds since 1970), how long after the one before, and numbers,
-    which may be tensors of one element until somebody asks."""
-
-    step: int
-    optimizer: int
-    at: float
-    seconds: float
-    rate: Any
-    loss: Any
-    norm: Any
-    memory: int | None
-
-
 class Counted:
-    """An optimizer that steps: how often it did, and how its norms are paced."""
+    """An optimizer that steps: how often it did, and when its gradients' norm is noted next."""
 
     def __init__(self, optimizer: Optimizer, number: int) -> None:
         self.ref = weakref.ref(optimizer)
         self.number = number  # in the order of their first steps
         self.steps = 0
         self.ended = 0.0  # when its last step ended
-        self.next_norm = 3  # the step whose gradients' norm is noted: the first ones take longer
-        self.cost = 0.0  # seconds that a norm took
+        self.next_norm = 3  # the step whose norm is noted: the first ones take longer
+
+
+# one step, noted as fast as it can be: the optimizer, the number of its step, when it ended, its first rate, the
+# losses, the norm, bytes of memory; rates, losses and norms may be tensors of one element
+Noted = tuple[Counted, int, float, Any, Any, Any, int | None]
+RATE, LOSS, NORM = 3, 4, 5  # places
 
 
 class Steps:
@@ -61,7 +53,7 @@ class Steps:
 
     def __init__(self) -> None:
         self.number = 0
-        self.rows: deque[Row] = deque(maxlen=MOST)
+        self.rows: deque[Noted] = deque(maxlen=MOST)
         self.counted: dict[int, Counted] = {}  # by the id of the optimizer
         self.losses: list[Tensor] = []  # of which `backward` was called since the last step
         self._scaled: tuple[Any, Any] = (
@@ -70,6 +62,7 @@ class Steps:
         )  # what a GradScaler made of a loss, and the loss
         self._inside = False  # does an optimizer step?
         self._unsettled = 0
+        self._offset = time.time() - time.perf_counter()
         self._undo: list[Callable[[], None]] = []
 
     # ------------------------------------------------------------ torch's hooks
@@ -79,20 +72,20 @@ class Steps:
         import torch
         from torch.optim import optimizer as optimizers
 
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            self._inside = True
+            stepping(optimizer)
+
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             self._inside = False
             self._note(optimizer)
             stepped()
 
-        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-            self._inside = True
-            stepping(optimizer)
-
         self._undo = [
             optimizers.register_optimizer_step_pre_hook(before).remove,
             optimizers.register_optimizer_step_post_hook(after).remove,
-            _wrap(torch.Tensor, "backward", self._backward),
-            _wrap(torch.amp.GradScaler, "scale", self._scale),
+            self._follow_losses(torch.Tensor),
+            self._follow_scales(torch.amp.GradScaler),
         ]
 
     def unwatch(self) -> None:
@@ -100,22 +93,32 @@ class Steps:
         while self._undo:
             self._undo.pop()()
 
-    def _backward(
-        self, original: Callable[..., Any], loss: Tensor, *args: Any, **kwargs: Any
-    ) -> Any:
-        """`backward` of a tensor: note it, if it is a number. In a closure that a step calls again and again, the first
-        one counts."""
-        scaled = self._scaled[0]
-        given = self._scaled[1] if scaled is not None and scaled() is loss else loss
-        if given.numel() == 1 and not (self._inside and self.losses):
-            self.losses.append(given.detach())
-        self._scaled = None, None
-        return original(loss, *args, **kwargs)
+    def _follow_losses(self, owner: Any) -> Callable[[], None]:
+        """Note what `backward` is called on. In a closure that a step calls again and again, the first one counts."""
+        original = owner.backward
 
-    def _scale(self, original: Callable[..., Any], scaler: Any, outputs: Any) -> Any:
-        made = original(scaler, outputs)
-        self._scaled = (weakref.ref(made), outputs) if hasattr(made, "backward") else (None, None)
-        return made
+        @functools.wraps(original)
+        def backward(loss: Any, *args: Any, **kwargs: Any) -> Any:
+            if not (self._inside and self.losses):
+                scaled, given = self._scaled
+                is_scaled = scaled is not None and scaled() is loss
+                self.losses.append((given if is_scaled else loss).detach())
+            return original(loss, *args, **kwargs)
+
+        return _put(owner, "backward", original, backward)
+
+    def _follow_scales(self, owner: Any) -> Callable[[], None]:
+        """Note of which loss a GradScaler made another."""
+        original = owner.scale
+
+        @functools.wraps(original)
+        def scale(scaler: Any, outputs: Any) -> Any:
+            made = original(scaler, outputs)
+            if hasattr(made, "backward"):
+                self._scaled = weakref.ref(made), outputs.detach()
+            return made
+
+        return _put(owner, "scale", original, scale)
 
     # ------------------------------------------------------------ noting
 
@@ -124,82 +127,87 @@ class Steps:
         if known is None or known.ref() is not optimizer:
             known = self.counted[id(optimizer)] = Counted(optimizer, len(self.counted))
         now = time.perf_counter()
-        seconds = now - known.ended if known.ended else math.nan
-        known.steps += 1
-        self.number = max(self.number, known.steps)
+        known.steps = step = known.steps + 1
+        if step > self.number:
+            self.number = step
         rate: Any = optimizer.param_groups[0].get("lr")
         if rate.__class__ is not float and hasattr(rate, "detach"):
             rate = rate.detach().clone()
-        losses, self.losses = self.losses, []
-        loss: Any = losses[0] if len(losses) == 1 else sum(losses) if losses else None
         norm = memory = None
-        if known.steps >= known.next_norm:
-            norm, memory = self._measured(optimizer, known, seconds), _memory()
-        self.rows.append(
-            Row(known.steps, known.number, time.time(), seconds, rate, loss, norm, memory)
-        )
+        if step >= known.next_norm:
+            norm, memory = self._measured(optimizer, known, now), _memory()
+        self.rows.append((known, step, now, rate, self.losses, norm, memory))
+        self.losses = []
         self._unsettled += 1
         if self._unsettled >= SETTLE:
             self._settle()
-        known.ended = time.perf_counter() if norm is None else now
+        known.ended = now
 
-    def _measured(self, optimizer: Optimizer, known: Counted, seconds: float) -> Any:
+    def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> Any:
         """The norm of the gradients that a step used, and when the next one is due: norms take a small share of the
         time."""
-        start = time.perf_counter()
         norm = _norm([p.grad for group in optimizer.param_groups for p in group["params"]])
-        known.cost = time.perf_counter() - start
-        known.next_norm = known.steps + max(1, math.ceil(known.cost / (SHARE * seconds)))
+        cost, usual = time.perf_counter() - start, start - known.ended
+        known.next_norm = known.steps + max(1, math.ceil(cost / (SHARE * usual)))
         return norm
 
     def _settle(self) -> None:
         """Make numbers of the tensors that were noted, each device asked once."""
-        rows = list(self.rows)
-        waiting = [
-            (i, field)
-            for i in range(max(0, len(rows) - self._unsettled), len(rows))
-            for field in ("rate", "loss", "norm")
-            if hasattr(getattr(rows[i], field), "detach")
-        ]
-        numbers = _numbers([getattr(rows[i], field) for i, field in waiting])
-        for (i, field), number in zip(waiting, numbers, strict=True):
-            rows[i] = rows[i]._replace(**{field: number})  # type: ignore[arg-type]
-        self.rows = deque(rows, maxlen=MOST)
+        rows = [list(row) for row in self.rows]
+        waiting: list[tuple[list[Any], int, Any]] = []
+        for row in rows[max(0, len(rows) - self._unsettled) :]:
+            losses = row[LOSS]
+            if losses.__class__ is list:
+                row[LOSS] = 0.0 if losses else None
+            waiting += [(row, LOSS, t) for t in losses or () if t.numel() == 1]
+            for place in (RATE, NORM):
+                if hasattr(row[place], "detach"):
+                    waiting.append((row, place, row[place]))
+                    row[place] = 0.0
+        for (row, place, _), number in zip(
+            waiting, _numbers([t for *_, t in waiting]), strict=True
+        ):
+            row[place] += number
+        self.rows = deque((tuple(row) for row in rows), maxlen=MOST)
         self._unsettled = 0
 
     # ------------------------------------------------------------ asking
+
+    def active(self) -> list[Any]:
+        """The optimizers that made the last steps."""
+        recent = {self.rows[-i][0] for i in range(1, min(RECENT, len(self.rows)) + 1)}
+        return [o for known in recent if (o := known.ref()) is not None]
 
     def table(self, names: dict[int, str]) -> Table:
         """The steps as a table; `names` are those of the optimizers, by their number."""
         self._settle()
         rows = list(self.rows)
-        times = np.array([round((row.at - EPOCH) * 1e9) for row in rows], np.int64)
-        memory = [T.NULL[T.J] if row.memory is None else row.memory for row in rows]
+        ended: dict[Counted, float] = {}
+        seconds = []
+        for known, _, now, *_ in rows:
+            seconds.append(now - ended[known] if known in ended else math.nan)
+            ended[known] = now
+        times = np.array([round((row[2] + self._offset - EPOCH) * 1e9) for row in rows], np.int64)
+        memory = [T.NULL[T.J] if row[-1] is None else row[-1] for row in rows]
         columns = {
-            "step": Vec(T.J, np.array([row.step for row in rows], np.int64)),
+            "step": Vec(T.J, np.array([row[1] for row in rows], np.int64)),
             "time": Vec(T.P, times),
-            "opt": sym_vec([names.get(row.optimizer, f"opt{row.optimizer}") for row in rows]),
-            "seconds": _floats([row.seconds for row in rows]),
-            "lr": _floats([row.rate for row in rows]),
-            "loss": _floats([row.loss for row in rows]),
-            "gradnorm": _floats([row.norm for row in rows]),
+            "opt": sym_vec([names.get(row[0].number, f"opt{row[0].number}") for row in rows]),
+            "seconds": _floats(seconds),
+            "lr": _floats([row[RATE] for row in rows]),
+            "loss": _floats([row[LOSS] for row in rows]),
+            "gradnorm": _floats([row[NORM] for row in rows]),
             "memory": Vec(T.J, np.array(memory, np.int64)),
         }
         return Table(list(columns), list(columns.values()))
 
 
-def _wrap(owner: Any, name: str, instead: Callable[..., Any]) -> Callable[[], None]:
-    """Put instead(original, ..) in the place of a method; calling the result undoes it."""
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return instead(original, self, *args, **kwargs)
-
-    setattr(owner, name, method)
+def _put(owner: Any, name: str, original: Any, instead: Any) -> Callable[[], None]:
+    """Put a method in the place of another; calling the result undoes it."""
+    setattr(owner, name, instead)
 
     def undo() -> None:
-        if getattr(owner, name) is method:
+        if getattr(owner, name) is instead:
             setattr(owner, name, original)
 
     return undo

@@ -106,6 +106,6 @@ def stack(thread: int) -> list[str]:
     lines = [
         f"{os.path.basename(f.filename)}:{f.lineno} {f.line or f.name}"
         for f in traceback.extract_stack(frame)
-        if not f.filename.startswith(OWN)
+        if not f.filename.startswith((OWN, "<q"))
     ]
     return lines[-DEEPEST:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,10 +19,11 @@ from kshell.values.base.core import List, Table, Value, Vec, is_atom, raw, sym_v
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
+    from torch.optim import Optimizer
 
 FINITE = "finite"  # the condition that is kshell's own
 ACTIONS = ("log", "pause")  # words; anything else is q text that is run
-SHARE = 0.005  # of a step's time that looking at gradients may cost
+SHARE = 0.003  # of a step's time that looking at gradients may cost
 ROWS = 20  # rows of a batch that are named
 
 
@@ -125,8 +127,8 @@ class Finite:
     gradients as often as that takes a small share of the time. Inputs of the outermost module are kept by reference,
     so that its call can be repeated, layer by layer."""
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
+    def __init__(self, module: Module, optimizer: Optimizer) -> None:
+        self.module, self.optimizer = module, optimizer
         self._called_with: _Call | None = None
         self._hook = module.register_forward_pre_hook(self._called, with_kwargs=True)
         self._repeating = False
@@ -142,27 +144,28 @@ class Finite:
         if not self._repeating:
             self._called_with = _Call(args, kwargs, _random_states(), _casts())
 
-    def look(self, step: int, losses: list[Tensor], gradients: list[Any]) -> Finding | None:
+    def look(self, step: int, losses: list[Tensor]) -> Finding | None:
         """What is not finite before a step; None if all is, as far as it was looked at."""
         import torch
 
         start = time.perf_counter()
         since, self._last = start - self._last if self._last else 0.0, start
-        if any(not torch.isfinite(loss).item() for loss in losses):
-            return self._explained(step, "the loss is", gradients)
+        if any(loss.numel() == 1 and not math.isfinite(loss.item()) for loss in losses):
+            return self._explained(step, "the loss is")
         if self._skip:
             self._skip -= 1
             return None
+        gradients = [p.grad for group in self.optimizer.param_groups for p in group["params"]]
         present = [local(g) for g in gradients if g is not None and g.layout == torch.strided]
         if present:
             total = torch.stack(torch._foreach_norm(present)).sum()
             if not torch.isfinite(total).item():
-                return self._explained(step, "the gradient is", gradients)
+                return self._explained(step, "the gradient is")
         cost = time.perf_counter() - start
         self._skip = int(cost / (SHARE * since)) if since else 0
         return None
 
-    def _explained(self, step: int, what: str, gradients: list[Any]) -> Finding:
+    def _explained(self, step: int, what: str) -> Finding:
         import torch
 
         for name, p in self.module.named_parameters():

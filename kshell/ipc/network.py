@@ -107,6 +107,10 @@ class Network:
             self._accept_again()
             self.log.add(f"listen {listeners.host or 'localhost'}:{listeners.port}")
 
+    def listen_too(self, sock: socket.socket) -> None:
+        """Listen on one more socket."""
+        self.selector.register(sock, READ, None)
+
     def _accept_none(self) -> None:
         for sock in self.listening.sockets if self.listening is not None else ():
             with suppress(KeyError):

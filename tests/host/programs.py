@@ -113,6 +113,17 @@ def main():
         say(step, optimizer)
 main()
 """ + END,
+    "compiled": BEGIN + NET + """
+optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
+fast = torch.compile(net, backend=os.environ.get("BACKEND", "aot_eager"))
+def main():
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        loss_fn(fast(x), y).backward()
+        optimizer.step()
+        say(step, optimizer)
+main()
+""" + END,
     "averaged": BEGIN + NET + """
 optimizer = torch.optim.SGD(net.parameters(), lr=.01)
 average = torch.optim.swa_utils.AveragedModel(net)
@@ -136,10 +147,10 @@ class Refused(Exception):
 class Client:
     """A connection to a program."""
 
-    def __init__(self, path: str, timeout: float = 60.0) -> None:
-        self.socket = socket.socket(socket.AF_UNIX)
+    def __init__(self, path: str | int, timeout: float = 60.0) -> None:
+        self.socket = socket.socket(socket.AF_UNIX if isinstance(path, str) else socket.AF_INET)
         self.socket.settimeout(timeout)
-        self.socket.connect(path)
+        self.socket.connect(path if isinstance(path, str) else ("127.0.0.1", path))
         self.socket.sendall(b"me:\6\0")
         assert self.socket.recv(1) == b"\6"
 

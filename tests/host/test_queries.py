@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.programs import PROGRAMS, Refused, alone, running
+from tests.host.programs import PROGRAMS, Client, Refused, alone, running
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -144,3 +144,32 @@ def test_variables_of_the_program_are_followed_and_let_go(tmp_path: Path) -> Non
         second = program.client()
         assert second("mine") == 7
         assert "net" in list(second("system\"v\""))
+
+
+def test_a_program_that_is_read_only(tmp_path: Path) -> None:
+    text = "import kshell\nkshell.listen(read_only=True)\n" + PROGRAMS["plain"]
+    with running(tmp_path, text, sys.executable, "train.py", STEPS="2000") as program:
+        client = program.client()
+        assert client("count gradtable optimizer") == 4
+        for line in ("lr(optimizer;.5)", "a:5", "pause[]", "freeze(net;`0)", "at[10000;\"1\"]", "system\"ls\""):
+            with pytest.raises(Refused, match=r"noupdate|access"):
+                client(line)
+            assert client.typed(line)[1].startswith(("'noupdate", "'access")), line
+            client.typed("\\")
+        assert client.typed("exec name from parmtable net")[0].startswith("`0.weight")
+        assert client("first lr optimizer") == 0.01
+
+
+def test_a_port_beside_the_socket(tmp_path: Path) -> None:
+    text = "import kshell\nkshell.listen()\nkshell.listen(\"0W\")\n" + PROGRAMS["plain"]
+    with running(tmp_path, text, sys.executable, "train.py", STEPS="2000") as program:
+        client = program.client()
+        port = client("system\"p\"")
+        other = Client(port)
+        assert other("count gradtable optimizer") == 4
+        client.typed("\\p 0")
+        with pytest.raises(ConnectionRefusedError):
+            Client(port)
+        assert other("1+1") == 2 and program.client()("1+1") == 2
+        client.typed("\\p 0W")
+        assert Client(client("system\"p\""))("2+2") == 4 and program.client()("1+1") == 2

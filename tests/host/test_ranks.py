@@ -117,6 +117,18 @@ def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind:
             assert rates[step - 1] == 0.01 and rates[step] == 0.002  # the line is written after the step
 
 
+def test_the_action_of_a_watch_is_carried_out_by_all(tmp_path: Path) -> None:
+    with running(tmp_path, RANKS, *torchrun("ddp"), STEPS="5000") as program:
+        first, second = ranks(program)
+        client = Client(place.socket_of(first.pid))
+        client('watch[`late;"1b";"lr(optimizer;.5)"]')
+        edits = edited(program, client, 1)
+        assert list(edits["user"]) == ["late"]
+        other = Client(place.socket_of(second.pid))
+        assert program.until(lambda: other("first lr optimizer") == 0.5 or None)
+        assert program.until(lambda: all(client(".run.ranks")["alike"]) or None)
+
+
 def test_edits_of_a_job_are_replayed(tmp_path: Path) -> None:
     with running(tmp_path, RANKS, *torchrun("ddp"), STEPS="250") as program:
         first, _ = ranks(program)

@@ -1,0 +1,89 @@
+"""What it costs a training program that somebody could attach to it: the time inside the hooks around a step of about
+5 ms, and inside `backward` besides torch's own, with and without a watch on finite values."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.optim import optimizer as optimizers
+
+from kshell.host.host import Host
+from tests.bench.timing import row
+
+STEPS = 300
+
+
+def report() -> list[str]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    folder = tempfile.mkdtemp()
+    os.environ["KSHELL_RUN"] = folder
+    try:
+        return _rows()
+    finally:
+        torch.set_num_threads(threads)
+        del os.environ["KSHELL_RUN"]
+        shutil.rmtree(folder)
+
+
+class Inside:
+    """The seconds inside some functions, less those inside of torch's own."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, f: Callable[..., Any], sign: int = 1) -> Callable[..., Any]:
+        def g(*args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return f(*args, **kwargs)
+            finally:
+                self.seconds += sign * (time.perf_counter() - start)
+
+        return g
+
+
+def _rows() -> list[str]:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(*[layer for _ in range(6) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())])
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    x = torch.randn(128, 256)
+    inside, host, backward = Inside(), Host(), torch.Tensor.backward
+    torch.Tensor.backward = inside.timed(backward, -1)  # type: ignore[method-assign]
+    host.steps.watch(host.stepping, host.stepped)
+    torch.Tensor.backward = inside.timed(torch.Tensor.backward)  # type: ignore[method-assign]
+    for hooks in (optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks):
+        for key, hook in list(hooks.items()):
+            hooks[key] = inside.timed(hook)
+
+    def share(label: str, gate: float) -> str:
+        for _ in range(STEPS // 5):
+            steps()
+        inside.seconds, start = 0.0, time.perf_counter()
+        for _ in range(STEPS):
+            steps()
+        whole = time.perf_counter() - start
+        return row(label, inside.seconds / STEPS, (whole - inside.seconds) / STEPS, gate, "torch's step")
+
+    def steps() -> None:
+        optimizer.zero_grad()
+        (net(x) - x).square().mean().backward()
+        optimizer.step()
+
+    host.watcher.start()
+    try:
+        rows = [share("hooks of a program that listens", 0.006)]
+        host.watches.add("nan", "finite", "log")
+        host._bound = {"net": (net, None)}
+        rows.append(share("with a watch on finite values", 0.016))
+        return rows
+    finally:
+        host.unwatch_finite()
+        host.end()
+        torch.Tensor.backward = backward  # type: ignore[method-assign]
