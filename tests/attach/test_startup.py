@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import kshell
 from kshell.attach import startup
-from kshell.host import host
 from tests import ROOT
 from tests.attach.programs import HOST, IMPORTED, SITE, Done, environment, run, write
 
@@ -290,8 +288,10 @@ def test_a_variable_makes_a_program_listen(python: str, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (f"{IMPORTED}listen\nenvironment\n", "")
 
 
-def test_a_program_can_listen_by_itself() -> None:
-    assert kshell.listen is host.listen
+def test_a_program_can_listen_by_itself(tmp_path: Path) -> None:
+    text = "import kshell\nfrom kshell.host import host\nassert kshell.listen is host.listen"
+    done = run([sys.executable, "-c", text], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_line_for_the_variable_is_installed() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.host.programs import PROGRAMS, Client, Refused, alone, running
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_is_queried_and_edited(tmp_path: Path, name: str) -> None:
     module = "net"
@@ -44,6 +45,7 @@ def test_a_program_is_queried_and_edited(tmp_path: Path, name: str) -> None:
         assert '"lr(optimizer;.003)"]' in log and log.count(".run.at[") == 3
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_that_listens_computes_the_same_bits(tmp_path: Path, name: str) -> None:
     expected = alone(tmp_path / "alone", PROGRAMS[name], STEPS="60", PAUSE="0")
@@ -52,6 +54,7 @@ def test_a_program_that_listens_computes_the_same_bits(tmp_path: Path, name: str
     assert list((tmp_path / "listens" / "run").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_queries_change_no_bit(tmp_path: Path) -> None:
     expected = alone(tmp_path / "alone", PROGRAMS["plain"], STEPS="150")
     with running(tmp_path / "asked", PROGRAMS["plain"], STEPS="150") as program:
@@ -63,6 +66,7 @@ def test_queries_change_no_bit(tmp_path: Path) -> None:
         assert program.ended() == expected
 
 
+@pytest.mark.slow
 def test_edits_are_replayed_to_the_same_bits(tmp_path: Path) -> None:
     text = PROGRAMS["plain"]
     with running(tmp_path / "edited", text, STEPS="250") as program:
@@ -133,6 +137,7 @@ def test_a_pause_ends_with_its_client(tmp_path: Path) -> None:
         program.wait_for(at + 10)
 
 
+@pytest.mark.slow
 def test_variables_of_the_program_are_followed_and_let_go(tmp_path: Path) -> None:
     with running(tmp_path, PROGRAMS["plain"], STEPS="2000") as program:
         client = program.client()
@@ -146,6 +151,7 @@ def test_variables_of_the_program_are_followed_and_let_go(tmp_path: Path) -> Non
         assert "net" in list(second("system\"v\""))
 
 
+@pytest.mark.slow
 def test_a_program_that_is_read_only(tmp_path: Path) -> None:
     text = "import kshell\nkshell.listen(read_only=True)\n" + PROGRAMS["plain"]
     with running(tmp_path, text, sys.executable, "train.py", STEPS="2000") as program:
@@ -160,6 +166,7 @@ def test_a_program_that_is_read_only(tmp_path: Path) -> None:
         assert client("first lr optimizer") == 0.01
 
 
+@pytest.mark.slow
 def test_a_port_beside_the_socket(tmp_path: Path) -> None:
     text = "import kshell\nkshell.listen()\nkshell.listen(\"0W\")\n" + PROGRAMS["plain"]
     with running(tmp_path, text, sys.executable, "train.py", STEPS="2000") as program:

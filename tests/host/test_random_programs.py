@@ -6,6 +6,8 @@ import random
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.host.programs import Client, running
 
 LAYERS = ["torch.nn.Linear(8, 8)", "torch.nn.ReLU()", "torch.nn.Tanh()", "torch.nn.Dropout(.2)", "torch.nn.BatchNorm1d(8)", "torch.nn.LayerNorm(8)",
@@ -73,6 +75,7 @@ train_{number}()
 """
 
 
+@pytest.mark.slow
 def test_fifty_random_programs(tmp_path: Path) -> None:
     draw = random.Random(17)
     text = BEGIN + "".join(script(draw, number) for number in range(1, 51)) + END

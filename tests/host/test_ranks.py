@@ -83,6 +83,7 @@ def edited(program: Program, client: Client, number: int) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["ddp", "fsdp"])
 def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind: str) -> None:
     layer = "module.0" if kind == "ddp" else "0"
@@ -117,6 +118,7 @@ def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind:
             assert rates[step - 1] == 0.01 and rates[step] == 0.002  # the line is written after the step
 
 
+@pytest.mark.slow
 def test_the_action_of_a_watch_is_carried_out_by_all(tmp_path: Path) -> None:
     with running(tmp_path, RANKS, *torchrun("ddp"), STEPS="5000") as program:
         first, second = ranks(program)
@@ -129,6 +131,7 @@ def test_the_action_of_a_watch_is_carried_out_by_all(tmp_path: Path) -> None:
         assert program.until(lambda: all(client(".run.ranks")["alike"]) or None)
 
 
+@pytest.mark.slow
 def test_edits_of_a_job_are_replayed(tmp_path: Path) -> None:
     with running(tmp_path, RANKS, *torchrun("ddp"), STEPS="250") as program:
         first, _ = ranks(program)
@@ -148,6 +151,7 @@ def test_edits_of_a_job_are_replayed(tmp_path: Path) -> None:
     assert [(tmp_path / f"log{rank}.txt").read_text().splitlines()[-1] for rank in (0, 1)] == ends
 
 
+@pytest.mark.slow
 def test_a_rank_that_died_and_one_that_waits_are_named(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

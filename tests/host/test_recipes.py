@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
 from tests.shell.test_cli import Terminal
 
@@ -92,6 +94,7 @@ def on_terminal(folder: Path, text: str, *words: str) -> Iterator[OnTerminal]:
         os.close(terminal.fd)
 
 
+@pytest.mark.slow
 def test_a_signal_opens_the_prompt_on_the_terminal(tmp_path: Path) -> None:
     with on_terminal(tmp_path, NET + SGD + recipe("SIGUSR1") + SIGNALLED) as t:
         t.until("training")
@@ -110,6 +113,7 @@ def test_a_signal_opens_the_prompt_on_the_terminal(tmp_path: Path) -> None:
         assert t.process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_a_second_thread_asks_a_session(tmp_path: Path) -> None:
     """It gets answers while the program trains, and the program ends as without it."""
     ends = []
@@ -127,6 +131,7 @@ def test_a_second_thread_asks_a_session(tmp_path: Path) -> None:
     assert len(set(norms)) > 1 and {line.split()[1] for line in told} == {"0.01"}
 
 
+@pytest.mark.slow
 def test_the_first_process_of_a_job_opens_the_prompt(tmp_path: Path) -> None:
     text = NET + OF_A_JOB.format(recipe=recipe("dist.get_rank()").replace("\n", "\n    "))
     words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "--local-addr", "127.0.0.1"]

@@ -78,6 +78,7 @@ def test_a_forward_call_answers_where_steps_stop_coming(tmp_path: Path) -> None:
         assert client("lr optimizer") is not None
 
 
+@pytest.mark.slow
 def test_it_says_where_it_is_while_it_does_something_else(tmp_path: Path) -> None:
     with running(tmp_path, SLEEPS) as program:
         client = program.client()
@@ -106,7 +107,7 @@ def test_a_query_that_runs_long_is_stopped(tmp_path: Path) -> None:
         program.wait_for(at + 5)
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [pytest.param(n, marks=pytest.mark.slow) for n in (12, 500)])
 def test_the_death_of_clients_changes_nothing(tmp_path: Path, kills: int) -> None:
     steps = str(100 + 30 * kills)
     expected = alone(tmp_path / "alone", PROGRAMS["plain"], STEPS=steps, PAUSE="0")
@@ -133,6 +134,7 @@ def test_the_death_of_clients_changes_nothing(tmp_path: Path, kills: int) -> Non
     assert list(program.run.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_program_left_is_removed(tmp_path: Path) -> None:
     with running(tmp_path, PROGRAMS["plain"]) as program:
         program.client().close()

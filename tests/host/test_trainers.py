@@ -8,7 +8,7 @@ import pytest
 
 from tests.host.programs import running
 
-pytestmark = pytest.mark.extra
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 TRAINERS = {
     "transformers": """
 import torch

@@ -54,6 +54,7 @@ def test_the_first_step_layer_and_rows_that_are_not_finite(tmp_path: Path) -> No
         assert losses[200] in ("nan", "inf") and losses[201] not in ("nan", "inf")
 
 
+@pytest.mark.slow
 def test_a_gradient_that_is_not_finite(tmp_path: Path) -> None:
     text = PROGRAMS["plain"].replace("        optimizer.step()\n", """        if step == 150:
             net[3].weight.grad[0, 3] = float("inf")
@@ -67,6 +68,7 @@ def test_a_gradient_that_is_not_finite(tmp_path: Path) -> None:
         assert (found["step"][0] in range(150, 160) and list(found["layer"]) == ["3"]) or found["what"][0].startswith(b"parameter 3.weight")
 
 
+@pytest.mark.slow
 def test_a_condition_in_q(tmp_path: Path) -> None:
     with running(tmp_path, PROGRAMS["plain"], PAUSE="0.01", STEPS="2000") as program:
         client = program.client()
@@ -90,6 +92,7 @@ def test_a_condition_in_q(tmp_path: Path) -> None:
         program.wait_for(at + 3)
 
 
+@pytest.mark.slow
 def test_a_pause_of_a_watch_waits_for_a_client(tmp_path: Path) -> None:
     with running(tmp_path, PROGRAMS["plain"], PAUSE="0.01", STEPS="2000") as program:
         client = program.client()
