@@ -45,12 +45,10 @@ class Host:
         self.steps = Steps()
         self.session: Session | None = None
         self.edits: Edits | None = None
-        self.due = False
-        self.thread = 0
-        self.started, self.last = (
-            time.time(),
-            0.0,
-        )  # since 1970; of the monotonic clock, 0 if there was none
+        self.due = False  # is something to be done at the next safe point?
+        self.thread = 0  # the one that steps
+        self.started = time.time()  # since 1970
+        self.last = 0.0  # the last safe point, by the monotonic clock; 0 if there was none
         self.plans = Plans(lambda: self.steps.number)
         self._quiet = 0.0  # until when nobody is answered, by the monotonic clock
         self.pausing: Any = None  # the connection that asked for a pause
@@ -131,12 +129,20 @@ class Host:
     def _looked(self, optimizer: Any) -> Finding | None:
         finite = self._finite
         if finite is None or finite.optimizer is not optimizer:
-            module = _module_of(optimizer, [x for x, _ in self._bound.values()])
+            module = self._stepped_by(optimizer)
             if module is None:
                 return None
             self.unwatch_finite()
             finite = self._finite = Finite(module, optimizer)
         return finite.look(self.steps.number + 1, self.steps.losses)
+
+    def _stepped_by(self, optimizer: Any) -> Any:
+        """The module that an optimizer trains; while nobody is attached, there are no variables to look among."""
+        objects = [x for x, _ in self._bound.values()]
+        if not objects:
+            stack = finding.frames(sys._getframe(1))
+            objects = list(finding.objects(stack, [optimizer]).values())
+        return _module_of(optimizer, objects)
 
     def unwatch_finite(self) -> None:
         """Look no more at whether values are finite."""

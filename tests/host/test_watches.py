@@ -38,6 +38,9 @@ def test_the_first_step_layer_and_rows_that_are_not_finite(tmp_path: Path) -> No
     with running(tmp_path, PLANTED, BAD="200", PAUSE="0.01", STEPS="2000") as program:
         client = program.client()
         client('watch[`nan;"finite";"pause"]')
+        client.close()  # it is looked for though nobody is there
+        program.wait_for(190)
+        client = program.client()
         program.until(lambda: len(client(".run.found")["step"]) or None)
         found = client(".run.found")
         assert list(found["step"]) == [200] and list(found["layer"]) == ["2"]
