@@ -47,7 +47,10 @@ def reads(tree: ast.AST) -> Iterator[str]:
 def test_one_file_reads_the_state_of_optimizers() -> None:
     found = [(str(p.relative_to(ROOT)), text) for p in FILES if str(p.relative_to(ROOT)) not in OWN
              for text in reads(ast.parse(p.read_text()))]
-    assert found == [("kapi/console/settings.py", "table().state[name]")]  # torch's settings
+    assert found == [
+        ("host/changes.py", "optimizer.state"),  # put back as it was, without a look inside
+        ("kapi/console/settings.py", "table().state[name]"),  # torch's settings
+    ]
     planted = "o.torch.state[p]\nfor p in o.torch.state: hasattr(o.torch, 'gather')"
     assert len(list(reads(ast.parse(planted)))) == 4
 
