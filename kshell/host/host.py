@@ -356,9 +356,11 @@ class Host:
         """Plan the edits of a file, which is q, and find the variables when they are due."""
         session = self._open()
         self._replaying = True
-        with _plain_torch():
-            session.run_script(path)
-        self._replaying = False
+        try:
+            with _plain_torch():
+                session.run_script(path)
+        finally:
+            self._replaying = False
 
     # ------------------------------------------------------------ what the program has
 
@@ -442,7 +444,9 @@ class Host:
         stop = self._stop
         if word == "stop" and stop is not None:
             stop()
-        return ranks.taken(self.plans, word, text) if word in ("plan", "unplan") else ""
+        if word not in ("plan", "unplan") or self.read_only:
+            return ""
+        return ranks.taken(self.plans, word, text)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kshell.attach import place
 from tests.host.programs import PROGRAMS, Client, Refused, alone, running
 
 
@@ -152,7 +153,7 @@ def test_variables_of_the_program_are_followed_and_let_go(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_program_that_is_read_only(tmp_path: Path) -> None:
+def test_a_program_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "import kshell\nkshell.listen(read_only=True)\n" + PROGRAMS["plain"]
     with running(tmp_path, text, sys.executable, "train.py", STEPS="2000") as program:
         client = program.client()
@@ -163,6 +164,11 @@ def test_a_program_that_is_read_only(tmp_path: Path) -> None:
             assert client.typed(line)[1].startswith(("'noupdate", "'access")), line
             client.typed("\\")
         assert client.typed("exec name from parmtable net")[0].startswith("`0.weight")
+        monkeypatch.setenv("KSHELL_RUN", str(program.run))
+        soon = client(".run.step") + 20
+        planned = place.asked(program.pid, f'plan [{soon}, "me", "lr(optimizer;.5)"]')  # as another process of a job does
+        assert planned is not None and planned.answer == ""
+        program.wait_for(soon + 3)
         assert client("first lr optimizer") == 0.01
 
 
