@@ -24,9 +24,9 @@ from kshell.host.console import Console
 from kshell.host.edits import Edits, Random
 from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
+from kshell.host.variables import Variables
 from kshell.host.watcher import Watcher
 from kshell.host.watches import FINITE, Finding, Finite, Watch, Watches
-from kshell.kapi.optim import host_schedulers, host_wrappers
 from kshell.python.session import Session
 
 SOON = 1.0  # seconds for which nobody is answered while the program makes the steps of `step n`
@@ -55,7 +55,7 @@ class Host:
         self.stack: list[FrameType] = []  # at the safe point, innermost first
         self._replaying = False  # is a file of edits read?
         self.serving = False  # is q running, or the program paused?
-        self._bound: dict[str, Any] = {}  # the variables that are the program's
+        self.variables = Variables()
         self._inside: Any = None  # the hook of forward calls, while a client waits for one
         self._stop: Callable[[], None] | None = None
         self.watches = Watches(_tell)
@@ -129,20 +129,13 @@ class Host:
     def _looked(self, optimizer: Any) -> Finding | None:
         finite = self._finite
         if finite is None or finite.optimizer is not optimizer:
-            module = self._stepped_by(optimizer)
+            stack = finding.frames(sys._getframe(1))
+            module = self.variables.module_of(optimizer, stack)
             if module is None:
                 return None
             self.unwatch_finite()
             finite = self._finite = Finite(module, optimizer)
         return finite.look(self.steps.number + 1, self.steps.losses)
-
-    def _stepped_by(self, optimizer: Any) -> Any:
-        """The module that an optimizer trains; while nobody is attached, there are no variables to look among."""
-        objects = [x for x, _ in self._bound.values()]
-        if not objects:
-            stack = finding.frames(sys._getframe(1))
-            objects = list(finding.objects(stack, [optimizer]).values())
-        return _module_of(optimizer, objects)
 
     def unwatch_finite(self) -> None:
         """Look no more at whether values are finite."""
@@ -204,7 +197,7 @@ class Host:
         assert self.edits is not None
         network = session.ipc.network
         self.edits.frozen = frozen
-        self._find()
+        self.variables.find(session, self.stack, self.steps.active())
         for planned in self.plans.due() if not frozen else ():
             self._carry_out(planned)
         if self.watches.conditions and not frozen and self.stepper is None:
@@ -219,7 +212,7 @@ class Host:
             network.turn(PAUSED)
         self.due = self.due or bool(self.watches.conditions)
         if not network.connections:
-            self._let_go()
+            self.variables.let_go(session)
 
     def _value_of(self, text: str) -> Any:
         """The value of q text, which may change nothing."""
@@ -274,7 +267,7 @@ class Host:
         names.connect(self, session)
         port = session.ipc = Console(session, self.listener)
         port.read_only = self.read_only
-        self.edits = Edits(session, lambda: self.steps.number, self._objects)
+        self.edits = Edits(session, lambda: self.steps.number, self.variables.objects)
         if ranks.job().size > 1:
             self.edits.everywhere = self._plan_everywhere
         self.edits.user = self._user
@@ -300,16 +293,6 @@ class Host:
 
     def _plan_everywhere(self, text: str) -> int:
         return ranks.plan(ranks.job(), self.plans, self._user(), text)
-
-    def optimizer_names(self) -> dict[int, str]:
-        """The names of the optimizers that have stepped, by their number."""
-        found = {}
-        for known in self.steps.counted.values():
-            optimizer = known.ref()
-            for name, (x, _) in self._bound.items():
-                if optimizer is not None and any(y is optimizer for y in _inner(x)):
-                    found[known.number] = name
-        return found
 
     planner = ""  # who planned what is carried out now
 
@@ -361,49 +344,6 @@ class Host:
                 session.run_script(path)
         finally:
             self._replaying = False
-
-    # ------------------------------------------------------------ what the program has
-
-    def _find(self) -> None:
-        """Make variables of the program's objects; those that a client assigned are left alone."""
-        session = self.session
-        assert session is not None
-        found = finding.objects(self.stack, self.steps.active())
-        space = session.names.spaces["."]
-        for name in [n for n in self._bound if n not in found]:
-            self._unbind(name)
-        order = sorted(found.items(), key=lambda item: _rank(item[1]))
-        for name, x in order:
-            bound = self._bound.get(name)
-            if bound is not None and bound[0] is x and space.get(name) is bound[1]:
-                continue
-            if name in space and (bound is None or space[name] is not bound[1]):
-                continue
-            with suppress(Exception):
-                session[name] = x
-                self._bound[name] = x, space[name]
-
-    def _unbind(self, name: str) -> None:
-        assert self.session is not None
-        space = self.session.names.spaces["."]
-        if space.get(name) is self._bound.pop(name)[1]:
-            del space[name]
-
-    def _let_go(self) -> None:
-        """Nobody is there: hold none of the program's objects."""
-        for name in list(self._bound):
-            self._unbind(name)
-
-    def _objects(self) -> dict[str, Any]:
-        """The modules, optimizers and schedulers that an edit can change, by the longest of their names."""
-        torch: Any = sys.modules["torch"]
-        kinds = torch.nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler
-        found: dict[str, Any] = {}
-        for name in sorted(self._bound, key=len, reverse=True):
-            for y in _inner(self._bound[name][0]):
-                if isinstance(y, kinds) and not any(y is z for z in found.values()):
-                    found[name] = y
-        return found
 
     # ------------------------------------------------------------ what the watcher asks
 
@@ -490,31 +430,6 @@ def _plain_torch() -> Iterator[None]:
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))
         yield
-
-
-def _rank(x: object) -> int:
-    """Modules are first, then optimizers, whose parameters take their names."""
-    torch: Any = sys.modules["torch"]
-    if isinstance(x, torch.nn.Module):
-        return 0
-    return 1 if hasattr(x, "param_groups") else 2
-
-
-def _inner(x: Any) -> list[Any]:
-    """An object, and those that it wraps."""
-    if host_wrappers.is_optimizer(x):
-        return host_wrappers.chain(x)
-    scheduler = host_schedulers.proper(x)
-    return [x] if scheduler is None else [scheduler]
-
-
-def _module_of(optimizer: Any, objects: list[Any]) -> Any:
-    """The smallest module among some objects with all parameters of an optimizer; None if there is none."""
-    torch: Any = sys.modules["torch"]
-    mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    modules = [x for x in objects if isinstance(x, torch.nn.Module)]
-    holders = [m for m in modules if mine <= {id(p) for p in m.parameters()}]
-    return min(holders, key=lambda m: sum(1 for _ in m.modules()), default=None)
 
 
 def _devices() -> list[str]:

@@ -64,7 +64,7 @@ def steps() -> Value:
     """The last steps, a row each: the optimizer, seconds since its step before, the first group's rate, the loss, the
     norm of the gradients, bytes of memory (both from time to time)."""
     host = _host()
-    return host.steps.table(host.optimizer_names())
+    return host.steps.table(host.variables.names_of(host.steps.counted.values()))
 
 
 @name(".run.edits")

@@ -80,7 +80,7 @@ def _rows() -> list[str]:
     try:
         rows = [share("hooks of a program that listens", 0.006)]
         host.watches.add("nan", "finite", "log")
-        host._bound = {"net": (net, None)}
+        host.variables.bound = {"net": (net, None)}
         rows.append(share("with a watch on finite values", 0.016))
         return rows
     finally:

@@ -13,41 +13,19 @@ from pathlib import Path
 import pytest
 
 from kshell.values.base.build import string
-from tests.host.programs import BEGIN, END, NET, PROGRAMS, Client, Program, Refused, alone, running
+from tests.host.programs import PROGRAMS, Client, Program, Refused, alone, running
 
 # long evaluations between steps
-EVALUATES = BEGIN + NET + """
-optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
-def evaluate():
+EVALUATES = PROGRAMS["plain"].replace("def main", """def evaluate():
     net.eval()
     with torch.inference_mode():
         for _ in range(400):
             net(x)
             time.sleep(.01)
     net.train()
-def main():
-    for step in range(1, STEPS + 1):
-        optimizer.zero_grad()
-        loss_fn(net(x), y).backward()
-        optimizer.step()
-        say(step, optimizer)
-        if step % 3 == 0:
-            evaluate()
-main()
-""" + END
-SLEEPS = BEGIN + NET + """
-optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
-def load():
-    time.sleep(3)
-def main():
-    for step in range(1, STEPS + 1):
-        optimizer.zero_grad()
-        loss_fn(net(x), y).backward()
-        optimizer.step()
-        say(step, optimizer)
-        load()
-main()
-""" + END
+def main""").replace("digest(net))\nmain", "digest(net))\n        if step % 3 == 0:\n            evaluate()\nmain")
+SLEEPS = PROGRAMS["plain"].replace("digest(net))\nmain", "digest(net))\n        time.sleep(3)\nmain")
+assert "evaluate()\nmain" in EVALUATES and "sleep(3)\nmain" in SLEEPS
 
 
 def state(program: Program, word: str = "where") -> dict[str, object]:
@@ -75,7 +53,6 @@ def test_a_forward_call_answers_where_steps_stop_coming(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="forward call"):
             client("lr(optimizer;.5)")
         assert client("first lr optimizer") == 0.01
-        assert client("lr optimizer") is not None
 
 
 @pytest.mark.slow
