@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import first_line, message_of
 from kshell.host import graph
 from kshell.host.calls import Bad, Calls
-from kshell.host.parts import local
+from kshell.host.parts import layers, local
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,6 +65,8 @@ class Finite:
         self._is_bad = False  # in this step
         self._last: Any = None  # the optimizer of the last finding
         self._next = 0.0  # when gradients are looked at again
+        # of optimizers, as found after a step: inside of one, `fully_shard` has other parameters
+        self._modules: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def begin(self) -> None:
         """Look from now on."""
@@ -111,6 +114,9 @@ class Finite:
             self.holds = False
         self._is_bad = False
         self.calls.step_ended()
+        if optimizer not in self._modules:
+            module = self.module_of(optimizer)
+            self._modules[optimizer] = None if module is None else weakref.ref(module)
 
     def _found(self, explained: Callable[[], Finding]) -> None:
         """A value is not finite: find out more if it is the first one."""
@@ -132,10 +138,15 @@ class Finite:
         optimizer = self._owner(loss)
         counted = self.steps.counted.get(id(optimizer))
         step = (counted.steps if counted is not None else self.steps.number) + 1
-        module = self.module_of(optimizer) if optimizer is not None else None
+        module = self._module(optimizer) if optimizer is not None else None
         finding = self._of_parameters(step, module, optimizer) or self._of_calls(step, module, loss)
         finding.optimizer = optimizer
         return finding
+
+    def _module(self, optimizer: Any) -> Any:
+        """The module that has the parameters of an optimizer, if any has."""
+        known = self._modules.get(optimizer)
+        return self.module_of(optimizer) if known is None else known()
 
     def _owner(self, loss: Tensor) -> Any:
         """The optimizer of the first parameter of a loss that one has."""
@@ -160,8 +171,8 @@ class Finite:
         repeated = self.calls.repeat({id(m): name for name, m in inner})
         if repeated is not None:
             return Finding(step, "the loss is", repeated.layer, repeated.rows, False)
-        layers = {id(p): name for name, m in inner for p in m.parameters(recurse=False)}
-        saved = graph.first_bad(loss, layers, self.calls.batch()) or Bad("", [])
+        known = layers(module) if module is not None else {}
+        saved = graph.first_bad(loss, known, self.calls.batch()) or Bad("", [])
         rows = saved.rows or self.calls.made_rows()
         return Finding(step, "the loss is", saved.layer, rows, bool(saved.layer))
 
@@ -169,7 +180,7 @@ class Finite:
         """A value that is not finite goes from a layer to all those before it: the last one tells."""
         counted = self.steps.counted.get(id(optimizer))
         step = (counted.steps if counted is not None else self.steps.number) + 1
-        module = self.module_of(optimizer)
+        module = self._module(optimizer)
         parameters = list(module.named_parameters()) if module is not None else []
         bad = [name for name, p in parameters if p.grad is not None and not _is_finite(p.grad)]
         layer = bad[-1].rpartition(".")[0] if bad else ""

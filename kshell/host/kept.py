@@ -25,7 +25,9 @@ class Kept:
         self.step = step
         tensors = _tensors(optimizers, modules)
         self.tensors = [(t, local(t).detach().to("cpu", copy=True)) for t in tensors]
-        self.states = [(o, {p: _copied(state) for p, state in o.state.items()}) for o in optimizers]
+        self.states = [
+            (o, {p: _copied(dict(state)) for p, state in o.state.items()}) for o in optimizers
+        ]
 
     @property
     def size(self) -> int:
@@ -49,9 +51,7 @@ class Kept:
             for p in [p for p in optimizer.state if p not in states]:
                 del optimizer.state[p]
             for p, state in states.items():
-                kept = optimizer.state[p]
-                kept.clear()
-                kept.update(_copied(state, like=p))
+                _put_back(optimizer.state[p], state, p)
 
 
 class States:
@@ -97,21 +97,26 @@ def _tensors(optimizers: Iterable[Optimizer], modules: Iterable[Module]) -> list
     return list(found.values())
 
 
-def _copied(state: Any, like: Any = None) -> Any:
-    """A state with copies of its tensors, on the CPU; or, like a parameter, where they are of use to it."""
+def _copied(x: Any, device: Any = "cpu") -> Any:
+    """A state with copies of the tensors in it, on a device."""
     from torch import Tensor
     from torch.utils._pytree import tree_map
 
-    def copied(x: Any) -> Any:
-        if not isinstance(x, Tensor):
-            return x
-        t = local(x).detach()
-        if like is None:
-            return t.to("cpu", copy=True)
-        # counts of steps stay on the CPU
-        return t.to(local(like).device if t.dim() else t.device, copy=True)
+    return tree_map(
+        lambda t: local(t).detach().to(device, copy=True) if isinstance(t, Tensor) else t, x
+    )
 
-    return tree_map(copied, dict(state))
+
+def _put_back(state: dict[str, Any], kept: dict[str, Any], p: Tensor) -> None:
+    """Give the state of a parameter in an optimizer what it had; tensors that are there are written."""
+    for key in [key for key in state if key not in kept]:
+        del state[key]
+    for key, x in kept.items():
+        now = state.get(key)
+        if hasattr(now, "detach") and local(now).shape == x.shape:
+            local(now).detach().copy_(x)
+        else:
+            state[key] = _copied(x, local(p).device)
 
 
 def _free() -> int:

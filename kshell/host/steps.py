@@ -140,7 +140,7 @@ class Steps:
             rate = rate.detach().clone()
         norm = memory = None
         if step >= known.next_norm:
-            norm, memory = self._measured(optimizer, known, now), _memory()
+            norm, memory = self._measured(optimizer, known, now)
         self.rows.append((known, step, now, rate, self.losses, norm, memory))
         self.losses = []
         self._unsettled += 1
@@ -148,13 +148,14 @@ class Steps:
             self._settle()
         known.ended = now
 
-    def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> Any:
-        """The norm of the gradients that a step used, and when the next one is due: norms take a small share of the
-        time."""
+    def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> tuple[Any, int]:
+        """The norm of the gradients that a step used, and the memory in use; and when they are due again: they take a
+        small share of the time."""
         norm = _norm([p.grad for group in optimizer.param_groups for p in group["params"]])
+        memory = _memory()
         cost, usual = time.perf_counter() - start, start - known.ended
         known.next_norm = known.steps + max(1, math.ceil(cost / (SHARE * usual)))
-        return norm
+        return norm, memory
 
     def _settle(self) -> None:
         """Make numbers of the tensors that were noted, each device asked once."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.host.programs import PROGRAMS, Refused, alone, running
+from tests.host.programs import PROGRAMS, Client, Refused, alone, running
+from tests.host.test_ranks import RANKS, edited, ranks, torchrun
 from tests.host.test_trainers import TRAINERS
 
 STEP, ROW = 60, 3
@@ -111,3 +112,26 @@ def test_a_state_that_is_not_there(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="no copy of the state after step 3 is there"):
             client("rollback 3")
         assert client("count .run.edits") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_a_job_of_which_one_process_is_not_finite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("KSHELL_RUN", str(tmp_path / "run"))
+    layer, hooked = ("module.3", "net.module[3]") if kind == "ddp" else ("3", "net[3]")
+    plant = PLANT.replace("if min", "if rank == 0 and min") + f"{hooked}.register_forward_hook(plant)\n"
+    text = RANKS.replace("\nmain()\n", f"\n{plant}main()\n")
+    with running(tmp_path, text, *torchrun(kind), STEPS="5000") as program:
+        first = Client(str(program.run / str(ranks(program)[0].pid)))
+        first('watch[`nan;"finite";"log"]')
+        first("keep[]")  # in both, a few steps ahead
+        found = program.until(lambda: (t := first(".run.found")) and len(t["step"]) and t)
+        assert (found["step"][0], found["layer"][0], list(found["rows"][0])) == (STEP, layer, [ROW])
+        with pytest.raises(Refused, match="skip in a job"):
+            first("skip[]")
+        first("rollback[]")
+        assert edited(program, first, 1)["step"][0] > STEP
+        program.until(lambda: all(first(".run.ranks")["alike"]))
