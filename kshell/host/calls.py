@@ -150,8 +150,9 @@ class Calls:
             outer.compare(before, random)
             if known is not None:
                 known.hook.remove()
-            outer.hook = module.register_forward_pre_hook(self._noting(outer), with_kwargs=True)
-            self._outer[id(module)] = outer
+            with contextlib.suppress(RuntimeError):  # scripted modules take no hooks
+                outer.hook = module.register_forward_pre_hook(self._noting(outer), with_kwargs=True)
+                self._outer[id(module)] = outer
 
     # ------------------------------------------------------------ noting
 

@@ -7,7 +7,7 @@ by layer, from the state that they began with; where that finds nothing, the gra
 
 from __future__ import annotations
 
-import math
+import cmath
 import time
 import weakref
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from kshell.errors import first_line, message_of
 from kshell.host import graph
 from kshell.host.calls import Bad, Calls
 from kshell.host.parts import layers, local
+from kshell.host.steps import norm_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -85,25 +86,23 @@ class Finite:
         if get_ident() != self.thread:
             return
         self.calls.looked_at()
-        if value.numel() == 1 and not math.isfinite(value.item()):
+        if value.numel() == 1 and not value.is_meta and not cmath.isfinite(value.item()):
             self._found(lambda: self._explained(loss))
 
     def look_at_gradients(self, optimizer: Optimizer) -> None:
         """An optimizer is about to use its gradients."""
-        import torch
-
         start = time.perf_counter()
         if self._is_bad or start < self._next:
             return
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"]]
-        present = [local(g) for g in gradients if g is not None and g.layout == torch.strided]
-        if not present:
+        norm = norm_of(gradients)
+        if norm is None:
             return
-        total = torch.stack(torch._foreach_norm(present)).sum()
-        is_finite = bool(torch.isfinite(total))
+        is_finite = cmath.isfinite(norm.item())
         end = time.perf_counter()
         self._next = end + (end - start) / SHARE
-        if not is_finite:
+        # the norm of finite numbers of a small type may be infinite
+        if not is_finite and not all(_is_finite(g) for g in gradients if g is not None):
             self._found(lambda: self._of_gradient(optimizer))
 
     def step_ended(self, optimizer: Any) -> None:
@@ -190,6 +189,8 @@ class Finite:
 
 
 def _is_finite(t: Any) -> bool:
+    """Are all numbers finite? Those of sparse tensors are not looked at."""
     import torch
 
-    return bool(torch.isfinite(local(t).detach()).all())
+    here = local(t).detach()
+    return here.layout != torch.strided or bool(torch.isfinite(here).all())

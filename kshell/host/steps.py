@@ -151,7 +151,7 @@ class Steps:
     def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> tuple[Any, int]:
         """The norm of the gradients that a step used, and the memory in use; and when they are due again: they take a
         small share of the time."""
-        norm = _norm([p.grad for group in optimizer.param_groups for p in group["params"]])
+        norm = norm_of([p.grad for group in optimizer.param_groups for p in group["params"]])
         memory = _memory()
         cost, usual = time.perf_counter() - start, start - known.ended
         known.next_norm = known.steps + max(1, math.ceil(cost / (SHARE * usual)))
@@ -219,7 +219,7 @@ def _put(owner: Any, name: str, original: Any, instead: Any) -> Callable[[], Non
     return undo
 
 
-def _norm(gradients: list[Any]) -> Any:
+def norm_of(gradients: list[Any]) -> Any:
     """The norm of all gradients together, a tensor of one element; None if there are none, or they are of kinds or
     devices that have none in common."""
     import torch

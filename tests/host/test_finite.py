@@ -291,3 +291,35 @@ def test_a_run_is_the_same_with_a_watch(watch: Any) -> None:
             assert len(watched.found) == 1
     assert all(torch.equal(a, b) for a, b in zip(*ends, strict=True))
     assert nn.Module.__call__.__qualname__ == "Module._wrapped_call_impl"
+
+
+def test_modules_and_losses_of_other_kinds(watch: Any) -> None:
+    """Scripted modules, keyword arguments, named outputs, losses without a value, norms that are too large: nothing is
+    raised into the program, and nothing is found that is not there."""
+    scripted = torch.jit.script(nn.Linear(4, 4))
+    net = network()
+
+    class Whole(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.first = net, scripted
+
+        def forward(self, *, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            return {"out": self.net(batch["x"])}
+
+    whole = Whole()
+    watched = watch(whole)
+    optimizer = torch.optim.SGD(whole.parameters(), lr=1e-9)
+    for i in range(1, 10):
+        optimizer.zero_grad()
+        x = torch.randn(16, 4)
+        whole(batch={"x": scripted(spoiled(x) if i == BAD else x)})["out"].mean().backward()
+        optimizer.step()
+    assert [(f.step, f.layer, f.rows) for f in watched.found] == [(BAD, "the input", [ROW])]
+    torch.ones((), device="meta", requires_grad=True).mul(2).backward()
+    half = torch.full((100,), 3e4, dtype=torch.float16, requires_grad=True)
+    watched.finite._next = 0.0
+    small = torch.optim.SGD([half], lr=0.1)
+    half.grad = torch.full((100,), 3e4, dtype=torch.float16)
+    small.step()
+    assert len(watched.found) == 1
