@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import first_line, message_of
 from kshell.host import graph
 from kshell.host.calls import Bad, Calls
+from kshell.host.kept import states_of
 from kshell.host.parts import layers, local
 from kshell.host.steps import norm_of
 
@@ -159,7 +160,7 @@ class Finite:
         for name, p in module.named_parameters() if module is not None else ():
             if _is_finite(p):
                 continue
-            layer, states = name.rpartition(".")[0], optimizer.state.get(p, {}).values()
+            layer, states = name.rpartition(".")[0], states_of(optimizer).get(p, {}).values()
             if all(_is_finite(x) for x in states if hasattr(x, "is_floating_point")):
                 return Finding(step, f"parameter {name} is", layer, [], False)
             return Finding(step - 1, f"the gradient of {name} was", layer, [], False)

@@ -26,7 +26,7 @@ class Kept:
         tensors = _tensors(optimizers, modules)
         self.tensors = [(t, local(t).detach().to("cpu", copy=True)) for t in tensors]
         self.states = [
-            (o, {p: _copied(dict(state)) for p, state in o.state.items()}) for o in optimizers
+            (o, {p: _copied(dict(state)) for p, state in states_of(o).items()}) for o in optimizers
         ]
 
     @property
@@ -48,10 +48,11 @@ class Kept:
             for t, copy in self.tensors:
                 local(t).detach().copy_(copy)
         for optimizer, states in self.states:
-            for p in [p for p in optimizer.state if p not in states]:
-                del optimizer.state[p]
+            now = states_of(optimizer)
+            for p in [p for p in now if p not in states]:
+                del now[p]
             for p, state in states.items():
-                _put_back(optimizer.state[p], state, p)
+                _put_back(now[p], state, p)
 
 
 class States:
@@ -95,6 +96,11 @@ def _tensors(optimizers: Iterable[Optimizer], modules: Iterable[Module]) -> list
     for optimizer in optimizers:
         found.update({id(p): p for group in optimizer.param_groups for p in group["params"]})
     return list(found.values())
+
+
+def states_of(optimizer: Optimizer) -> Any:
+    """What an optimizer knows of each parameter."""
+    return optimizer.state
 
 
 def _copied(x: Any, device: Any = "cpu") -> Any:
