@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.programs import PROGRAMS, Client, Refused, alone, running
+from tests.host.programs import PROGRAMS, Client, Refused, running
 from tests.host.test_ranks import RANKS, edited, ranks, torchrun
 from tests.host.test_trainers import TRAINERS
 
@@ -42,8 +42,9 @@ def planted(name: str, plant: str = PLANT) -> tuple[str, str]:
     return ALL[name][:at] + plant + hook + ALL[name][at:], layer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [n if n == "plain" else pytest.param(n, marks=[pytest.mark.slow, *[pytest.mark.extra] * (n in TRAINERS)]) for n in ALL]
+    "name", [pytest.param(n, marks=[pytest.mark.extra] * (n in TRAINERS)) for n in ALL]
 )
 def test_the_step_the_layer_and_the_rows_are_named(tmp_path: Path, name: str) -> None:
     if name in TRAINERS and importlib.util.find_spec(name) is None:
@@ -90,16 +91,16 @@ def scenario(client: Any, program: Any) -> None:
 
 
 def test_a_run_goes_back_and_is_replayed(tmp_path: Path) -> None:
-    with running(tmp_path / "a", PROGRAMS["plain"], PAUSE="0.002", STEPS="300") as program:
+    with running(tmp_path / "a", PROGRAMS["plain"], PAUSE="0.001", STEPS="150") as program:
         client = program.client()
         scenario(client, program)
         client.close()
         end = program.ended()
         log = next(program.folder.glob("kshell-edits-*.q"))
+        assert [log.read_text().count(f"{word}[]") for word in ("keep", "rollback", "skip")] == [2, 1, 1]
     words = ("kshell", "run", "--replay", str(log), "train.py")
-    with running(tmp_path / "b", PROGRAMS["plain"], sys.executable, "-m", *words, PAUSE="0", STEPS="300") as program:
+    with running(tmp_path / "b", PROGRAMS["plain"], sys.executable, "-m", *words, PAUSE="0", STEPS="150") as program:
         assert program.ended() == end
-    assert end != alone(tmp_path / "c", PROGRAMS["plain"], PAUSE="0", STEPS="300")
 
 
 @pytest.mark.slow
