@@ -17,6 +17,7 @@ from kshell.host.generators import Random
 from kshell.host.parts import local
 from kshell.host.replicas import Wrapped
 from kshell.host.steps import EPOCH
+from kshell.host.trained import Trained
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, List, Sym, Table, Value, Vec, sym_vec, text_of
@@ -72,7 +73,9 @@ class Edits:
         if self.busy:
             return work(*args)
         names = dict(self.session.names.spaces["."])
-        before, wrapped, random = Before(self.objects()), Wrapped(self.objects()), Random()
+        objects = self.objects()
+        before, wrapped, random = Before(objects), Wrapped(objects), Random()
+        trained = Trained(objects)
         self.busy, self.needs = True, []
         try:
             with wrapped.apart(), before.watching():
@@ -82,17 +85,20 @@ class Edits:
                 wrapped.check()
             if changes and self.everywhere is not None and not self.carries_out:
                 self._put_back(changes, random, names)
+                trained.measure()
                 step = self.everywhere(text)
                 self.session.warn(f"edit: after step {step}, in all processes\n")
                 return NIL
             if changes:
                 self.note(text, changes)
+                trained.follow()
                 wrapped.follow()
             else:
                 random.restore()
             return out
         except BaseException:
             self._put_back(before.changes(), random, names)
+            trained.measure()
             raise
         finally:
             self.busy = False

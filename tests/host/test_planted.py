@@ -12,7 +12,7 @@ import pytest
 
 from tests.host.programs import PROGRAMS, Client, Refused, running
 from tests.host.test_ranks import RANKS, edited, ranks, torchrun
-from tests.host.test_trainers import TRAINERS
+from tests.host.trainers import TRAINERS
 
 STEP, ROW = 60, 3
 # what the text of a program has before it trains

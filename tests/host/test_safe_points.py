@@ -23,8 +23,8 @@ EVALUATES = PROGRAMS["plain"].replace("def main", """def evaluate():
             net(x)
             time.sleep(.01)
     net.train()
-def main""").replace("digest(net))\nmain", "digest(net))\n        if step % 3 == 0:\n            evaluate()\nmain")
-SLEEPS = PROGRAMS["plain"].replace("digest(net))\nmain", "digest(net))\n        time.sleep(3)\nmain")
+def main""").replace("net[3]))\nmain", "net[3]))\n        if step % 3 == 0:\n            evaluate()\nmain")
+SLEEPS = PROGRAMS["plain"].replace("net[3]))\nmain", "net[3]))\n        time.sleep(3)\nmain")
 assert "evaluate()\nmain" in EVALUATES and "sleep(3)\nmain" in SLEEPS
 
 
