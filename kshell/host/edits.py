@@ -3,6 +3,7 @@ can be replayed over a restart."""
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import zlib
@@ -130,18 +131,8 @@ class Edits:
         calls = [
             f".run.at[{n};{quoted(text)}]\n" for n, text in (*self.needs, (edit.step, edit.text))
         ]
-        problem = ""
-        try:
-            with open(
-                os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-                "a",
-                encoding="utf-8",
-            ) as file:
-                file.write("".join(notes + calls))
-            return
-        except OSError as e:
-            problem = e.strerror or str(e)
-        raise QError(f"{self.path}. OS reports: {problem}")
+        if problem := _appended(self.path, "".join(notes + calls)):
+            raise QError(f"{self.path}. OS reports: {problem}")
 
     def checkpoint(self) -> None:
         """`\\l` without a file: there is no log of messages that it could empty."""
@@ -180,6 +171,24 @@ class Edits:
             "after": List([string(change.after) for _, change in rows]),
         }
         return Table(list(columns), list(columns.values()))
+
+
+def _appended(path: str, text: str) -> str:
+    """Add a text to a file, whole or not at all; why it cannot be done, empty if it is."""
+    data = text.encode("utf-8", "surrogateescape")
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            before = os.fstat(file).st_size
+            # one call: other processes of a job may write the same file
+            if os.write(file, data) == len(data):
+                return ""
+            os.ftruncate(file, before)
+        finally:
+            os.close(file)
+    except OSError as e:
+        return e.strerror or str(e)
+    return os.strerror(errno.ENOSPC)
 
 
 def _forgotten() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -224,11 +225,11 @@ class Program:
         self.environment = {**outside, "PYTHONPATH": str(ROOT), "KSHELL_RUN": str(self.run), **environment}
         self.process: subprocess.Popen[str] | warm.Process | None = None
 
-    def start(self, *words: str) -> Program:
+    def start(self, *words: str, by: Any = None) -> Program:
         """Start it, by `kshell run` unless other words are given. By `kshell run` it is forked from a process that has
-        imported torch."""
+        imported torch, as by warm.Process."""
         words = words or (sys.executable, "-m", "kshell", "run", "train.py")
-        start: Any = warm.Process if "run" in words and LAUNCHER not in words else subprocess.Popen
+        start: Any = by or (warm.Process if "run" in words and LAUNCHER not in words else subprocess.Popen)
         self.process = start(
             words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -269,6 +270,18 @@ class Program:
         found: Client = self.until(connected)
         return found
 
+    def state(self, word: str = "where") -> dict[str, Any]:
+        """What it says of itself, at once."""
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(10)
+            asking.connect(f"{self.run}/{self.pid}.where")
+            asking.sendall(f"{word}\n".encode())
+            data = b""
+            while part := asking.recv(1 << 16):
+                data += part
+        found: dict[str, Any] = json.loads(data)
+        return found
+
     def output(self) -> str:
         assert self.process is not None
         return self.process.communicate(timeout=120)[0]
@@ -289,11 +302,13 @@ class Program:
 
 
 @contextmanager
-def running(folder: Path, text: str, *words: str, **environment: str) -> Iterator[Program]:
-    """A program, until the end of the block."""
+def running(folder: Path, text: str, *words: str, start: bool = True, **environment: str) -> Iterator[Program]:
+    """A program, until the end of the block, which may start it itself."""
     folder.mkdir(exist_ok=True)
-    program = Program(folder, text, **environment).start(*words)
+    program = Program(folder, text, **environment)
     try:
+        if start:
+            program.start(*words)
         yield program
     finally:
         program.kill()
