@@ -39,6 +39,7 @@ class Host:
 
     def __init__(self, read_only: bool = False) -> None:
         place.made()
+        place.tidy()
         self.read_only = read_only  # do clients change nothing?
         pid = os.getpid()
         self.paths = place.socket_of(pid), place.where_of(pid)
@@ -285,13 +286,17 @@ class Host:
 
     def _replay(self, path: str) -> None:
         """Plan the edits of a file, which is q, and find the variables when they are due."""
-        session = self._open()
+        session, problem = self._open(), ""
         self._replaying = True
         try:
             with _plain_torch():
                 session.run_script(path)
+        except QError as e:  # perhaps the last line of a program that was killed
+            problem = e.text
         finally:
             self._replaying = False
+        if problem:
+            _tell(f"{path}: '{problem}: what stands after that is not replayed")
 
     # ------------------------------------------------------------ what the watcher asks
 
