@@ -18,11 +18,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
+from kshell.attach import process
+
 LONGEST = 107 if sys.platform == "linux" else 103  # bytes of the path of a unix socket
 BACKLOG = 16
 MOST = 1 << 20  # bytes of an answer
 AGAIN = 0.02  # seconds until a socket that refuses is asked again: it may be about to listen
 NOT_ANSWERING = "not answering"
+
+chosen = ""  # the folder, if another process has chosen it for this one
 
 
 @dataclass
@@ -64,9 +68,11 @@ class State:
 
 def folder() -> str:
     """The folder of the sockets: KSHELL_RUN, else one in the user's runtime folder, else in the temporary one."""
-    chosen = os.environ.get("KSHELL_RUN")
     if chosen:
-        return os.path.abspath(chosen)
+        return chosen
+    given = os.environ.get("KSHELL_RUN")
+    if given:
+        return os.path.abspath(given)
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         with suppress(OSError):
@@ -106,6 +112,16 @@ def socket_of(pid: int) -> str:
 def where_of(pid: int) -> str:
     """The path of the socket on which a program tells its state."""
     return _path(f"{pid}.where")
+
+
+def script_of(pid: int) -> str:
+    """The path of the script that a program is to run: it is there until the program has begun to."""
+    return _path(f"{pid}.py")
+
+
+def answer_of(pid: int) -> str:
+    """The path of the file in which a program answers to that, if it is there."""
+    return _path(f"{pid}.answer")
 
 
 def _path(name: str) -> str:
@@ -215,13 +231,16 @@ def _pids() -> set[int]:
         names = os.listdir(path)
     except FileNotFoundError:
         return set()
-    stems = (name.removesuffix(".where") for name in names)
+    stems = (name.partition(".")[0] for name in names)
     return {int(stem) for stem in stems if stem.isascii() and stem.isdigit()}
 
 
 def _forget(pid: int) -> None:
     for path in (socket_of(pid), where_of(pid)):
         if _is_dead(path):
+            Path(path).unlink(missing_ok=True)
+    if not process.runs(pid):
+        for path in (script_of(pid), answer_of(pid)):
             Path(path).unlink(missing_ok=True)
 
 
