@@ -82,7 +82,8 @@ class Before:
         for name, x, attributes in self.others:
             found += _attribute_changes(name, x, attributes)
         for name, t, copy in (x for several in self.copies.values() for x in several):
-            if not _same(t, copy):
+            # a part may have no elements here, and its edit is the same in all processes
+            if not t.numel() or not _same(t, copy):
                 found.append(Change(name, _summary(copy), _summary(t), _writer(t, copy)))
         return found
 

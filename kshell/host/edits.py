@@ -13,6 +13,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.host.changes import Before, Change
+from kshell.host.generators import Random
 from kshell.host.parts import local
 from kshell.host.replicas import Wrapped
 from kshell.host.steps import EPOCH
@@ -54,6 +55,7 @@ class Edits:
         self.everywhere: Callable[[str], int] | None = None
         self.carries_out = False  # is it what was planned that is carried out?
         self.digests: list[tuple[int, int]] = []  # of the last edits: step, digest
+        self.needs: list[tuple[int, str]] = []  # what a replay of the edit must have carried out
         self._number = 0
 
     # ------------------------------------------------------------ carrying out
@@ -71,7 +73,7 @@ class Edits:
             return work(*args)
         names = dict(self.session.names.spaces["."])
         before, wrapped, random = Before(self.objects()), Wrapped(self.objects()), Random()
-        self.busy = True
+        self.busy, self.needs = True, []
         try:
             with wrapped.apart(), before.watching():
                 out = work(*args)
@@ -119,6 +121,9 @@ class Edits:
         """Add an edit to the file before it counts; an error if it cannot be written."""
         stamp = time.strftime("%Y.%m.%dD%H:%M:%S", time.gmtime(edit.at))
         notes = [f"/ {stamp} {edit.user}: {_line(c)}\n" for c in edit.changes]
+        calls = [
+            f".run.at[{n};{quoted(text)}]\n" for n, text in (*self.needs, (edit.step, edit.text))
+        ]
         problem = ""
         try:
             with open(
@@ -126,7 +131,7 @@ class Edits:
                 "a",
                 encoding="utf-8",
             ) as file:
-                file.write("".join(notes) + f".run.at[{edit.step};{quoted(edit.text)}]\n")
+                file.write("".join(notes + calls))
             return
         except OSError as e:
             problem = e.strerror or str(e)
@@ -169,28 +174,6 @@ class Edits:
             "after": List([string(change.after) for _, change in rows]),
         }
         return Table(list(columns), list(columns.values()))
-
-
-class Random:
-    """The states of torch's random generators, as they are now."""
-
-    def __init__(self) -> None:
-        import torch
-
-        self.generators = [torch.default_generator]
-        if torch.cuda.is_initialized():
-            self.generators += torch.cuda.default_generators
-        self.states = [generator.get_state() for generator in self.generators]
-
-    def seed(self, n: int) -> None:
-        """Draw the numbers of a seed from now on."""
-        for generator in self.generators:
-            generator.manual_seed(n)
-
-    def restore(self) -> None:
-        """Draw the numbers that would have been drawn."""
-        for generator, state in zip(self.generators, self.states, strict=True):
-            generator.set_state(state)
 
 
 def _forgotten() -> None:

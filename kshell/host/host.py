@@ -19,14 +19,15 @@ from typing import Any
 from kshell.attach import place
 from kshell.errors import QError, first_line, message_of
 from kshell.host import finding, names, ranks
-from kshell.host.changes import Change
 from kshell.host.console import Console
-from kshell.host.edits import Edits, Random
+from kshell.host.edits import Edits
+from kshell.host.generators import Random
+from kshell.host.guard import Guard
 from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
 from kshell.host.variables import Variables
 from kshell.host.watcher import Watcher, wait_for_steps
-from kshell.host.watches import FINITE, Finding, Finite, Watch, Watches
+from kshell.host.watches import FINITE, Watch, Watches
 from kshell.python.session import Session
 
 SOON = 1.0  # seconds for which nobody is answered while the program makes the steps of `step n`
@@ -60,15 +61,13 @@ class Host:
         self._stop: Callable[[], None] | None = None
         self.watches = Watches(_tell)
         self.fired: list[Watch] = []  # those that are to act
-        self.found: list[Finding] = []  # the values that were not finite
-        self._finite: Finite | None = None
-        self.stepper: Any = None  # the optimizer that is about to step
+        self.guard = Guard(self)
         self.watcher = Watcher(self, where)
 
     def begin(self) -> None:
         """Watch the steps, and answer."""
         wait_for_steps()
-        self.steps.watch(self.stepping, self.stepped)
+        self.steps.watch(self.guard.stepping, self.stepped)
         self.watcher.start()
         atexit.register(self.end)
         os.register_at_fork(after_in_child=self._forked)
@@ -84,6 +83,7 @@ class Host:
         """Listen no more, and leave no file."""
         atexit.unregister(self.end)
         self.watcher.end()
+        self.guard.unwatch()
         self.steps.unwatch()
         if self.session is not None:
             self.session.end_ipc()
@@ -98,6 +98,7 @@ class Host:
         if _HOST and _HOST[0] is self:
             _HOST.clear()
         atexit.unregister(self.end)
+        self.guard.unwatch()
         self.steps.unwatch()
         self.watcher.ended = True
         self.listener.close()
@@ -106,45 +107,7 @@ class Host:
 
     # ------------------------------------------------------------ safe points
 
-    def stepping(self, optimizer: Any) -> None:
-        """An optimizer is about to step: look whether what it uses is finite, if that is watched."""
-        if not self.watches.known:
-            return
-        watch = self.watches.finite
-        if watch is None or self.serving or threading.get_ident() != self.thread:
-            return
-        finding = self._looked(optimizer)
-        fires, watch.holds = finding is not None and not watch.holds, finding is not None
-        if finding is None or not fires:
-            return
-        watch.fired, watch.step = watch.fired + 1, finding.step
-        self.found.append(finding)
-        self.watches.tell(finding.text)
-        self.stepper = optimizer
-        self.fired.append(watch)
-        try:
-            self.safe_point("")
-        finally:
-            self.stepper = None
-
-    def _looked(self, optimizer: Any) -> Finding | None:
-        finite = self._finite
-        if finite is None or finite.optimizer is not optimizer:
-            stack = finding.frames(sys._getframe(1))
-            module = self.variables.module_of(optimizer, stack)
-            if module is None:
-                return None
-            self.unwatch_finite()
-            finite = self._finite = Finite(module, optimizer)
-        return finite.look(self.steps.number + 1, self.steps.losses)
-
-    def unwatch_finite(self) -> None:
-        """Look no more at whether values are finite."""
-        if self._finite is not None:
-            self._finite.remove()
-            self._finite = None
-
-    def stepped(self) -> None:
+    def stepped(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
         ident = threading.get_ident()
         if ident != self.thread:
@@ -152,6 +115,8 @@ class Host:
                 return  # a second thread that trains: the first one answers
             self.thread = ident
         self.last = time.monotonic()
+        if self.guard.finite is not None:
+            self.guard.stepped(optimizer)
         if self.steps.number >= self.plans.next_step or (self.due and self.last >= self._quiet):
             self.safe_point("")
 
@@ -201,7 +166,7 @@ class Host:
         self.variables.find(session, self.stack, self.steps.active())
         for planned in self.plans.due() if not frozen else ():
             self._carry_out(planned)
-        if self.watches.conditions and not frozen and self.stepper is None:
+        if self.watches.conditions and not frozen and self.guard.stepper is None:
             self.fired += self.watches.look(self.steps.number, self._value_of)
         while self.fired:
             self._act(self.fired.pop(0))
@@ -296,23 +261,6 @@ class Host:
         return ranks.plan(ranks.job(), self.plans, self._user(), text)
 
     planner = ""  # who planned what is carried out now
-
-    def skip(self) -> None:
-        """Take away the gradients that the step to come would use; logged as an edit."""
-        optimizer = self.stepper
-        if optimizer is None or self.edits is None:
-            raise QError(
-                "skip: no step is about to be made", hint="only at a pause of a watch on finite"
-            )
-        gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
-
-        def undo() -> None:
-            for p, gradient in gradients:
-                p.grad = gradient
-
-        for p, _ in gradients:
-            p.grad = None
-        self.edits.note("skip[]", [Change("gradients", "", "none", undo)])
 
     def _carry_out(self, planned: Planned, agreed: bool = True) -> None:
         """Carry out what was planned, in a job `agreed` with the other processes; else they are asked to do it too. Its

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 # the short names, and what they stand for
 SHORT = {"step": ".run.next"} | {
-    word: f".run.{word}" for word in ("pause", "go", "undo", "at", "watch", "unwatch", "skip")
+    word: f".run.{word}"
+    for word in ("pause", "go", "undo", "at", "watch", "unwatch", "skip", "keep", "rollback")
 }
 _HOST: list[Host] = []
 
@@ -162,7 +163,10 @@ def watch(name: Value, condition: Value) -> Value:
 @name(".run.watch", effect="changes")
 def watch_and(name: Value, condition: Value, action: Value) -> Value:
     """The same, with an action."""
-    _host().watches.add(text_of(name), text_of(condition), text_of(action))
+    host = _host()
+    host.watches.add(text_of(name), text_of(condition), text_of(action))
+    if host.watches.finite is not None:
+        host.guard.watch()
     return NIL
 
 
@@ -172,7 +176,7 @@ def unwatch(x: Value) -> Value:
     host = _host()
     host.watches.remove(text_of(x))
     if host.watches.finite is None:
-        host.unwatch_finite()
+        host.guard.unwatch()
     return NIL
 
 
@@ -185,7 +189,7 @@ def watches() -> Value:
 @name(".run.found")
 def found() -> Value:
     """What was found that is not finite: the step, the layer, and the rows of the batch."""
-    rows = _host().found
+    rows = _host().guard.found
     return Table(
         ["step", "what", "layer", "rows"],
         [
@@ -199,9 +203,24 @@ def found() -> Value:
 
 @name(".run.skip", "skip[]", effect="changes")
 def skip(x: Value) -> Value:
-    """At a pause before a step: leave out this step, by taking away the gradients that it would use."""
-    _host().skip()
+    """Leave out the step to come, by taking away the gradients that it would use. At a pause before a step that is this
+    one."""
+    _host().guard.skip()
     return NIL
+
+
+@name(".run.keep", "keep[]", effect="changes")
+def keep(x: Value) -> Value:
+    """Copy the state of the run, for `rollback`: parameters, buffers, and the states of optimizers."""
+    _host().guard.keep()
+    return NIL
+
+
+@name(".run.rollback", "rollback[]", "rollback step", effect="changes")
+def rollback(x: Value) -> Value:
+    """Go back to the state that was copied after a step, or to the last copy; the step. The program goes on with the
+    steps and batches to come, and with the rates that it has now."""
+    return _host().guard.rollback(None if x is NIL else int_of(x))
 
 
 @name(".run.offers", effect="none")

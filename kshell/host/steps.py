@@ -56,6 +56,8 @@ class Steps:
         self.rows: deque[Noted] = deque(maxlen=MOST)
         self.counted: dict[int, Counted] = {}  # by the id of the optimizer
         self.losses: list[Tensor] = []  # of which `backward` was called since the last step
+        # is told of each before `backward`, and of its value before a GradScaler scaled it
+        self.on_loss: Callable[[Tensor, Tensor], None] | None = None
         self._scaled: tuple[Any, Any] = (
             None,
             None,
@@ -67,19 +69,20 @@ class Steps:
 
     # ------------------------------------------------------------ torch's hooks
 
-    def watch(self, stepping: Callable[[Any], None], stepped: Callable[[], None]) -> None:
-        """From now on, count the steps of all optimizers; call stepping(optimizer) before each, and `stepped` after."""
+    def watch(self, stepping: Callable[..., Any], stepped: Callable[[Any], None]) -> None:
+        """From now on, count the steps of all optimizers. Before each is stepping(optimizer, args, kwargs), which may
+        say what it is called with instead, as torch's hooks may; after it is stepped(optimizer)."""
         import torch
         from torch.optim import optimizer as optimizers
 
-        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
             self._inside = True
-            stepping(optimizer)
+            return stepping(optimizer, args, kwargs)
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             self._inside = False
             self._note(optimizer)
-            stepped()
+            stepped(optimizer)
 
         self._undo = [
             optimizers.register_optimizer_step_pre_hook(before).remove,
@@ -99,10 +102,12 @@ class Steps:
 
         @functools.wraps(original)
         def backward(loss: Any, *args: Any, **kwargs: Any) -> Any:
+            scaled, given = self._scaled
+            value = given if scaled is not None and scaled() is loss else loss
+            if self.on_loss is not None:
+                self.on_loss(loss, value)
             if not (self._inside and self.losses):
-                scaled, given = self._scaled
-                is_scaled = scaled is not None and scaled() is loss
-                self.losses.append((given if is_scaled else loss).detach())
+                self.losses.append(value.detach())
             return original(loss, *args, **kwargs)
 
         return _put(owner, "backward", original, backward)
@@ -135,7 +140,7 @@ class Steps:
             rate = rate.detach().clone()
         norm = memory = None
         if step >= known.next_norm:
-            norm, memory = self._measured(optimizer, known, now), _memory()
+            norm, memory = self._measured(optimizer, known, now)
         self.rows.append((known, step, now, rate, self.losses, norm, memory))
         self.losses = []
         self._unsettled += 1
@@ -143,13 +148,14 @@ class Steps:
             self._settle()
         known.ended = now
 
-    def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> Any:
-        """The norm of the gradients that a step used, and when the next one is due: norms take a small share of the
-        time."""
-        norm = _norm([p.grad for group in optimizer.param_groups for p in group["params"]])
+    def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> tuple[Any, int]:
+        """The norm of the gradients that a step used, and the memory in use; and when they are due again: they take a
+        small share of the time."""
+        norm = norm_of([p.grad for group in optimizer.param_groups for p in group["params"]])
+        memory = _memory()
         cost, usual = time.perf_counter() - start, start - known.ended
         known.next_norm = known.steps + max(1, math.ceil(cost / (SHARE * usual)))
-        return norm
+        return norm, memory
 
     def _settle(self) -> None:
         """Make numbers of the tensors that were noted, each device asked once."""
@@ -213,7 +219,7 @@ def _put(owner: Any, name: str, original: Any, instead: Any) -> Callable[[], Non
     return undo
 
 
-def _norm(gradients: list[Any]) -> Any:
+def norm_of(gradients: list[Any]) -> Any:
     """The norm of all gradients together, a tensor of one element; None if there are none, or they are of kinds or
     devices that have none in common."""
     import torch

@@ -56,7 +56,7 @@ def _rows() -> list[str]:
     x = torch.randn(128, 256)
     inside, host, backward = Inside(), Host(), torch.Tensor.backward
     torch.Tensor.backward = inside.timed(backward, -1)  # type: ignore[method-assign]
-    host.steps.watch(host.stepping, host.stepped)
+    host.steps.watch(host.guard.stepping, host.stepped)
     torch.Tensor.backward = inside.timed(torch.Tensor.backward)  # type: ignore[method-assign]
     for hooks in (optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks):
         for key, hook in list(hooks.items()):
@@ -81,9 +81,9 @@ def _rows() -> list[str]:
         rows = [share("hooks of a program that listens", 0.006)]
         host.watches.add("nan", "finite", "log")
         host.variables.bound = {"net": (net, None)}
+        host.guard.watch()
         rows.append(share("with a watch on finite values", 0.016))
         return rows
     finally:
-        host.unwatch_finite()
         host.end()
         torch.Tensor.backward = backward  # type: ignore[method-assign]

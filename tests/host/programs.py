@@ -20,6 +20,7 @@ from kshell.python.outof import from_q
 from kshell.values.base.build import string
 from kshell.values.base.core import List, Value, sym, text_of
 from tests import ROOT
+from tests.support import warm
 
 # what all programs begin with: LOG takes a line for each step, so that the program itself says what it did
 BEGIN = """
@@ -140,6 +141,9 @@ main()
 }
 
 
+LAUNCHER = "torch.distributed.run"
+
+
 class Refused(Exception):
     """The error that a program answered with."""
 
@@ -195,12 +199,14 @@ class Program:
         (folder / "train.py").write_text(text)
         self.environment = {**os.environ, "PYTHONPATH": str(ROOT), "KSHELL_RUN": str(self.run), **environment}
         self.environment.pop("KSHELL_LISTEN", None)
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[str] | warm.Process | None = None
 
     def start(self, *words: str) -> Program:
-        """Start it, by `kshell run` unless other words are given."""
+        """Start it, by `kshell run` unless other words are given. By `kshell run` it is forked from a process that has
+        imported torch."""
         words = words or (sys.executable, "-m", "kshell", "run", "train.py")
-        self.process = subprocess.Popen(
+        start: Any = warm.Process if "run" in words and LAUNCHER not in words else subprocess.Popen
+        self.process = start(
             words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         return self
@@ -254,7 +260,7 @@ class Program:
     def kill(self) -> None:
         if self.process is None or self.process.poll() is not None:
             return
-        is_launcher = "torch.distributed.run" in self.process.args  # it ends those that it started
+        is_launcher = LAUNCHER in self.process.args  # it ends those that it started
         self.process.send_signal(signal.SIGTERM if is_launcher else signal.SIGKILL)
         self.process.communicate(timeout=60)
 

@@ -88,6 +88,7 @@ def test_fifty_random_programs(tmp_path: Path) -> None:
         assert program.log == expected
     with running(tmp_path / "asked", text, PAUSE="0.002") as program:
         client = program.client()
+        client('watch[`nan;"finite"]')
         _ask(client)
         program.ended()
         assert program.log == expected

@@ -35,40 +35,26 @@ main()
 
 
 def test_the_first_step_layer_and_rows_that_are_not_finite(tmp_path: Path) -> None:
-    with running(tmp_path, PLANTED, BAD="200", PAUSE="0.01", STEPS="2000") as program:
+    with running(tmp_path, PLANTED, BAD="100", PAUSE="0.01", STEPS="2000") as program:
         client = program.client()
         client('watch[`nan;"finite";"pause"]')
         client.close()  # it is looked for though nobody is there
-        program.wait_for(190)
+        program.wait_for(90)
         client = program.client()
         program.until(lambda: len(client(".run.found")["step"]) or None)
         found = client(".run.found")
-        assert list(found["step"]) == [200] and list(found["layer"]) == ["2"]
+        assert list(found["step"]) == [100] and list(found["layer"]) == ["2"]
         assert found["what"][0] == b"the loss is" and list(found["rows"][0]) == [5, 17]
-        assert client(".run.step") == 199  # it waits before the step
+        assert client(".run.step") == 99  # it waits before the step
         assert client("exec max norm from parmtable net") < 100
         client("skip[]")
         client("go[]")
-        program.wait_for(205)
+        program.wait_for(105)
         assert client("any null exec norm from parmtable net") == False  # noqa: E712 (a boolean of numpy)
-        assert client(".run.found")["step"].tolist() == [200]
+        assert client(".run.found")["step"].tolist() == [100]
         assert b"skip[]" in list(client(".run.edits")["text"])
         losses = {int(words[0]): words[2] for words in program.log}
-        assert losses[200] in ("nan", "inf") and losses[201] not in ("nan", "inf")
-
-
-@pytest.mark.slow
-def test_a_gradient_that_is_not_finite(tmp_path: Path) -> None:
-    text = PROGRAMS["plain"].replace("        optimizer.step()\n", """        if step == 150:
-            net[3].weight.grad[0, 3] = float("inf")
-        optimizer.step()
-""")
-    with running(tmp_path, text, PAUSE="0.02", STEPS="2000") as program:
-        client = program.client()
-        client('watch[`nan;"finite";"pause"]')
-        program.until(lambda: len(client(".run.found")["step"]) or None)
-        found = client(".run.found")
-        assert (found["step"][0] in range(150, 160) and list(found["layer"]) == ["3"]) or found["what"][0].startswith(b"parameter 3.weight")
+        assert losses[100] in ("nan", "inf") and losses[101] not in ("nan", "inf")
 
 
 @pytest.mark.slow

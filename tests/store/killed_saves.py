@@ -7,12 +7,15 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from safetensors.torch import load_file
 
 from kshell.errors import QError
 from kshell.session import Session
@@ -57,6 +60,15 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def weights(folder: str) -> str:
+    """The numbers of a folder, as other programs find its files: the only one, else those of the index."""
+    names = {"model.safetensors"}
+    if not os.path.exists(f"{folder}/model.safetensors"):
+        index = Path(f"{folder}/model.safetensors.index.json")
+        names = set(json.loads(index.read_text())["weight_map"].values()) if index.exists() else set()
+    return str(sorted((key, t.tolist()) for name in names for key, t in load_file(f"{folder}/{name}").items()))
+
+
 def files(folder: str) -> list[str]:
     """All that is in a folder, at any depth."""
     return sorted(os.path.relpath(os.path.join(at, n), folder) for at, inner, found in os.walk(folder)
@@ -75,9 +87,12 @@ class Try:
         os.mkdir(self.base)
         if kind.before:
             apart(lambda: ran(kind.before), self.base)
-        self.old, _ = self.seen(self.copied("old"))
+        before = self.copied("old")
+        self.others = {self.of_others(before)}
+        self.old, _ = self.seen(before)
         twice = self.copied("new")
         self.made = self.killed(twice)
+        self.others.add(self.of_others(twice))
         self.new, self.there = self.seen(twice)
         apart(lambda: ran(kind.save), twice)
         self.again, self.there_again = self.seen(twice)
@@ -93,6 +108,11 @@ class Try:
 
     def seen(self, folder: str) -> tuple[str, list[str]]:
         return apart(lambda: ran(self.kind.read), folder), files(folder)
+
+    def of_others(self, folder: str) -> str:
+        """What other programs read."""
+        path = os.path.join(folder, self.kind.weights)
+        return apart(lambda: weights(path), folder) if self.kind.weights else ""
 
     def killed(self, folder: str, at: int = -1, half: bool = False) -> list[str]:
         def work() -> None:
@@ -115,10 +135,13 @@ class Try:
         folder = self.copied(f"{at}{half}")
         self.killed(folder, at, half)
         left = files(folder)
+        others = self.of_others(folder)
         found, _ = self.seen(folder)
         where = f"{self.kind.name}, killed {'in' if half else 'before'} {at} {self.made[at]}"
         if found not in (self.old, self.new):
             self.problems.append(f"{where}: read as {found[:300]}; files {left}")
+        if others not in self.others:
+            self.problems.append(f"{where}: read by others as {others[:300]}; files {left}")
         self.counts["old"] += found == self.old
         self.counts["new"] += found == self.new
         apart(lambda: ran(self.kind.save), folder)
@@ -132,7 +155,7 @@ class Try:
 
 def _known(name: str) -> str:
     """A file's name, without what differs between two saves."""
-    return "x.data" if name.endswith(".data") else name
+    return "x.data" if name.endswith(".data") else re.sub(r"-[0-9a-f]{8}(?=\.)", "", name)
 
 
 def main() -> None:

@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """The q that makes what is there before, that saves, and whose value is what was saved; whether it needs torch."""
+    """The q that makes what is there before, that saves, and whose value is what was saved; whether it needs torch, and
+    the folder that is read as other programs read weights, too."""
 
     name: str
     before: str
     save: str
     read: str
     torch: bool = False
+    weights: str = ""
 
 
 _TABLE = "{(cols x;x each cols x)}"
@@ -117,6 +119,10 @@ KINDS = [
     Kind("shards in new folders", "", f"ckpt(`:x/c;{_TENSORS};300);", "{tensor each x}ckpt`:x/c", True),
     Kind("shards in an empty folder", 'system"mkdir c";', f"ckpt(`:c;{_TENSORS};300);", _CKPT, True),
     Kind("one shard in a new folder", "", f"ckpt(`:c;{_ONE};3000);", _CKPT, True),
+    Kind("shards over as many", f"ckpt(`:c;neg each {_TENSORS};300);", f"ckpt(`:c;{_TENSORS};300);", _CKPT, True, "c"),
+    Kind("shards over others", f"ckpt(`:c;{_ONE};100);", f"ckpt(`:c;{_TENSORS};300);", _CKPT, True, "c"),
+    Kind("shards over one file", f'system"mkdir c";ckpt(`:c/model.safetensors;{_ONE});`:c/config.json 0:enlist"{{}}";',
+         f"ckpt(`:c;{_TENSORS};300);", _CKPT, True, "c"),
     Kind("a first ckptsave", "", f"{_RUN};ckptsave(`:r;`m`e!(m;3));", _LOADED, True),
     Kind("ckptsave again", f"{_RUN};ckptsave(`:r;`m`e!(m;3));", f"{_RUN};parm(m;`bias;7e);ckptsave(`:r;`m`e!(m;4));",
          _LOADED, True),

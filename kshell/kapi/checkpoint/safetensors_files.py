@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from kshell.errors import CallError, QError, refused
 from kshell.kapi.base.call import reserve
@@ -46,6 +47,8 @@ _DTYPES = {
 META = "__metadata__"
 _INDEX = ".safetensors.index.json"
 _CHUNK = 1 << 24
+# what follows the stem in the name of one file of several; the last part is there if an earlier save had the name
+_SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]{8})?\.safetensors")
 
 
 def opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
@@ -217,9 +220,12 @@ def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
 
 
 def write_folder(path: str, value: object, most: int) -> None:
-    """Write tensors to files of at most so many bytes (at least one tensor each), and their index."""
-    if os.path.exists(path) and (not os.path.isdir(path) or unfinished.names_in(path)):
-        raise QError(f"ckpt: {path} is there already, and not an empty folder")
+    """Write tensors to files of at most so many bytes (at least one tensor each), and their index.
+
+    Files of an earlier save are replaced, others in the folder stay. At any moment the folder is one checkpoint: new
+    files have names that the earlier index has not, and the new index comes last. What a killed save left is removed.
+    """
+    earlier = _earlier(path)
     tensors, meta = _named_tensors(value)
     shards: list[dict[str, Any]] = []
     room = 0
@@ -230,8 +236,8 @@ def write_folder(path: str, value: object, most: int) -> None:
             room = most
         shards[-1][key] = tensor
         room -= size
-    names = [f"model-{i + 1:05}-of-{len(shards):05}.safetensors" for i in range(len(shards))]
     files = [_filling(shard, meta) for shard in shards]
+    names = _names(earlier, [digest for *_, digest in files])
     locations = {key: name for name, shard in zip(names, shards, strict=True) for key in shard}
     digest = _index_digest(
         locations, {name: digest for name, (_, _, digest) in zip(names, files, strict=True)}
@@ -247,6 +253,42 @@ def write_folder(path: str, value: object, most: int) -> None:
                 (os.path.join(path, name), fill)
                 for name, (fill, _, _) in zip(names, files, strict=True)
             ),
-            (os.path.join(path, "model" + _INDEX), atomic.filling([text])),
+            (os.path.join(path, earlier.stem + _INDEX), atomic.filling([text])),
         ]
     )
+    for name in earlier.files:
+        if name not in names:
+            os.unlink(os.path.join(path, name))
+
+
+class _Earlier(NamedTuple):
+    """What a folder has of earlier saves: how the names of its files begin, and those that hold weights. Other programs
+    take a single file before an index, so it is the first to be removed."""
+
+    stem: str
+    files: list[str]
+
+
+def _earlier(path: str) -> _Earlier:
+    if not os.path.lexists(path):
+        return _Earlier("model", [])
+    if not os.path.isdir(path):
+        raise QError(f"ckpt: {path} is there already, and not a folder")
+    names = unfinished.names_in(path)
+    stems = [name.removesuffix(_INDEX) for name in names if name.endswith(_INDEX)]
+    if len(stems) > 1:
+        raise QError(f"ckpt: {path} has {len(stems)} indexes of .safetensors files")
+    stem = stems[0] if stems else "model"
+    single = [name for name in names if name == f"{stem}.safetensors"]
+    return _Earlier(
+        stem, single + [name for name in names if _SHARD.fullmatch(name.removeprefix(stem))]
+    )
+
+
+def _names(earlier: _Earlier, digests: list[str]) -> list[str]:
+    """Names for new files, which an earlier save has not given to others."""
+    stems = [f"{earlier.stem}-{i + 1:05}-of-{len(digests):05}" for i in range(len(digests))]
+    if any(f"{stem}.safetensors" in earlier.files for stem in stems):
+        tag = hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
+        stems = [f"{stem}-{tag}" for stem in stems]
+    return [f"{stem}.safetensors" for stem in stems]

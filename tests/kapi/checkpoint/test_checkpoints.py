@@ -266,8 +266,20 @@ def test_folders_with_an_index(session: Session) -> None:
     for k, name in index["weight_map"].items():
         assert k in load_file("dir/" + name)
     assert session.run("(tensor each w)~tensor each ckpt`:dir")
-    with pytest.raises(QError, match="is there already"):
+    Path("dir/config.json").write_text("{}")
+    Path("dir/diffusion.safetensors.index.json").write_text("{}")
+    with pytest.raises(QError, match="has 2 indexes"):
         session.run("ckpt(`:dir;w;90)")
+    os.unlink("dir/diffusion.safetensors.index.json")
+    session.run("ckpt(`:dir;w;90);ckpt(`:dir;`d`e!(2*w`a;w`b);50)")  # over what is there; other files stay
+    assert session.run("(tensor each ckpt`:dir)~tensor each`d`e!(2*w`a;w`b)")
+    assert sorted(os.listdir("dir")) == ["config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                                         "model.safetensors.index.json"]
+    session.run("ckpt(`:dir;w;90)")
+    index = json.loads(Path("dir/model.safetensors.index.json").read_text())
+    Path("file").write_text("")
+    with pytest.raises(QError, match="file is there already, and not a folder"):
+        session.run("ckpt(`:file;w;90)")
     index["weight_map"]["a"] = "../secret.safetensors"
     Path("dir/model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(QError, match="outside the folder"):

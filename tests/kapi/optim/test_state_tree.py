@@ -49,6 +49,7 @@ def test_one_file_reads_the_state_of_optimizers() -> None:
              for text in reads(ast.parse(p.read_text()))]
     assert found == [
         ("host/changes.py", "optimizer.state"),  # put back as it was, without a look inside
+        ("host/kept.py", "optimizer.state"),  # copied, and put back
         ("kapi/console/settings.py", "table().state[name]"),  # torch's settings
     ]
     planted = "o.torch.state[p]\nfor p in o.torch.state: hasattr(o.torch, 'gather')"

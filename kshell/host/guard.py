@@ -1,0 +1,194 @@
+"""Looking after a run: values that are not finite, copies of its state to go back to, and steps that are left out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from kshell.errors import QError
+from kshell.host import finding, ranks
+from kshell.host.changes import Change
+from kshell.host.finite import Finding, Finite
+from kshell.host.kept import Kept, States
+
+if TYPE_CHECKING:
+    from kshell.host.host import Host
+
+IN_A_JOB = "the other processes would make the step"
+
+
+class Guard:
+    """What looks after the run of a program that listens."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.finite: Finite | None = None  # while a watch looks whether values are finite
+        self.found: list[Finding] = []  # the values that were not
+        self.states = States()
+        self.stepper: Any = None  # the optimizer that is about to step
+        self._skips = False  # is the step to come left out?
+
+    # ------------------------------------------------------------ around each step
+
+    def stepping(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """An optimizer is about to step. What it is called with instead, if it has a closure that computes the
+        gradients: they are looked at before it uses them."""
+        if self.finite is None and not self._skips:
+            return None
+        closure = kwargs.get("closure") or (args[1] if len(args) > 1 else None)
+        if closure is None:
+            self._about_to_use(optimizer)
+            return None
+        return args[:1], {**kwargs, "closure": self._first(closure, optimizer)}
+
+    def _first(self, closure: Callable[[], Any], optimizer: Any) -> Callable[[], Any]:
+        """A closure whose first call is followed by a look at the gradients."""
+        calls = []
+
+        def called() -> Any:
+            loss = closure()
+            calls.append(loss)
+            if len(calls) == 1:
+                self._about_to_use(optimizer)
+            return loss
+
+        return called
+
+    def _about_to_use(self, optimizer: Any) -> None:
+        """An optimizer is about to use its gradients."""
+        if self._skips:
+            self._skips = False
+            _take_gradients(optimizer)
+        finite = self.finite
+        if finite is None or self.host.serving or get_ident() != finite.thread:
+            return
+        finite.look_at_gradients(optimizer)
+        found = finite.pending
+        if found is not None and found.optimizer in (None, optimizer):
+            self.stepper = optimizer
+            try:
+                self._act(finite)
+            finally:
+                self.stepper = None
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has stepped."""
+        finite = self.finite
+        if finite is None:
+            return
+        if finite.pending is not None:
+            self._act(finite)
+        finite.step_ended(optimizer)
+        if self.states.is_due() and not finite.holds and ranks.job().size == 1:
+            self.states.renew(self._kept)
+
+    def _act(self, finite: Finite) -> None:
+        """A value that is not finite was found: do what the watch says."""
+        finite.pending = None
+        watch = self.host.watches.finite
+        if watch is not None and watch.action != "log":
+            self.host.fired.append(watch)
+            self.host.safe_point("")
+
+    # ------------------------------------------------------------ values that are not finite
+
+    def watch(self) -> None:
+        """Look whether values are finite from now on."""
+        if self.finite is None:
+            thread = self.host.thread or get_ident()
+            self.finite = Finite(self.host.steps, thread, self._module_of, self._report)
+            self.finite.begin()
+
+    def unwatch(self) -> None:
+        """Look no more."""
+        if self.finite is not None:
+            self.finite.end()
+            self.finite = None
+            self.states.latest = None
+
+    def _report(self, found: Finding) -> None:
+        """Tell of a value that is not finite."""
+        self.found.append(found)
+        watch = self.host.watches.finite
+        if watch is not None:
+            watch.fired, watch.step = watch.fired + 1, found.step
+        self.host.watches.tell(found.text)
+
+    def _module_of(self, optimizer: Any) -> Any:
+        return self.host.variables.module_of(optimizer, finding.frames(sys._getframe(1)))
+
+    # ------------------------------------------------------------ copies of the state
+
+    def keep(self) -> None:
+        """Copy the state, in a job in all processes after the same step."""
+        edits = self.host.edits
+        assert edits is not None
+        if edits.everywhere is not None and not edits.carries_out:
+            step = edits.everywhere("keep[]")
+            edits.session.warn(f"keep: after step {step}, in all processes\n")
+            return
+        self.states.keep(self._kept())
+
+    def _kept(self) -> Kept:
+        """A copy of the state."""
+        optimizers = self.host.steps.active()
+        if not optimizers:
+            raise QError("keep: no optimizer has made a step")
+        modules = [m for o in optimizers if (m := self._module_of(o)) is not None]
+        return Kept(self.host.steps.number, optimizers, modules)
+
+    def rollback(self, step: int | None) -> int:
+        """Go back to the copy that was made after a step, or to the last one; which step it is."""
+        kept = self.states.find(step)
+        if kept is None:
+            known = [k.step for k in (self.states.find(None), *self.states.asked) if k is not None]
+            there = f"there is one after step {', '.join(map(str, dict.fromkeys(known)))}"
+            raise QError(
+                f"rollback: no copy of the state {'' if step is None else f'after step {step} '}is there",
+                hint=there
+                if known
+                else "keep[] makes one, and a watch on finite from time to time",
+            )
+        edits = self.host.edits
+        assert edits is not None
+        edits.needs = [(kept.step, "keep[]")]
+        kept.put_back()
+        return kept.step
+
+    # ------------------------------------------------------------ steps that are left out
+
+    def skip(self) -> None:
+        """Leave out the step to come: it has no gradients to use. Logged as an edit."""
+        edits = self.host.edits
+        assert edits is not None
+        if edits.everywhere is not None and not edits.carries_out:
+            raise QError(f"nyi: skip in a job: {IN_A_JOB}", hint='at[step;"skip[]"] is for all')
+        undo = self._skip_next() if self.stepper is None else _take_gradients(self.stepper)
+        try:
+            edits.note("skip[]", [Change("gradients", "", "none", undo)])
+        except QError:
+            undo()
+            raise
+
+    def _skip_next(self) -> Callable[[], None]:
+        self._skips = True
+
+        def undo() -> None:
+            self._skips = False
+
+        return undo
+
+
+def _take_gradients(optimizer: Any) -> Callable[[], None]:
+    """Take away the gradients of an optimizer; calling the result gives them back."""
+    gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
+    for p, _ in gradients:
+        p.grad = None
+
+    def undo() -> None:
+        for p, gradient in gradients:
+            p.grad = gradient
+
+    return undo
