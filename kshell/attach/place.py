@@ -18,11 +18,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
+from kshell.attach import process
+
 LONGEST = 107 if sys.platform == "linux" else 103  # bytes of the path of a unix socket
 BACKLOG = 16
 MOST = 1 << 20  # bytes of an answer
 AGAIN = 0.02  # seconds until a socket that refuses is asked again: it may be about to listen
 NOT_ANSWERING = "not answering"
+
+chosen = ""  # the folder, if another process has chosen it for this one
 
 
 @dataclass
@@ -64,9 +68,11 @@ class State:
 
 def folder() -> str:
     """The folder of the sockets: KSHELL_RUN, else one in the user's runtime folder, else in the temporary one."""
-    chosen = os.environ.get("KSHELL_RUN")
     if chosen:
-        return os.path.abspath(chosen)
+        return chosen
+    given = os.environ.get("KSHELL_RUN")
+    if given:
+        return os.path.abspath(given)
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         with suppress(OSError):
@@ -106,6 +112,16 @@ def socket_of(pid: int) -> str:
 def where_of(pid: int) -> str:
     """The path of the socket on which a program tells its state."""
     return _path(f"{pid}.where")
+
+
+def script_of(pid: int) -> str:
+    """The path of the script that a program is to run: it is there until the program has begun to."""
+    return _path(f"{pid}.py")
+
+
+def answer_of(pid: int) -> str:
+    """The path of the file in which a program answers to that, if it is there."""
+    return _path(f"{pid}.answer")
 
 
 def _path(name: str) -> str:
@@ -200,12 +216,12 @@ def listening(timeout: float = 2.0) -> list[State]:
         try:
             sent[pid] = _sent(where_of(pid), "where")
         except (ConnectionRefusedError, FileNotFoundError):
-            gone += [socket_of(pid), where_of(pid)]
+            gone.append(pid)
         except BlockingIOError:
             states.append(State(pid, what=NOT_ANSWERING))
         except OSError:  # not the user's, or it ended meanwhile
             pass
-    _remove_dead(gone)
+    _forget(gone)
     end = time.monotonic() + timeout  # of all, who answer at the same time
     for pid, sock in sent.items():
         with sock:
@@ -221,14 +237,22 @@ def _pids() -> set[int]:
         names = os.listdir(path)
     except FileNotFoundError:
         return set()
-    stems = (name.removesuffix(".where") for name in names)
+    stems = (name.partition(".")[0] for name in names)
     return {int(stem) for stem in stems if stem.isascii() and stem.isdigit()}
 
 
 def tidy() -> None:
     """Remove what programs left that were killed."""
-    pids = [pid for pid in _pids() if not os.path.exists(where_of(pid)) or _refuses(where_of(pid))]
+    _forget([p for p in _pids() if not os.path.exists(where_of(p)) or _refuses(where_of(p))])
+
+
+def _forget(pids: list[int]) -> None:
+    """Remove what programs left, if they do not listen any more."""
     _remove_dead([path for pid in pids for path in (socket_of(pid), where_of(pid))])
+    for pid in pids:
+        if not process.runs(pid):
+            for path in (script_of(pid), answer_of(pid)):
+                Path(path).unlink(missing_ok=True)
 
 
 def _sent(path: str, word: str) -> socket.socket:

@@ -32,6 +32,7 @@ LAUNCHERS = {
 COMPILER = os.path.join("torch", "_inductor", "")  # the folder of torch.compile's processes
 
 reason = ""  # of the last call of `begin`, such as "run"; empty if nobody called it
+late = False  # had the program perhaps made steps when it began to listen?
 
 
 def begin(why: str) -> None:
@@ -41,18 +42,32 @@ def begin(why: str) -> None:
     if not is_first:
         return
     # torch imports its optimizers midway, and can be used only when it is complete itself
-    awaited = {name for name in ("torch", OPTIMIZERS) if name not in sys.modules}
+    awaited = {name for name in ("torch", OPTIMIZERS) if not is_imported(name)}
     if awaited:
         sys.meta_path.insert(0, Finder(awaited))
     else:
         start()
 
 
+def is_imported(name: str) -> bool:
+    """Is a module imported, to its end?"""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return name in sys.modules and not getattr(spec, "_initializing", False)
+
+
+def stop() -> bool:
+    """Wait for no import any more; was one awaited?"""
+    waiting = [finder for finder in sys.meta_path if isinstance(finder, Finder)]
+    for finder in waiting:
+        finder.remove()
+    return bool(waiting)
+
+
 def start() -> None:
     """Let the host listen."""
     try:
         host = importlib.import_module(HOST)
-        if is_helper():
+        if is_helper() and reason != "attach":  # that asks for this very process
             host.listen_at_first_step()
         else:
             host.listen()
@@ -77,7 +92,7 @@ class Finder:
             try:
                 self._watch(spec.loader, name)
             except Exception as e:
-                self._remove()
+                self.remove()
                 tell(e)
         return spec
 
@@ -116,11 +131,11 @@ class Finder:
         if name in self.awaited:
             self.awaited.remove(name)
             if not self.awaited:
-                self._remove()
+                self.remove()
                 start()
 
-    def _remove(self) -> None:
-        """Replace the list: an import in another thread may be going through it."""
+    def remove(self) -> None:
+        """Stop waiting, with a new list: an import in another thread may be going through it."""
         sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
 
@@ -133,7 +148,7 @@ def is_helper() -> bool:
     if process is not None and process.parent_process() is not None:
         return True
     text = program()
-    is_child = text.startswith("from multiprocess") or COMPILER in text
+    is_child = text.removeprefix("import sys; ").startswith("from multiprocess") or COMPILER in text
     return is_child or os.path.basename(text) in LAUNCHERS
 
 

@@ -26,7 +26,7 @@ from kshell.host.guard import Guard
 from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
 from kshell.host.variables import Variables
-from kshell.host.watcher import Watcher
+from kshell.host.watcher import Watcher, wait_for_steps
 from kshell.host.watches import FINITE, Watch, Watches
 from kshell.python.session import Session
 
@@ -67,6 +67,7 @@ class Host:
 
     def begin(self) -> None:
         """Watch the steps, and answer."""
+        wait_for_steps()
         self.steps.watch(self.guard.stepping, self.stepped)
         self.watcher.start()
         atexit.register(self.end)

@@ -8,12 +8,13 @@ import os
 import sys
 from typing import Any, NamedTuple
 
-from kshell.attach import place
+from kshell.attach import place, startup
 from kshell.errors import QError
 from kshell.host.plans import Planned
 
 AHEAD = 3  # steps from the furthest process to the step of an edit
 TRIES = 5  # to find a step that is over nowhere
+LATE = "edit: in a job, processes that began to listen while they trained count different steps"
 PLANNED, OVER = "planned", "over"  # what a process answers
 
 
@@ -59,6 +60,8 @@ def missing(mine: Job, states: list[place.State]) -> list[int]:
 def plan(mine: Job, own: Any, user: str, text: str, least: int = 0) -> int:
     """Plan a text in all processes of a job, after the same step, which is returned: `least`, or one that is soon. An
     error if some process cannot take part; then none does."""
+    if startup.late:
+        raise QError(LATE, hint="start it with KSHELL_LISTEN=1")
     states = others(mine)
     absent = missing(mine, states)
     if absent:
@@ -86,6 +89,8 @@ def _said(pid: int, word: str, planned: Planned) -> str:
 
 def taken(plans: Any, word: str, text: str) -> str:
     """What another process of the job asks for, and the answer."""
+    if startup.late:
+        return LATE
     planned = Planned(*json.loads(text))
     if word == "unplan":
         plans.remove(planned)

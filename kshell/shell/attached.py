@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from kshell.attach import place, remote
+from kshell.attach import place, process, remote
 from kshell.attach.client import GONE, Attached, Ended, Late
 from kshell.errors import QError, QExit, os_text
 from kshell.shell.options import Options, parse_attach
@@ -44,7 +44,7 @@ def start(words: list[str]) -> int:
     try:
         if not opts.script:
             return listed()
-        attached = found(opts.script)
+        attached = found(opts.script, opts.timeout)
         return attached if isinstance(attached, int) else served(attached, opts)
     except QExit as e:
         return e.code
@@ -178,10 +178,10 @@ def told(state: place.State | None) -> str:
 # ------------------------------------------------------------------ which program
 
 
-def found(word: str) -> Attached | int:
+def found(word: str, patience: float | None = None) -> Attached | int:
     """The program with this process id, or with this text in its own; else an exit code, when it is said why."""
     if word.isdecimal():
-        return of_pid(int(word))
+        return of_pid(int(word), patience)
     states = place.listening()
     matching = [state for state in states if word in state.program]
     if len(matching) == 1:
@@ -193,31 +193,27 @@ def found(word: str) -> Attached | int:
     return UNREACHED
 
 
-def of_pid(pid: int) -> Attached | int:
-    """The program with a process id; else an exit code."""
+def of_pid(pid: int, patience: float | None = None) -> Attached | int:
+    """The program with a process id, which begins to listen within so many seconds; else an exit code."""
     try:
         return Attached(pid)
     except GONE:
         pass
-    if not runs(pid):
+    if not process.runs(pid):
         warn(f"kshell: {pid} does not listen\n{table(place.listening())}")
         return UNREACHED
-    if reason := remote.attach(pid):
-        how = "start it by kshell run, or with KSHELL_LISTEN=1"
-        warn(f"kshell: {pid} runs, but does not listen: {how}\n{reason}\n")
+    if reason := remote.attach(pid, patience or remote.BEGINS):
+        if not process.runs(pid):
+            warn(f"kshell: {reason}\n")
+            return UNREACHED
+        how = (
+            "" if remote.NOT_YET in reason else ": start it by kshell run, or with KSHELL_LISTEN=1"
+        )
+        warn(f"kshell: {pid} runs, but does not listen{how}\n{reason}\n")
         return UNREACHED
+    for rank, reason in remote.attach_others(pid).items():
+        warn(f"kshell: rank {rank} of its job does not listen: {reason}\n")
     return Attached(pid)
-
-
-def runs(pid: int) -> bool:
-    """Is there such a process?"""
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True
 
 
 def listed() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ PROGRAMS = {
     "killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n",
     "signals": "import signal\nprint([(s.name, signal.getsignal(s)) for s in signal.valid_signals() if hasattr(s, 'name')])\n",
     "atexit": "import atexit\natexit.register(print, 'at exit')\nprint('end')\n",
-    "module": "import sitecustomize\n",
+    "module": "import sitecustomize\nprint('there is one')\n",
 }
 
 
@@ -84,6 +85,7 @@ def test_it_is_the_same_process_and_takes_interrupts(tmp_path: Path) -> None:
         words = [*start, "sleeper.py"]
         with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()) as process:
             assert process.stdout is not None and int(process.stdout.readline()) == process.pid
+            time.sleep(0.1)  # a signal just before the program sleeps is seen after that
             process.send_signal(signal.SIGINT)
             ends.append((process.communicate(timeout=60)[1].splitlines()[-1], process.returncode))
     assert ends == [("KeyboardInterrupt", -signal.SIGINT)] * 2

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from kshell.host.watcher import wait_for_steps
 from kshell.values.base.build import string
 from tests.host.programs import PROGRAMS, Refused, running
 
@@ -64,3 +66,20 @@ def test_a_query_that_runs_long_is_stopped(tmp_path: Path) -> None:
         at = client(".run.step")
         program.state("stop")  # nothing runs
         program.wait_for(at + 5)
+
+
+def test_hooks_are_not_put_into_a_step_that_another_thread_makes() -> None:
+    """Python's lists of hooks may not change while they are gone through."""
+    steps: dict[str, object] = {}
+    exec(compile("def step(ends):\n    ends.wait(20)\n", "/x/torch/optim/optimizer.py", "exec"), steps)
+    ends = threading.Event()
+    thread = threading.Thread(target=steps["step"], args=(ends,))  # type: ignore[arg-type]
+    thread.start()
+    start = time.monotonic()
+    threading.Timer(0.3, ends.set).start()
+    wait_for_steps()
+    assert 0.2 < time.monotonic() - start < 0.9
+    thread.join()
+    start = time.monotonic()
+    wait_for_steps()
+    assert time.monotonic() - start < 0.2

@@ -23,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -36,7 +37,7 @@ PIPE, DEVNULL, STDOUT = subprocess.PIPE, subprocess.DEVNULL, subprocess.STDOUT
 # run once in a process that ends: what it has imported then is imported before others are forked
 USED = ("net:module seq(`sequential;(`linear;`a;2;2);`relu;(`linear;`b;2;2));o:opt(`adam;net;.01);m:model(net;loss`mse;o);"
         "backward Sum forward(net;3 2#1e);step o;sched(o;`steplr;1);svd 2 2#1 2 3 4f;fft 1 2f;k:(state net;state o);"
-        "snapshot`:/dev/null;help`til;-8!([]a:1 2);@[value;\"1+`a\";{}];.[{x+y};(1;`a);{}]")
+        "snapshot`:all;help`til;-8!([]a:1 2);@[value;\"1+`a\";{}];.[{x+y};(1;`a);{}]")
 MORE = ("torch", "kshell.session", "kshell.k_api", "kshell.shell.script", "kshell.shell.prompt", "kshell.parallel.launch", "kshell.parallel.console",
         "kshell.parallel.shards", "kshell.embedding")
 
@@ -191,7 +192,8 @@ def imported() -> list[str]:
     if not os.fork():
         from kshell.session import Session
 
-        Session(out=io.StringIO(), err=io.StringIO()).run(USED)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            Session(out=io.StringIO(), err=io.StringIO()).run(USED)
         with open(writes, "w") as file:
             json.dump([*sys.modules], file)
         os._exit(0)

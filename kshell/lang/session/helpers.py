@@ -18,7 +18,14 @@ from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
 from kshell.values.base.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
 from kshell.values.change.amend import amend, assign_at, assign_in_place
-from kshell.values.change.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
+from kshell.values.change.grow import (
+    ALONE,
+    amend_owned,
+    append_owned,
+    lone_array,
+    lone_items,
+    put_owned,
+)
 from kshell.values.change.join import append
 from kshell.values.change.names import PART, dotted
 from kshell.values.engine.apply import apply, apply1
@@ -112,7 +119,7 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
         value = List([]) if fn is append_local else 0
     if fn is not append_local:
         value = fn(value, y)
-    elif getrefcount(value) <= _ALONE:
+    elif getrefcount(value) <= ALONE:
         value = append_owned(value, y)
     else:
         value = append(value, y)
@@ -120,15 +127,10 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     return let_through(ASSIGNED, value) if PENDING else value
 
 
-# getrefcount of a value held by a single variable: the variable, the argument (or local name) here, and
-# getrefcount's own argument
-_ALONE = 3
-
-
 @brief
 def append_local(x: Value, y: Value) -> Value:
     """`x,:y`: returns the new x. A vector, general list or table grows in place if nothing else can see it."""
-    if getrefcount(x) <= _ALONE:
+    if getrefcount(x) <= ALONE:
         appended = append_owned(x, y)
         return let_through(ASSIGNED if appended is x else "", appended) if PENDING else appended
     appended = append(x, y)
@@ -138,7 +140,7 @@ def append_local(x: Value, y: Value) -> Value:
 @brief
 def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
     """`x[path]:y`: returns the new x. Its array is written in place if nothing else can see it."""
-    if getrefcount(x) <= _ALONE:
+    if getrefcount(x) <= ALONE:
         if x.__class__ is Vec or x.__class__ is Nd:
             alone = lone_array(x)
         elif x.__class__ is Dict or x.__class__ is Table:
@@ -156,7 +158,7 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
 @brief
 def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
     """`x[path]f:y`: returns the new x, written in place if it is one item of a vector that nothing else can see."""
-    if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= _ALONE and lone_array(x):
+    if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= ALONE and lone_array(x):
         index = path[0]
         if (
             index.__class__ is int
@@ -174,7 +176,7 @@ def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
     elif (
         x.__class__ is Dict
         and len(path) == 1
-        and getrefcount(x) <= _ALONE
+        and getrefcount(x) <= ALONE
         and f.__class__ is Prim
         and 2 in f.fns
         and f.name != ":"

@@ -33,7 +33,7 @@ from kshell.values.base.core import (
     sym_vec,
 )
 from kshell.values.base.narrow import has_items
-from kshell.values.change.grow import append_owned
+from kshell.values.change.grow import ALONE, append_owned
 from kshell.values.change.join import append
 from kshell.values.engine.apply import named
 from kshell.values.items.pick import domain
@@ -42,7 +42,7 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
 
 Array = np.ndarray
-NAMED = 3  # getrefcount of a value held only by a global: the global, a local name, and its own argument
+NAMED = ALONE  # getrefcount of a value held only by a global: the global, a local name, and its own argument
 
 
 # ------------------------------------------------------------------ making

@@ -34,6 +34,7 @@ from kshell.values.base.core import (
     sym_vec,
     text_of,
 )
+from kshell.values.change.grow import COUNTS
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
 
@@ -220,7 +221,8 @@ def references(x: Value) -> Value:
     q)-16!a
     2i
     """
-    return Atom(T.I, max(sys.getrefcount(x) - 4, 1))  # held by `!` and its parts, and by this call
+    own = 4 if COUNTS else 1  # references of `!` and its parts, and of this call
+    return Atom(T.I, max(sys.getrefcount(x) - own, 1))
 
 
 @internal(-23)

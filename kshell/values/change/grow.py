@@ -23,22 +23,36 @@ from kshell.values.items.search import find_row, raw_row
 from kshell.values.session.interrupts import HOLD
 
 _FEW = 16  # up to this many new items are added to the index of the existing ones
-_ALONE = 3  # the attribute that holds an array or list, a local name, and getrefcount's argument
+
+
+def _counted(x: object) -> int:
+    return getrefcount(x)
+
+
+def _named() -> int:
+    x = object()
+    return _counted(x)
+
+
+# Python 3.14 lends arguments without counting them: then nothing is known to be alone
+COUNTS = _named() > _counted(object())
+# the attribute that holds an array or list (or another owner), a local name, and getrefcount's argument
+ALONE = 3 if COUNTS else -1
 
 
 def lone_array(x: Vec | Nd) -> bool:
     """Can the array of x, a vector or rectangular list with one owner, be written?"""
     array = x.a
-    if getrefcount(array) > _ALONE or not array.flags.writeable:
+    if getrefcount(array) > ALONE or not array.flags.writeable:
         return False
     base = array.base
-    return base is None or (base.__class__ is np.ndarray and getrefcount(base) <= _ALONE)
+    return base is None or (base.__class__ is np.ndarray and getrefcount(base) <= ALONE)
 
 
 def lone_items(x: List) -> bool:
     """Can the items of x, a general list with one owner, be changed?"""
     items = x.items
-    return getrefcount(items) <= _ALONE
+    return getrefcount(items) <= ALONE
 
 
 def append_owned(x: Value, y: Value) -> Value:
@@ -143,12 +157,12 @@ def _grow_rows(t: Table, y: Value) -> Value:
     """A table with more rows: its columns grow in place if all of them can."""
     rows = as_rows(y, t.names)
     columns = t.cols
-    if set(rows.names) != set(t.names) or getrefcount(columns) > _ALONE:
+    if set(rows.names) != set(t.names) or getrefcount(columns) > ALONE:
         return append(t, rows)
     vectors, arrays = [], []
     for index, name in enumerate(t.names):
         column = columns[index]
-        if column.__class__ is not Vec or getrefcount(column) > _ALONE:
+        if column.__class__ is not Vec or getrefcount(column) > ALONE:
             return append(t, rows)
         raw_items = _fitting(column, rows.col(name))
         if raw_items is None or not lone_array(column):
@@ -170,7 +184,7 @@ def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
             position = _key_at(x.k, path[0]) if len(path) == 2 and not x.attr else None
             return (
                 position is not None
-                and getrefcount(x.v) <= _ALONE - 1
+                and getrefcount(x.v) <= ALONE - 1
                 and _put_cell(x.v, position, path[1], y)
             )
         position = _place(x, path[0]) if len(path) == 1 else None
@@ -194,11 +208,11 @@ def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
     if (
         f.name == ","
         and values.__class__ is List
-        and getrefcount(values) <= _ALONE
+        and getrefcount(values) <= ALONE
         and lone_items(values)
     ):
         vector = values.items[position]
-        if vector.__class__ is Vec and getrefcount(vector) <= _ALONE:
+        if vector.__class__ is Vec and getrefcount(vector) <= ALONE:
             raw_items = _fitting(vector, y)
             if raw_items is not None and not vector.attr and lone_array(vector):
                 _take(vector, _longer(vector, raw_items, len(raw_items)))
@@ -238,7 +252,7 @@ def _place(d: Dict, key: Value) -> int | None:
 def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
     """Store y under a key of a dictionary; a new key is at its end."""
     keys, values = d.k, d.v
-    if getrefcount(values) > _ALONE or keys.__class__ is not Vec:
+    if getrefcount(values) > ALONE or keys.__class__ is not Vec:
         return False
     if at < len(keys.a):
         if not (
@@ -249,7 +263,7 @@ def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
             return False
         d.v = assign_in_place(values, (at,), y)
         return True
-    if keys.attr not in ("", "u", "g") or getrefcount(keys) > _ALONE or not lone_array(keys):
+    if keys.attr not in ("", "u", "g") or getrefcount(keys) > ALONE or not lone_array(keys):
         return False
     if type(values) is List:
         if values.attr or not values.items or not lone_items(values):
@@ -276,7 +290,7 @@ def _put_cell(t: Table, i: int, name: Value, y: Value) -> bool:
         return False
     columns, index = t.cols, t.place(name.s)
     column = columns[index]
-    if getrefcount(columns) > _ALONE or getrefcount(column) > _ALONE:
+    if getrefcount(columns) > ALONE or getrefcount(column) > ALONE:
         return False
     if not (
         lone_array(column)
@@ -338,12 +352,12 @@ def _row_fit(t: Table, more: Table) -> tuple[list[Vec], list[np.ndarray]] | None
     """The columns of a table that can be written in place, and the raw items for them; None if a column cannot, or
     an item does not fit."""
     columns = t.cols
-    if getrefcount(t) > _ALONE or getrefcount(columns) > _ALONE:
+    if getrefcount(t) > ALONE or getrefcount(columns) > ALONE:
         return None
     vectors, arrays = [], []
     for index, name in enumerate(t.names):
         column = columns[index]
-        if column.__class__ is not Vec or getrefcount(column) > _ALONE or not lone_array(column):
+        if column.__class__ is not Vec or getrefcount(column) > ALONE or not lone_array(column):
             return None
         raw_items = _fitting(column, more.col(name))
         if raw_items is None:
