@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kshell.errors import QError
-from kshell.host.changes import Before, Change
-from kshell.host.generators import Random
-from kshell.host.parts import local
-from kshell.host.replicas import Wrapped
+from kshell.host.objects.changes import Before, Change
+from kshell.host.objects.generators import Random
+from kshell.host.objects.parts import local
+from kshell.host.objects.replicas import Wrapped
+from kshell.host.objects.trained import Trained
 from kshell.host.steps import EPOCH
-from kshell.host.trained import Trained
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, List, Sym, Table, Value, Vec, sym_vec, text_of

@@ -21,8 +21,8 @@ from kshell.errors import QError, first_line, message_of
 from kshell.host import finding, names, ranks
 from kshell.host.console import Console
 from kshell.host.edits import Edits
-from kshell.host.generators import Random
 from kshell.host.guard import Guard
+from kshell.host.objects.generators import Random
 from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
 from kshell.host.variables import Variables

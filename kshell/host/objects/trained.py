@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kshell.host.objects.kept import states_of
+
 
 class Trained:
     """The optimizers among some objects, and the parameters that they train, as they are now."""
@@ -25,7 +27,7 @@ class Trained:
                 if not flag and id(p) in trained:
                     p.grad = None
             if _is_flat(optimizer):
-                optimizer.state.clear()  # directions of the parameters before
+                states_of(optimizer).clear()  # directions of the parameters before
         self.measure()
 
     def measure(self) -> None:
