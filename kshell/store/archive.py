@@ -35,6 +35,7 @@ _END = struct.Struct("<4sHHHHIIH")
 _LOCATOR = struct.Struct("<4sIQI")  # zip64 end locator
 _END64 = struct.Struct("<4s28xQQQ")  # zip64 end record
 _M32 = 0xFFFFFFFF  # means "see the 64-bit number"
+_DEFLATED = 8  # the method of compression
 _MEMBERS = 250_000  # members allowed in any zip; larger files may have more
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
 _SLACK = 48 << 20  # bytes of memory allowed for any file
@@ -193,11 +194,12 @@ def _unique(found: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """The offset of a member, its length and its checksum."""
+    """The offset of a member, its length and its checksum; the bytes that it takes if it is compressed."""
 
     start: int
     length: int
     crc: int
+    packed: int = -1
 
 
 def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
@@ -225,7 +227,9 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
     return memoryview(f.read(length)), count
 
 
-def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, str, Place]]:
+def _entries(
+    f: BinaryIO, size: int, room: Room, deflated: bool
+) -> Iterator[tuple[int, bytes, str, Place]]:
     """For each member in the directory: the offset of its header, its name as bytes and text, and its location if the
     header has no extra field."""
     data, count = _directory(f, size)
@@ -251,9 +255,12 @@ def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, s
                 for flag, number in zip(is_wide, (length, packed, offset), strict=True)
             )
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
-        if method or packed != length or flags & 1:
+        place = Place(offset + _LOCAL.size + name_length, length, crc)
+        if method == _DEFLATED and deflated and not flags & 1:
+            place = place._replace(packed=packed)
+        elif method or packed != length or flags & 1:
             raise Compressed(f"{text} is compressed")
-        yield offset, name, text, Place(offset + _LOCAL.size + name_length, length, crc)
+        yield offset, name, text, place
     if position != len(data):
         raise ValueError("its directory is damaged")
 
@@ -269,12 +276,12 @@ def _wide(extra: memoryview, n: int) -> list[int]:
     raise ValueError("its directory is damaged")
 
 
-def places(f: BinaryIO, size: int, room: Room) -> dict[str, Place]:
-    """The members of an uncompressed zip, by name. ValueError and the like if it is compressed, has duplicate or
-    overlapping members, or ends too early or too late, or exceeds the budget."""
+def places(f: BinaryIO, size: int, room: Room, deflated: bool = False) -> dict[str, Place]:
+    """The members of a zip, by name. ValueError and the like if it is compressed (unless by deflate, and `deflated`),
+    has duplicate or overlapping members, or ends too early or too late, or exceeds the budget."""
     by_name: dict[str, Place] = {}
     previous_end = 0
-    for offset, raw_name, name, place in sorted(_entries(f, size, room)):
+    for offset, raw_name, name, place in sorted(_entries(f, size, room, deflated)):
         f.seek(offset)
         signature, name_length, extra = _LOCAL.unpack(f.read(_LOCAL.size))
         if (
@@ -284,35 +291,70 @@ def places(f: BinaryIO, size: int, room: Room) -> dict[str, Place]:
         ):
             raise ValueError(f"{name} has a wrong head")
         start = place.start + extra
-        if offset < previous_end or start + place.length > size:
+        end = start + (place.length if place.packed < 0 else place.packed)
+        if offset < previous_end or end > size:
             raise ValueError(f"{name} is out of bounds")
         if name in by_name:
             raise ValueError(f"{name} is there twice")
-        previous_end = start + place.length
+        previous_end = end
         by_name[name] = place._replace(start=start)
     return by_name
 
 
 def pour(
-    f: BinaryIO, name: str, place: Place, into: memoryview | None, work: Task, crc: int = 0
+    f: BinaryIO,
+    name: str,
+    place: Place,
+    into: memoryview | None,
+    work: Task,
+    crc: int = 0,
+    lenient: bool = False,
 ) -> None:
     """Read a member into memory of its length, or discard it, and check it; `crc` is the checksum of what precedes
-    it."""
+    it. If `lenient`, a checksum of 0 is none: its writer computed none."""
     if into is not None and len(into) != place.length:
         raise ValueError(f"{name} has a wrong length")
     f.seek(place.start)
+    read = f.readinto if place.packed < 0 else _Inflated(f, place.packed).readinto  # type: ignore[attr-defined]
     buffer = into or memoryview(bytearray(min(place.length, _CHUNK)))
     for offset in range(0, place.length, _CHUNK):
         if PENDING:  # nothing changes before everything is read
             give_up()
         count = min(_CHUNK, place.length - offset)
         chunk = buffer[offset : offset + count] if into is not None else buffer[:count]
-        if f.readinto(chunk) != count:  # type: ignore[attr-defined]
+        if read(chunk) != count:
             raise ValueError(f"{name} is cut off")
         crc = zlib.crc32(chunk, crc)
         work.add(count)
-    if crc != place.crc:
+    if crc != place.crc and not (lenient and not place.crc):
         raise ValueError(f"{name} has a wrong checksum")
+
+
+class _Inflated:
+    """The content of a compressed member, from where a file stands."""
+
+    def __init__(self, f: BinaryIO, packed: int) -> None:
+        self._file, self._left = f, packed
+        self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        self._waiting = b""
+
+    def readinto(self, into: memoryview) -> int:
+        """Fill memory, as far as there is content; how much of it was filled. ValueError if it is damaged."""
+        done = 0
+        while done < len(into) and not self._inflate.eof:
+            if not self._waiting:
+                self._waiting = self._file.read(min(self._left, _CHUNK))
+                self._left -= len(self._waiting)
+                if not self._waiting:
+                    break
+            try:
+                part = self._inflate.decompress(self._waiting, len(into) - done)
+            except zlib.error as e:
+                raise ValueError(str(e)) from None
+            self._waiting = self._inflate.unconsumed_tail
+            into[done : done + len(part)] = part
+            done += len(part)
+        return done
 
 
 class Archive:

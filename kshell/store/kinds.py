@@ -5,14 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-_MAKE = "Python makes a checkpoint of it: "
-_NUMPY = _MAKE + 'torch.save({{"x": torch.from_numpy(numpy.load("{0}"))}}, "{1}.pt")'
-_ARCHIVE = (
-    _MAKE + 'torch.save({k: torch.from_numpy(v) for k, v in numpy.load("{0}").items()}, "{1}.pt")'
-)
 # first bytes: what it is, and what to do with it; {0} is its path, {1} the path without extension
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x93NUMPY", "an array of NumPy", _NUMPY),
     (b"GGUF", "a GGUF file", ""),
     (
         b"PAR1",
@@ -38,8 +32,6 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
 
 def kind_of(path: str, begin: bytes) -> tuple[str, str]:
     """The kind of a file with these first bytes, and a hint what to do with it; two empty texts if unknown."""
-    if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") < 1 << 40:
-        return "a .safetensors file", "give it a name that ends in .safetensors"
     for first, what, hint in _KINDS:
         if begin.startswith(first):
             return what, hint.format(path, os.path.splitext(path)[0])
@@ -49,10 +41,6 @@ def kind_of(path: str, begin: bytes) -> tuple[str, str]:
 def kind_of_archive(path: str, members: Iterable[str]) -> tuple[str, str]:
     """The same for a zip file with these members."""
     names = list(members)
-    if names and all(name.endswith(".npy") for name in names) and "manifest.json" not in names:
-        return "an archive of arrays of NumPy", _ARCHIVE.replace("{0}", path).replace(
-            "{1}", os.path.splitext(path)[0]
-        )
     if "manifest.json" in names:
         return "a snapshot", f"resume`:{path} brings its session back"
     return "", ""

@@ -8,6 +8,7 @@ created, so that a short pickle cannot claim much memory.
 
 from __future__ import annotations
 
+import codecs
 import struct
 import sys
 from collections.abc import Callable
@@ -52,14 +53,22 @@ class Reader:
 
     def read(self) -> Any:
         """The value. ValueError and the like for an invalid pickle, Refused for values that are not plain."""
+        value = self.next()
+        if self.at != len(self.data):
+            raise ValueError("the pickle does not end where it should")
+        return value
+
+    def next(self) -> Any:
+        """The value of a pickle after which there may be more, from `at` on."""
         data = self.data
         while True:
             code = data[self.at]
             self.at += 1
             if code == 0x2E:  # '.': the end
-                if self.marks or len(self.stack) != 1 or self.at != len(data):
+                if self.marks or len(self.stack) != 1:
                     raise ValueError("the pickle does not end where it should")
-                return self.stack[0]
+                self.memo.clear()
+                return self.stack.pop()
             operation = _WORK.get(code)
             if operation is None:
                 raise Refused(f"operation {code:#04x} of a pickle")
@@ -82,8 +91,11 @@ class Reader:
         return form.unpack(self.take(form.size))[0]
 
     def line(self) -> str:
+        return self.bytes_of_line().decode()
+
+    def bytes_of_line(self) -> bytes:
         end = self.data.index(b"\n", self.at)
-        text = self.data[self.at : end].decode()
+        text = self.data[self.at : end]
         self.at = end + 1
         return text
 
@@ -206,6 +218,61 @@ class Reader:
         if not self.take(1)[0] <= 5:
             raise ValueError("a pickle of an unknown version")
 
+    # the operations of the first protocols, whose arguments are lines of text
+
+    def _integer_line(self) -> None:
+        text = self.line()
+        if text in ("00", "01"):  # booleans
+            self.push(text == "01")
+            return
+        self.need(2 * len(text))
+        self.push(int(text.removesuffix("L")))
+
+    def _float_line(self) -> None:
+        self.push(float(self.line()))
+
+    def _quoted_line(self) -> None:
+        text = self.bytes_of_line()
+        if len(text) < 2 or text[:1] != text[-1:] or text[:1] not in (b"'", b'"'):
+            raise ValueError("a wrong text")
+        self.need(8 * len(text))
+        self.old_text(codecs.escape_decode(text[1:-1])[0])
+
+    def _unicode_line(self) -> None:
+        text = self.bytes_of_line()
+        self.need(8 * len(text))
+        self.push(text.decode("raw-unicode-escape"))
+
+    def old_text(self, data: bytes) -> None:
+        """A text as Python 2 wrote it: in UTF-8, or in any other encoding."""
+        self.need(4 * len(data))
+        try:
+            self.push(data.decode())
+        except UnicodeDecodeError:
+            self.push(data.decode("latin-1"))
+
+    def _persistent_line(self) -> None:
+        self.push(self.persistent(self.line()), 100)
+
+    def _get(self, i: int) -> None:
+        self.push(self.memo[i], 8)
+
+    def _dict(self) -> None:
+        pairs = self.marked()
+        self.push({}, 240)
+        self._set(pairs[::2], pairs[1::2])
+
+    def _list(self) -> None:
+        items = self.marked()
+        self.push(items, 80 + 16 * len(items))
+
+    def _frozen(self) -> None:
+        items = self.marked()
+        self.push(frozenset(map(plain_key, items)), 250 + 120 * len(items))
+
+    def _array(self, n: int) -> None:
+        self.push(bytearray(self.take(n)), 60 + 2 * n)
+
     def _bytes(self, n: int) -> None:
         self.push(self.take(n), 60 + 2 * n)
 
@@ -241,5 +308,11 @@ _WORK: dict[int, Callable[[Reader], None]] = {
     ord("u"): Reader._items, 0x90: Reader._add,
     ord("q"): lambda r: r._put(r.take(1)[0]), ord("r"): lambda r: r._put(r.number(_U4)),
     0x94: lambda r: r._put(len(r.memo)),
-    ord("h"): lambda r: r.push(r.memo[r.take(1)[0]], 8), ord("j"): lambda r: r.push(r.memo[r.number(_U4)], 8),
+    ord("h"): lambda r: r._get(r.take(1)[0]), ord("j"): lambda r: r._get(r.number(_U4)),
+    ord("g"): lambda r: r._get(int(r.line())), ord("p"): lambda r: r._put(int(r.line())),
+    ord("I"): Reader._integer_line, ord("L"): Reader._integer_line, ord("F"): Reader._float_line,
+    ord("S"): Reader._quoted_line, ord("V"): Reader._unicode_line, ord("P"): Reader._persistent_line,
+    ord("d"): Reader._dict, ord("l"): Reader._list, ord("2"): lambda r: r.push(r.stack[-1], 8),
+    ord("T"): lambda r: r.old_text(r.take(r.number(_I4))), ord("U"): lambda r: r.old_text(r.take(r.take(1)[0])),
+    0x91: Reader._frozen, 0x96: lambda r: r._array(r.number(_U8)),
 }  # fmt: skip

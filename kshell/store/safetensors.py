@@ -17,6 +17,7 @@ from kshell.store.archive import Room, bounded
 # fmt: off  # a table
 # type names and bytes per item
 SIZES = {
+    "F4": 1,
     "BOOL": 1,
     "U8": 1,
     "I8": 1,
@@ -38,6 +39,7 @@ SIZES = {
     "C64": 8,
 }
 # fmt: on
+HALVES = {"F4"}  # types whose items are pairs of values in a byte; shapes count values
 DIGEST = "kshell_sha256"
 OWN = "kshell"  # in the metadata of files written by kshell: a digest is required
 MOST = 100_000_000  # maximum bytes of a header
@@ -66,7 +68,7 @@ def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[s
     if not isinstance(entries, dict):
         raise ValueError("the header is no dictionary")
     room.need(_TENSOR * len(entries))
-    metadata = entries.pop(_META, {})
+    metadata = entries.pop(_META, None) or {}
     if not isinstance(metadata, dict) or any(
         value.__class__ is not str for value in metadata.values()
     ):
@@ -83,7 +85,7 @@ def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[s
 
 
 def _place(name: str, v: dict[str, Any]) -> Place:
-    if set(v) != {"dtype", "shape", "data_offsets"}:
+    if not {"dtype", "shape", "data_offsets"} <= set(v):
         raise ValueError(f"{name} has a wrong description")
     start, end = v["data_offsets"]
     if any(number.__class__ is not int or number < 0 for number in (start, end, *v["shape"])):
@@ -93,6 +95,10 @@ def _place(name: str, v: dict[str, Any]) -> Place:
     length = SIZES[v["dtype"]]
     for number in v["shape"]:
         length *= number
+    if v["dtype"] in HALVES:  # two values are a byte
+        if not v["shape"] or v["shape"][-1] % 2:
+            raise ValueError(f"{name} has a wrong shape")
+        length //= 2
     if end - start != length:
         raise ValueError(f"{name} has a wrong length")
     return Place(name, v["dtype"], tuple(v["shape"]), start, end)
@@ -105,7 +111,7 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
         length = SIZES[dtype]
         for dimension in shape:
             length *= dimension
-        lengths[name] = length
+        lengths[name] = length // 2 if dtype in HALVES else length
     starts, offset = {}, 0
     for name, _, _ in sorted(tensors, key=lambda t: -SIZES[t[1]]):
         starts[name] = offset

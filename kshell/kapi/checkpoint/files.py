@@ -23,6 +23,7 @@ from kshell.kapi.checkpoint.safetensors_files import (
     META,
     opened,
     read_folder,
+    read_index,
     read_safetensors,
     write_folder,
     write_safetensors,
@@ -33,7 +34,7 @@ from kshell.kapi.module.spec import is_state, state_dict
 from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.state import is_opt_state, load_state, restore
-from kshell.store import atomic
+from kshell.store import atomic, unfinished
 from kshell.store.archive import Room, Unbounded
 from kshell.values.base.build import longs, symdict, table
 from kshell.values.base.core import (
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
     from kshell.kapi.train.model import Model
 
 # ------------------------------------------------------------------ .pt
+
+
+_BIN_INDEX = ".bin.index.json"
 
 
 def _read_pt(path: str) -> Value:
@@ -100,13 +104,49 @@ def _pad(path: str, f: BinaryIO, n: int) -> None:
         pt_files.add_zeros(f, -room.left // 2 + (1 << 16))
 
 
+def _is_safetensors(path: str) -> bool:
+    """Does a file begin as a .safetensors file, whatever its name?"""
+
+    def work(f: BinaryIO, size: int) -> bool:
+        begin = f.read(9)
+        return begin[8:] == b"{" and int.from_bytes(begin[:8], "little") <= size
+
+    return bool(opened(path, work))
+
+
+def _bin_index(path: str) -> str:
+    """The name of the index of a folder whose weights are in .bin files; empty if it has none, or others."""
+    names = unfinished.names_in(path)
+    if any(name.endswith((".safetensors", ".safetensors.index.json")) for name in names):
+        return ""
+    found = [name for name in names if name.endswith(_BIN_INDEX)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _read_bins(path: str, index: str) -> dict[str, Any]:
+    """The tensors of a folder of .bin files, which are .pt files, with an index."""
+    locations, _ = read_index(os.path.join(path, index), ".bin")
+    contents = {file: _pickled(os.path.join(path, file)) for file in {*locations.values()}}
+    for name, file in locations.items():
+        if not isinstance(contents[file], dict) or name not in contents[file]:
+            raise QError(f"ckpt: {os.path.join(path, file)} has no {name}")
+    return {name: contents[file][name] for name, file in locations.items()}
+
+
+def _pickled(path: str) -> Any:
+    """What is in a .pt file."""
+    return opened(path, lambda f, size: pt_files.read(path, f, size)[0])
+
+
 # ------------------------------------------------------------------ the functions
 
 
 def read(path: str) -> Value:
     """The q value of a checkpoint: the content of its pickle, or tensors by name."""
-    if not os.path.isdir(path) and not path.endswith(".safetensors"):
+    if not os.path.isdir(path) and not path.endswith(".safetensors") and not _is_safetensors(path):
         return _read_pt(path)
+    if os.path.isdir(path) and (index := _bin_index(path)):
+        return to_q_value(_read_bins(path, index))
     tensors, meta = read_folder(path) if os.path.isdir(path) else read_safetensors(path)[:2]
     meta.pop("format", None)
     return to_q_value(tensors | ({META: meta} if meta else {}))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # fmt: off  # a table
 _DTYPES = {
+    "F4": "float4_e2m1fn_x2",
     "BOOL": "bool",
     "U8": "uint8",
     "I8": "int8",
@@ -88,8 +89,11 @@ def read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | N
         for place in sorted(places, key=lambda p: (p.start, p.end)):
             if len(place.shape) > DIMS:
                 raise ValueError(f"{place.name} has {len(place.shape)} dimensions")
+            shape = place.shape
+            if place.dtype in safetensors.HALVES:
+                shape = (*shape[:-1], shape[-1] // 2)
             tensor = tensors[place.name] = torch.empty(
-                place.shape, dtype=getattr(torch, _DTYPES[place.dtype])
+                shape, dtype=getattr(torch, _DTYPES[place.dtype])
             )
             memory = _memory(tensor)
             f.seek(origin + place.start)
@@ -124,7 +128,7 @@ def _named_tensors(value: object) -> tuple[dict[str, Any], dict[str, str]]:
         not isinstance(value, str) for value in (*meta, *meta.values())
     ):
         raise QError(f"ckpt: {META} holds texts by name")
-    dtypes = {getattr(torch, value) for value in _DTYPES.values()}
+    dtypes = {getattr(torch, value) for value in _DTYPES.values() if hasattr(torch, value)}
     for name, tensor in value.items():
         if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
             raise CallError(
@@ -135,18 +139,24 @@ def _named_tensors(value: object) -> tuple[dict[str, Any], dict[str, str]]:
     return value, {"format": "pt", **meta}
 
 
+def _values_of(kind: str, t: Tensor) -> list[int]:
+    """The shape of a tensor as a file has it."""
+    shape = list(t.shape)
+    return [*shape[:-1], 2 * (shape or [1])[-1]] if kind in safetensors.HALVES else shape
+
+
 def _filling(
     tensors: dict[str, Any], meta: dict[str, str]
 ) -> tuple[Callable[[BinaryIO], None], int, str]:
     """A function that writes a .safetensors file with these tensors, the size of their data in bytes, and the
     digest."""
-    names = {getattr(torch, value): key for key, value in _DTYPES.items()}
+    names = {getattr(torch, value): key for key, value in _DTYPES.items() if hasattr(torch, value)}
     plain = {
         key: value.detach().cpu().resolve_conj().resolve_neg().contiguous()
         for key, value in tensors.items()
     }
     places = safetensors.layout(
-        [(key, names[value.dtype], list(value.shape)) for key, value in plain.items()]
+        [(key, names[t.dtype], _values_of(names[t.dtype], t)) for key, t in plain.items()]
     )
     order = [plain[place.name] for place in sorted(places, key=lambda p: (p.start, p.end))]
     digest = hashlib.sha256(safetensors.described(places, meta))
@@ -182,21 +192,7 @@ def read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
         if not indexes and len(single) == 1:
             return read_safetensors(single[0])[:2]
         raise QError(f"ckpt: {path} has {len(indexes) or 'no'} index of .safetensors files")
-
-    def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
-        index = bounded(f.read(safetensors.MOST), Room(size))
-        locations = index["weight_map"]
-        for name, file in locations.items():
-            if (
-                file.__class__ is not str
-                or file != os.path.basename(file)
-                or not file.endswith(".safetensors")
-            ):
-                raise ValueError(f"{name} is in a file outside the folder")
-        return dict(locations), index.get("metadata")
-
-    locations: dict[str, str]
-    locations, index_meta = opened(indexes[0], work)
+    locations, index_meta = read_index(indexes[0], ".safetensors")
     contents: dict[str, dict[str, Any]] = {}
     meta: dict[str, str] = {}
     digests: dict[str, str | None] = {}
@@ -212,6 +208,22 @@ def read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     ) or (None not in digests.values() and safetensors.DIGEST not in metadata):
         raise QError(f"ckpt: {indexes[0]} is damaged: its digest is another")
     return {name: contents[file][name] for name, file in locations.items()}, meta
+
+
+def read_index(path: str, suffix: str) -> tuple[dict[str, str], Any]:
+    """The file of each tensor of a folder, from its index, and the metadata; the names of files end in `suffix`."""
+
+    def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
+        index = bounded(f.read(safetensors.MOST), Room(size))
+        locations = index["weight_map"]
+        for name, file in locations.items():
+            is_name = file.__class__ is str and file == os.path.basename(file)
+            if not is_name or not file.endswith(suffix):
+                raise ValueError(f"{name} is in a file outside the folder")
+        return dict(locations), index.get("metadata")
+
+    found: tuple[dict[str, str], Any] = opened(path, work)
+    return found
 
 
 def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:

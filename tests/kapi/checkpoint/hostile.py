@@ -508,7 +508,7 @@ pt("pt_sparse_past_its_size", "is damaged", pickled(call(
     "torch._utils._rebuild_sparse_tensor", call("torch.serialization._get_layout", text("torch.sparse_coo")), many(
         tensor(storage("1", 1, "LongStorage"), 0, [1, 1], [1, 1]), tensor(storage("0", 2), 0, [1], [1]), many(whole(1))))),
    {"0": F2, "1": struct.pack("<q", 1000)})
-pt("pt_other_machine", "another kind of machine", pickled(GOOD), {"0": F2}, {"archive/byteorder": b"big"})
+pt("pt_other_machine", "unknown order", pickled(GOOD), {"0": F2}, {"archive/byteorder": b"middle"})
 pt("pt_two_pickles", "two of data.pkl", pickled(GOOD), {"0": F2}, {"other/data.pkl": pickled(b"N")})
 pt("pt_program", "TorchScript", pickled(GOOD), {"0": F2}, {"archive/constants.pkl": pickled(b"N")})
 pt("pt_text_after_the_end", "end where it should", pickled(b"N") + EVIL)
@@ -542,7 +542,7 @@ def pt_bare_pickle(folder: Path) -> None:
     (folder / "a.pt").write_bytes(EVIL)
 
 
-@case("a.pt", "is not a checkpoint")
+@case("a.pt", "holds more than tensors and plain values")
 def pt_before_version_1_6(folder: Path) -> None:
     (folder / "a.pt").write_bytes(pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + EVIL)
 

@@ -306,10 +306,6 @@ def test_what_cannot_be_read_says_how_python_makes_it_plain(session: Session) ->
     assert "weights_only=False" in hint("n.pt")
     torch.save(torch.load("n.pt", weights_only=False)["model"], "plain.pt")
     assert session.run("exec name from ckpttable ckpt`:plain.pt") is not None
-    torch.save({"w": torch.ones(2)}, "old.pt", _use_new_zipfile_serialization=False)
-    assert "torch.save(torch.load(old),new)" in hint("old.pt")
-    torch.save(torch.load("old.pt"), "new.pt")
-    assert session.run("exec name from ckpttable ckpt`:new.pt") is not None
     Path("text.pt").write_text("no checkpoint at all")
     assert not hint("text.pt")
 
@@ -338,44 +334,29 @@ def test_pickles_are_refused_and_never_run(session: Session) -> None:
     Path("b.pt").write_bytes(pickle.dumps(Run()))
     with pytest.raises(QError, match="is not a checkpoint"):
         session.run("ckpt`:b.pt")
-    torch.save({"a": 1}, "old.pt", _use_new_zipfile_serialization=False)
-    with pytest.raises(QError, match="is not a checkpoint"):
+    torch.save({"a": Run()}, "old.pt", _use_new_zipfile_serialization=False)
+    with pytest.raises(QError, match=r"holds more than tensors and plain values.*system"):
         session.run("ckpt`:old.pt")
     assert not Path("ran").exists()
 
 
 def test_files_of_other_programs_are_named(session: Session) -> None:
     """What a file is that is no checkpoint, and what to do with it."""
-    import numpy as np
-    import torch
-    from safetensors.torch import save_file
-
-    np.save("a.npy", np.arange(3.0))
-    np.savez("b.npz", x=np.arange(3.0))
-    np.savez_compressed("c.npz", x=np.arange(3.0))
-    save_file({"w": torch.ones(2)}, "d.bin")
     Path("e.gguf").write_bytes(b"GGUF" + bytes(40))
     Path("f.parquet").write_bytes(b"PAR1" + bytes(40))
     Path("g.bin").write_bytes(b"some text that is nothing else")
     Path("empty").write_bytes(b"")
     session.run("`:list set(1;`a);`:vector set til 3;`:table set([]a:1 2);x:1;snapshot`:s.ks")
     for name, what, hint in (
-            ("a.npy", "it is an array of NumPy", 'torch.save({"x": torch.from_numpy(numpy.load("a.npy"))}, "a.pt")'),
-            ("b.npz", "it is an archive of arrays of NumPy", 'numpy.load("b.npz").items()}, "b.pt")'),
-            ("c.npz", "it is an archive of arrays of NumPy", 'numpy.load("c.npz").items()}, "c.pt")'),
-            ("d.bin", "it is a .safetensors file", "give it a name that ends in .safetensors"),
             ("e.gguf", "it is a GGUF file", ""), ("f.parquet", "it is a Parquet file", 'read_table("f.parquet")'),
-            ("g.bin", "those of PyTorch 1.6 and later are zip files", ""),
-            ("empty", "those of PyTorch 1.6 and later are zip files", ""),
+            ("g.bin", "PyTorch writes no such file", ""),
+            ("empty", "PyTorch writes no such file", ""),
             ("list", "it is a file of q", "get`:list reads it"), ("vector", "it is a file of q", "get`:vector reads it"),
             ("table", "it is a file of q", "get`:table reads it"), ("s.ks", "it is a snapshot", "resume`:s.ks brings")):
         with pytest.raises(QError) as caught:
             session.run(f"ckpt`:{name}")
         assert caught.value.text.startswith(f"ckpt: {name} is not a checkpoint: {what}")
         assert hint in caught.value.hint and bool(hint) == bool(caught.value.hint)
-    made = {"torch": torch, "numpy": np}  # the hint does what it says
-    exec('torch.save({"x": torch.from_numpy(numpy.load("a.npy"))}, "a.pt")', made)
-    assert session.show(session.run("tensor(ckpt`:a.pt)`x")) == "0 1 2f"
 
 
 def test_a_symbol_in_the_place_of_a_variable_is_told(session: Session) -> None:
