@@ -137,8 +137,7 @@ def _path(name: str) -> str:
 
 def listen(path: str) -> socket.socket:
     """A unix socket for the user alone, which listens and does not block; a dead process's file is replaced."""
-    if _is_dead(path):
-        os.unlink(path)
+    _remove_dead([path])
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:
@@ -153,20 +152,26 @@ def listen(path: str) -> socket.socket:
     return sock
 
 
-def _is_dead(path: str) -> bool:
-    """Is this a socket on which nobody listens?"""
+def _remove_dead(paths: list[str]) -> None:
+    """Remove those of some sockets on which nobody listens."""
+    refusing = [path for path in paths if _refuses(path)]
+    if refusing:
+        time.sleep(AGAIN)
+    for path in refusing:
+        if _refuses(path):
+            Path(path).unlink(missing_ok=True)
+
+
+def _refuses(path: str) -> bool:
+    """Is this a socket on which nobody listens now?"""
     try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            return False
-        for pause in (AGAIN, 0.0):
-            try:
-                _connected(path).close()
-                return False
-            except ConnectionRefusedError:
-                time.sleep(pause)
+        if stat.S_ISSOCK(os.lstat(path).st_mode):
+            _connected(path).close()
+    except ConnectionRefusedError:
+        return True
     except OSError:
-        return False
-    return True
+        pass
+    return False
 
 
 def _connected(path: str) -> socket.socket:
@@ -206,16 +211,17 @@ def asked(pid: int, word: str = "where", timeout: float = 2.0) -> State | None:
 def listening(timeout: float = 2.0) -> list[State]:
     """All programs of the folder that listen; one that does not answer is NOT_ANSWERING. What dead ones left is
     removed."""
-    states, sent = [], {}
+    states, sent, gone = [], {}, []
     for pid in _pids():
         try:
             sent[pid] = _sent(where_of(pid), "where")
         except (ConnectionRefusedError, FileNotFoundError):
-            _forget(pid)
+            gone.append(pid)
         except BlockingIOError:
             states.append(State(pid, what=NOT_ANSWERING))
         except OSError:  # not the user's, or it ended meanwhile
             pass
+    _forget(gone)
     end = time.monotonic() + timeout  # of all, who answer at the same time
     for pid, sock in sent.items():
         with sock:
@@ -235,13 +241,18 @@ def _pids() -> set[int]:
     return {int(stem) for stem in stems if stem.isascii() and stem.isdigit()}
 
 
-def _forget(pid: int) -> None:
-    for path in (socket_of(pid), where_of(pid)):
-        if _is_dead(path):
-            Path(path).unlink(missing_ok=True)
-    if not process.runs(pid):
-        for path in (script_of(pid), answer_of(pid)):
-            Path(path).unlink(missing_ok=True)
+def tidy() -> None:
+    """Remove what programs left that were killed."""
+    _forget([p for p in _pids() if not os.path.exists(where_of(p)) or _refuses(where_of(p))])
+
+
+def _forget(pids: list[int]) -> None:
+    """Remove what programs left, if they do not listen any more."""
+    _remove_dead([path for pid in pids for path in (socket_of(pid), where_of(pid))])
+    for pid in pids:
+        if not process.runs(pid):
+            for path in (script_of(pid), answer_of(pid)):
+                Path(path).unlink(missing_ok=True)
 
 
 def _sent(path: str, word: str) -> socket.socket:

@@ -3,6 +3,7 @@ can be replayed over a restart."""
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import zlib
@@ -12,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kshell.errors import QError
-from kshell.host.changes import Before, Change
-from kshell.host.generators import Random
-from kshell.host.parts import local
-from kshell.host.replicas import Wrapped
+from kshell.host.objects.changes import Before, Change
+from kshell.host.objects.generators import Random
+from kshell.host.objects.parts import local
+from kshell.host.objects.replicas import Wrapped
+from kshell.host.objects.trained import Trained
 from kshell.host.steps import EPOCH
 from kshell.values.base import types as T
 from kshell.values.base.build import string
@@ -72,7 +74,9 @@ class Edits:
         if self.busy:
             return work(*args)
         names = dict(self.session.names.spaces["."])
-        before, wrapped, random = Before(self.objects()), Wrapped(self.objects()), Random()
+        objects = self.objects()
+        before, wrapped, random = Before(objects), Wrapped(objects), Random()
+        trained = Trained(objects)
         self.busy, self.needs = True, []
         try:
             with wrapped.apart(), before.watching():
@@ -82,17 +86,20 @@ class Edits:
                 wrapped.check()
             if changes and self.everywhere is not None and not self.carries_out:
                 self._put_back(changes, random, names)
+                trained.measure()
                 step = self.everywhere(text)
                 self.session.warn(f"edit: after step {step}, in all processes\n")
                 return NIL
             if changes:
                 self.note(text, changes)
+                trained.follow()
                 wrapped.follow()
             else:
                 random.restore()
             return out
         except BaseException:
             self._put_back(before.changes(), random, names)
+            trained.measure()
             raise
         finally:
             self.busy = False
@@ -124,18 +131,8 @@ class Edits:
         calls = [
             f".run.at[{n};{quoted(text)}]\n" for n, text in (*self.needs, (edit.step, edit.text))
         ]
-        problem = ""
-        try:
-            with open(
-                os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-                "a",
-                encoding="utf-8",
-            ) as file:
-                file.write("".join(notes + calls))
-            return
-        except OSError as e:
-            problem = e.strerror or str(e)
-        raise QError(f"{self.path}. OS reports: {problem}")
+        if problem := _appended(self.path, "".join(notes + calls)):
+            raise QError(f"{self.path}. OS reports: {problem}")
 
     def checkpoint(self) -> None:
         """`\\l` without a file: there is no log of messages that it could empty."""
@@ -174,6 +171,24 @@ class Edits:
             "after": List([string(change.after) for _, change in rows]),
         }
         return Table(list(columns), list(columns.values()))
+
+
+def _appended(path: str, text: str) -> str:
+    """Add a text to a file, whole or not at all; why it cannot be done, empty if it is."""
+    data = text.encode("utf-8", "surrogateescape")
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            before = os.fstat(file).st_size
+            # one call: other processes of a job may write the same file
+            if os.write(file, data) == len(data):
+                return ""
+            os.ftruncate(file, before)
+        finally:
+            os.close(file)
+    except OSError as e:
+        return e.strerror or str(e)
+    return os.strerror(errno.ENOSPC)
 
 
 def _forgotten() -> None:

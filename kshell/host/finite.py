@@ -15,10 +15,10 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import first_line, message_of
-from kshell.host import graph
-from kshell.host.calls import Bad, Calls
-from kshell.host.kept import states_of
-from kshell.host.parts import layers, local
+from kshell.host.objects import graph
+from kshell.host.objects.calls import Bad, Calls
+from kshell.host.objects.kept import states_of
+from kshell.host.objects.parts import layers, local
 from kshell.host.steps import norm_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.errors import QError
 from kshell.host import finding, ranks
-from kshell.host.changes import Change
 from kshell.host.finite import Finding, Finite
-from kshell.host.kept import Kept, States
+from kshell.host.objects.changes import Change
+from kshell.host.objects.kept import Kept, States
 
 if TYPE_CHECKING:
     from kshell.host.host import Host

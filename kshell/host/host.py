@@ -21,9 +21,9 @@ from kshell.errors import QError, first_line, message_of
 from kshell.host import finding, names, ranks
 from kshell.host.console import Console
 from kshell.host.edits import Edits
-from kshell.host.generators import Random
 from kshell.host.guard import Guard
 from kshell.host.idle import Idle
+from kshell.host.objects.generators import Random
 from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
 from kshell.host.variables import Variables
@@ -40,6 +40,7 @@ class Host:
 
     def __init__(self, read_only: bool = False) -> None:
         place.made()
+        place.tidy()
         self.read_only = read_only  # do clients change nothing?
         pid = os.getpid()
         self.paths = place.socket_of(pid), place.where_of(pid)
@@ -292,13 +293,17 @@ class Host:
 
     def _replay(self, path: str) -> None:
         """Plan the edits of a file, which is q, and find the variables when they are due."""
-        session = self._open()
+        session, problem = self._open(), ""
         self._replaying = True
         try:
             with _plain_torch():
                 session.run_script(path)
+        except QError as e:  # perhaps the last line of a program that was killed
+            problem = e.text
         finally:
             self._replaying = False
+        if problem:
+            _tell(f"{path}: '{problem}: what stands after that is not replayed")
 
     # ------------------------------------------------------------ what the watcher asks
 

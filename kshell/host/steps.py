@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kshell.host.parts import local
+from kshell.host.objects.parts import local
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec, sym_vec
 

@@ -108,9 +108,8 @@ def wait_for_steps() -> None:
     hooks, which must not change meanwhile."""
     end, own = time.monotonic() + STEP, threading.get_ident()
     while time.monotonic() < end:
-        time.sleep(
-            0
-        )  # no other thread runs in the milliseconds after it, in which the hooks are put there
+        # no other thread runs in the milliseconds after it, in which the hooks are put there
+        time.sleep(0)
         others = [f for ident, f in sys._current_frames().items() if ident != own]
         if not any(_is_in(frame, OPTIMIZERS) for frame in others):
             return

@@ -12,7 +12,7 @@ from typing import Protocol
 from kshell.ipc import peer, wire
 from kshell.ipc.conversation import Conversation
 
-FIRST, CHUNK = 1 << 15, 1 << 20  # maximum bytes of the first and of each further read
+FIRST, CHUNK = 1 << 13, 1 << 20  # maximum bytes of the first and of each further read
 MOST = 1 << 23  # maximum bytes read per turn
 # writing to a socket that the other side closed is an error, not the end of the process by SIGPIPE
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
@@ -178,19 +178,19 @@ class Connection:
             self.queue(data)
             self.write()
             return
-        sent = self._sent(data)
+        try:
+            sent = self.sock.send(data, NO_SIGNAL)
+        except OSError as e:
+            sent = self._refused(e)
         if sent < len(data):
             self._put(memoryview(data)[sent:])
 
-    def _sent(self, data: bytes | memoryview) -> int:
-        """Give bytes to the socket; how many of them it took."""
-        try:
-            return self.sock.send(data, NO_SIGNAL)
-        except BlockingIOError:
+    def _refused(self, e: OSError) -> int:
+        """The socket took nothing: 0 if it will, Closed if it is gone."""
+        if isinstance(e, BlockingIOError):
             return 0
-        except OSError:
-            self.ended = True
-            raise Closed from None
+        self.ended = True
+        raise Closed
 
     def discard(self) -> None:
         """Send nothing of what is queued."""
@@ -206,7 +206,10 @@ class Connection:
         """Write as much of the queue as the socket takes; Closed if the connection is gone."""
         while self.outgoing:
             part = self.outgoing[0]
-            sent = self._sent(part)
+            try:
+                sent = self.sock.send(part, NO_SIGNAL)
+            except OSError as e:
+                sent = self._refused(e)
             self.queued -= sent
             if sent < len(part):
                 self.outgoing[0] = part[sent:]

@@ -226,23 +226,37 @@ class Handlers(Web):
 
     def _answered(self, connection: Connection, kind: int, data: bytes | bytearray) -> bytes | None:
         """The response to a message; None if there is to be none now."""
-        try:
-            x = bounds.value(connection, data)
-        except wire.BadMessage as e:  # it must not be taken for an error of q
-            self._fault = e
-            return None
-        if self.logs_queries:
-            self._log_query(connection, "sync" if kind == wire.SYNC else "async", x)
         handler = self._find(".z.pg" if kind == wire.SYNC else ".z.ps")
-        if self.updates is None:
-            out = evaluate(self.session, x) if handler is None else apply1(handler, x)
-        elif handler is None:
-            out = self.updates.carry_out(x, evaluate, self.session, x)
+        text = wire.text_in(data) if handler is None and self._is_plain else None
+        if text is not None:
+            out = self.session.evaluate(str(text, "utf-8", "surrogateescape"))
         else:
-            out = self.updates.carry_out(x, apply1, handler, x)
+            try:
+                x = bounds.value(connection, data)
+            except wire.BadMessage as e:  # it must not be taken for an error of q
+                self._fault = e
+                return None
+            out = self._value_of(connection, kind, handler, x)
         if kind == wire.ASYNC or self._deferring:
             return None
         return wire.message(wire.RESPONSE, out, connection.capability, connection.packed)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Are messages carried out, and nothing else done about them?"""
+        return self.updates is None and not self.logs_queries
+
+    def _value_of(
+        self, connection: Connection, kind: int, handler: Value | None, x: Value
+    ) -> Value:
+        """The value of what a message asks for."""
+        if self.logs_queries:
+            self._log_query(connection, "sync" if kind == wire.SYNC else "async", x)
+        work: Callable[..., Value] = evaluate if handler is None else apply1
+        given = self.session if handler is None else handler
+        if self.updates is None:
+            return work(given, x)
+        return self.updates.carry_out(x, work, given, x)
 
     # ------------------------------------------------------------ the log of updates
 

@@ -231,7 +231,7 @@ class Network:
         self._pass_on(connection, connection.send, data)
         if connection.fault:
             self.again(connection)  # the next turn finds it
-        if self.queue_limit and min(waited, connection.queued) > self.queue_limit:
+        if waited > self.queue_limit > 0 and connection.queued > self.queue_limit:
             self.lost(connection, f"queue of {connection.queued} bytes")
 
     def write(self, connection: Connection) -> None:
@@ -280,15 +280,19 @@ class Network:
             timeout, input_ready = 0.0, True
         try:
             for key, events in self._selected(self.patience(timeout)):
-                if key.data is None:
+                found = key.data
+                if found is None:
                     self._accept(key.fileobj)  # type: ignore[arg-type]
-                elif key.data == self._beside:
+                elif found is self._beside:
                     input_ready = beside is not None
                 else:
-                    if events & READ:
-                        self._contained(key.data, self._read, key.data)
-                    if events & WRITE:
-                        self._contained(key.data, self.write, key.data)
+                    try:
+                        if events & READ:
+                            self._read(found)
+                        if events & WRITE:
+                            self.write(found)
+                    except Exception as e:
+                        self._failed(found, e)
             if self._new:
                 self._look_after_new()
             # work of q may have taken long, so what came in meanwhile is read before the times are looked at
@@ -296,7 +300,10 @@ class Network:
                 self._look_after_timed()
             for connection in list(self._ready.values()):
                 if not connection.closed and (connection.accepted or not accepted):
-                    self._contained(connection, self._handle, connection)
+                    try:
+                        self._handle(connection)
+                    except Exception as e:
+                        self._failed(connection, e)
         finally:
             self._turning = False
         return input_ready
@@ -319,19 +326,22 @@ class Network:
             self._is_awake = time.monotonic() - start < AWAKE
         return found
 
-    def _contained(self, connection: Connection, work: Callable[..., Any], *args: Any) -> Any:
-        """work(*args) about a connection. An error that nothing expected ends this connection, and no other."""
+    def _contained(self, connection: Connection, work: Callable[..., Any], *args: Any) -> None:
+        """work(*args) about a connection."""
         try:
-            return work(*args)
+            work(*args)
         except Exception as e:
-            *_, (frame, line) = traceback.walk_tb(e.__traceback__)
-            place = f"{os.path.basename(frame.f_code.co_filename)}:{line}"
-            problem = f"internal error: {type(e).__name__}: {e} ({place})"
+            self._failed(connection, e)
+
+    def _failed(self, connection: Connection, e: Exception) -> None:
+        """An error that nothing expected ends this connection, and no other."""
+        *_, (frame, line) = traceback.walk_tb(e.__traceback__)
+        place = f"{os.path.basename(frame.f_code.co_filename)}:{line}"
+        problem = f"internal error: {type(e).__name__}: {e} ({place})"
         try:
             self.lost(connection, problem)
         except Exception:
             self.drop(connection, problem)
-        return None
 
     def _look_at(self, beside: int | None) -> bool:
         """From now on, input of this file ends the wait of a turn; false for a file that is always ready."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -43,13 +42,9 @@ class Remote(Exception):
     """The error that a response holds."""
 
 
-class Header(NamedTuple):
-    """The first eight bytes of a message; `size` counts them too."""
-
-    little: bool
-    kind: int
-    packed: int
-    size: int
+Header = tuple[
+    bool, int, int, int
+]  # of a message: is it little-endian, kind, packed, size with these bytes
 
 
 def header(data: bytes | bytearray | memoryview) -> Header:
@@ -64,7 +59,7 @@ def header(data: bytes | bytearray | memoryview) -> Header:
     size = high << 32 | low
     if size <= HEADER:
         raise BadMessage(f"length {size}")
-    return Header(bool(order), kind, packed, size)
+    return bool(order), kind, packed, size
 
 
 class Stream:
@@ -122,8 +117,8 @@ class Stream:
             if len(self.buffer) < HEADER:
                 return None
             self._header = header(self.buffer)
-            if self._header.size > min(SMALL, self.limit):
-                self._within(self._header.size)
+            if self._header[3] > min(SMALL, self.limit):
+                self._within(self._header[3])
         _, _, packed, size = self._header
         if len(self.buffer) < size:
             return None
@@ -177,31 +172,29 @@ def _framed(kind: int, parts: list[bytes | memoryview], capability: int, packed:
 def value(data: bytes | bytearray, need: Callable[[int], None] | None = None) -> Value:
     """The value in a complete message. BadMessage if its bytes are not a value; Remote, with its text, if it is
     an error. An error in the text of a function is that of the message. `need` as of a codec's Reader."""
-    text = _text(data)
+    text = text_in(data)
     if text is not None:
-        return text
-    head = header(data)
-    if head.size != len(data):
-        raise BadMessage(f"length {head.size} of {len(data)} bytes")
+        return Vec(T.C, np.frombuffer(text, np.uint8))
+    little, kind, packed, size = header(data)
+    if size != len(data):
+        raise BadMessage(f"length {size} of {len(data)} bytes")
     body: bytes | bytearray = data
-    if head.packed:
+    if packed:
         plain_size(data)
         body = _plain(bytes(data))
     if body[HEADER] == ERROR:
-        raise _remote(head, body)
-    return _read(codec.reader(body, HEADER, need, head.little))
+        raise _remote(kind, body)
+    return _read(codec.reader(body, HEADER, need, little))
 
 
-def _text(data: bytes | bytearray) -> Value | None:
-    """The value of a message that is a text and nothing else, which most requests are; None for any other."""
+def text_in(data: bytes | bytearray) -> memoryview | None:
+    """The characters of a message that is a text and nothing else, which most requests are; None for any other."""
     if len(data) < _TEXT.size:
         return None
     order, _kind, packed, high, size, qtype, attribute, n = _TEXT.unpack_from(data)
     if (order, packed, high, size, qtype, attribute) != (1, 0, 0, len(data), T.C, 0):
         return None
-    if n != size - _TEXT.size:
-        return None
-    return Vec(T.C, np.frombuffer(data, np.uint8, n, _TEXT.size))
+    return memoryview(data)[_TEXT.size :] if n == size - _TEXT.size else None
 
 
 def _plain(data: bytes) -> bytes:
@@ -212,10 +205,10 @@ def _plain(data: bytes) -> bytes:
     raise BadMessage(problem)
 
 
-def _remote(head: Header, body: bytes | bytearray) -> Exception:
+def _remote(kind: int, body: bytes | bytearray) -> Exception:
     """The error that a message holds, or what is wrong with it."""
     text = bytes(body[HEADER + 1 :])
-    if head.kind != RESPONSE or text.find(b"\0") != len(text) - 1:
+    if kind != RESPONSE or text.find(b"\0") != len(text) - 1:
         return BadMessage("error that has no end, or that answers nothing")
     return Remote(text[:-1].decode("utf-8", "surrogateescape"))
 

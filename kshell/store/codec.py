@@ -86,7 +86,11 @@ def encoded(x: Value, file: bool = False, capability: int = 6) -> Out:
     none that a receiver of this capability knows, is 'type. Enumerations are sent as their values, but kept in a
     file."""
     parts = Out()
-    parts.file = file
+    if x.__class__ is int:
+        parts.append(_INTEGER.pack(-T.J, x))
+        return parts
+    if file:
+        parts.file = True
     for first, types in _SINCE:
         if capability < first:
             parts.without |= types

@@ -107,7 +107,7 @@ def _requests() -> list[str]:
         if importlib.util.find_spec("aiokdb") is not None:
             servers.append(_started([sys.executable, "-c", AIOKDB]))
             a, b = paired(ours, _asks(servers[2][1]), 5)
-            rows.append(row("1+1 asked over the port", a / REQUESTS, b / REQUESTS, 0.75, "aiokdb, a constant"))
+            rows.append(row("1+1 asked over the port", a / REQUESTS, b / REQUESTS, 0.65, "aiokdb, a constant"))
     finally:
         for server, _ in servers:
             server.kill()

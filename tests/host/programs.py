@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -22,7 +23,8 @@ from kshell.values.base.core import List, Value, sym, text_of
 from tests import ROOT
 from tests.support import warm
 
-# what all programs begin with: LOG takes a line for each step, so that the program itself says what it did
+# what all programs begin with: LOG takes a line for each step, so that the program itself says what it did; its words
+# are the step, the first group's rate, what `seen` gives, and further rates; of what is sharded, this process's part
 BEGIN = """
 import os, sys, time
 import torch
@@ -32,12 +34,22 @@ STEPS = int(os.environ.get("STEPS", 400))
 PAUSE = float(os.environ.get("PAUSE", 0.004))
 LOG = open("log.txt", "w", buffering=1)
 def say(step, optimizer, *more):
-    print(step, optimizer.param_groups[0]["lr"], *more, file=LOG)
+    rates = [group["lr"] for group in optimizer.param_groups]
+    print(step, rates[0], *more, *rates[1:], file=LOG)
     time.sleep(PAUSE)
+def part(t):
+    return t.detach().to_local() if hasattr(t, "to_local") else t.detach()
 def digest(module):
-    return "%.17g" % sum(p.detach().double().sum().item() * (i + 1) for i, p in enumerate(module.parameters()))
+    return "%.17g" % sum(part(p).double().sum().item() * (i + 1) for i, p in enumerate(module.parameters()))
 """
-NET = """
+# the norm of the gradients, a digest of the first layer; type, numbers and digest of the last one
+SEEN = """
+def seen(net, first, last):
+    gradients = [part(p.grad) for p in net.parameters() if p.grad is not None]
+    norm = sum(g.double().square().sum().item() for g in gradients) ** .5
+    return norm, digest(first), type(last).__name__, sum(p.numel() for p in last.parameters()), digest(last)
+"""
+NET = SEEN + """
 net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(.1), torch.nn.Linear(16, 1))
 x = torch.randn(64, 8)
 y = x.sum(1, keepdim=True)
@@ -53,24 +65,23 @@ optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
 def main():
     for step in range(1, STEPS + 1):
         optimizer.zero_grad()
-        loss = loss_fn(net(x), y)
-        loss.backward()
+        loss_fn(net(x), y).backward()
         optimizer.step()
-        say(step, optimizer, loss.item(), digest(net))
+        say(step, optimizer, *seen(net, net[0], net[3]))
 main()
 """ + END,
     "a class": BEGIN + NET + """
 class Trainer:
     def __init__(self):
         self.model, self.optimizer = net, torch.optim.SGD(net.parameters(), lr=.01, momentum=.9)
-        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 100)
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 300)
     def fit(self):
         for step in range(1, STEPS + 1):
-            self.optimizer.zero_grad()
+            self.optimizer.zero_grad(set_to_none=False)
             loss_fn(self.model(x), y).backward()
             self.optimizer.step()
             self.scheduler.step()
-            say(step, self.optimizer)
+            say(step, self.optimizer, *seen(net, net[0], net[3]))
 Trainer().fit()
 """ + END,
     "scaled and accumulated": BEGIN + NET + """
@@ -85,7 +96,18 @@ def main():
             scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
-        say(step, optimizer)
+        say(step, optimizer, *seen(net, net[0], net[3]))
+main()
+""" + END,
+    "two groups": BEGIN + NET + """
+first, last = list(net[0].parameters()), list(net[3].parameters())
+optimizer = torch.optim.AdamW([{"params": last, "lr": .01}, {"params": first, "lr": .02}])
+def main():
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        loss_fn(net(x), y).backward()
+        optimizer.step()
+        say(step, optimizer, *seen(net, net[0], net[3]))
 main()
 """ + END,
     "two optimizers": BEGIN + NET + """
@@ -98,7 +120,7 @@ def main():
             o.zero_grad()
             loss_fn(module(x), y).backward()
             o.step()
-        say(step, optimizer, second.param_groups[0]["lr"])
+        say(step, optimizer, *seen(net, net[0], net[3]), second.param_groups[0]["lr"])
 main()
 """ + END,
     "closure": BEGIN + NET + """
@@ -111,7 +133,7 @@ def closure():
 def main():
     for step in range(1, STEPS + 1):
         optimizer.step(closure)
-        say(step, optimizer)
+        say(step, optimizer, *seen(net, net[0], net[3]))
 main()
 """ + END,
     "compiled": BEGIN + NET + """
@@ -122,7 +144,7 @@ def main():
         optimizer.zero_grad()
         loss_fn(fast(x), y).backward()
         optimizer.step()
-        say(step, optimizer)
+        say(step, optimizer, *seen(net, net[0], net[3]))
 main()
 """ + END,
     "averaged": BEGIN + NET + """
@@ -134,8 +156,10 @@ def main():
         optimizer.zero_grad()
         loss_fn(net(x), y).backward()
         optimizer.step()
-        average.update_parameters(net)
-        say(step, optimizer)
+        if step > 20:
+            average.update_parameters(net)
+            scheduler.step()
+        say(step, optimizer, *seen(net, net[0], net[3]))
 main()
 """ + END,
 }
@@ -197,15 +221,15 @@ class Program:
     def __init__(self, folder: Path, text: str, **environment: str) -> None:
         self.folder, self.run = folder, folder / "run"
         (folder / "train.py").write_text(text)
-        self.environment = {**os.environ, "PYTHONPATH": str(ROOT), "KSHELL_RUN": str(self.run), **environment}
-        self.environment.pop("KSHELL_LISTEN", None)
+        outside = {name: value for name, value in os.environ.items() if name != "KSHELL_LISTEN"}
+        self.environment = {**outside, "PYTHONPATH": str(ROOT), "KSHELL_RUN": str(self.run), **environment}
         self.process: subprocess.Popen[str] | warm.Process | None = None
 
-    def start(self, *words: str) -> Program:
+    def start(self, *words: str, by: Any = None) -> Program:
         """Start it, by `kshell run` unless other words are given. By `kshell run` it is forked from a process that has
-        imported torch."""
+        imported torch, as by warm.Process."""
         words = words or (sys.executable, "-m", "kshell", "run", "train.py")
-        start: Any = warm.Process if "run" in words and LAUNCHER not in words else subprocess.Popen
+        start: Any = by or (warm.Process if "run" in words and LAUNCHER not in words else subprocess.Popen)
         self.process = start(
             words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -246,6 +270,18 @@ class Program:
         found: Client = self.until(connected)
         return found
 
+    def state(self, word: str = "where") -> dict[str, Any]:
+        """What it says of itself, at once."""
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(10)
+            asking.connect(f"{self.run}/{self.pid}.where")
+            asking.sendall(f"{word}\n".encode())
+            data = b""
+            while part := asking.recv(1 << 16):
+                data += part
+        found: dict[str, Any] = json.loads(data)
+        return found
+
     def output(self) -> str:
         assert self.process is not None
         return self.process.communicate(timeout=120)[0]
@@ -266,11 +302,13 @@ class Program:
 
 
 @contextmanager
-def running(folder: Path, text: str, *words: str, **environment: str) -> Iterator[Program]:
-    """A program, until the end of the block."""
+def running(folder: Path, text: str, *words: str, start: bool = True, **environment: str) -> Iterator[Program]:
+    """A program, until the end of the block, which may start it itself."""
     folder.mkdir(exist_ok=True)
-    program = Program(folder, text, **environment).start(*words)
+    program = Program(folder, text, **environment)
     try:
+        if start:
+            program.start(*words)
         yield program
     finally:
         program.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -9,19 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kshell.attach import place
-from tests.host.programs import Client, Program, Refused, running
+from tests.host.logs import logged, shows_that_they_are_undone, shows_the_edits
+from tests.host.programs import BEGIN, SEEN, Client, Program, Refused, running
 
-RANKS = """
-import os, sys, time
-import torch
+RANKS = BEGIN.replace('"log.txt"', '"log" + os.environ["RANK"] + ".txt"') + SEEN + """
 import torch.distributed as dist
-torch.set_num_threads(1)
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
-torch.manual_seed(3)
 net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(.1), torch.nn.Linear(16, 1))
 if sys.argv[1] == "ddp":
     net = torch.nn.parallel.DistributedDataParallel(net)
@@ -34,26 +33,31 @@ optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
 torch.manual_seed(rank)
 x = torch.randn(64, 8)
 y = x.sum(1, keepdim=True)
-log = open(f"log{rank}.txt", "w", buffering=1)
+def layer(i):
+    return getattr(net, "module", net)[i]
 def main():
-    for step in range(1, int(os.environ["STEPS"]) + 1):
+    for step in range(1, STEPS + 1):
         optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(net(x), y)
         loss.backward()
         optimizer.step()
-        print(step, optimizer.param_groups[0]["lr"], file=log)
-        time.sleep(.01)
+        say(step, optimizer, *seen(net, layer(0), layer(3)))
 main()
-parts = [p.detach() for p in net.parameters()]
-parts = [p.full_tensor() if hasattr(p, "full_tensor") else p for p in parts]
-print("end", "%.17g" % sum(p.double().sum().item() * (i + 1) for i, p in enumerate(parts)), file=log)
+whole = [p.detach().full_tensor() if hasattr(p, "full_tensor") else p.detach() for p in net.parameters()]
+print("end", "%.17g" % sum(p.double().sum().item() * (i + 1) for i, p in enumerate(whole)), file=LOG)
 dist.destroy_process_group()
 """
+# what starts the launcher, its environment, and the lines before the program's own
+WAYS: dict[str, tuple[list[str], dict[str, str], str]] = {
+    "run": (["-m", "kshell", "run"], {}, ""),
+    "variable": ([], {"KSHELL_LISTEN": "1"}, ""),
+    "line": ([], {}, "import kshell\nkshell.listen()\n"),
+}
 
 
-def torchrun(kind: str, *options: str) -> list[str]:
+def torchrun(kind: str, *options: str, way: str = "run") -> list[str]:
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "--local-addr", "127.0.0.1"]
-    return [sys.executable, "-m", "kshell", "run", *options, *launcher, "train.py", kind]
+    return [sys.executable, *WAYS[way][0], *options, *launcher, "train.py", kind]
 
 
 @pytest.fixture(autouse=True)
@@ -72,50 +76,53 @@ def ranks(program: Program, step: int = 3) -> list[place.State]:
     return found
 
 
-def edited(program: Program, client: Client, number: int) -> dict[str, Any]:
-    """The edits, once there are so many."""
+def edited(program: Program, client: Client, number: int) -> int:
+    """The step after which the last edit was made, once there are so many."""
 
     def done() -> Any:
         edits = client(".run.edits")
-        return edits if len(set(edits["edit"])) == number else None
+        return edits["step"][-1] if len(set(edits["edit"])) == number else None
 
-    found: dict[str, Any] = program.until(done)
-    return found
+    return int(program.until(done))
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
-def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind: str) -> None:
-    layer = "module.0" if kind == "ddp" else "0"
-    with running(tmp_path, RANKS, *torchrun(kind), STEPS="5000") as program:
-        first, second = ranks(program)
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(("kind", "way"), [*itertools.product(["ddp", "fsdp"], WAYS)])
+def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind: str, way: str) -> None:
+    inside = "module." if kind == "ddp" else ""
+    _, environment, before = WAYS[way]
+    with running(tmp_path, before + RANKS, *torchrun(kind, way=way), STEPS="5000", PAUSE="0.01", **environment) as program:
+        first, second = ranks(program, 8)
         assert (first.rank, second.rank) == (0, 1) and first.job == second.job != ""
         client = Client(place.socket_of(first.pid))
-        gradients = client("select name,norm from gradtable optimizer")
+        step, gradients = client("(.run.step;select name,norm from gradtable optimizer)")
         assert len(gradients["name"]) == 4 and all(gradients["norm"] > 0)
-        _, warned, _ = client.typed("lr(optimizer;.002)")
-        assert "in all processes" in warned
-        edits = edited(program, client, 1)
-        step = edits["step"][0]
-        assert f"after step {step}," in warned
-        client(f"freeze(net;`{layer})")
-        edited(program, client, 2)
-        if kind == "ddp":
-            client("child(net;`module.3;(`linear;16;1))")
-            edited(program, client, 3)
-        else:
+        _, warned, _ = client.typed("lr(optimizer;.003)")
+        steps = [edited(program, client, 1)]
+        assert f"edit: after step {steps[0]}, in all processes" in warned
+        client(f"freeze(net;`{inside}0)")
+        steps.append(edited(program, client, 2))
+        if kind == "fsdp":
             with pytest.raises(Refused, match="nyi"):
                 client("child(net;`3;(`linear;16;1))")
             with pytest.raises(Refused, match="would wait"):
                 client("forward(net;x)")
+            return
+        client(f"child(net;`{inside}3;(`linear;16;1;0b))")
+        steps.append(edited(program, client, 3))
+        ranks(program, steps[2] + 5)
+        client("undo 3")
+        steps.append(edited(program, client, 4))
         table = program.until(lambda: (t := client(".run.ranks")) and all(t["alike"]) and t)
         assert list(table["rank"]) == [0, 1] and list(table["pid"]) == [first.pid, second.pid]
         assert abs(table["step"][0] - table["step"][1]) <= 1
-        ranks(program, client(".run.step") + 3)
-        for rank in (0, 1):  # the programs' own logs
-            lines = [line.split() for line in (tmp_path / f"log{rank}.txt").read_text().splitlines()]
-            rates = {int(words[0]): float(words[1]) for words in lines}
-            assert rates[step - 1] == 0.01 and rates[step] == 0.002  # the line is written after the step
+        ranks(program, steps[3] + 5)
+        for rank in (0, 1):
+            log = logged(tmp_path / f"log{rank}.txt")
+            shows_the_edits(log, *steps[:3], 16)
+            shows_that_they_are_undone(log, steps[3])
+        norm = np.sqrt(np.square(gradients["norm"].astype(float)).sum())
+        assert logged(tmp_path / "log0.txt")[step].norm == pytest.approx(norm, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -124,8 +131,8 @@ def test_the_action_of_a_watch_is_carried_out_by_all(tmp_path: Path) -> None:
         first, second = ranks(program)
         client = Client(place.socket_of(first.pid))
         client('watch[`late;"1b";"lr(optimizer;.5)"]')
-        edits = edited(program, client, 1)
-        assert list(edits["user"]) == ["late"]
+        edited(program, client, 1)
+        assert list(client(".run.edits")["user"]) == ["late"]
         other = Client(place.socket_of(second.pid))
         assert program.until(lambda: other("first lr optimizer") == 0.5 or None)
         assert program.until(lambda: all(client(".run.ranks")["alike"]) or None)

@@ -46,7 +46,7 @@ VALUES = [
 def test_messages_hold_values(text: str) -> None:
     x = Q.run(text)
     data = wire.message(wire.SYNC, x)
-    assert wire.header(data) == wire.Header(True, wire.SYNC, 0, len(data))
+    assert wire.header(data) == (True, wire.SYNC, 0, len(data))
     assert Q.show(wire.value(data)) == Q.show(x)
 
 

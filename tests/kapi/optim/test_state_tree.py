@@ -48,8 +48,8 @@ def test_one_file_reads_the_state_of_optimizers() -> None:
     found = [(str(p.relative_to(ROOT)), text) for p in FILES if str(p.relative_to(ROOT)) not in OWN
              for text in reads(ast.parse(p.read_text()))]
     assert found == [
-        ("host/changes.py", "optimizer.state"),  # put back as it was, without a look inside
-        ("host/kept.py", "optimizer.state"),  # copied, and put back
+        ("host/objects/changes.py", "optimizer.state"),  # put back as it was, without a look inside
+        ("host/objects/kept.py", "optimizer.state"),  # copied, and put back
         ("kapi/console/settings.py", "table().state[name]"),  # torch's settings
     ]
     planted = "o.torch.state[p]\nfor p in o.torch.state: hasattr(o.torch, 'gather')"

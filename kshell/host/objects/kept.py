@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.host.parts import local
+from kshell.host.objects.parts import local
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.host.calls import Bad, rows_of
+from kshell.host.objects.calls import Bad, rows_of
 
 if TYPE_CHECKING:
     from torch import Tensor

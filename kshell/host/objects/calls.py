@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.host.generators import Random
-from kshell.host.parts import local
+from kshell.host.objects.generators import Random
+from kshell.host.objects.parts import local
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.host.parts import alone, local
+from kshell.host.objects.parts import alone, local
 from kshell.kapi.checkpoint.unwritten import storage_of, written
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The modules and optimizers of a program: their parts, what changes in them, copies of them, their calls repeated."""
