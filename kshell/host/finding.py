@@ -39,8 +39,8 @@ def frames(innermost: types.FrameType | None) -> list[types.FrameType]:
 def objects(stack: list[types.FrameType], stepped: Iterable[Any]) -> dict[str, Any]:
     """Objects by name: modules, optimizers, schedulers, tensors and plain values of the program, and the optimizers
     that have stepped, with their modules, if no variable has them."""
-    own = [frame for frame in stack if taking.is_own(frame)] or stack
     main = vars(sys.modules["__main__"])  # of a notebook, of a program that trains in a thread
+    own = [f for f in stack if taking.is_own(f) or f.f_globals is main] or stack
     found = _Found()
     for frame in own:
         found.add(_variables(frame))

@@ -42,6 +42,16 @@ NAMES = {"net", "optimizer", "x", "y", "loss_fn", "STEPS", "PAUSE"}
 NO_STEPS = "the program makes no steps now"
 
 
+def test_a_program_that_is_no_file_has_its_own_variables_and_no_others(tmp_path: Path) -> None:
+    """As python -c and a cell of IPython have; torch's and Python's frames around them are not asked."""
+    text = (MODEL + STEPS).replace("sleep(.01)", "sleep(.01); width = 16") + "train(10**6)"
+    runs = "import sys, kshell; kshell.listen(); exec(compile(sys.argv[1], '<text>', 'exec'))"
+    with running(tmp_path, "", sys.executable, "-c", runs, text) as program:
+        client = program.client()
+        program.until(lambda: client(".run.step") > 2)
+        assert set(client("system\"v\"")) == {*NAMES, "width", "steps"}
+
+
 def test_a_program_with_an_event_loop_answers_between_its_steps(tmp_path: Path) -> None:
     work = "loop.call_later(.5, train, 3)"
     with running(tmp_path, LOOP.replace("WORK", work), sys.executable, "train.py") as program:
@@ -63,6 +73,7 @@ def test_a_program_with_an_event_loop_answers_between_its_steps(tmp_path: Path) 
         assert [row.decode() for row in client(".run.watches")["condition"]] == ["1b"]
 
 
+@pytest.mark.slow
 def test_a_coroutine_that_waits_midway_can_be_asked_and_not_edited(tmp_path: Path) -> None:
     """A step that it has begun would use what was edited in the middle of it."""
     work = """
@@ -85,6 +96,7 @@ loop.run_until_complete(midway())
         assert client("first lr optimizer") == 0.5
 
 
+@pytest.mark.slow
 def test_a_loop_does_not_answer_for_a_thread_that_trains(tmp_path: Path) -> None:
     """A query between two of its steps would see half of one."""
     work = "import threading\nthread = threading.Thread(target=train, args=(10**6,), daemon=True)\nthread.start()"
