@@ -26,8 +26,10 @@ LONGEST = 5.0  # seconds that a fork waits
 Say = Callable[[str], None]  # tells the one who attaches
 
 
-def begin(folder: str, say: Say) -> None:
-    """Let this program listen in a folder: at once, or when it has imported torch."""
+def begin(folder: str, say: Say, loop: object = None) -> None:
+    """Let this program listen in a folder: at once, or when it has imported torch. `loop`: the event loop that runs in
+    the main thread."""
+    startup.loop = loop
     if os.path.basename(startup.program()) in startup.LAUNCHERS:
         started = " ".join(map(str, process.children(os.getpid())))
         say(f"{NEVER} it makes no steps itself, but the processes that it has started: {started}")

@@ -42,7 +42,7 @@ class State:
     devices: list[str] = field(default_factory=list)
     memory: int = 0  # bytes
     rank: int = -1  # -1 if there is one process
-    what: str = ""  # training, paused, before the first step, busy; NOT_ANSWERING
+    what: str = ""  # training, paused, before the first step, busy, idle; NOT_ANSWERING
     stack: list[str] = field(default_factory=list)  # lines of text
     attached: int = 0  # clients
     job: str = ""  # the same in all processes of a job; empty if there is one process

@@ -21,6 +21,8 @@ SCRIPT = """\
 def begin(script, answer, folder, names, paths):
     import _thread, os, sys
 
+    loop = getattr(sys.modules.get("asyncio"), "_get_running_loop", int)() or None
+
     class Lent:
         by_kshell = True
         def find_spec(self, name, path=None, target=None):
@@ -40,7 +42,7 @@ def begin(script, answer, folder, names, paths):
             own = [finder for finder in sys.meta_path if not hasattr(finder, "by_kshell")]
             sys.meta_path = [*own, Lent()]
             from kshell.attach import injected
-            injected.begin(folder, say)
+            injected.begin(folder, say, loop)
         except BaseException as e:
             say("never " + (f"{type(e).__name__}: {e}".splitlines() or [""])[0])
 

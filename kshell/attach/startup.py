@@ -32,6 +32,7 @@ LAUNCHERS = {
 COMPILER = os.path.join("torch", "_inductor", "")  # the folder of torch.compile's processes
 
 reason = ""  # of the last call of `begin`, such as "run"; empty if nobody called it
+loop: object = None  # the event loop that ran in the main thread when a script was injected
 late = False  # had the program perhaps made steps when it began to listen?
 
 

@@ -39,14 +39,16 @@ def frames(innermost: types.FrameType | None) -> list[types.FrameType]:
 def objects(stack: list[types.FrameType], stepped: Iterable[Any]) -> dict[str, Any]:
     """Objects by name: modules, optimizers, schedulers, tensors and plain values of the program, and the optimizers
     that have stepped, with their modules, if no variable has them."""
-    own = [frame for frame in stack if taking.own_frame(frame) is frame]
+    main = vars(sys.modules["__main__"])  # of a notebook, of a program that trains in a thread
+    own = [f for f in stack if taking.is_own(f) or f.f_globals is main] or stack
     found = _Found()
     for frame in own:
         found.add(_variables(frame))
-    for frame in own:
-        found.add(frame.f_globals)
+    modules = [dict(frame.f_globals) for frame in own] + [dict(main)]
+    for variables in modules:
+        found.add(variables)
     found.add_attributes([x for frame in own for x in _variables(frame).values()])
-    found.add_attributes([x for frame in own for x in frame.f_globals.values()])
+    found.add_attributes([x for variables in modules for x in variables.values()])
     # a trainer's optimizer may wrap one, which a frame further in has
     selves = [f.f_locals.get("self") for f in stack if f.f_code.co_flags & OPTIMIZED]
     found.add_attributes(reversed(selves))

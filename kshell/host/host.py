@@ -22,6 +22,7 @@ from kshell.host import finding, names, ranks
 from kshell.host.console import Console
 from kshell.host.edits import Edits
 from kshell.host.guard import Guard
+from kshell.host.idle import Idle
 from kshell.host.objects.generators import Random
 from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
@@ -63,6 +64,7 @@ class Host:
         self.watches = Watches(_tell)
         self.fired: list[Watch] = []  # those that are to act
         self.guard = Guard(self)
+        self.idle = Idle(self)
         self.watcher = Watcher(self, where)
 
     def begin(self) -> None:
@@ -84,6 +86,7 @@ class Host:
         """Listen no more, and leave no file."""
         atexit.unregister(self.end)
         self.watcher.end()
+        self.idle.end()
         self.guard.unwatch()
         self.steps.unwatch()
         if self.session is not None:
@@ -146,7 +149,7 @@ class Host:
         self.serving = True
         problem = ""
         try:
-            self.stack = finding.frames(sys._getframe(1))
+            self.stack = [] if self.idle.here else finding.frames(sys._getframe(1))
             with self._signals(), _plain_torch():
                 self._serve(frozen)
         except Exception as e:
@@ -168,7 +171,8 @@ class Host:
         for planned in self.plans.due() if not frozen else ():
             self._carry_out(planned)
         if self.watches.conditions and not frozen and self.guard.stepper is None:
-            self.fired += self.watches.look(self.steps.number, self._value_of)
+            if not self.idle.here:  # they were looked at after the last step
+                self.fired += self.watches.look(self.steps.number, self._value_of)
         while self.fired:
             self._act(self.fired.pop(0))
         self.due = False
@@ -203,6 +207,8 @@ class Host:
         """Pause now, or after so many further steps, for the client that asks: the program goes on when it says so, or
         when it is gone."""
         assert self.session is not None
+        if self.idle.here:
+            raise QError(f"{'step' if steps else 'pause'}: the program makes no steps now")
         client = self.session.ipc.client
         if client is None:
             raise QError(
@@ -311,7 +317,9 @@ class Host:
     def state(self) -> place.State:
         """Where the program is."""
         mine = ranks.job()
-        what = "training" if self.last else "before the first step"
+        what = "training" if self.steps.number else "before the first step"
+        if self.idle.is_waiting():
+            what = "idle"
         if self.serving:
             what = "paused" if self.steps.number >= self.plans.pause_at else "busy"
         connections = len(self.session.ipc.network.connections) if self.session is not None else 0
@@ -425,6 +433,7 @@ def listen(port: int | str = "", *, read_only: bool = False) -> str:
         host = Host(read_only or os.environ.get("KSHELL_LISTEN") == "read-only")
         _HOST.append(host)
         host.begin()
+    _HOST[0].idle.begin()
     if port:
         _HOST[0].listen_on(str(port))
     return _HOST[0].paths[0]

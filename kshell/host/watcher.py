@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from kshell.attach import place
+from kshell.host.idle import Idle
 
 PATIENCE = (
     0.5  # seconds without a safe point after which a client is answered inside a forward call
@@ -32,6 +33,7 @@ class Watched(Protocol):
 
     due: bool  # is something to be done at the next safe point?
     thread: int  # the thread that steps; 0 if none did yet
+    idle: Idle
 
     def state(self) -> place.State:
         """Where the program is, without its stack."""
@@ -80,7 +82,9 @@ class Watcher(threading.Thread):
                 now = time.monotonic()
                 if client in ready:
                     self.host.due, since = True, now
+                    self.host.idle.wake()
                 elif self.host.due and now - since > PATIENCE:
+                    self.host.idle.wake()
                     self.host.overdue()
             except (OSError, ValueError):  # a socket that was closed meanwhile
                 time.sleep(PAUSE)

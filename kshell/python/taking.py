@@ -50,11 +50,15 @@ def own_frame(frame: types.FrameType) -> types.FrameType:
     """The innermost frame of the program itself, starting from one that may be inside a library (signals arrive
     anywhere)."""
     candidate: types.FrameType | None = frame
-    while candidate is not None and (
-        candidate.f_code.co_filename.startswith(_LIBRARY) or candidate.f_code.co_filename[:1] == "<"
-    ):
+    while candidate is not None and not is_own(candidate):
         candidate = candidate.f_back
     return frame if candidate is None else candidate
+
+
+def is_own(frame: types.FrameType) -> bool:
+    """Is this a frame of a file that is no library's?"""
+    name = frame.f_code.co_filename
+    return not (name.startswith(_LIBRARY) or name[:1] == "<")
 
 
 def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], Reasons]:
