@@ -268,7 +268,7 @@ class Reader:
 
     def _frozen(self) -> None:
         items = self.marked()
-        self.push(frozenset(map(plain_key, items)), 250 + 120 * len(items))
+        self.push(set(map(plain_key, items)), 250 + 120 * len(items))
 
     def _array(self, n: int) -> None:
         self.push(bytearray(self.take(n)), 60 + 2 * n)

@@ -143,6 +143,21 @@ def test_a_zip_without_checksums(session: Session) -> None:
     same(session, "a.pt", state())
 
 
+def test_values_of_all_protocols(session: Session) -> None:
+    """Texts, numbers, lists, dictionaries and sets as each protocol writes them."""
+    value = {"text": "a\nb\\'\u20ac", "bytes": b"ab", "whole": [0, -5, 1 << 40, True, False], "real": [0.5, -1e300],
+             "set": {3, 1, 2}, "frozen": frozenset({5, 4}), "pair": (1, "x"), "deep": [{"k": [None]}]}
+    for protocol in range(6):
+        given = {k: v for k, v in value.items() if protocol > 2 or k != "bytes"}
+        given = given if protocol > 1 else {k: v for k, v in given.items() if k not in ("set", "frozen")}
+        torch.save(given, "a.pt", pickle_protocol=protocol)
+        session.run("d:ckpt`:a.pt")
+        assert session.run("(0 -5 1099511627776;.5 -1e300;1;`x)~(3#d`whole;d`real;d[`pair]0;d[`pair]1)") is True, protocol
+        assert session.run("(10b;`$\"a\\nb\\\\'\\342\\202\\254\")~(-2#d`whole;d`text)") is True, protocol
+        if protocol > 1:
+            assert session.run("(1 2 3;4 5)~(d`set;d`frozen)") is True, protocol
+
+
 def test_arrays_of_numpy(session: Session) -> None:
     arrays = {"f": np.arange(12, dtype="<f4").reshape(3, 4), "g": np.arange(6, dtype=">f8").reshape(2, 3), "i": np.array(5, "<i2"),
               "b": np.array([True, False]), "c": np.array([1 + 2j], "<c8"), "z": np.zeros((0, 3), "<u4"),
