@@ -18,6 +18,7 @@ import pytest
 
 from tests import ROOT
 from tests.host.programs import PROGRAMS, Program, alone, running
+from tests.host.test_ranks import RANKS
 
 pytestmark = pytest.mark.skipif(not hasattr(sys, "remote_exec"), reason="sys.remote_exec is there from Python 3.14 on")
 
@@ -147,10 +148,8 @@ def test_a_program_whose_python_has_no_kshell(foreign_python: str, tmp_path: Pat
 @pytest.mark.slow
 def test_the_processes_of_a_job(tmp_path: Path) -> None:
     """All of them listen; the one that started them names them."""
-    text = PROGRAMS["plain"].replace("torch.manual_seed", "import torch.distributed as dist\ndist.init_process_group('gloo')\ntorch.manual_seed")
-    text = text.replace('"log.txt"', "f'log{dist.get_rank()}.txt'").replace("def main", "net = torch.nn.parallel.DistributedDataParallel(net)\ndef main")
     launcher = "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "--local-addr", "127.0.0.1"
-    with running(tmp_path, text, sys.executable, *launcher, "train.py", STEPS="100000") as program:
+    with running(tmp_path, RANKS, sys.executable, *launcher, "train.py", "ddp", STEPS="100000") as program:
         logs = [tmp_path / f"log{rank}.txt" for rank in (0, 1)]
         program.until(lambda: all(log.exists() and log.read_text() for log in logs))
         done = attach(program, "-e", "1")
