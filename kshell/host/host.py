@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from kshell.attach import place
+from kshell.attach import place, process
 from kshell.errors import QError, first_line, message_of
 from kshell.host import finding, names, ranks
 from kshell.host.console import Console
@@ -84,6 +84,8 @@ class Host:
 
     def end(self) -> None:
         """Listen no more, and leave no file."""
+        if _HOST and _HOST[0] is self:
+            _HOST.clear()
         atexit.unregister(self.end)
         self.watcher.end()
         self.idle.end()
@@ -254,7 +256,7 @@ class Host:
         client = self.session.ipc.client if self.session is not None else None
         if client is None:
             return self.planner
-        return _name_of(client.owner) or client.user
+        return process.name_of(client.owner) or client.user
 
     def plan(self, step: int, text: str) -> None:
         """Carry out a text at the end of a step to come, in a job in all processes."""
@@ -325,7 +327,7 @@ class Host:
         connections = len(self.session.ipc.network.connections) if self.session is not None else 0
         return place.State(
             pid=os.getpid(),
-            user=_name_of(os.getuid()),
+            user=process.name_of(os.getuid()),
             program=" ".join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:]]),
             step=self.steps.number,
             since=time.monotonic() - self.last if self.last else None,
@@ -400,18 +402,6 @@ def _devices() -> list[str]:
     if torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
         return ["cpu"]
     return [f"cuda:{i}" for i in range(torch.cuda.device_count()) if torch.cuda.memory_allocated(i)]
-
-
-def _name_of(user: int | None) -> str:
-    """The name of a user of this machine."""
-    import pwd
-
-    if user is None:
-        return ""
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return str(user)
 
 
 def _tell(text: str) -> None:
