@@ -19,7 +19,7 @@ from kshell.host.objects import graph
 from kshell.host.objects.calls import Bad, Calls
 from kshell.host.objects.kept import states_of
 from kshell.host.objects.parts import layers, local
-from kshell.host.steps import norm_of
+from kshell.host.steps import norm_of, number_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,7 +87,8 @@ class Finite:
         if get_ident() != self.thread:
             return
         self.calls.looked_at()
-        if value.numel() == 1 and not value.is_meta and not cmath.isfinite(value.item()):
+        number = number_of(value)
+        if number is not None and not cmath.isfinite(number):
             self._found(lambda: self._explained(loss))
 
     def look_at_gradients(self, optimizer: Optimizer) -> None:
@@ -97,9 +98,10 @@ class Finite:
             return
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"]]
         norm = norm_of(gradients)
-        if norm is None:
+        number = None if norm is None else number_of(norm)
+        if number is None:
             return
-        is_finite = cmath.isfinite(norm.item())
+        is_finite = cmath.isfinite(number)
         end = time.perf_counter()
         self._next = end + (end - start) / SHARE
         # the norm of finite numbers of a small type may be infinite

@@ -13,6 +13,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from threading import get_ident
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -115,12 +117,12 @@ class Host:
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
-        ident = threading.get_ident()
+        ident = get_ident()
         if ident != self.thread:
             if self.thread and any(t.ident == self.thread for t in threading.enumerate()):
                 return  # a second thread that trains: the first one answers
             self.thread = ident
-        self.last = time.monotonic()
+        self.last = monotonic()
         if self.guard.finite is not None:
             self.guard.stepped(optimizer)
         if self.steps.number >= self.plans.next_step or (self.due and self.last >= self._quiet):

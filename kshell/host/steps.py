@@ -12,6 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,8 @@ class Steps:
         self.number = 0
         self.rows: deque[Noted] = deque(maxlen=MOST)
         self.counted: dict[int, Counted] = {}  # by the id of the optimizer
-        self.losses: list[Tensor] = []  # of which `backward` was called since the last step
+        # numbers or tensors of which `backward` was called since the last step
+        self.losses: list[Any] = []
         # is told of each before `backward`, and of its value before a GradScaler scaled it
         self.on_loss: Callable[[Tensor, Tensor], None] | None = None
         self._scaled: tuple[Any, Any] = (
@@ -64,7 +66,7 @@ class Steps:
         )  # what a GradScaler made of a loss, and the loss
         self._inside = False  # does an optimizer step?
         self._unsettled = 0
-        self._offset = time.time() - time.perf_counter()
+        self._offset = time.time() - perf_counter()
         self._undo: list[Callable[[], None]] = []
 
     # ------------------------------------------------------------ torch's hooks
@@ -107,7 +109,9 @@ class Steps:
             if self.on_loss is not None:
                 self.on_loss(loss, value)
             if not (self._inside and self.losses):
-                self.losses.append(value.detach())
+                # a number of the CPU is there; others are waited for later
+                number = number_of(value) if value.is_cpu else None
+                self.losses.append(value.detach() if number is None else number)
             return original(loss, *args, **kwargs)
 
         return _put(owner, "backward", original, backward)
@@ -131,7 +135,7 @@ class Steps:
         known = self.counted.get(id(optimizer))
         if known is None or known.ref() is not optimizer:
             known = self.counted[id(optimizer)] = Counted(optimizer, len(self.counted))
-        now = time.perf_counter()
+        now = perf_counter()
         known.steps = step = known.steps + 1
         if step > self.number:
             self.number = step
@@ -153,7 +157,7 @@ class Steps:
         small share of the time."""
         norm = norm_of([p.grad for group in optimizer.param_groups for p in group["params"]])
         memory = _memory()
-        cost, usual = time.perf_counter() - start, start - known.ended
+        cost, usual = perf_counter() - start, start - known.ended
         known.next_norm = known.steps + max(1, math.ceil(cost / (SHARE * usual)))
         return norm, memory
 
@@ -164,8 +168,10 @@ class Steps:
         for row in rows[max(0, len(rows) - self._unsettled) :]:
             losses = row[LOSS]
             if losses.__class__ is list:
-                row[LOSS] = 0.0 if losses else None
-            waiting += [(row, LOSS, t) for t in losses or () if t.numel() == 1]
+                tensors = [x for x in losses if hasattr(x, "detach")]
+                numbers = [float(x.real) for x in losses if not hasattr(x, "detach")]
+                row[LOSS] = sum(numbers, 0.0) if losses else None
+                waiting += [(row, LOSS, t) for t in tensors if t.numel() == 1]
             for place in (RATE, NORM):
                 if hasattr(row[place], "detach"):
                     waiting.append((row, place, row[place]))
@@ -231,6 +237,14 @@ def norm_of(gradients: list[Any]) -> Any:
         with torch.no_grad():
             return torch.stack(torch._foreach_norm(present)).norm()
     except (RuntimeError, NotImplementedError):
+        return None
+
+
+def number_of(t: Tensor) -> complex | None:
+    """The number in a tensor; None if it has none or several, as one on meta or of a FakeTensorMode."""
+    try:
+        return t.item()
+    except Exception:
         return None
 
 

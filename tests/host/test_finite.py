@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from kshell.host.finite import Finding, Finite
 from kshell.host.steps import Steps
@@ -317,6 +318,10 @@ def test_modules_and_losses_of_other_kinds(watch: Any) -> None:
         optimizer.step()
     assert [(f.step, f.layer, f.rows) for f in watched.found] == [(BAD, "the input", [ROW])]
     torch.ones((), device="meta", requires_grad=True).mul(2).backward()
+    with FakeTensorMode():
+        fake = torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1)
+        fake.param_groups[0]["params"][0].sum().backward()
+        fake.step()
     half = torch.full((100,), 3e4, dtype=torch.float16, requires_grad=True)
     watched.finite._next = 0.0
     small = torch.optim.SGD([half], lr=0.1)
