@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,52 @@ def test_a_layer_that_replaces_another_is_divided_as_that_was(tmp_path: Path) ->
         output = program.output()
         assert program.process is not None and program.process.returncode == 0, output
         assert re.search(r"^\d\d cases$", output, re.M), output
+
+
+@pytest.mark.slow
+def test_whole_values_are_gathered_by_all_after_the_same_step(tmp_path: Path) -> None:
+    with running(tmp_path, RANKS, *torchrun("fsdp"), STEPS="5000", PAUSE="0.005") as program:
+        clients = [Client(place.socket_of(state.pid)) for state in ranks(program)]
+        clients[0]("lr(optimizer;0f)")  # nothing moves any more
+        edited(program, clients[0], 1)
+        ranks(program, clients[0](".run.step") + 3)
+        norms = [client("exec norm from parmtable net") for client in clients]
+        expected = np.sqrt(sum(np.square(n.astype(float)) for n in norms))
+        for client in clients:
+            assert client('whole"exec norm from parmtable net"') == pytest.approx(expected, rel=1e-5)
+        whole = clients[1]('whole"tensor parm(net;`3.weight)"')
+        assert whole.shape == (2, 16) and np.linalg.norm(whole) == pytest.approx(expected[2], rel=1e-5)
+        assert [clients[r]("tensor parm(net;`3.weight)").tolist() for r in (0, 1)] == [whole[:1].tolist(), whole[1:].tolist()]
+        assert clients[0]('a:3;b:whole"count tensor parm(net;`0.weight)";a*b') == 48
+        shown, warned, prompt = clients[0].typed('whole"(count tensor parm(net;`0.weight)),.run.step-.run.step"')
+        assert (shown.strip(), warned, prompt) == ("16 0", "", "q)")
+        assert clients[0]('whole"exec sum elements from statetable optimizer"') == clients[0]("exec sum elements from statetable optimizer")
+        with pytest.raises(Refused, match="only be read"):
+            clients[0]('whole"t:parm(net;`0.weight);t[0;0]:9e"')
+        with pytest.raises(Refused, match="foo"):
+            clients[0]('whole"foo"')
+        both_at_once(clients, 'whole"exec norm from parmtable net"', expected)
+        clients[0]("pause[]")
+        with pytest.raises(Refused, match="is paused"):
+            clients[0]('whole"exec norm from parmtable net"')
+        clients[0]("go[]")
+        assert program.until(lambda: all(clients[0](".run.ranks")["alike"]) or None)
+
+
+def both_at_once(clients: list[Client], text: str, expected: Any) -> None:
+    """Clients of both processes ask at the same time, again and again."""
+
+    def ask(client: Client) -> None:
+        for _ in range(15):
+            answers.append(client(text))
+
+    answers: list[Any] = []
+    threads = [threading.Thread(target=ask, args=(client,)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(answers) == 30 and all(answer == pytest.approx(expected, rel=1e-5) for answer in answers)
 
 
 @pytest.mark.slow
