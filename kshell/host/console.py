@@ -38,19 +38,46 @@ class Console(Port):
         self.sock = sock  # the program's unix socket
         self.updates: Any = None  # the log of edits
         self._spaces: dict[int, str] = {}  # the namespace of each client's prompt
+        self._is_request = False  # is a request of q's protocol being handled?
+        self._awaits = ""  # what that waits for
+        self._later: list[tuple[str, Connection, bytes]] = []  # such requests
 
     def carry_out(self, connection: Connection, kind: int, data: bytes | bytearray) -> None:
         if kind == wire.SYNC and connection.ended:
             return  # whoever asked is gone, and does not want it any more
+        self._is_request, self._awaits = kind == wire.SYNC, ""
         asked = self._line_in(connection, data) if kind == wire.SYNC else None
         if asked is None:
             super().carry_out(connection, kind, data)
-            return
-        answer = List([string(text) for text in self._typed(connection, *asked)])
-        if not connection.closed:
-            self.network.send(
-                connection, wire.message(wire.RESPONSE, answer, connection.capability)
-            )
+        else:
+            answer = List([string(text) for text in self._typed(connection, *asked)])
+            if not connection.closed and not self._awaits:
+                self.network.send(
+                    connection, wire.message(wire.RESPONSE, answer, connection.capability)
+                )
+        self._is_request = False
+        if self._awaits:
+            self._later.append((self._awaits, connection, bytes(data)))
+
+    # ------------------------------------------------------------ requests that are put off
+
+    def put_off(self, awaited: str) -> None:
+        """Let the request that is being handled be handled again later; nobody sees what it gives now."""
+        if not self._is_request:
+            raise QError("whole: only a request can wait for the other processes")
+        self._awaits = awaited
+
+    def resume(self, awaited: str) -> None:
+        """Handle the requests again that wait for something."""
+        due = [later for later in self._later if later[0] == awaited]
+        self._later = [later for later in self._later if later[0] != awaited]
+        for _, connection, data in due:
+            if not connection.closed:
+                self.carry_out(connection, wire.SYNC, data)
+
+    def _answer_error(self, connection: Connection, error: str) -> None:
+        if not self._awaits:
+            super()._answer_error(connection, error)
 
     def listen(self, words: str) -> None:
         """Do what `\\p words` asks for; the program's own socket stays."""
@@ -95,10 +122,13 @@ class Console(Port):
         session.settings.c = _within(rows), _within(columns)
         session.read_only = self._restricted(connection)
         self.serving.append(connection)
+        levels = len(session.suspended)
         try:
             for _, statement in split_script(text, typed=True):
                 if self._enter(statement):
                     break
+            if self._awaits:
+                del session.suspended[levels:]
             prompt = prompt_text(session)
         finally:
             self.serving.pop()

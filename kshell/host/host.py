@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -31,6 +32,7 @@ from kshell.host.steps import Steps, resident
 from kshell.host.variables import Variables
 from kshell.host.watcher import Watcher, wait_for_steps
 from kshell.host.watches import FINITE, Watch, Watches
+from kshell.host.whole import GATHER, Whole
 from kshell.python.session import Session
 
 SOON = 1.0  # seconds for which nobody is answered while the program makes the steps of `step n`
@@ -67,6 +69,7 @@ class Host:
         self.fired: list[Watch] = []  # those that are to act
         self.guard = Guard(self)
         self.idle = Idle(self)
+        self.whole = Whole(self)
         self.watcher = Watcher(self, where)
 
     def begin(self) -> None:
@@ -172,8 +175,12 @@ class Host:
         network = session.ipc.network
         self.edits.frozen = frozen
         self.variables.find(session, self.stack, self.steps.active())
-        for planned in self.plans.due() if not frozen else ():
-            self._carry_out(planned)
+        due = self.plans.due() if not frozen else []
+        for planned in due:
+            if not planned.text.startswith(GATHER):
+                self._carry_out(planned)
+        for text in sorted(p.text for p in due if p.text.startswith(GATHER)):
+            self.whole.gather(text.removeprefix(GATHER))  # in the same order in all processes
         if self.watches.conditions and not frozen and self.guard.stepper is None:
             if not self.idle.here:  # they were looked at after the last step
                 self.fired += self.watches.look(self.steps.number, self._value_of)
@@ -350,7 +357,9 @@ class Host:
         stop = self._stop
         if word == "stop" and stop is not None:
             stop()
-        if word not in ("plan", "unplan") or self.read_only:
+        if word not in ("plan", "unplan") or (
+            self.read_only and json.dumps(GATHER)[1:-1] not in text
+        ):
             return ""
         return ranks.taken(self.plans, word, text)
 

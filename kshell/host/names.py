@@ -30,6 +30,7 @@ SHORT = {"step": ".run.next"} | {
     word: f".run.{word}"
     for word in ("pause", "go", "undo", "at", "watch", "unwatch", "skip", "keep", "rollback")
 }
+SHORT["whole"] = ".run.whole"
 _HOST: list[Host] = []
 
 
@@ -221,6 +222,13 @@ def rollback(x: Value) -> Value:
     """Go back to the state that was copied after a step, or to the last copy; the step. The program goes on with the
     steps and batches to come, and with the rates that it has now."""
     return _host().guard.rollback(None if x is NIL else int_of(x))
+
+
+@name(".run.whole", 'whole "text"')
+def whole(x: Value) -> Value:
+    """The value of a text in a job under `fully_shard`, with whole parameters, gradients and states: all processes
+    gather those that it needs after the same step, and it is evaluated here."""
+    return _host().whole.evaluate(text_of(x))
 
 
 @name(".run.offers", effect="none")

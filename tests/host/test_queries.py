@@ -84,6 +84,7 @@ def test_the_prompt_has_a_debugger_and_a_namespace(tmp_path: Path) -> None:
         assert client.typed("\\d .mine")[2] == "q.mine)"
         assert client.typed("a:5")[1] == ""
         assert client(".mine.a") == 5
+        assert client.typed("lr optimizr")[1].endswith("hint: did you mean optimizer?\n") and client.typed("\\")[2] == "q.mine)"
         shown, warned, _ = client.typed("exit 0")
         assert shown == "" and warned.startswith("'access: exit")
         assert client.typed("1+")[1] or client.typed("1+1")[0] == "2\n"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ RANKS = BEGIN.replace('"log.txt"', '"log" + os.environ["RANK"] + ".txt"') + SEEN
 import torch.distributed as dist
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
-net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(.1), torch.nn.Linear(16, 1))
+net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(.1), torch.nn.Linear(16, 2))
 if sys.argv[1] == "ddp":
     net = torch.nn.parallel.DistributedDataParallel(net)
 else:
@@ -32,7 +34,7 @@ else:
 optimizer = torch.optim.AdamW(net.parameters(), lr=.01)
 torch.manual_seed(rank)
 x = torch.randn(64, 8)
-y = x.sum(1, keepdim=True)
+y = x[:, :2] * x.sum(1, keepdim=True)
 def layer(i):
     return getattr(net, "module", net)[i]
 def main():
@@ -103,12 +105,9 @@ def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind:
         client(f"freeze(net;`{inside}0)")
         steps.append(edited(program, client, 2))
         if kind == "fsdp":
-            with pytest.raises(Refused, match="nyi"):
-                client("child(net;`3;(`linear;16;1))")
             with pytest.raises(Refused, match="would wait"):
                 client("forward(net;x)")
-            return
-        client(f"child(net;`{inside}3;(`linear;16;1;0b))")
+        client(f"child(net;`{inside}3;(`linear;16;2;0b))")
         steps.append(edited(program, client, 3))
         ranks(program, steps[2] + 5)
         client("undo 3")
@@ -119,7 +118,7 @@ def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind:
         ranks(program, steps[3] + 5)
         for rank in (0, 1):
             log = logged(tmp_path / f"log{rank}.txt")
-            shows_the_edits(log, *steps[:3], 16)
+            shows_the_edits(log, *steps[:3], 32)
             shows_that_they_are_undone(log, steps[3])
         norm = np.sqrt(np.square(gradients["norm"].astype(float)).sum())
         assert logged(tmp_path / "log0.txt")[step].norm == pytest.approx(norm, rel=1e-4)
@@ -139,13 +138,71 @@ def test_the_action_of_a_watch_is_carried_out_by_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_edits_of_a_job_are_replayed(tmp_path: Path) -> None:
-    with running(tmp_path, RANKS, *torchrun("ddp"), STEPS="250") as program:
+def test_a_layer_that_replaces_another_is_divided_as_that_was(tmp_path: Path) -> None:
+    """By `fully_shard`, and computes what it computes undivided."""
+    words = [word if word != "train.py" else "-m" for word in torchrun("tests.host.sharded", way="line")]
+    with running(tmp_path, "", *words) as program:
+        output = program.output()
+        assert program.process is not None and program.process.returncode == 0, output
+        assert re.search(r"^\d\d cases$", output, re.M), output
+
+
+@pytest.mark.slow
+def test_whole_values_are_gathered_by_all_after_the_same_step(tmp_path: Path) -> None:
+    with running(tmp_path, RANKS, *torchrun("fsdp"), STEPS="5000", PAUSE="0.005") as program:
+        clients = [Client(place.socket_of(state.pid)) for state in ranks(program)]
+        clients[0]("lr(optimizer;0f)")  # nothing moves any more
+        edited(program, clients[0], 1)
+        ranks(program, clients[0](".run.step") + 3)
+        norms = [client("exec norm from parmtable net") for client in clients]
+        expected = np.sqrt(sum(np.square(n.astype(float)) for n in norms))
+        for client in clients:
+            assert client('whole"exec norm from parmtable net"') == pytest.approx(expected, rel=1e-5)
+        whole = clients[1]('whole"tensor parm(net;`3.weight)"')
+        assert whole.shape == (2, 16) and np.linalg.norm(whole) == pytest.approx(expected[2], rel=1e-5)
+        assert [clients[r]("tensor parm(net;`3.weight)").tolist() for r in (0, 1)] == [whole[:1].tolist(), whole[1:].tolist()]
+        assert clients[0]('a:3;b:whole"count tensor parm(net;`0.weight)";a*b') == 48
+        shown, warned, prompt = clients[0].typed('whole"(count tensor parm(net;`0.weight)),.run.step-.run.step"')
+        assert (shown.strip(), warned, prompt) == ("16 0", "", "q)")
+        assert clients[0]('whole"exec sum elements from statetable optimizer"') == clients[0]("exec sum elements from statetable optimizer")
+        with pytest.raises(Refused, match="only be read"):
+            clients[0]('whole"t:parm(net;`0.weight);t[0;0]:9e"')
+        with pytest.raises(Refused, match="foo"):
+            clients[0]('whole"foo"')
+        both_at_once(clients, 'whole"exec norm from parmtable net"', expected)
+        clients[0]("pause[]")
+        with pytest.raises(Refused, match="is paused"):
+            clients[0]('whole"exec norm from parmtable net"')
+        clients[0]("go[]")
+        assert program.until(lambda: all(clients[0](".run.ranks")["alike"]) or None)
+
+
+def both_at_once(clients: list[Client], text: str, expected: Any) -> None:
+    """Clients of both processes ask at the same time, again and again."""
+
+    def ask(client: Client) -> None:
+        for _ in range(15):
+            answers.append(client(text))
+
+    answers: list[Any] = []
+    threads = [threading.Thread(target=ask, args=(client,)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(answers) == 30 and all(answer == pytest.approx(expected, rel=1e-5) for answer in answers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_edits_of_a_job_are_replayed(tmp_path: Path, kind: str) -> None:
+    inside = "module." if kind == "ddp" else ""
+    with running(tmp_path, RANKS, *torchrun(kind), STEPS="250") as program:
         first, _ = ranks(program)
         client = Client(place.socket_of(first.pid))
         client("lr(optimizer;.05)")
         edited(program, client, 1)
-        client("child(net;`module.3;(`linear;16;1))")
+        client(f"child(net;`{inside}3;(`linear;16;2))")
         edited(program, client, 2)
         client.close()
         program.output()
@@ -153,7 +210,7 @@ def test_edits_of_a_job_are_replayed(tmp_path: Path) -> None:
         assert len(logs) == 2
     ends = [(tmp_path / f"log{rank}.txt").read_text().splitlines()[-1] for rank in (0, 1)]
     assert ends[0] == ends[1]
-    with running(tmp_path, RANKS, *torchrun("ddp", "--replay", str(logs[0])), STEPS="250") as program:
+    with running(tmp_path, RANKS, *torchrun(kind, "--replay", str(logs[0])), STEPS="250") as program:
         program.output()
     assert [(tmp_path / f"log{rank}.txt").read_text().splitlines()[-1] for rank in (0, 1)] == ends
 

@@ -148,6 +148,22 @@ HINTS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("lr optimizr", "did you mean optimizer or optimizer2?"),
+        ("1+optimizers", "did you mean optimizer or optimizer2?"),
+        ("{x+los_fn}1", "did you mean loss_fn?"),
+        ("\"optimizr\"+zzz", ""),
+        ("'optimizr", ""),
+        ("2+elsewhere", ""),
+    ],
+)
+def test_a_misspelt_variable_has_near_ones(line: str, hint: str) -> None:
+    s = session("optimizer:1", "optimizer2:2", "loss_fn:3")
+    assert report(s, line)[1] == hint
+
+
 @pytest.mark.parametrize(("line", "text", "hint"), HINTS, ids=[row[0] for row in HINTS])
 def test_hints(line: str, text: str | None, hint: str) -> None:
     """An error says what to do, and a trap gets the error's text alone."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.host.objects.parts import alone, local
+from kshell.host.objects.parts import alone, check_written, local
 from kshell.kapi.checkpoint.unwritten import storage_of, written
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Before:
     def about_to_write(self, t: Tensor) -> None:
         """An operation is about to write a tensor."""
         key = storage_of(t)
+        check_written(key)
         if key in self.tensors and key not in self.copies:
             self.copies[key] = [(name, x, x.detach().clone()) for name, x in self.tensors[key]]
 

@@ -3,12 +3,14 @@ they do not answer while they train; so a query sees the part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kshell.errors import QError
 
 COLLECTIVE = ("c10d", "_c10d_functional", "c10d_functional")  # torch's namespaces of operations
+_INSTEAD: list[Any] = []  # what stands in the place of parts, the last one now
 
 
 def local(t: Any) -> Any:
@@ -29,6 +31,22 @@ def layers(module: Any) -> dict[int, str]:
     return found
 
 
+@contextmanager
+def replaced_by(stand: Any) -> Iterator[None]:
+    """Inside, operations get stand(t) in the place of a part t; `stand.given` has the storages of what it gave."""
+    _INSTEAD.append(stand)
+    try:
+        yield
+    finally:
+        _INSTEAD.pop()
+
+
+def check_written(storage: int) -> None:
+    """An error if what is about to be written stands for a part."""
+    if _INSTEAD and storage in _INSTEAD[-1].given:
+        raise QError("nyi: whole values can only be read")
+
+
 def alone(func: Any, types: Iterable[type], args: Any, kwargs: Any) -> tuple[Any, Any]:
     """The arguments of an operation that this process can carry out alone; an error if there are none."""
     if func.namespace in COLLECTIVE:
@@ -38,5 +56,6 @@ def alone(func: Any, types: Iterable[type], args: Any, kwargs: Any) -> tuple[Any
     if any(hasattr(cls, "placements") for cls in types):
         from torch.utils._pytree import tree_map
 
-        return tree_map(local, args), tree_map(local, kwargs)
+        stand = _INSTEAD[-1] if _INSTEAD else local
+        return tree_map(stand, args), tree_map(stand, kwargs)
     return args, kwargs

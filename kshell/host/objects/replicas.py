@@ -1,7 +1,7 @@
 """Modules that torch wraps for several processes, after their parameters were changed.
 
 DistributedDataParallel decides which parameters it reduces when it is made, so after a layer was frozen or replaced its
-reducer is made anew, in all processes after the same step. The parts of fully_shard cannot follow a new layer."""
+reducer is made anew, in all processes after the same step; what fully_shard has divided is in `shards.py`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kshell.errors import QError
+from kshell.host.objects.shards import Shards
 
 
 class Wrapped:
@@ -18,7 +19,7 @@ class Wrapped:
 
     def __init__(self, objects: dict[str, Any]) -> None:
         self.replicated = [(m, _trained(m)) for m in _modules(objects) if _is_replicated(m)]
-        self.sharded = [(m, _names(m)) for m in _modules(objects) if _is_sharded(m)]
+        self.sharded = Shards(objects)
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -33,11 +34,7 @@ class Wrapped:
 
     def check(self) -> None:
         """An error if they cannot follow what has changed."""
-        for module, names in self.sharded:
-            if _names(module) != names:
-                raise QError(
-                    "nyi", hint="the layer is sharded by fully_shard, which knows the old one"
-                )
+        self.sharded.check()
         for module, _ in self.replicated:
             if not any(flag for _, flag in _trained(module)):
                 raise QError("edit: DistributedDataParallel needs a parameter that is trained")
@@ -47,6 +44,7 @@ class Wrapped:
         for module, trained in self.replicated:
             if _trained(module) != trained:
                 _renew(module)
+        self.sharded.follow()
 
 
 def _modules(objects: dict[str, Any]) -> list[Any]:
@@ -63,18 +61,8 @@ def _is_replicated(m: Any) -> bool:
     return parallel is not None and isinstance(m, parallel.DistributedDataParallel)
 
 
-def _is_sharded(m: Any) -> bool:
-    fsdp = sys.modules.get("torch.distributed.fsdp")
-    kind = getattr(fsdp, "FSDPModule", None)
-    return kind is not None and isinstance(m, kind)
-
-
 def _trained(m: Any) -> list[tuple[int, bool]]:
     return [(id(p), p.requires_grad) for p in m.parameters()]
-
-
-def _names(m: Any) -> list[tuple[str, int]]:
-    return [(name, id(part)) for name, part in m.named_modules()]
 
 
 def _renew(m: Any) -> None:

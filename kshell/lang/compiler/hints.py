@@ -52,6 +52,7 @@ def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool
         or _of_open(error)
         or _of_joined(error)
         or _of_name(error, objects)
+        or _of_variable(error, names)
     )
 
 
@@ -120,12 +121,14 @@ def _of_python(error: QError, names: Names) -> str:
         return "a comment begins with /"
     if error.text == "=":
         return "equality is one =, and : assigns" if "==" in line else ""
-    defined = re.fullmatch(r"[A-Za-z][\w.]*", error.text) is None or names.defined(
-        error.text, names.current
-    )
-    if defined or re.search(rf"(?<![\w.`'\"]){re.escape(error.text)}(?!\w)", line) is None:
-        return ""
-    return synonyms.of_python(error.text)
+    return synonyms.of_python(error.text) if _is_undefined(error.text, line, names) else ""
+
+
+def _is_undefined(name: str, line: str, names: Names) -> bool:
+    """Is the text of an error a name in the line that refers to nothing?"""
+    if re.fullmatch(r"[A-Za-z][\w.]*", name) is None or names.defined(name, names.current):
+        return False
+    return re.search(rf"(?<![\w.`'\"]){re.escape(name)}(?!\w)", line) is not None
 
 
 def _of_tensor_type(error: QError) -> str:
@@ -188,3 +191,14 @@ def _of_name(error: QError, objects: bool) -> str:
     if not any(called.search(frame.source.text) for frame in error.frames):
         return ""
     return f'{entry.name} is a k-api function (help"{entry.name}"); there is no variable with this name'
+
+
+def _of_variable(error: QError, names: Names) -> str:
+    """A name that refers to nothing, and is nearly that of a variable."""
+    if not error.frames or not _is_undefined(error.text, error.frames[0].source.text, names):
+        return ""
+    from difflib import get_close_matches  # takes 4 ms, and only errors need it
+
+    known = {**names.spaces["."], **names.spaces.get(names.current, {})}
+    near = get_close_matches(error.text, [name for name in known if name], 3, 0.7)
+    return f"did you mean {' or '.join(near)}?" if near else ""
