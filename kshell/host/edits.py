@@ -82,7 +82,7 @@ class Edits:
             with wrapped.apart(), before.watching():
                 out = work(*args)
             changes = before.changes()
-            if changes:
+            if changes and not self.frozen:  # in a forward call units have their parameters whole
                 wrapped.check()
             if changes and self.everywhere is not None and not self.carries_out:
                 self._put_back(changes, random, names)
