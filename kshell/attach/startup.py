@@ -150,7 +150,9 @@ def is_helper() -> bool:
         return True
     text = program()
     is_child = text.removeprefix("import sys; ").startswith("from multiprocess") or COMPILER in text
-    return is_child or os.path.basename(text) in LAUNCHERS
+    name = os.path.basename(text)
+    # `kshell -n` imports torch, and forks processes that step
+    return is_child or name in LAUNCHERS or (name == "kshell" and "-n" in sys.orig_argv)
 
 
 def program() -> str:

@@ -17,9 +17,11 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError
 from kshell.host.watcher import OWN
+from kshell.kapi.base.handles import KHandle
 from kshell.kapi.optim import host_schedulers, host_wrappers
 from kshell.python import taking
 from kshell.python.session import check
+from kshell.values.session import context
 
 OPTIMIZED = 0x1  # of a code object: its variables are not in a dictionary
 _PLAIN = (int, float, bool, str)
@@ -40,8 +42,10 @@ def objects(stack: list[types.FrameType], stepped: Iterable[Any]) -> dict[str, A
     """Objects by name: modules, optimizers, schedulers, tensors and plain values of the program, and the optimizers
     that have stepped, with their modules, if no variable has them."""
     main = vars(sys.modules["__main__"])  # of a notebook, of a program that trains in a thread
-    own = [f for f in stack if taking.is_own(f) or f.f_globals is main] or stack
+    own = [f for f in stack if taking.is_own(f) or f.f_globals is main]
     found = _Found()
+    found.add(_of_session())
+    own = own if own or found.names else stack
     for frame in own:
         found.add(_variables(frame))
     modules = [dict(frame.f_globals) for frame in own] + [dict(main)]
@@ -56,6 +60,17 @@ def objects(stack: list[types.FrameType], stepped: Iterable[Any]) -> dict[str, A
         _forget(frame)
     found.add_unnamed(stepped)
     return found.names
+
+
+def _of_session() -> dict[str, Any]:
+    """What the variables of a q session have that makes the step: the program is one of kshell's own."""
+    session = context.perhaps()
+    if session is None:
+        return {}
+    variables = dict(session.names.spaces["."])
+    objects = {name: x.obj if isinstance(x, KHandle) else x for name, x in variables.items()}
+    # the k-api's optimizers and schedulers have torch's in them
+    return {name: getattr(x, "torch", x) for name, x in objects.items()}
 
 
 def _variables(frame: types.FrameType) -> dict[str, Any]:
