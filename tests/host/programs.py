@@ -166,6 +166,7 @@ main()
 
 
 LAUNCHER = "torch.distributed.run"
+LINE = "import kshell; kshell.listen()\n"
 
 
 class Refused(Exception):
@@ -226,11 +227,13 @@ class Program:
         self.process: subprocess.Popen[str] | warm.Process | None = None
 
     def start(self, *words: str, by: Any = None) -> Program:
-        """Start it, by `kshell run` unless other words are given. By `kshell run` it is forked from a process that has
-        imported torch, as by warm.Process."""
-        words = words or (sys.executable, "-m", "kshell", "run", "train.py")
-        start: Any = by or (warm.Process if "run" in words and LAUNCHER not in words else subprocess.Popen)
-        self.process = start(
+        """Start it by some words. Without them it listens by a line of its own, and is forked from a process that has
+        imported torch."""
+        if not words:
+            path = self.folder / "train.py"
+            path.write_text(LINE + path.read_text())
+            words, by = (sys.executable, "train.py"), by or warm.Process
+        self.process = (by or subprocess.Popen)(
             words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         return self

@@ -37,6 +37,7 @@ def states(program: Program, count: int) -> list[place.State]:
     return found
 
 
+@pytest.mark.slow
 def test_a_script_of_kshell(program: Program) -> None:
     (program.folder / "s.q").write_text(SCRIPT.format(together=""))
     program.start(sys.executable, "-m", "kshell", "-q", "s.q")

@@ -42,6 +42,7 @@ NAMES = {"net", "optimizer", "x", "y", "loss_fn", "STEPS", "PAUSE"}
 NO_STEPS = "the program makes no steps now"
 
 
+@pytest.mark.slow
 def test_a_program_that_is_no_file_has_its_own_variables_and_no_others(tmp_path: Path) -> None:
     """As python -c and a cell of IPython have; torch's and Python's frames around them are not asked."""
     text = (MODEL + STEPS).replace("sleep(.01)", "sleep(.01); width = 16") + "train(10**6)"
@@ -52,6 +53,7 @@ def test_a_program_that_is_no_file_has_its_own_variables_and_no_others(tmp_path:
         assert set(client("system\"v\"")) == {*NAMES, "width", "steps"}
 
 
+@pytest.mark.slow
 def test_a_program_with_an_event_loop_answers_between_its_steps(tmp_path: Path) -> None:
     work = "loop.call_later(.5, train, 3)"
     with running(tmp_path, LOOP.replace("WORK", work), sys.executable, "train.py") as program:
