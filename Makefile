@@ -38,7 +38,7 @@ demo: setup
 	$(BIN)/kshell examples/digits.q
 
 test: setup
-	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow and not extra'
 
 # what `make test` with the same KSHELL_SAMPLE leaves out or skips; of the slow tests one in KSHELL_SLOW
 test-tail: setup-all
