@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kshell.host.steps import Steps
 
-SHARE = 0.003  # of the time that looking at gradients may cost
+SHARE = 0.002  # of the time that looking at gradients may cost
 ROWS = 20  # rows of a batch that are named
 
 

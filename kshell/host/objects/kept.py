@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 MOST = 3  # copies that clients asked for
-SHARE = 0.002  # of the time that copies made now and then may cost
+SHARE = 0.001  # of the time that copies made now and then may cost
 ROOM = 4  # times its size that must be free for another copy to be made unasked
 
 
