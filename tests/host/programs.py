@@ -40,7 +40,7 @@ def say(step, optimizer, *more):
 def part(t):
     return t.detach().to_local() if hasattr(t, "to_local") else t.detach()
 def digest(module):
-    return "%.17g" % sum(part(p).double().sum().item() * (i + 1) for i, p in enumerate(module.parameters()))
+    return "%.17g" % sum((part(p).double().flatten() * torch.arange(1, part(p).numel() + 1)).sum().item() * (i + 1) for i, p in enumerate(module.parameters()))
 """
 # the norm of the gradients, a digest of the first layer; type, numbers and digest of the last one
 SEEN = """
