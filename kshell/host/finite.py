@@ -138,12 +138,16 @@ class Finite:
 
     def _explained(self, loss: Tensor) -> Finding:
         optimizer = self._owner(loss)
-        counted = self.steps.counted.get(id(optimizer))
-        step = (counted.steps if counted is not None else self.steps.number) + 1
+        step = self._step_of(optimizer)
         module = self._module(optimizer) if optimizer is not None else None
         finding = self._of_parameters(step, module, optimizer) or self._of_calls(step, module, loss)
         finding.optimizer = optimizer
         return finding
+
+    def _step_of(self, optimizer: Any) -> int:
+        """The number of the step that an optimizer is to make."""
+        counted = self.steps.counted.get(id(optimizer))
+        return (counted.steps if counted is not None else self.steps.number) + 1
 
     def _module(self, optimizer: Any) -> Any:
         """The module that has the parameters of an optimizer, if any has."""
@@ -180,8 +184,7 @@ class Finite:
 
     def _of_gradient(self, optimizer: Optimizer) -> Finding:
         """A value that is not finite goes from a layer to all those before it: the last one tells."""
-        counted = self.steps.counted.get(id(optimizer))
-        step = (counted.steps if counted is not None else self.steps.number) + 1
+        step = self._step_of(optimizer)
         module = self._module(optimizer)
         parameters = list(module.named_parameters()) if module is not None else []
         bad = [name for name, p in parameters if p.grad is not None and not _is_finite(p.grad)]

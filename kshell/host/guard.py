@@ -37,11 +37,12 @@ class Guard:
         gradients: they are looked at before it uses them."""
         if self.finite is None and not self._skips:
             return None
-        closure = kwargs.get("closure") or (args[1] if len(args) > 1 else None)
-        if closure is None:
-            self._about_to_use(optimizer)
-            return None
-        return args[:1], {**kwargs, "closure": self._first(closure, optimizer)}
+        if len(args) > 1 and args[1] is not None:
+            return (args[0], self._first(args[1], optimizer), *args[2:]), kwargs
+        if kwargs.get("closure") is not None:
+            return args, {**kwargs, "closure": self._first(kwargs["closure"], optimizer)}
+        self._about_to_use(optimizer)
+        return None
 
     def _first(self, closure: Callable[[], Any], optimizer: Any) -> Callable[[], Any]:
         """A closure whose first call is followed by a look at the gradients."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from threading import get_ident
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from kshell.host.finite import Finding, Finite
+from kshell.host.host import Host
 from kshell.host.steps import Steps
 
 NAN, INF = float("nan"), float("inf")
@@ -328,3 +331,19 @@ def test_modules_and_losses_of_other_kinds(watch: Any) -> None:
     half.grad = torch.full((100,), 3e4, dtype=torch.float16)
     small.step()
     assert len(watched.found) == 1
+
+
+def test_a_closure_keeps_what_stands_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arguments of a step, in their places or by name, with the closure that is looked at."""
+    monkeypatch.setenv("KSHELL_RUN", str(tmp_path / "run"))
+    host = Host()
+    try:
+        host.guard.watch()
+        for args, kwargs in ((("o", lambda: 3, "more"), {}), (("o",), {"closure": lambda: 3, "more": 1})):
+            given, named = host.guard.stepping(object(), args, kwargs)
+            closure = named["closure"] if named else given[1]
+            assert callable(closure) and closure is not (kwargs["closure"] if kwargs else args[1])
+            assert len(given) == len(args) and set(named) == set(kwargs) and given[2:] == args[2:]
+        assert host.guard.stepping(SimpleNamespace(param_groups=[]), ("o", None), {}) is None
+    finally:
+        host.end()

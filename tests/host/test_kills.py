@@ -16,11 +16,10 @@ from typing import NamedTuple
 import pytest
 
 from kshell.values.base.build import string
-from tests.host.programs import PROGRAMS, Client, Program, alone, running
+from tests.host.programs import LINE, PROGRAMS, Client, Program, alone, running
 from tests.support import warm
 
 KILLS = int(os.environ.get("KSHELL_KILLS", "8"))  # of programs
-LINE = "import kshell\nkshell.listen()\n"
 WAITS = LINE + PROGRAMS["plain"].replace("\nmain()\n", "\ntime.sleep(float(os.environ.get('WAIT', 0)))\nmain()\n")
 PYTHON = [sys.executable, "train.py"]
 

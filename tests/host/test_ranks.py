@@ -17,7 +17,7 @@ import pytest
 
 from kshell.attach import place
 from tests.host.logs import logged, shows_that_they_are_undone, shows_the_edits
-from tests.host.programs import BEGIN, SEEN, Client, Program, Refused, running
+from tests.host.programs import BEGIN, LINE, SEEN, Client, Program, Refused, running
 
 RANKS = BEGIN.replace('"log.txt"', '"log" + os.environ["RANK"] + ".txt"') + SEEN + """
 import torch.distributed as dist
@@ -53,7 +53,7 @@ dist.destroy_process_group()
 WAYS: dict[str, tuple[list[str], dict[str, str], str]] = {
     "run": (["-m", "kshell", "run"], {}, ""),
     "variable": ([], {"KSHELL_LISTEN": "1"}, ""),
-    "line": ([], {}, "import kshell\nkshell.listen()\n"),
+    "line": ([], {}, LINE),
 }
 
 

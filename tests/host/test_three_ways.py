@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.host.logs import logged, shows_that_they_are_undone, shows_the_edits
-from tests.host.programs import PROGRAMS, Client, running
+from tests.host.programs import LINE, PROGRAMS, Client, running
 from tests.host.trainers import TRAINERS
 
 PYTHON = [sys.executable, "train.py"]
@@ -20,7 +20,7 @@ PYTHON = [sys.executable, "train.py"]
 WAYS: dict[str, tuple[list[str], dict[str, str], str]] = {
     "run": ([sys.executable, "-m", "kshell", "run", "train.py"], {}, ""),
     "variable": (PYTHON, {"KSHELL_LISTEN": "1"}, ""),
-    "line": (PYTHON, {}, "import kshell\nkshell.listen()\n"),
+    "line": (PYTHON, {}, LINE),
 }
 
 
