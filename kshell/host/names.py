@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshell import registry
 from kshell.attach.place import State
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.host import ranks
 from kshell.host.watcher import stack
+from kshell.kapi.base.convert import kname
 from kshell.lang.names.define import name
 from kshell.lang.verbs.lists import int_of
 from kshell.shell import complete
@@ -53,6 +55,19 @@ def _edits() -> Edits:
     edits = _host().edits
     assert edits is not None
     return edits
+
+
+def _nothing(call: str, x: Value) -> None:
+    """An error if a call that takes nothing is given something."""
+    if x is not NIL:
+        raise CallError(call, expected="nothing, as in " + call + "[]", given=kname(x))
+
+
+def _number(call: str, x: Value, what: str) -> int:
+    """A whole number; an error that says what it is the number of."""
+    with contextlib.suppress(QError):
+        return int_of(x)
+    raise CallError(call, expected=what, given=kname(x))
 
 
 @name(".run.step")
@@ -113,6 +128,7 @@ def run_ranks() -> Value:
 @name(".run.pause", "pause[]", effect="changes")
 def pause(x: Value) -> Value:
     """Pause the program: it waits here until `go[]`, or until you leave."""
+    _nothing("pause", x)
     _host().pause()
     return NIL
 
@@ -131,6 +147,7 @@ def next_(x: Value) -> Value:
 @name(".run.go", "go[]", effect="changes")
 def go(x: Value) -> Value:
     """Let a paused program go on."""
+    _nothing("go", x)
     _host().go()
     return NIL
 
@@ -138,14 +155,14 @@ def go(x: Value) -> Value:
 @name(".run.undo", "undo n", effect="changes")
 def undo(x: Value) -> Value:
     """Put back what the last n edits changed, which is an edit itself."""
-    return _edits().undo(1 if x is NIL else int_of(x))
+    return _edits().undo(1 if x is NIL else _number("undo", x, "a number of edits"))
 
 
 @name(".run.at", 'at[step;"text"]', effect="changes")
 def at(step: Value, text: Value) -> Value:
     """Carry out a text at the end of a step to come. Its errors are printed by the program."""
     host = _host()
-    host.plan(int_of(step), text_of(text))
+    host.plan(_number("at", step, "the number of a step"), text_of(text))
     return NIL
 
 
@@ -206,6 +223,7 @@ def found() -> Value:
 def skip(x: Value) -> Value:
     """Leave out the step to come, by taking away the gradients that it would use. At a pause before a step that is this
     one."""
+    _nothing("skip", x)
     _host().guard.skip()
     return NIL
 
@@ -213,6 +231,7 @@ def skip(x: Value) -> Value:
 @name(".run.keep", "keep[]", effect="changes")
 def keep(x: Value) -> Value:
     """Copy the state of the run, for `rollback`: parameters, buffers, and the states of optimizers."""
+    _nothing("keep", x)
     _host().guard.keep()
     return NIL
 
@@ -221,7 +240,9 @@ def keep(x: Value) -> Value:
 def rollback(x: Value) -> Value:
     """Go back to the state that was copied after a step, or to the last copy; the step. The program goes on with the
     steps and batches to come, and with the rates that it has now."""
-    return _host().guard.rollback(None if x is NIL else int_of(x))
+    return _host().guard.rollback(
+        None if x is NIL else _number("rollback", x, "the number of a step")
+    )
 
 
 @name(".run.whole", 'whole "text"')
