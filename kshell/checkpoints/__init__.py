@@ -1,0 +1,1 @@
+"""The files of checkpoints: what they hold, read and written without torch."""

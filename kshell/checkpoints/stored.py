@@ -1,0 +1,338 @@
+"""Tensors that are in files: their type and shape, and how their numbers are read.
+
+Opening a checkpoint makes a `Stored` of each of its tensors; numbers are read when they are asked for. Each kind has
+one method, `into`, which fills memory with consecutive bytes of the tensor as if it were contiguous and its numbers in
+this machine's order.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values.session.interrupts import PENDING, give_up
+
+PIECE = 1 << 22  # bytes that are read at a time
+# fmt: off  # a table
+# bytes of an item, by torch's name of the type
+WIDTHS = {
+    "bool": 1,
+    "uint8": 1,
+    "int8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "complex32": 4,
+    "complex64": 8,
+    "complex128": 16,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1,
+    "float8_e8m0fnu": 1,
+    "float4_e2m1fn_x2": 1,
+    "qint8": 1,
+    "quint8": 1,
+    "qint32": 4,
+    "quint4x2": 1,
+    "quint2x4": 1,
+    "bits8": 1,
+    "bits16": 2,
+    "bits1x8": 1,
+    "bits2x4": 1,
+    "bits4x2": 1,
+}
+# fmt: on
+
+
+class File:
+    """An open file whose content may be asked for later: QError if it is another by then."""
+
+    def __init__(self, path: str) -> None:
+        """Open a file. OSError if it cannot be opened, ValueError if it is no file."""
+        self.path = path
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        weakref.finalize(self, os.close, self.descriptor)
+        found = os.fstat(self.descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no file")
+        self.size, self._changed = found.st_size, found.st_mtime_ns
+
+    def check(self) -> None:
+        """QError if the file is no longer as it was when it was opened."""
+        found = os.fstat(self.descriptor)
+        if (found.st_size, found.st_mtime_ns) != (self.size, self._changed):
+            raise QError(f"ckpt: {self.path} has changed since it was opened")
+
+    def into(self, out: memoryview, offset: int) -> None:
+        """Fill memory with the bytes from an offset on; QError if the file has changed, or ends before."""
+        self.check()
+        for start in range(0, len(out), PIECE):
+            if PENDING:
+                give_up()
+            piece = out[start : start + PIECE]
+            at = 0
+            while at < len(piece):
+                count = os.preadv(self.descriptor, [piece[at:]], offset + start + at)
+                if not count:
+                    raise QError(f"ckpt: {self.path} is cut off")
+                at += count
+
+    def read(self, offset: int, length: int) -> bytes:
+        """The bytes at an offset."""
+        out = bytearray(length)
+        self.into(memoryview(out), offset)
+        return bytes(out)
+
+
+class Memory:
+    """A run of bytes in a file, which tensors view: the storage of torch. `packed`: the bytes that it takes in the file
+    if it is compressed there by deflate. `key` is its name in the file."""
+
+    def __init__(
+        self, file: File, offset: int, length: int, key: str = "", packed: int = -1
+    ) -> None:
+        self.file, self.offset, self.length, self.key, self.packed = (
+            file,
+            offset,
+            length,
+            key,
+            packed,
+        )
+        self._unpacked: bytes | None = None
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """Fill memory with its bytes from `start` on."""
+        if self.packed < 0:
+            self.file.into(out, self.offset + start)
+            return
+        if self._unpacked is None:
+            packed = self.file.read(self.offset, self.packed)
+            self._unpacked = zlib.decompressobj(-15).decompress(packed, self.length)
+            if len(self._unpacked) != self.length:
+                raise QError(f"ckpt: {self.file.path}: {self.key} is cut off")
+        out[:] = self._unpacked[start : start + len(out)]
+
+
+class Bytes:
+    """The same for bytes that are at hand."""
+
+    def __init__(self, data: bytes, key: str = "") -> None:
+        self.data, self.length, self.key = data, len(data), key
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """Fill memory with its bytes from `start` on."""
+        out[:] = memoryview(self.data)[start : start + len(out)]
+
+
+class Stored:
+    """A tensor in a file: `dtype` is torch's name of the type, `scheme` how it is quantised, if it is."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    scheme: str = ""
+
+    @property
+    def count(self) -> int:
+        """The number of items."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all items."""
+        return self.count * WIDTHS[self.dtype]
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """Fill memory with the bytes of the contiguous tensor from byte `start` on; both are multiples of an item."""
+        raise NotImplementedError
+
+    def read(self) -> bytearray:
+        """All bytes of the contiguous tensor."""
+        out = bytearray(self.nbytes)
+        self.into(memoryview(out))
+        return out
+
+    def pieces(self, most: int = PIECE) -> Iterator[memoryview]:
+        """The bytes of the contiguous tensor, at most so many at a time, in memory that the next piece overwrites."""
+        total, width = self.nbytes, WIDTHS[self.dtype]
+        out = memoryview(bytearray(min(total, max(most // width, 1) * width)))
+        for start in range(0, total, len(out) or 1):
+            piece = out[: min(len(out), total - start)]
+            self.into(piece, start)
+            yield piece
+
+
+class Strided(Stored):
+    """Items of memory, by offset and strides, which count items. `foreign`: their bytes are in the other order.
+    ValueError if the memory is too short for them."""
+
+    def __init__(
+        self,
+        dtype: str,
+        shape: Sequence[int],
+        memory: Memory | Bytes,
+        stride: Sequence[int] | None = None,
+        start: int = 0,
+        foreign: bool = False,
+    ) -> None:
+        self.dtype, self.shape, self.memory, self.start = dtype, tuple(shape), memory, start
+        self.stride = contiguous(shape) if stride is None else tuple(stride)
+        self.foreign = foreign and WIDTHS[dtype] > 1
+        numbers = (*self.shape, *self.stride, start)
+        if len(self.shape) != len(self.stride) or any(
+            n.__class__ is not int or n < 0 for n in numbers
+        ):
+            raise ValueError("a wrong tensor")
+        if self.span * WIDTHS[dtype] > memory.length - start * WIDTHS[dtype]:
+            raise ValueError("a tensor is out of bounds")
+
+    @property
+    def span(self) -> int:
+        """The items from its first to its last one in memory."""
+        if not all(self.shape):
+            return 0
+        return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Do its items follow each other in memory?"""
+        return self.count < 2 or all(
+            n == 1 or have == want
+            for n, have, want in zip(self.shape, self.stride, contiguous(self.shape), strict=True)
+        )
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """As for all kinds."""
+        width = WIDTHS[self.dtype]
+        if self.is_contiguous:
+            self.memory.into(out, self.start * width + start)
+        elif len(out):
+            whole = bytearray(self.span * width)
+            self.memory.into(memoryview(whole), self.start * width)
+            items = np.frombuffer(whole, f"V{width}")
+            steps = [step * width for step in self.stride]
+            view = np.lib.stride_tricks.as_strided(items, self.shape, steps).reshape(-1)
+            out[:] = view[start // width : (start + len(out)) // width].tobytes()
+        if self.foreign:
+            turn(out, self.dtype)
+
+
+class Pieced(Stored):
+    """A tensor whose parts are tensors elsewhere: (offsets, part) each. ValueError if a part is out of bounds; QError
+    when items are read that no part has."""
+
+    def __init__(
+        self,
+        dtype: str,
+        shape: Sequence[int],
+        parts: Sequence[tuple[Sequence[int], Stored]],
+        missing: str = "a part is missing",
+    ) -> None:
+        self.dtype, self.shape, self.parts, self.missing = dtype, tuple(shape), list(parts), missing
+        for offsets, part in parts:
+            bounds = zip(offsets, part.shape, self.shape, strict=True)
+            if part.dtype != dtype or any(o < 0 or o + n > size for o, n, size in bounds):
+                raise ValueError("a part is out of bounds")
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """As for all kinds: whole rows are put together."""
+        width = WIDTHS[self.dtype]
+        shape = self.shape or (1,)
+        row = prod(shape[1:]) * width
+        if not len(out) or not row:
+            return
+        first, last = start // row, -(-(start + len(out)) // row)
+        is_direct = start == first * row and len(out) == (last - first) * row
+        rows = out if is_direct else memoryview(bytearray((last - first) * row))
+        items = np.frombuffer(rows, f"V{width}").reshape(last - first, *shape[1:])
+        covered = 0
+        for offsets, part in self.parts:
+            covered += self._put(items, first, last, offsets or (0,), part)
+        if covered < items.size and not self._is_covered(first, last):
+            raise QError(f"ckpt: {self.missing}")
+        if not is_direct:
+            out[:] = rows[start - first * row : start - first * row + len(out)]
+
+    def _put(
+        self, items: np.ndarray, first: int, last: int, offsets: Sequence[int], part: Stored
+    ) -> int:
+        """Put what a part has of some rows; the number of items."""
+        shape = part.shape or (1,)
+        low, high = max(first, offsets[0]), min(last, offsets[0] + shape[0])
+        if low >= high or not part.count:
+            return 0
+        width = WIDTHS[self.dtype]
+        line = prod(shape[1:]) * width
+        data = bytearray((high - low) * line)
+        part.into(memoryview(data), (low - offsets[0]) * line)
+        target = items[low - first : high - first]
+        where = tuple(slice(o, o + n) for o, n in zip(offsets[1:], shape[1:], strict=True))
+        target[(slice(None), *where)] = np.frombuffer(data, f"V{width}").reshape(
+            high - low, *shape[1:]
+        )
+        return (high - low) * prod(shape[1:])
+
+    def _is_covered(self, first: int, last: int) -> bool:
+        """Do the parts, which may overlap, cover these rows?"""
+        shape = self.shape or (1,)
+        seen = np.zeros((last - first, *shape[1:]), bool)
+        for offsets, part in self.parts:
+            begin, sizes = offsets or (0,), part.shape or (1,)
+            low, high = max(first, begin[0]), min(last, begin[0] + sizes[0])
+            where = tuple(slice(o, o + n) for o, n in zip(begin[1:], sizes[1:], strict=True))
+            if low < high:
+                seen[(slice(low - first, high - first), *where)] = True
+        return bool(seen.all())
+
+
+class Computed(Stored):
+    """A tensor that is computed from others when its numbers are asked for: `make()` gives its bytes."""
+
+    def __init__(
+        self,
+        dtype: str,
+        shape: Sequence[int],
+        scheme: str,
+        make: Callable[[], bytes | bytearray | memoryview],
+    ) -> None:
+        self.dtype, self.shape, self.scheme, self.make = dtype, tuple(shape), scheme, make
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """As for all kinds."""
+        out[:] = memoryview(self.make()).cast("B")[start : start + len(out)]
+
+
+def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a contiguous tensor, in items."""
+    steps, step = [], 1
+    for n in reversed(shape):
+        steps.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(steps))
+
+
+def turn(out: memoryview, dtype: str) -> None:
+    """Turn the bytes of items around, in place."""
+    width = WIDTHS[dtype] // (2 if dtype.startswith("complex") else 1)
+    if width > 1:
+        np.frombuffer(out, f"u{width}").byteswap(inplace=True)
+
+
+def is_foreign(order: str) -> bool:
+    """Are bytes in this order, "little" or "big", not in the machine's?"""
+    return order != sys.byteorder
