@@ -7,13 +7,16 @@ this machine's order.
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import sys
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -61,22 +64,30 @@ WIDTHS = {
 
 
 class File:
-    """An open file whose content may be asked for later: QError if it is another by then."""
+    """An open file, or a part of one, whose content may be asked for later: QError if it is another by then."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, start: int = 0, size: int = -1) -> None:
         """Open a file. OSError if it cannot be opened, ValueError if it is no file."""
-        self.path = path
+        self.path, self.start = path, start
         self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         weakref.finalize(self, os.close, self.descriptor)
         found = os.fstat(self.descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is no file")
-        self.size, self._changed = found.st_size, found.st_mtime_ns
+        self._state = (found.st_size, found.st_mtime_ns)
+        self.size = found.st_size - start if size < 0 else size
+        if self.size + start > found.st_size:
+            raise ValueError("it is cut off")
+
+    @property
+    def stream(self) -> BinaryIO:
+        """The bytes in order, for those who read so."""
+        return cast("BinaryIO", io.BufferedReader(_Stream(self)))
 
     def check(self) -> None:
         """QError if the file is no longer as it was when it was opened."""
         found = os.fstat(self.descriptor)
-        if (found.st_size, found.st_mtime_ns) != (self.size, self._changed):
+        if (found.st_size, found.st_mtime_ns) != self._state:
             raise QError(f"ckpt: {self.path} has changed since it was opened")
 
     def into(self, out: memoryview, offset: int) -> None:
@@ -88,7 +99,7 @@ class File:
             piece = out[start : start + PIECE]
             at = 0
             while at < len(piece):
-                count = os.preadv(self.descriptor, [piece[at:]], offset + start + at)
+                count = os.preadv(self.descriptor, [piece[at:]], self.start + offset + start + at)
                 if not count:
                     raise QError(f"ckpt: {self.path} is cut off")
                 at += count
@@ -100,32 +111,78 @@ class File:
         return bytes(out)
 
 
+class Run(Protocol):
+    """A run of bytes that tensors view."""
+
+    length: int
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """Fill memory with its bytes from `start` on."""
+
+
+class _Stream(io.RawIOBase):
+    """A file's bytes in order."""
+
+    def __init__(self, file: File) -> None:
+        self._file, self._at = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        base = (0, self._at, self._file.size)[whence]
+        if base + offset < 0:
+            raise ValueError("an offset is out of bounds")
+        self._at = base + offset
+        return self._at
+
+    def readinto(self, out: Any) -> int:
+        count = max(min(len(out), self._file.size - self._at), 0)
+        self._file.into(memoryview(out)[:count], self._at)
+        self._at += count
+        return count
+
+
 class Memory:
     """A run of bytes in a file, which tensors view: the storage of torch. `packed`: the bytes that it takes in the file
     if it is compressed there by deflate. `key` is its name in the file."""
 
     def __init__(
-        self, file: File, offset: int, length: int, key: str = "", packed: int = -1
+        self, file: File, offset: int, length: int, key: str = "", packed: int = -1, crc: int = 0
     ) -> None:
-        self.file, self.offset, self.length, self.key, self.packed = (
-            file,
-            offset,
-            length,
-            key,
-            packed,
-        )
+        self.file, self.offset, self.length = file, offset, length
+        self.key, self.packed, self.crc = key, packed, crc  # crc: 0 if its writer computed none
         self._unpacked: bytes | None = None
+        self._is_verified = False
 
     def into(self, out: memoryview, start: int = 0) -> None:
-        """Fill memory with its bytes from `start` on."""
+        """Fill memory with its bytes from `start` on. If they are all of it, the checksum is verified."""
         if self.packed < 0:
             self.file.into(out, self.offset + start)
-            return
+        elif len(out):
+            self._unpack(out, start)
+        if self.crc and len(out) == self.length and not self._is_verified:
+            self.verified(out)
+
+    def verified(self, data: memoryview) -> None:
+        """QError if these bytes, all of it, are not those for which the checksum was computed."""
+        if self.crc and not self._is_verified and zlib.crc32(data) != self.crc:
+            raise QError(f"ckpt: {self.file.path} is damaged: {self.key} has a wrong checksum")
+        self._is_verified = True
+
+    def _unpack(self, out: memoryview, start: int) -> None:
         if self._unpacked is None:
             packed = self.file.read(self.offset, self.packed)
-            self._unpacked = zlib.decompressobj(-15).decompress(packed, self.length)
-            if len(self._unpacked) != self.length:
-                raise QError(f"ckpt: {self.file.path}: {self.key} is cut off")
+            try:
+                data = zlib.decompressobj(-15).decompress(packed, self.length)
+            except zlib.error:
+                data = b""
+            if len(data) != self.length:
+                raise QError(f"ckpt: {self.file.path} is damaged: {self.key} is cut off")
+            self._unpacked = data
         out[:] = self._unpacked[start : start + len(out)]
 
 
@@ -137,15 +194,31 @@ class Bytes:
 
     def into(self, out: memoryview, start: int = 0) -> None:
         """Fill memory with its bytes from `start` on."""
-        out[:] = memoryview(self.data)[start : start + len(out)]
+        if len(out):
+            out[:] = memoryview(self.data)[start : start + len(out)]
+
+
+class Traits(NamedTuple):
+    """What a tensor is besides its numbers: an object of a class, by the class's name if it is not a plain tensor, that
+    asks for a gradient, with attributes; `state` is what the attributes were read from."""
+
+    cls: str = ""
+    grad: bool = False
+    attributes: Mapping[Any, Any] = MappingProxyType({})
+    state: Any = None
 
 
 class Stored:
-    """A tensor in a file: `dtype` is torch's name of the type, `scheme` how it is quantised, if it is."""
+    """A tensor in a file: `dtype` is torch's name of the type, `scheme` how it is quantised, if it is, with what
+    numbers (`options`)."""
 
     dtype: str
     shape: tuple[int, ...]
     scheme: str = ""
+    options: Mapping[str, Any] = MappingProxyType({})
+    traits: Traits | None = None
+    origin: Any = None  # what it was read from, for those who write that again
+    live: Any = None  # the tensor in memory that it stands for, if it is in no file
 
     @property
     def count(self) -> int:
@@ -185,7 +258,7 @@ class Strided(Stored):
         self,
         dtype: str,
         shape: Sequence[int],
-        memory: Memory | Bytes,
+        memory: Run,
         stride: Sequence[int] | None = None,
         start: int = 0,
         foreign: bool = False,
@@ -230,6 +303,49 @@ class Strided(Stored):
             out[:] = view[start // width : (start + len(out)) // width].tobytes()
         if self.foreign:
             turn(out, self.dtype)
+
+
+class Flipped(Stored):
+    """A tensor of which the conjugate or the negative is meant (`marks`: "conj", "neg"), as torch's lazy views are."""
+
+    def __init__(self, of: Stored, marks: tuple[str, ...]) -> None:
+        self.of, self.marks = of, marks
+        self.dtype, self.shape = of.dtype, of.shape
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """As for all kinds."""
+        self.of.into(out, start)
+        items = np.frombuffer(
+            out, {"complex64": "c8", "complex128": "c16"}.get(self.dtype, self.dtype)
+        )
+        if "conj" in self.marks:
+            np.conjugate(items, out=items)
+        if "neg" in self.marks:
+            np.negative(items, out=items)
+
+
+class Composite(Stored):
+    """A tensor that is made of others: sparse, nested, or none at all on the meta device (`kind`)."""
+
+    def __init__(
+        self,
+        kind: str,
+        dtype: str,
+        shape: Sequence[int],
+        parts: dict[str, Stored],
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.kind, self.dtype, self.shape = kind, dtype, tuple(shape)
+        self.parts, self.options = parts, options
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its parts."""
+        return sum(part.nbytes for part in self.parts.values())
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """QError: its parts have the numbers."""
+        raise QError(f"ckpt: a {self.kind} tensor is not contiguous; its parts are tensors")
 
 
 class Pieced(Stored):
@@ -314,7 +430,8 @@ class Computed(Stored):
 
     def into(self, out: memoryview, start: int = 0) -> None:
         """As for all kinds."""
-        out[:] = memoryview(self.make()).cast("B")[start : start + len(out)]
+        if len(out):
+            out[:] = memoryview(self.make()).cast("B")[start : start + len(out)]
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -329,7 +446,7 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 def turn(out: memoryview, dtype: str) -> None:
     """Turn the bytes of items around, in place."""
     width = WIDTHS[dtype] // (2 if dtype.startswith("complex") else 1)
-    if width > 1:
+    if width > 1 and len(out):
         np.frombuffer(out, f"u{width}").byteswap(inplace=True)
 
 

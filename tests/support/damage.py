@@ -63,5 +63,7 @@ def size_of(path: Path) -> int:
 
 
 def reading(path: Path) -> str:
-    """The q that reads a file."""
-    return f"{'resume' if path.suffix == '.ks' else 'ckpt'}`$\":{path}\""
+    """The q that reads a file, with the numbers of its tensors."""
+    if path.suffix == ".ks":
+        return f"resume`$\":{path}\""
+    return "{@[ckpttable;x;{if[not x like\"ckpttable: *\";'x]}];x}" + f"ckpt`$\":{path}\""

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kshell.checkpoints import stored
 from kshell.errors import QError, QExit
-from kshell.kapi.checkpoint import safetensors_files
 from kshell.session import Session
-from kshell.store import archive
 from tests.support.stops import PLACE, RUN, Case, faults, lines_of
 from tests.whole.stopcases import CASES
 
@@ -138,18 +137,21 @@ def test_the_report_says_what_was_carried_out(session: Session) -> None:
 
 
 @pytest.mark.parametrize("file", ["c.pt", "c.safetensors"])
-def test_a_checkpoint_that_is_read_is_given_up(file: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tensor_of_a_file_that_is_read_is_given_up(file: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two parts of it, not when all is read."""
     read: list[int] = []
     session.run(f"d:`a`b!2#enlist tensor 1000#1e;ckpt(`:{file};d);e:0")
-    module = archive if file == "c.pt" else safetensors_files
-    monkeypatch.setattr(module, "_CHUNK", 256)
-    give_up = module.give_up
-    monkeypatch.setattr(module, "give_up", lambda: (read.append(1), give_up()))
-    n, _ = lines_of(session, f"e:ckpt`:{file}")
-    session.run("e:0")
-    with pytest.raises(QError, match="stop") as stopped:
-        lines_of(session, f"e:ckpt`:{file}", n // 2)
-    assert read == [1] and not stopped.value.note and session.run("e") == 0
+    monkeypatch.setattr(stored, "PIECE", 256)
+    give_up = stored.give_up
+    monkeypatch.setattr(stored, "give_up", lambda: (read.append(1), give_up()))
+    session.run(f"f:ckpt`:{file}")
+    n, _ = lines_of(session, "e:tensor f`a")
+    for at in range(1, n, 3):
+        session.run(f"e:0;f:ckpt`:{file}")
+        try:
+            lines_of(session, "e:tensor f`a", at)
+        except QError as stopped:
+            assert stopped.text == "stop" and session.run("(e~0)or e~tensor d`a")
+    assert len(read) > 3
     session.run(f"e:ckpt`:{file}")
     assert session.run("(tensor e`b)~tensor d`b")

@@ -310,7 +310,7 @@ class HandleTable:
         """The live handles, in order of creation."""
         for ref in list(self.live.values()):
             h = ref()
-            if h is not None and h.obj is not GONE:
+            if h is not None and not h.freed:
                 yield h
 
     def __len__(self) -> int:

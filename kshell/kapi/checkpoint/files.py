@@ -1,7 +1,6 @@
 """PyTorch checkpoints as q values: .pt files, .safetensors files and folders of them, read, edited and written.
 
-A file's checksums and bounds are verified, and only data is created from it. pt_files.py reads .pt files,
-safetensors_files.py the others.
+The room kshell/checkpoints reads and writes the files; nothing in them is run. Numbers are read when they are used.
 """
 
 from __future__ import annotations
@@ -11,32 +10,32 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+
+from kshell.checkpoints import pt_writing, safetensors, weights_writing
+from kshell.checkpoints.folders import tensors_of
+from kshell.checkpoints.opening import opened
+from kshell.checkpoints.stored import Stored
+from kshell.checkpoints.weights_writing import META
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, long_of, name_of, named_values, names_of
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import dtype_name, is_array, kname, put, to_tensor
+from kshell.kapi.base.convert import dtype_symbol, is_array, kname, put, to_tensor
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle, module_of
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
-from kshell.kapi.checkpoint import pt_files
-from kshell.kapi.checkpoint.safetensors_files import (
-    META,
-    opened,
-    read_folder,
-    read_index,
-    read_safetensors,
-    write_folder,
-    write_safetensors,
-)
-from kshell.kapi.checkpoint.state_dicts import NAMES, from_q, tensors_in, to_q_value
+from kshell.kapi.checkpoint import objects  # noqa: F401  # registers the handles of objects
+from kshell.kapi.checkpoint.state_dicts import NAMES, from_q
+from kshell.kapi.checkpoint.stored_tensors import read_tensor
+from kshell.kapi.checkpoint.tree_values import to_q_value
+from kshell.kapi.checkpoint.trees import graph_of, protocol_of, sources_of, tree_of
 from kshell.kapi.math.statistics import norm_and_bad
 from kshell.kapi.module.spec import is_state, state_dict
 from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.state import is_opt_state, load_state, restore
-from kshell.store import atomic, unfinished
-from kshell.store.archive import Room, Unbounded
-from kshell.values.base.build import longs, symdict, table
+from kshell.store import atomic
+from kshell.values.base.build import floats, longs, symdict, table
 from kshell.values.base.core import (
     NIL,
     Dict,
@@ -45,111 +44,47 @@ from kshell.values.base.core import (
     Sym,
     Table,
     Value,
+    Vec,
     seq_items,
     sym_vec,
 )
 from kshell.values.session.context import running
+from kshell.values.session.progress import Task
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
     from kshell.kapi.train.model import Model
 
-# ------------------------------------------------------------------ .pt
 
+def _write_pt(path: str, tree: object) -> None:
+    sources = sources_of(tree)
+    graph = graph_of(tree)
 
-_BIN_INDEX = ".bin.index.json"
-
-
-def _read_pt(path: str) -> Value:
-    def work(f: BinaryIO, size: int) -> Value:
-        value, count, need = pt_files.read(path, f, size)
-        return to_q_value(value, count, need)
-
-    return opened(path, work)
-
-
-def _write_pt(path: str, value: object) -> None:
     def fill(f: BinaryIO) -> None:
-        torch.save(value, f)
-        if f.seekable():
-            f.flush()
-            with open(os.dup(f.fileno()), "r+b") as reopened:
-                _pad(path, reopened, _values_in(value))
+        pt_writing.write(f, graph, sources, protocol_of(sources), _root(path))
 
     atomic.write(path, fill)
 
 
-def _values_in(value: object) -> int:
-    """The number of values in nested lists and dictionaries."""
-    if isinstance(value, dict):
-        return 1 + len(value) + sum(map(_values_in, value.values()))
-    return 1 + sum(map(_values_in, value)) if isinstance(value, list | tuple) else 1
-
-
-_VALUE = 5000  # maximum memory for reading a value, beyond its content
-
-
-def _pad(path: str, f: BinaryIO, n: int) -> None:
-    """Pad a .pt file with n values so that its size justifies the memory needed to read it (Room): a file with many
-    small values gets a member of zeros, which is never read."""
-    size = os.fstat(f.fileno()).st_size
-    if n * _VALUE < Room(size).left:
-        return
-    f.seek(0)
-    room = Unbounded(size)
-    value, count, need = pt_files.read(path, f, size, room)
-    to_q_value(value, count, need)
-    if room.left < 0:
-        pt_files.add_zeros(f, -room.left // 2 + (1 << 16))
-
-
-def _is_safetensors(path: str) -> bool:
-    """Does a file begin as a .safetensors file, whatever its name?"""
-
-    def work(f: BinaryIO, size: int) -> bool:
-        begin = f.read(9)
-        return begin[8:] == b"{" and int.from_bytes(begin[:8], "little") <= size
-
-    return bool(opened(path, work))
-
-
-def _bin_index(path: str) -> str:
-    """The name of the index of a folder whose weights are in .bin files; empty if it has none, or others."""
-    names = unfinished.names_in(path)
-    if any(name.endswith((".safetensors", ".safetensors.index.json")) for name in names):
-        return ""
-    found = [name for name in names if name.endswith(_BIN_INDEX)]
-    return found[0] if len(found) == 1 else ""
-
-
-def _read_bins(path: str, index: str) -> dict[str, Any]:
-    """The tensors of a folder of .bin files, which are .pt files, with an index."""
-    locations, _ = read_index(os.path.join(path, index), ".bin")
-    contents = {file: _pickled(os.path.join(path, file)) for file in {*locations.values()}}
-    for name, file in locations.items():
-        if not isinstance(contents[file], dict) or name not in contents[file]:
-            raise QError(f"ckpt: {os.path.join(path, file)} has no {name}")
-    return {name: contents[file][name] for name, file in locations.items()}
-
-
-def _pickled(path: str) -> Any:
-    """What is in a .pt file."""
-    return opened(path, lambda f, size: pt_files.read(path, f, size)[0])
+def _root(path: str) -> str:
+    """The folder in a .pt file, as torch.save names it."""
+    name = os.path.basename(path)
+    return os.path.splitext(name)[0] or "archive"
 
 
 # ------------------------------------------------------------------ the functions
 
 
 def read(path: str) -> Value:
-    """The q value of a checkpoint: the content of its pickle, or tensors by name."""
-    if not os.path.isdir(path) and not path.endswith(".safetensors") and not _is_safetensors(path):
-        return _read_pt(path)
-    if os.path.isdir(path) and (index := _bin_index(path)):
-        return to_q_value(_read_bins(path, index))
-    tensors, meta = read_folder(path) if os.path.isdir(path) else read_safetensors(path)[:2]
-    meta.pop("format", None)
-    return to_q_value(tensors | ({META: meta} if meta else {}))
+    """The q value of a checkpoint: what its pickle holds, or tensors by name."""
+    found = opened(path)
+    tree, meta = found.value, dict(found.metadata)
+    for own in ("format", *safetensors.OWN):
+        meta.pop(own, None)
+    if meta:
+        tree = {**tree, META: meta}
+    return to_q_value(tree, found.made, path)
 
 
 @api(
@@ -187,17 +122,17 @@ def ckpt(x: Value) -> Value:
     path = path_of(arguments[0], "ckpt")
     if len(arguments) == 1:
         return read(path)
-    value = from_q(arguments[1])
+    tree = tree_of(arguments[1])
     _tell_name(arguments)
     if len(arguments) == 3:
         limit = long_of(arguments[2])
         if limit is None or limit < 1:
             raise CallError("ckpt", "expected the most bytes of a file, a number above zero")
-        write_folder(path, value, limit)
+        weights_writing.write_folder(path, tree, limit)
     elif path.endswith(".safetensors"):
-        write_safetensors(path, value)
+        weights_writing.write_file(path, tree)
     else:
-        _write_pt(path, value)
+        _write_pt(path, tree)
     return arguments[0]
 
 
@@ -240,19 +175,34 @@ def ckpttable(x: Value) -> Value:
             given=kname(file),
             hint=f"ckpttable ckpt`{file.s}",
         )
-    rows = tensors_in(arguments[0])
-    tensors = [tensor for _, tensor in rows]
+    found = tensors_of(tree_of(arguments[0]))
+    tensors = list(found.values())
     columns: list[ListValue] = [
-        sym_vec([name for name, _ in rows]),
-        sym_vec([dtype_name(tensor.dtype) for tensor in tensors]),
+        sym_vec(list(found)),
+        sym_vec([dtype_symbol(tensor.dtype) or tensor.dtype for tensor in tensors]),
         List([longs(list(tensor.shape)) for tensor in tensors]),
-        longs([tensor.numel() * tensor.element_size() for tensor in tensors]),
+        longs([tensor.nbytes for tensor in tensors]),
     ]
-    statistics = norm_and_bad(tensors) if flag else []
+    statistics = _statistics(tensors) if flag else []
     return table(
         ["name", "dtype", "size", "bytes", *("norm", "bad")[: len(statistics)]],
         [*columns, *statistics],
     )
+
+
+def _statistics(tensors: list[Stored]) -> list[Vec]:
+    """Norms and numbers of non-finite values, one tensor at a time."""
+    work = Task("loading", sum(tensor.nbytes for tensor in tensors))
+    rows = []
+    for tensor in tensors:
+        rows.append(norm_and_bad([read_tensor(tensor)]))
+        work.add(tensor.nbytes)
+    if not rows:
+        return [floats([]), longs([])]
+    return [
+        Vec(row.t, np.concatenate([column[i].a for column in rows]))
+        for i, row in enumerate(rows[0])
+    ]
 
 
 @api(

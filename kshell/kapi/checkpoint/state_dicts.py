@@ -1,15 +1,14 @@
-"""Python values of a checkpoint as q values, and back.
+"""q values as what a checkpoint holds: the inverse of tree_values.py.
 
-None is ::, a string a symbol, a tensor a tensor handle, a list or tuple a list, a dictionary a dictionary. In an
-optimizer's state_dict, the state is a keyed table with one row per parameter, and the groups are a table. In the other
-direction, arrays of reals become tensors, other arrays lists; lists in parameter groups become tuples, as in torch.
+Arrays of reals become tensors, other arrays lists; lists in parameter groups become tuples, as in torch. A module, an
+optimizer or another object stands for its state_dict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.convert import kname, to_tensor, whole
@@ -26,16 +25,12 @@ from kshell.kapi.base.handles import (
     behaves,
     behaviour,
     handle,
-    tensor_handle,
 )
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.plain_values import FromQ, ToQ, within
+from kshell.kapi.base.plain_values import FromQ, within
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.parameters import parameters_of
-from kshell.kapi.optim.tables import TENSORS_IN
-from kshell.optim.leaves import leaves_of
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, longs, symdict
 from kshell.values.base.core import (
     NULL_J,
     Atom,
@@ -45,113 +40,12 @@ from kshell.values.base.core import (
     Table,
     Value,
     Vec,
-    long,
     seq_items,
-    sym,
     text_of,
 )
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-MOST = 5_000_000  # maximum number of values in a checkpoint
-MAX_DEPTH = 100
-_AGAIN = 100_000  # values that may occur a second time
-# approximate bytes of a q value besides its items, by Python type; 300 for others
-_COSTS = {int: 16, float: 16, bool: 8, type(None): 8, str: 130, dict: 800}
-
-
-class _Reader(ToQ):
-    """Tensors become handles, lists of dictionaries with equal keys tables, other Python and torch types symbols.
-    `room`: the maximum number of values. Objects that a file stores once and refers to repeatedly count every time;
-    `need` is called with the approximate bytes of memory for them."""
-
-    def __init__(self, room: int, need: Callable[[int], None]) -> None:
-        self.room, self.need = room, need
-        self.depth = 0
-
-    def value(self, v: object, key: str = "") -> Value:
-        self.room -= 1
-        if self.room < 0 or self.depth > MAX_DEPTH:
-            raise QError("limit")
-        self.need(_COSTS.get(v.__class__, 300))
-        return super().value(v, key)
-
-    def inside(self, values: Iterable[Any], depth: int = 1) -> list[Value]:
-        """The values in a value."""
-        self.depth += depth
-        items = [self.value(value) for value in values]
-        self.depth -= depth
-        return items
-
-    def integer(self, v: int) -> Value:
-        return long(v) if -(1 << 63) < v < 1 << 63 else sym(str(v))
-
-    def tensor(self, t: Tensor, key: str) -> Value:
-        return tensor_handle(t)
-
-    def sequence(self, v: list[Any] | tuple[Any, ...]) -> Value:
-        if (
-            v
-            and all(isinstance(row, dict) and row.keys() == v[0].keys() and row for row in v)
-            and all(isinstance(name, str) for name in v[0])
-        ):
-            return self._table(v, list(v[0]))
-        return collapse(self.inside(v))
-
-    def _table(self, rows: Sequence[dict[str, Any]], names: list[str]) -> Table:
-        return Table(
-            names, [collapse(self.inside((row[name] for row in rows), 2)) for name in names]
-        )
-
-    def dictionary(self, v: dict[Any, Any]) -> Value:
-        if not is_optimizer(v):
-            return self._dict(v)
-        values = [
-            self._states(item) if key == "state" else self.inside([item])[0]
-            for key, item in v.items()
-        ]
-        return symdict(list(v), values)
-
-    def _dict(self, v: dict[Any, Any]) -> Value:
-        self.need(_COSTS[str] * len(v))
-        values = self.inside(v.values())
-        if all(isinstance(key, str) for key in v):
-            return symdict(list(v), values)
-        return Dict(collapse(self.inside(v)), collapse(values))
-
-    def _states(self, state: dict[Any, Any]) -> Value:
-        """The state of an optimizer: a keyed table, if all parameters have the same buffers."""
-        rows = list(state.values())
-        names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
-        if (
-            names
-            and all(isinstance(row, dict) and list(row) == names for row in rows)
-            and all(number.__class__ is int for number in state)
-            and all(isinstance(name, str) for name in names)
-        ):
-            return Dict(Table(["parm"], [longs(list(state))]), self._table(rows, names))
-        self.depth += 1
-        table = self._dict(state)
-        self.depth -= 1
-        return table
-
-    def other(self, v: object, key: str) -> Value:
-        if isinstance(v, bytes | bytearray):
-            return Vec(T.X, _bytes(v))
-        if isinstance(v, set):
-            return self.value(sorted(v, key=str))
-        if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
-            return sym(str(v))
-        raise CallError(
-            "ckpt", f"it holds a {type(v).__name__.strip('_').lower()}, which has no q value"
-        )
-
-
-def _bytes(v: bytes | bytearray) -> Any:
-    import numpy as np
-
-    return np.frombuffer(bytes(v), np.uint8)
+    pass
 
 
 def is_optimizer(v: dict[Any, Any]) -> bool:
@@ -163,22 +57,12 @@ def is_optimizer(v: dict[Any, Any]) -> bool:
     )
 
 
-def to_q_value(v: object, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
-    """The q value of a checkpoint from which `made` values were created; 'limit if there are more values than q could
-    show, or many times more than were created. `need` is called with the approximate bytes of memory required, and may
-    raise an error."""
-    return _Reader(min(MOST, made + _AGAIN), need).value(v)
-
-
-# ------------------------------------------------------------------ back
-
-
-class _Writer(FromQ):
+class FromValue(FromQ):
     """Arrays of reals become tensors, other arrays lists; bytes and strings their Python types."""
 
     def value(self, x: Value, where: str = "") -> Any:
         subject = handle(x)
-        return super().value(x, where) if subject is None else _of_handle(subject, where)
+        return super().value(x, where) if subject is None else of_handle(subject, where)
 
     def atom(self, x: Value, where: str) -> Any:
         if x is NULL_J:
@@ -188,16 +72,16 @@ class _Writer(FromQ):
         if x.__class__ is Atom and x.t in (T.H, T.I):
             return x.v
         if x.__class__ is Atom and x.t == T.C:
-            return text_of(Vec(T.C, _bytes(bytes([x.v]))))
+            return text_of(Vec(T.C, np.frombuffer(bytes([x.v]), np.uint8)))
         if x.__class__ is Atom and x.t == T.E:
             return to_tensor(x)
-        raise _not_held(x, where)
+        raise not_held(x, where)
 
     def array(self, x: Value, where: str) -> Any:
         if x.__class__ not in (Vec, Nd):
             if isinstance(x, List):
                 return super().array(x, where)
-            raise _not_held(x, where)
+            raise not_held(x, where)
         if x.t == T.E:
             return to_tensor(x)
         if x.t == T.C and x.__class__ is Vec:
@@ -208,7 +92,7 @@ class _Writer(FromQ):
             return self.items(x.items, where)
         if x.t in (T.B, T.H, T.I, T.J, T.F):
             return x.a.tolist()
-        raise _not_held(x, where)
+        raise not_held(x, where)
 
     def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
         keys = x.k
@@ -241,23 +125,16 @@ class _Writer(FromQ):
         return result
 
 
-def _not_held(x: Value, where: str) -> QError:
+def not_held(x: Value, where: str) -> QError:
     return QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
 
 
 def from_q(x: Value) -> Any:
     """The Python value of a q value that a checkpoint can hold."""
-    return _Writer().value(x)
+    return FromValue().value(x)
 
 
-@TENSORS_IN.set
-def tensors_in(x: Value) -> list[tuple[str, Any]]:
-    """The tensors in a value that a checkpoint can hold, under dotted names for their location."""
-    leaves = [(reduce(within, path, ""), value) for path, value in leaves_of(from_q(x))]
-    return [(name, value) for name, value in leaves if isinstance(value, torch.Tensor)]
-
-
-def _of_handle(h: Any, where: str) -> Any:
+def of_handle(h: Any, where: str) -> Any:
     h.get()
     if behaves("checkpoint", h) is None:
         raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")

@@ -32,7 +32,7 @@ MADE: Members = {}
 
 
 class Case(NamedTuple):
-    """What writes the files, the name of what is read, and what the error says."""
+    """What writes the files, the name of what is read, and what the error says; OPENS if it may be read."""
 
     write: Callable[[Path], Any]
     name: str
@@ -40,6 +40,7 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {}
+OPENS = ""  # objects of unknown classes are shown, and are not made
 
 
 def case(name: str, error: str) -> Callable[[Callable[[Path], Any]], Callable[[Path], Any]]:
@@ -466,34 +467,33 @@ def pickled(*parts: bytes) -> bytes:
 
 
 F2 = struct.pack("<2f", 1, 2)
-MORE = "holds more than tensors and plain values"
 GOOD = tensor(storage("0", 2), 0, [2], [1])
 
-pt("pt_runs_a_command", MORE + ".*posix.system", pickled(call("posix.system", text("touch ran"))))
-pt("pt_evaluates", MORE + ".*builtins.eval", pickled(call("__builtin__.eval", text("open('ran', 'w')"))))
-pt("pt_executes", MORE + ".*exec", pickled(call("builtins.exec", text("open('ran', 'w')"))))
-pt("pt_hub", MORE + ".*torch.hub.load", pickled(call("torch.hub.load", text("a/b"), text("c"))))
-pt("pt_load_in_a_load", MORE, pickled(call("torch.load", text("b.pt"))))
-pt("pt_attribute_of_a_module", MORE, pickled(call("builtins.getattr", named("torch._utils._rebuild_tensor_v2"),
+pt("pt_runs_a_command", OPENS, pickled(call("posix.system", text("touch ran"))))
+pt("pt_evaluates", OPENS, pickled(call("__builtin__.eval", text("open('ran', 'w')"))))
+pt("pt_executes", OPENS, pickled(call("builtins.exec", text("open('ran', 'w')"))))
+pt("pt_hub", OPENS, pickled(call("torch.hub.load", text("a/b"), text("c"))))
+pt("pt_load_in_a_load", OPENS, pickled(call("torch.load", text("b.pt"))))
+pt("pt_attribute_of_a_module", OPENS, pickled(call("builtins.getattr", named("torch._utils._rebuild_tensor_v2"),
                                                   text("__globals__"))))
-pt("pt_attribute_behind_a_dot", MORE, pickled(named("torch._C._jit_clear_class_registry")[:-1] + b".x\n"))
-pt("pt_by_the_name_on_the_stack", MORE, pickled(text("os"), text("system"), b"\x93", many(text("touch ran")), b"R"))
-pt("pt_object_of_a_class", MORE, pickled(named("subprocess.Popen"), many(text("touch ran")), b"\x81"))
-pt("pt_instance", MORE, pickled(b"(" + text("touch ran") + b"ios\nsystem\n"))
-pt("pt_extension", MORE, pickled(b"\x82\1"))
-pt("pt_storage_that_is_called", MORE, pickled(call("torch.FloatStorage", whole(10**10))))
-pt("pt_tensor_that_is_called", MORE, pickled(call("torch.Tensor", whole(10**10))))
-pt("pt_bytes_by_their_number", MORE, pickled(call("builtins.bytearray", whole(10**11))))
-pt("pt_numpy", MORE + ".*numpy", pickled(call("numpy.core.multiarray._reconstruct", text("x"))))
-pt("pt_state_of_a_tensor", MORE, pickled(GOOD, many(storage("0", 2), whole(0)), b"b"), {"0": F2})
-pt("pt_method_by_an_attribute", MORE, pickled(call("torch._tensor._rebuild_from_type_v2", named(
+pt("pt_attribute_behind_a_dot", OPENS, pickled(named("torch._C._jit_clear_class_registry")[:-1] + b".x\n"))
+pt("pt_by_the_name_on_the_stack", OPENS, pickled(text("os"), text("system"), b"\x93", many(text("touch ran")), b"R"))
+pt("pt_object_of_a_class", OPENS, pickled(named("subprocess.Popen"), many(text("touch ran")), b"\x81"))
+pt("pt_instance", OPENS, pickled(b"(" + text("touch ran") + b"ios\nsystem\n"))
+pt("pt_extension", OPENS, pickled(b"\x82\1"))
+pt("pt_storage_that_is_called", OPENS, pickled(call("torch.FloatStorage", whole(10**10))))
+pt("pt_tensor_that_is_called", OPENS, pickled(call("torch.Tensor", whole(10**10))))
+pt("pt_bytes_by_their_number", OPENS, pickled(call("builtins.bytearray", whole(10**11))))
+pt("pt_numpy", OPENS, pickled(call("numpy.core.multiarray._reconstruct", text("x"))))
+pt("pt_state_of_a_tensor", OPENS, pickled(GOOD, many(storage("0", 2), whole(0)), b"b"), {"0": F2})
+pt("pt_method_by_an_attribute", OPENS, pickled(call("torch._tensor._rebuild_from_type_v2", named(
     "torch._utils._rebuild_tensor_v2"), named("torch.Tensor"), many(storage("0", 2), whole(0), many(whole(2)), many(
         whole(1)), b"\x89", b"}"), b"}" + text("numel") + whole(1) + b"s")), {"0": F2})
-pt("pt_object_kept_elsewhere", MORE, pickled(text("os.system"), b"Q"))
-pt("pt_module_kept_elsewhere", MORE, pickled(many(text("module"), named("torch.FloatStorage"), text("0"), text("cpu"), whole(
+pt("pt_object_kept_elsewhere", OPENS, pickled(text("os.system"), b"Q"))
+pt("pt_module_kept_elsewhere", OPENS, pickled(many(text("module"), named("torch.FloatStorage"), text("0"), text("cpu"), whole(
     2)), b"Q"), {"0": F2})
-pt("pt_id_in_a_line", MORE, pickled(b"P0\n"))
-pt("pt_memory_outside_the_file", "wrong length", pickled(tensor(storage("../../../etc/passwd", 2), 0, [2], [1])))
+pt("pt_id_in_a_line", OPENS, pickled(b"P0\n"))
+pt("pt_memory_outside_the_file", "is not there", pickled(tensor(storage("../../../etc/passwd", 2), 0, [2], [1])))
 pt("pt_memory_of_another_length", "wrong length", pickled(tensor(storage("0", 1 << 40), 0, [2], [1])), {"0": F2})
 pt("pt_memory_of_two_lengths", "wrong length", pickled(many(GOOD, tensor(storage("0", 1), 0, [1], [1]))), {"0": F2})
 pt("pt_tensor_past_its_memory", "out of bounds", pickled(tensor(storage("0", 2), 0, [1 << 30], [1])), {"0": F2})
@@ -502,7 +502,7 @@ pt("pt_tensor_before_its_memory", "wrong tensor", pickled(tensor(storage("0", 2)
 pt("pt_tensor_of_negative_size", "wrong tensor", pickled(tensor(storage("0", 2), 0, [-2], [1])), {"0": F2})
 pt("pt_size_that_overflows", "is damaged", pickled(tensor(storage("0", 2), 0, [0, 1 << 100], [1, 1])), {"0": F2})
 pt("pt_booleans_of_two", "wrong booleans", pickled(tensor(storage("0", 2, "BoolStorage"), 0, [2], [1])), {"0": b"\2\2"})
-pt("pt_gradient_of_whole_numbers", "is damaged", pickled(tensor(storage("0", 1, "LongStorage"), 0, [1], [1], b"\x88")),
+pt("pt_gradient_of_whole_numbers", OPENS, pickled(tensor(storage("0", 1, "LongStorage"), 0, [1], [1], b"\x88")),
    {"0": bytes(8)})
 pt("pt_sparse_past_its_size", "is damaged", pickled(call(
     "torch._utils._rebuild_sparse_tensor", call("torch.serialization._get_layout", text("torch.sparse_coo")), many(
@@ -510,7 +510,7 @@ pt("pt_sparse_past_its_size", "is damaged", pickled(call(
    {"0": F2, "1": struct.pack("<q", 1000)})
 pt("pt_other_machine", "unknown order", pickled(GOOD), {"0": F2}, {"archive/byteorder": b"middle"})
 pt("pt_two_pickles", "two of data.pkl", pickled(GOOD), {"0": F2}, {"other/data.pkl": pickled(b"N")})
-pt("pt_program", "TorchScript", pickled(GOOD), {"0": F2}, {"archive/constants.pkl": pickled(b"N")})
+pt("pt_program", OPENS, pickled(GOOD), {"0": F2}, {"archive/constants.pkl": pickled(b"N")})
 pt("pt_text_after_the_end", "end where it should", pickled(b"N") + EVIL)
 pt("pt_text_that_is_no_text", "is damaged", pickled(b"X\2\0\0\0\xff\xfe"))
 pt("pt_text_past_the_end", "cut off", pickled(b"X\xff\xff\xff\x7fabc"))
@@ -530,24 +530,24 @@ pt("pt_tensors_again", "is refused.* memory", pickled(
 pt("pt_wide_text", "is refused.* memory", pickled(text("a" * 20_000_000 + "\U0001F600")))
 pt("pt_lists_of_nothing", "memory", pickled(b"](" + b"]" * (6 << 20) + b"e"))
 pt("pt_deep_tuples", "limit|memory", pickled(b")" + b"\x85" * 200_000))
-pt("pt_deep_key", MORE, pickled(b"}" + b")" + b"\x85" * 200_000 + b"Ns"))
-pt("pt_list_as_a_key", MORE, pickled(b"}]Ns"))
+pt("pt_deep_key", OPENS, pickled(b"}" + b")" + b"\x85" * 200_000 + b"Ns"))
+pt("pt_list_as_a_key", OPENS, pickled(b"}]Ns"))
 pt("pt_mark_without_end", "is damaged", pickled(b"(N"))
 pt("pt_nothing_on_the_stack", "is damaged", pickled(b"ss"))
-pt("pt_class_as_a_value", "no q value", pickled(named("torch.FloatStorage")))
+pt("pt_class_as_a_value", OPENS, pickled(named("torch.FloatStorage")))
 
 
-@case("a.pt", "is not a checkpoint")
+@case("a.pt", OPENS)
 def pt_bare_pickle(folder: Path) -> None:
     (folder / "a.pt").write_bytes(EVIL)
 
 
-@case("a.pt", "holds more than tensors and plain values")
+@case("a.pt", OPENS)
 def pt_before_version_1_6(folder: Path) -> None:
     (folder / "a.pt").write_bytes(pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + EVIL)
 
 
-@case("a.pt", "is not a checkpoint")
+@case("a.pt", "is (not a checkpoint|damaged)")
 def pt_tar(folder: Path) -> None:
     with tarfile.open(folder / "a.pt", "w") as t:
         for name in ("storages", "tensors", "pickle"):
@@ -556,7 +556,7 @@ def pt_tar(folder: Path) -> None:
             t.addfile(info, io.BytesIO(EVIL))
 
 
-@case("a.pt", "wrong length")
+@case("a.pt", "more memory|wrong length")
 def pt_zip_bomb(folder: Path) -> None:
     held = [("archive/data.pkl", pickled(GOOD)), ("archive/data/0", bytes(100 << 20))]
     (folder / "a.pt").write_bytes(stored(held, zipfile.ZIP_DEFLATED))
@@ -568,7 +568,7 @@ def pt_wrong_checksum(folder: Path) -> None:
     (folder / "a.pt").write_bytes(data.replace(F2, F2[::-1]))
 
 
-@case("a.pt", "wrong checksum")
+@case("a.pt", OPENS)
 def pt_wrong_checksum_of_what_is_not_asked_for(folder: Path) -> None:
     data = stored([("archive/data.pkl", pickled(b"N")), ("archive/data/0", F2)])
     (folder / "a.pt").write_bytes(data.replace(F2, F2[::-1]))

@@ -147,7 +147,7 @@ def test_what_has_progress(watched: Session) -> None:
     assert shown(watched, "(\"JFS\";enlist csv)0:`:a.csv;")[-1].startswith("loading: 3/3 columns  100%")
     assert shown(watched, "`:b set a;")[-1].startswith("saving: 22/22 MB")
     watched.run("ckpt(`:a.pt;tensor a);")
-    assert any(t.startswith("loading: 22/22 MB") for t in shown(watched, "ckpt`:a.pt;"))
+    assert any(t.startswith("loading: 22/22 MB") for t in shown(watched, "ckpttable ckpt`:a.pt;"))
     assert shown(watched, ".Q.fs[{x};`:a.csv];")[-1].startswith("loading: 0/0 MB")
 
 

@@ -1,12 +1,13 @@
 """The layout of .safetensors files: a length, a JSON header with type, shape and offsets of each tensor, then their
 bytes.
 
-As documented: the offsets are in bounds and consecutive, without overlaps or holes. Files written by kshell have a
-digest of everything in their metadata, which is verified on reading.
+As documented: the offsets are in bounds and consecutive, without overlaps or holes. Files written by kshell have in
+their metadata a checksum of each tensor, and a digest of the header, which is verified on reading.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from collections.abc import Sequence
@@ -40,8 +41,10 @@ SIZES = {
 }
 # fmt: on
 HALVES = {"F4"}  # types whose items are pairs of values in a byte; shapes count values
-DIGEST = "kshell_sha256"
-OWN = "kshell"  # in the metadata of files written by kshell: a digest is required
+BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}  # of a value, where it is not whole bytes
+DIGEST = "kshell_header_sha256"
+SUMS = "kshell_crc32"  # of the tensors in the order of their bytes, eight digits each
+OWN = (DIGEST, SUMS)  # in the metadata of files written by kshell
 MOST = 100_000_000  # maximum bytes of a header
 _TENSOR = 1000  # approximate bytes of memory per tensor, besides its content
 _META = "__metadata__"
@@ -90,15 +93,14 @@ def _place(name: str, v: dict[str, Any]) -> Place:
     start, end = v["data_offsets"]
     if any(number.__class__ is not int or number < 0 for number in (start, end, *v["shape"])):
         raise ValueError(f"{name} has wrong numbers")
-    if v["dtype"] not in SIZES:
+    if v["dtype"] not in SIZES and v["dtype"] not in BITS:
         raise ValueError(f"{name} has type {v['dtype']}, which is not known")
-    length = SIZES[v["dtype"]]
+    bits = BITS.get(v["dtype"]) or 8 * SIZES[v["dtype"]]
     for number in v["shape"]:
-        length *= number
-    if v["dtype"] in HALVES:  # two values are a byte
-        if not v["shape"] or v["shape"][-1] % 2:
-            raise ValueError(f"{name} has a wrong shape")
-        length //= 2
+        bits *= number
+    if bits % 8 or (v["dtype"] in HALVES and (not v["shape"] or v["shape"][-1] % 2)):
+        raise ValueError(f"{name} has a wrong shape")
+    length = bits // 8
     if end - start != length:
         raise ValueError(f"{name} has a wrong length")
     return Place(name, v["dtype"], tuple(v["shape"]), start, end)
@@ -122,10 +124,22 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
     ]
 
 
-def described(places: Sequence[Place], meta: dict[str, str]) -> bytes:
-    """The bytes that the digest covers besides the data: names, types, shapes, offsets and metadata."""
-    entries = sorted((key, value) for key, value in meta.items() if key not in (DIGEST, OWN))
-    return json.dumps([sorted(map(list, places)), entries]).encode()
+def digest(places: Sequence[Place], meta: dict[str, str]) -> str:
+    """The digest of a header: names, types, shapes, offsets and metadata."""
+    entries = sorted((key, value) for key, value in meta.items() if key != DIGEST)
+    text = json.dumps([sorted(map(list, places)), entries])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sums(places: Sequence[Place], meta: dict[str, str]) -> dict[str, int]:
+    """The checksum of each tensor, by name; none if another program wrote the file. ValueError if the header is not as
+    it was written."""
+    if not {*OWN} & {*meta}:
+        return {}
+    if meta.get(DIGEST) != digest(places, meta):
+        raise ValueError("the digest is another")
+    text, order = meta[SUMS], sorted(places, key=lambda p: (p.start, p.end))
+    return {place.name: int(text[8 * i : 8 * i + 8], 16) for i, place in enumerate(order)}
 
 
 def header(places: Sequence[Place], meta: dict[str, str]) -> bytes:

@@ -1,0 +1,84 @@
+"""The files of NumPy, .npy and .npz, as tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from tokenize import TokenError
+
+import numpy as np
+
+from kshell.checkpoints.pt import Zip
+from kshell.checkpoints.stored import WIDTHS, File, Memory, Strided, contiguous
+
+BEGIN = b"\x93NUMPY"
+_LONGEST = 1 << 16  # bytes of a header
+_KINDS = "biufc"  # booleans and numbers
+
+
+def read_array(file: File) -> Strided:
+    """The tensor of a .npy file. ValueError and the like if it is damaged, or holds anything but numbers."""
+    return _tensor(Memory(file, 0, file.size), "it")
+
+
+def read_arrays(archive: Zip) -> dict[str, Strided]:
+    """The tensors of the members of a .npz file, by name."""
+    return {
+        name.removesuffix(".npy"): _tensor(archive.memory(name), name) for name in archive.members
+    }
+
+
+def _tensor(memory: Memory, name: str) -> Strided:
+    """The tensor of an array that stands somewhere in a file, perhaps compressed."""
+    begin = bytearray(min(_LONGEST, memory.length))
+    memory.into(memoryview(begin))
+    start, shape, is_fortran, dtype = _header(begin, name)
+    kind = "" if dtype.fields or dtype.kind not in _KINDS else str(dtype.newbyteorder("="))
+    if kind not in WIDTHS:
+        raise ValueError(f"{name} is an array of {dtype}, which no tensor holds")
+    size = int(np.prod(shape, dtype=object)) if shape else 1
+    if size * dtype.itemsize != memory.length - start:
+        raise ValueError(f"{name} has a wrong length")
+    stride = contiguous(shape[::-1])[::-1] if is_fortran else None
+    return Strided(kind, shape, _part(memory, start), stride, 0, not dtype.isnative)
+
+
+def _part(memory: Memory, start: int) -> Memory:
+    """The memory behind a header."""
+    if memory.packed < 0:
+        return Memory(memory.file, memory.offset + start, memory.length - start, memory.key)
+    return _Inner(memory, start)
+
+
+class _Inner(Memory):
+    """What follows a header in a compressed member."""
+
+    def __init__(self, whole: Memory, start: int) -> None:
+        super().__init__(whole.file, whole.offset, whole.length - start, whole.key, whole.packed)
+        self._whole, self._start = whole, start
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """As for all memory."""
+        self._whole.into(out, self._start + start)
+
+
+def _header(memory: bytearray, name: str) -> tuple[int, tuple[int, ...], bool, np.dtype]:
+    """Where the items begin; the shape, whether columns are together, and the type."""
+    stream = io.BytesIO(memory)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"{name} has version {version} of the format")
+    shape: tuple[int, ...] = (-1,)
+    is_fortran, dtype = False, np.dtype("f8")
+    with contextlib.suppress(ValueError, SyntaxError, TokenError, TypeError):
+        if version == (1, 0):
+            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
+                stream, max_header_size=_LONGEST
+            )
+        else:
+            shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(
+                stream, max_header_size=_LONGEST
+            )
+    if any(n.__class__ is not int or n < 0 for n in shape) or not dtype.itemsize:
+        raise ValueError(f"{name} has a wrong head")
+    return stream.tell(), tuple(shape), is_fortran, dtype

@@ -1,0 +1,143 @@
+"""The folders of torch.distributed.checkpoint: .metadata says of which parts each tensor is made, and where they are.
+
+Each part is a file of torch.save of its own, in a file of many. Neither a process group nor torch is needed to read
+them, and the pickle of the metadata is not run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.checkpoints.folders import fields_of
+from kshell.checkpoints.meanings import Branch, Meanings
+from kshell.checkpoints.pickles import Node
+from kshell.checkpoints.pt import Zip, bare
+from kshell.checkpoints.pt import read as read_zip
+from kshell.checkpoints.stored import WIDTHS, File, Pieced, Stored
+from kshell.errors import QError
+from kshell.store.archive import Room
+
+_PACKAGE = "torch.distributed.checkpoint."
+_TIMES = 6  # its size the metadata may need in memory: a part is larger than its description
+
+
+class _Item(Stored):
+    """A part of a tensor, which is a file of torch.save in a file: opened when its numbers are asked for."""
+
+    def __init__(self, dtype: str, shape: Sequence[int], place: tuple[str, int, int]) -> None:
+        self.dtype, self.shape, self._place = dtype, tuple(shape), place
+        self._opened: Stored | None = None
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """As for all kinds."""
+        if self._opened is None:
+            self._opened = self._open()
+        self._opened.into(out, start)
+
+    def _open(self) -> Stored:
+        path, offset, length = self._place
+        tree = _item(path, offset, length)
+        found = tree.meanings.of(tree.graph)
+        if not isinstance(found, Stored) or (found.dtype, found.shape) != (self.dtype, self.shape):
+            raise QError(f"ckpt: {path}: the part at {offset} is of another type or size")
+        return found
+
+
+def _item(path: str, offset: int, length: int) -> Branch:
+    try:
+        part = File(path, offset, length)
+        tree = read_zip(Zip(part, Room(length)))
+    except (ValueError, KeyError, OSError) as e:
+        raise QError(f"ckpt: {path} is damaged: the part at {offset}: {e}") from None
+    if not isinstance(tree, Branch):
+        raise QError(f"ckpt: {path} is damaged: the part at {offset} is no value")
+    return tree
+
+
+class _Metadata:
+    """A folder's metadata: what the pickle says, by name."""
+
+    def __init__(self, folder: str, file: str) -> None:
+        self.folder = folder
+        opened = File(os.path.join(folder, file))
+        tree = bare(opened, Room(_TIMES * opened.size))
+        self.m: Meanings = tree.meanings
+        self.root = self.record(tree.graph, "metadata.Metadata")
+
+    def record(self, x: Any, *names: str) -> dict[str, Any]:
+        """The fields of an object of one of some classes. ValueError if it is another."""
+        node = self.m.of(x)
+        if node.__class__ is not Node or not node.name.endswith(names):
+            raise ValueError("its metadata are of an unknown form")
+        return fields_of(self.m, node)
+
+    def places(self) -> dict[tuple[str, tuple[int, ...]], tuple[str, int, int]]:
+        """Where the part of a tensor is that begins at some offsets: file, offset, length."""
+        found = {}
+        for index, info in self._dict(self.root["storage_data"]).items():
+            key = self.record(index, "metadata.MetadataIndex")
+            place = self.record(info, "filesystem._StorageInfo")
+            if self.m.of(place.get("transform_descriptors")):
+                raise QError(f"ckpt: {self.folder}: {key['fqn']} is compressed by an extension")
+            path = place["relative_path"]
+            if path != os.path.basename(path) or path in (".", ".."):
+                raise ValueError(f"{key['fqn']} is in a file outside the folder")
+            offsets = key.get("offset")
+            where = self.m.ints(self.m.of(offsets)) if offsets is not None else ()
+            numbers = (place["offset"], place["length"])
+            if any(n.__class__ is not int or n < 0 for n in numbers):
+                raise ValueError(f"{key['fqn']} has a wrong place")
+            found[key["fqn"], where] = (os.path.join(self.folder, path), *numbers)
+        return found
+
+    def _dict(self, x: Any) -> dict[Any, Any]:
+        value = self.m.of(x)
+        if not isinstance(value, dict):
+            raise ValueError("its metadata are of an unknown form")
+        return value
+
+    def entries(self) -> dict[str, Any]:
+        """The tensors and other values by name."""
+        places = self.places()
+        found: dict[str, Any] = {}
+        for name, entry in self._dict(self.root["state_dict_metadata"]).items():
+            node = self.m.of(entry)
+            if node.__class__ is Node and node.name.endswith("BytesStorageMetadata"):
+                found[name] = _item(*places[name, ()])
+            else:
+                found[name] = self._tensor(name, entry, places)
+        return found
+
+    def _tensor(self, name: str, entry: Any, places: dict[Any, Any]) -> Stored:
+        fields = self.record(entry, "metadata.TensorStorageMetadata")
+        properties = self.m.of(self.m.of(fields["properties"]).state)
+        dtype = str(
+            self.m.of(properties[0] if properties.__class__ is tuple else properties["dtype"])
+        )
+        dtype = dtype.removeprefix("torch.")
+        if dtype not in WIDTHS:
+            raise ValueError(f"{name} has type {dtype}, which is not known")
+        shape = self.m.ints(self.m.of(fields["size"]))
+        parts = []
+        for chunk in self.m.of(fields["chunks"]):
+            part = self.record(chunk, "metadata.ChunkStorageMetadata", "metadata.ShardMetadata")
+            offsets = self.m.ints(self.m.of(part.get("offsets", part.get("shard_offsets"))))
+            sizes = self.m.ints(self.m.of(part.get("sizes", part.get("shard_sizes"))))
+            place = places.get(
+                (name, offsets), places.get((name, ())) if not any(offsets) else None
+            )
+            if place is not None:
+                parts.append((offsets, _Item(dtype, sizes, place)))
+        return Pieced(dtype, shape, parts, f"{self.folder}: a part of {name} is missing")
+
+
+def read(folder: str) -> dict[str, Any]:
+    """The tensors and values of a folder by name: whole, whatever processes have written them. ValueError and the like
+    if its metadata are damaged."""
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".metadata"))
+    found: dict[str, Any] = {}
+    for name in [".metadata"] if ".metadata" in names else names:
+        found |= _Metadata(folder, name).entries()
+    return found

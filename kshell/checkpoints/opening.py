@@ -1,0 +1,202 @@
+"""Opening a checkpoint of any kind: what it is, by its first bytes or by the files of its folder, never by its name.
+
+`opened(path)` gives a tree: dictionaries and lists whose leaves are `Stored` tensors, plain values, and `Branch`es, the
+objects of a pickle. Only names, types and places are read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kshell.checkpoints import arrays, dcp, folders, legacy, pt, safetensors, weights
+from kshell.checkpoints.meanings import Branch
+from kshell.checkpoints.stored import File, Stored
+from kshell.errors import QError, refused
+from kshell.store import unfinished
+from kshell.store.archive import WRONG, Room, wrong
+from kshell.store.kinds import kind_of, kind_of_archive
+
+_FIRST = 512  # bytes that tell the kind of a file
+
+
+@dataclass
+class Opened:
+    """A checkpoint, open: what it holds, and of what kind it is. `metadata` are texts by name, of weights alone."""
+
+    path: str
+    kind: str
+    value: Any
+    metadata: dict[str, Any] = field(default_factory=dict)
+    made: int = 0  # values in its pickles
+
+
+def opened(path: str) -> Opened:
+    """Open a file or folder. QError if it is no checkpoint, or damaged."""
+    problem: QError
+    try:
+        location = unfinished.look(path)[0]
+        if os.path.isdir(location):
+            return _folder(location)
+        return of_file(location)
+    except OSError as e:
+        problem = refused(e, path)
+    except (RecursionError, *WRONG) as e:
+        problem = wrong("ckpt", path, e)
+    raise problem
+
+
+def of_file(path: str) -> Opened:
+    """Open a file. QError if it is no checkpoint, ValueError and the like if it is damaged."""
+    file = File(path)
+    begin = file.read(0, min(_FIRST, file.size))
+    room = Room(file.size)
+    for kind, is_kind, read in _KINDS:
+        if is_kind(begin, file.size):
+            return read(path, kind, file, room)
+    if path.endswith(".safetensors"):  # a damaged one
+        return _weights(path, "safetensors", file, room)
+    what, advice = kind_of(path, begin)
+    text = f"it is {what}" if what else "PyTorch writes no such file"
+    raise QError(f"ckpt: {path} is not a checkpoint: {text}", hint=advice)
+
+
+def _zip(path: str, kind: str, file: File, room: Room) -> Opened:
+    archive = pt.Zip(file, room)
+    if archive.members and all(name.endswith(".npy") for name in archive.members):
+        return Opened(path, "npz", arrays.read_arrays(archive))
+    try:
+        value = pt.read(archive)
+    except pt.NotOne as e:
+        what, advice = kind_of_archive(path, archive.members)
+        text = f"it is {what}" if what else f"it has {e}"
+        raise QError(f"ckpt: {path} is not a checkpoint: {text}", hint=advice) from None
+    made = value.meanings.document.machine.made if isinstance(value, Branch) else len(value)
+    return Opened(path, kind, value, made=made)
+
+
+def _weights(path: str, kind: str, file: File, room: Room) -> Opened:
+    tensors, metadata = weights.read_file(file, room)
+    return Opened(path, kind, tensors, dict(metadata), len(tensors))
+
+
+def _tar(path: str, kind: str, file: File, room: Room) -> Opened:
+    try:
+        return Opened(path, kind, legacy.read_tar(file, room))
+    except pt.NotOne as e:
+        raise QError(f"ckpt: {path} is not a checkpoint: it is a tar with {e}") from None
+
+
+def _is_pickle(begin: bytes, size: int) -> bool:
+    return begin[:1] == b"\x80" and size > 2 and begin[1] <= 5
+
+
+_Read = Callable[[str, str, File, Room], Opened]
+_KINDS: tuple[tuple[str, Callable[[bytes, int], bool], _Read], ...] = (
+    ("pt", lambda begin, _: pt.is_archive(begin), _zip),
+    ("safetensors", weights.is_safetensors, _weights),
+    ("npy", lambda begin, _: begin.startswith(arrays.BEGIN),
+     lambda path, kind, file, _: Opened(path, kind, arrays.read_array(file))),
+    ("legacy", lambda begin, _: legacy.is_legacy(begin[:32]),
+     lambda path, kind, file, room: Opened(path, kind, legacy.read(file, room))),
+    ("tar", lambda begin, _: legacy.is_tar(begin), _tar),
+    ("pickle", _is_pickle, lambda path, kind, file, room: Opened(path, kind, pt.bare(file, room))),
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------ folders
+
+
+def _folder(path: str) -> Opened:
+    """Open a folder, by the files in it."""
+    names = sorted(unfinished.names_in(path))
+    for read in _FOLDERS:
+        found = read(path, names)
+        if found is not None:
+            return found
+    raise QError(f"ckpt: {path} has no checkpoint in it")
+
+
+def _one_of(path: str, names: list[str], suffix: str) -> list[str]:
+    return [os.path.join(path, name) for name in names if name.endswith(suffix)]
+
+
+def _of_dcp(path: str, names: list[str]) -> Opened | None:
+    if not any(name == ".metadata" or name.endswith(".metadata") for name in os.listdir(path)):
+        return None
+    return Opened(path, "dcp", dcp.read(path))
+
+
+def _indexed(path: str, names: list[str]) -> Opened | None:
+    """Weights in several files, with an index."""
+    indexes = [name for name in names if weights.INDEX.fullmatch(name)]
+    if not indexes:
+        return None
+    by_kind = [name for name in indexes if ".safetensors." in name] or indexes
+    if len(by_kind) != 1:
+        raise QError(f"ckpt: {path} has {len(by_kind)} indexes of weights")
+    suffix = ".safetensors" if ".safetensors." in by_kind[0] else ".bin"
+    index = os.path.join(path, by_kind[0])
+    locations, about = _checked(
+        index, lambda: weights.read_index(index, suffix, Room(os.path.getsize(index)))
+    )
+    metadata: dict[str, Any] = {}
+    digests: dict[str, Any] = {}
+
+    def read(file: str) -> dict[str, Any]:
+        part = _checked(file, lambda: of_file(file))
+        metadata.update(part.metadata)
+        digests[os.path.basename(file)] = part.metadata.get(safetensors.DIGEST)
+        return folders.by_name(part.value)
+
+    tensors = weights.joined(path, locations, read)
+    _checked(index, lambda: weights.check_index(locations, digests, about))
+    return Opened(path, "sharded", tensors, metadata)
+
+
+def _checked(path: str, work: Callable[[], Any]) -> Any:
+    """work(), with errors that name a file of the folder."""
+    try:
+        return work()
+    except OSError as e:
+        problem = refused(e, path)
+    except (RecursionError, *WRONG) as e:
+        problem = wrong("ckpt", path, e)
+    raise problem
+
+
+def _sharded(path: str, names: list[str]) -> Opened | None:
+    """Files of torch.distributed.checkpoint, one a process, of which each has parts of tensors."""
+    files = _one_of(path, names, ".safetensors")
+    if len(files) < 2:
+        return None
+    parts = [_checked(file, lambda file=file: of_file(file)) for file in files]  # type: ignore[misc]
+    if any(weights.SHARDING not in part.metadata for part in parts):
+        return None
+    return Opened(path, "dcp", weights.sharded([(part.value, part.metadata) for part in parts]))
+
+
+def _several(path: str, names: list[str]) -> Opened | None:
+    """Files of tensors and others: each under its name; the only one for itself."""
+    found: dict[str, Opened] = {}
+    for name in names:
+        file = os.path.join(path, name)
+        if os.path.isfile(file) and name.endswith(folders.SUFFIXES):
+            found[name] = _checked(file, lambda file=file: of_file(file))  # type: ignore[misc]
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        return None
+    return Opened(
+        path, "folder", folders.joined({name: part.value for name, part in found.items()})
+    )
+
+
+_FOLDERS = (_of_dcp, _indexed, _sharded, _several)
+
+
+def tensors_of(value: Any) -> dict[str, Stored]:
+    """The tensors in a tree, under dotted names."""
+    return folders.tensors_of(value)

@@ -1,0 +1,214 @@
+"""q values as trees that are to be written: dictionaries and lists, whose leaves are plain values, tensors as they are
+in files or in memory, and objects of pickles; and such a tree as a pickle's object.
+
+What came from a file and is still the same stays the file's own object, so that the program which wrote it reads what
+it wrote. Where a tree has parts of a file, its other parts are compared with that file's, and take their kinds.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kshell.checkpoints.editing import encoded, filled, merged
+from kshell.checkpoints.folders import tensors_of
+from kshell.checkpoints.meanings import Branch, Meanings
+from kshell.checkpoints.pickles import Global, Node
+from kshell.checkpoints.stored import Stored
+from kshell.kapi.base.handles import TensorHandle, handle
+from kshell.kapi.base.lazy_torch import loaded, torch
+from kshell.kapi.checkpoint.state_dicts import FromValue, not_held, of_handle
+from kshell.kapi.checkpoint.stored_tensors import Living, origin_of, stored_of, tensor_of
+from kshell.kapi.optim.tables import TENSORS_IN
+from kshell.values.base import types as T
+from kshell.values.base.core import Atom, Nd, Value, Vec
+
+_MOST = 1_000_000  # objects of a file that are compared
+_P_EPOCH, _D_EPOCH = datetime.datetime(2000, 1, 1), datetime.date(2000, 1, 1)
+
+
+class _FromQ(FromValue):
+    """Tensors stay in their files, reals are numpy's, so that they can take the place of numpy's."""
+
+    def __init__(self) -> None:
+        self.living = Living()
+
+    def value(self, x: Value, where: str = "") -> Any:
+        subject = handle(x)
+        if subject is None:
+            return super().value(x, where)
+        if isinstance(subject, TensorHandle):
+            return self._tensor(subject, where)
+        subject.get()
+        branch = getattr(subject, "obj", None)
+        if isinstance(branch, Branch):
+            return branch
+        return self._settled(of_handle(subject, where))
+
+    def _tensor(self, h: TensorHandle, where: str) -> Any:
+        stored = stored_of(h)
+        if stored is not None:
+            return stored
+        tensor = of_handle(h, where)
+        return None if tensor is None else origin_of(tensor) or self.living.of(tensor)
+
+    def _settled(self, x: Any) -> Any:
+        """A value of Python with tensors of torch, with tensors that are to be written."""
+        if isinstance(x, dict):
+            return {key: self._settled(value) for key, value in x.items()}
+        if isinstance(x, list | tuple):
+            return x.__class__(map(self._settled, x))
+        return self.living.of(x) if loaded() and isinstance(x, torch.Tensor) else x
+
+    def atom(self, x: Value, where: str) -> Any:
+        if x.__class__ is Atom and x.t == T.E:
+            return np.float32(x.v)
+        if x.__class__ is Atom and x.t in (T.P, T.D, T.N):
+            return _time(x, where)
+        return super().atom(x, where)
+
+    def array(self, x: Value, where: str) -> Any:
+        if x.__class__ in (Vec, Nd) and x.t == T.E:
+            return np.ascontiguousarray(x.a, np.float32)
+        return super().array(x, where)
+
+
+def _time(x: Atom, where: str) -> Any:
+    """A timestamp, date or timespan. QError if Python's has not its precision, or x is none."""
+    try:
+        if x.t == T.D:
+            return _D_EPOCH + datetime.timedelta(days=x.v)
+        if x.v % 1000 == 0:
+            span = datetime.timedelta(microseconds=x.v // 1000)
+            return span if x.t == T.N else _P_EPOCH + span
+    except OverflowError:
+        pass
+    raise not_held(x, where)
+
+
+def tree_of(x: Value) -> Any:
+    """The tree of a q value. QError if a checkpoint cannot hold it."""
+    return _FromQ().value(x)
+
+
+@TENSORS_IN.set
+def tensors_in(x: Value) -> list[tuple[str, Any]]:
+    """The tensors in a value that a checkpoint can hold, under dotted names for their location."""
+    return [(name, tensor_of(stored)) for name, stored in tensors_of(tree_of(x)).items()]
+
+
+# ------------------------------------------------------------------ the object for a tree
+
+
+class _Places:
+    """Where the objects of a file are in others: for each that another holds, that one."""
+
+    def __init__(self, branch: Branch) -> None:
+        self.meanings = branch.meanings
+        self.above: dict[int, Any] = {}
+        self._alive: list[Any] = []
+        waiting = [branch.graph]
+        for _ in range(_MOST):
+            if not waiting:
+                break
+            x = waiting.pop()
+            for part in self._parts(x):
+                if (
+                    part.__class__ in _HOLDING
+                    and id(part) not in self.above
+                    and part is not branch.graph
+                ):
+                    self.above[id(part)] = x
+                    self._alive.append(part)
+                    waiting.append(part)
+
+    def _parts(self, x: Any) -> Iterator[Any]:
+        value = self.meanings.of(x)
+        if isinstance(value, dict):
+            yield from value.values()
+        elif isinstance(value, list | tuple):
+            yield from value
+
+
+_HOLDING = (dict, list, tuple, Node, Global)
+
+
+def sources_of(tree: Any) -> list[Meanings]:
+    """The pickles of which a tree has parts."""
+    found: dict[int, Meanings] = {}
+    for _, leaf in _leaves(tree):
+        branch = _branch_of(leaf)
+        if branch is not None:
+            found[id(branch.meanings)] = branch.meanings
+    return list(found.values())
+
+
+def _branch_of(leaf: Any) -> Branch | None:
+    """The object of a file that a leaf is."""
+    if isinstance(leaf, Branch):
+        return leaf
+    return leaf.origin if isinstance(leaf, Stored) else None
+
+
+def _leaves(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a tree, each with the dictionaries and lists around it, the innermost last."""
+    if isinstance(tree, dict):
+        for value in tree.values():
+            yield from _leaves(value, (*above, tree))
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _leaves(value, (*above, tree))
+    else:
+        yield above, tree
+
+
+def graph_of(tree: Any) -> Any:
+    """The object to be written for a tree."""
+    if isinstance(tree, Branch):
+        return tree.graph
+    beside: dict[
+        int, Branch
+    ] = {}  # by the identity of a part of the tree: the file's object in its place
+    places: dict[int, _Places] = {}
+    for above, leaf in _leaves(tree):
+        branch = _branch_of(leaf)
+        document = branch.meanings.document if branch is not None else None
+        if branch is None or document is None:
+            continue
+        if id(branch.meanings) not in places:
+            places[id(branch.meanings)] = _Places(document.branch)
+        x: Any = branch.graph
+        for part in reversed(above):
+            x = places[id(branch.meanings)].above.get(id(x))
+            if x is None or id(part) in beside:
+                break
+            beside[id(part)] = Branch(branch.meanings, x)
+    return _graph(tree, beside)
+
+
+def _graph(tree: Any, beside: dict[int, Branch]) -> Any:
+    """The object for a part of a tree: compared with what the file has in its place."""
+    old = beside.get(id(tree))
+    if old is not None and all(b is None or b.meanings is old.meanings for b in _branches(tree)):
+        return merged(old.meanings, old.graph, tree)
+    if isinstance(tree, dict):
+        pairs = {encoded(key): _graph(value, beside) for key, value in tree.items()}
+        return pairs if old is None else filled(old.meanings, old.graph, pairs)
+    if isinstance(tree, list | tuple):
+        return tree.__class__(_graph(value, beside) for value in tree)
+    return encoded(tree)
+
+
+def _branches(tree: Any) -> Iterator[Branch | None]:
+    return (_branch_of(leaf) for _, leaf in _leaves(tree))
+
+
+def protocol_of(sources: list[Meanings]) -> int:
+    """The version of pickles to write: that of the file of which all parts are, else torch's."""
+    if len(sources) != 1:
+        return 2
+    protocol: int = sources[0].document.machine.protocol
+    return protocol
