@@ -16,7 +16,7 @@ _PAIR = np.array([0, 4], np.uint8)  # shifts for two numbers in a byte
 _FOUR = np.array([0, 2, 4, 6], np.uint8)  # for four
 _EIGHT = np.arange(8, dtype=np.uint8)  # for eight
 # what the four bits of MXFP4 stand for, doubled
-_MXFP4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.float32)
+_MXFP4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
 
 
 class Kind(NamedTuple):
@@ -34,11 +34,13 @@ def _halves(b: np.ndarray, at: int) -> np.ndarray:
     return np.ascontiguousarray(b[:, at : at + 2]).view("<f2").astype(np.float32)
 
 
-def _scaled(n: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Integers of blocks, with a scale a group of consecutive ones."""
+def _scaled(n: np.ndarray, scale: np.ndarray, low: np.ndarray | None = None) -> np.ndarray:
+    """Integers of blocks, with a scale a group of consecutive ones, and a number that is taken off."""
     groups = scale.reshape(len(n), -1, 1)
     out = n.reshape(len(n), groups.shape[1], -1).astype(np.float32)
     out *= groups
+    if low is not None:
+        out -= low.reshape(groups.shape)
     return out
 
 
@@ -64,7 +66,7 @@ def _q4_0(b: np.ndarray) -> np.ndarray:
 
 
 def _q4_1(b: np.ndarray) -> np.ndarray:
-    return _scaled(_nibbles(b[:, 4:]), _halves(b, 0)) + _halves(b, 2)[:, :, None]
+    return _scaled(_nibbles(b[:, 4:]), _halves(b, 0), -_halves(b, 2))
 
 
 def _q5_0(b: np.ndarray) -> np.ndarray:
@@ -72,7 +74,7 @@ def _q5_0(b: np.ndarray) -> np.ndarray:
 
 
 def _q5_1(b: np.ndarray) -> np.ndarray:
-    return _scaled(_wide_nibbles(b, 4), _halves(b, 0)) + _halves(b, 2)[:, :, None]
+    return _scaled(_wide_nibbles(b, 4), _halves(b, 0), -_halves(b, 2))
 
 
 def _q8_0(b: np.ndarray) -> np.ndarray:
@@ -82,9 +84,7 @@ def _q8_0(b: np.ndarray) -> np.ndarray:
 def _q2_k(b: np.ndarray) -> np.ndarray:
     scales = b[:, :16]
     low = _halves(b, 82) * (scales >> 4)
-    return (
-        _scaled(_by_lanes(b[:, 16:80], _FOUR, 3), _halves(b, 80) * (scales & 15)) - low[:, :, None]
-    )
+    return _scaled(_by_lanes(b[:, 16:80], _FOUR, 3), _halves(b, 80) * (scales & 15), low)
 
 
 def _q3_k(b: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ def _pairs_of_6(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _affine(b: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Integers with the scales and offsets of Q4_K and Q5_K, a pair for each 32."""
     scales, lows = _pairs_of_6(b[:, 4:16])
-    return _scaled(n, _halves(b, 0) * scales) - (_halves(b, 2) * lows)[:, :, None]
+    return _scaled(n, _halves(b, 0) * scales, _halves(b, 2) * lows)
 
 
 def _q4_k(b: np.ndarray) -> np.ndarray:
@@ -154,7 +154,7 @@ def _tq2_0(b: np.ndarray) -> np.ndarray:
 
 def _mxfp4(b: np.ndarray) -> np.ndarray:
     scale = np.ldexp(np.float32(1), b[:, :1].astype(np.int32) - 128)
-    return _MXFP4[_nibbles(b[:, 1:])] * scale
+    return _scaled(_MXFP4[_nibbles(b[:, 1:])], scale)
 
 
 # fmt: off  # a table

@@ -116,9 +116,10 @@ def test_each_number_of_a_block(name: str) -> None:
     assert got.dtype == np.float32 and np.array_equal(got.view(np.uint32), np.array(wanted, F).view(np.uint32))
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("name", COMPUTED)
 def test_blocks_as_gguf_has_them(name: str) -> None:
-    gguf = pytest.importorskip("gguf")
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     kind = getattr(gguf.GGMLQuantizationType, name)
     given = blocks(name, 3000, 2)
     wanted = gguf.dequantize(given.reshape(-1), kind).reshape(-1)
@@ -126,9 +127,10 @@ def test_blocks_as_gguf_has_them(name: str) -> None:
     assert np.array_equal(got.view(np.uint32), wanted.view(np.uint32))
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("name", sorted(quants.KINDS))
 def test_sizes_as_gguf_has_them(name: str) -> None:
-    gguf = pytest.importorskip("gguf")
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
     number = getattr(gguf.GGMLQuantizationType, name)
     assert quants.QUANTISED[number][0] == name
     assert gguf.GGML_QUANT_SIZES[number] == quants.KINDS[name][:2]
