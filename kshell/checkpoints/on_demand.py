@@ -48,7 +48,7 @@ class OnDemand(Stored):
             stop = min(end, last * self.unit)
             found = found[begin - first * self.unit : stop - first * self.unit]
             place = slice(begin * width - start, stop * width - start)
-            out[place] = memoryview(numbers.bytes_of(found, self.dtype)).cast("B")
+            out[place] = memoryview(numbers.bytes_of(found, self.dtype).data).cast("B")
             begin = stop
 
 

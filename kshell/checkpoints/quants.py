@@ -23,7 +23,7 @@ class Kind(NamedTuple):
     """Numbers and bytes of a block; what computes it, None if nothing here does; the fields of several bytes in it,
     (offset, length) each, which another byte order turns around."""
 
-    count: int
+    size: int
     length: int
     compute: Callable[[np.ndarray], np.ndarray] | None = None
     fields: tuple[tuple[int, int], ...] = ()

@@ -111,7 +111,7 @@ def blocks(name: str, count: int, seed: int) -> np.ndarray:
 def test_each_number_of_a_block(name: str) -> None:
     given = blocks(name, 6, 1)
     with np.errstate(over="ignore"):
-        wanted = [GOLDEN[name](bytes(b), i) for b in given for i in range(quants.KINDS[name].count)]
+        wanted = [GOLDEN[name](bytes(b), i) for b in given for i in range(quants.KINDS[name].size)]
     got = quants.dequantised(name, given.tobytes())
     assert got.dtype == np.float32 and np.array_equal(got.view(np.uint32), np.array(wanted, F).view(np.uint32))
 
