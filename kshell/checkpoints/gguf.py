@@ -91,8 +91,9 @@ class Listed(Stored):
 
     def into(self, out: memoryview, start: int = 0) -> None:
         """QError that says so."""
+        kind = self.scheme.removeprefix("type ")
         raise QError(
-            f"ckpt: {self.name} is of type {self.scheme}, whose numbers kshell does not compute"
+            f"ckpt: {_shown(self.name)} is of type {kind}, whose numbers kshell does not compute"
         )
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kshell.checkpoints import numbers
-from kshell.checkpoints.stored import WIDTHS, Stored
+from kshell.checkpoints.stored import PIECE, WIDTHS, Stored
 from kshell.values.session.interrupts import PENDING, give_up
 
 AT_ONCE = 1 << 19  # numbers that are computed at a time
+_KEPT = 1 << 23  # bytes of columns that are kept
 
 
 class OnDemand(Stored):
@@ -60,14 +61,41 @@ def items(part: Stored, first: int, last: int) -> np.ndarray:
     return numbers.numbers(data, part.dtype)
 
 
-def columns(part: Stored, first: int, last: int) -> np.ndarray:
-    """Columns first..last-1 of a matrix, as numbers: only their bytes are read."""
-    height, length = part.shape
-    width = WIDTHS[part.dtype]
-    if (first, last) == (0, length):
-        return items(part, 0, part.count).reshape(part.shape)
-    row = (last - first) * width
-    data = memoryview(bytearray(height * row))
-    for i in range(height):
-        part.into(data[i * row : (i + 1) * row], (i * length + first) * width)
-    return numbers.numbers(data, part.dtype).reshape(height, last - first)
+class Columns:
+    """The columns of a matrix, for rows of its transpose. The file is passed for each run of columns that is asked for;
+    when one follows another, more are read, and kept until they are used."""
+
+    def __init__(self, part: Stored) -> None:
+        self._part = part
+        self._kept: tuple[int, int, np.ndarray] | None = None
+        self._next = -1
+
+    def __call__(self, first: int, last: int) -> np.ndarray:
+        """Columns first..last-1, as numbers."""
+        height, length = self._part.shape
+        kept = self._kept
+        if kept is None or not kept[0] <= first <= last <= kept[1]:
+            follows = self._next - 1 <= first <= self._next  # a word may be in two runs
+            wide = _KEPT // (height * WIDTHS[self._part.dtype]) if follows else 0
+            end = min(max(last, first + wide), length)
+            kept = first, end, self._read(first, end)
+        start, end, data = kept
+        self._next, self._kept = last, kept if last < end else None
+        return data[:, first - start : last - start]
+
+    def _read(self, first: int, last: int) -> np.ndarray:
+        """Columns, by whole rows: short reads would take longer."""
+        height, length = self._part.shape
+        width = WIDTHS[self._part.dtype]
+        found = np.empty((height, last - first), f"V{width}")
+        rows = max(PIECE // (length * width), 1)
+        data = memoryview(bytearray(min(rows, height) * length * width))
+        for i in range(0, height, rows):
+            piece = data[: (min(i + rows, height) - i) * length * width]
+            self._part.into(piece, i * length * width)
+            found[i : i + rows] = np.frombuffer(piece, found.dtype).reshape(-1, length)[
+                :, first:last
+            ]
+        return numbers.numbers(found.reshape(-1).view(np.uint8), self._part.dtype).reshape(
+            found.shape
+        )

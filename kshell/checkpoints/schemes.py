@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kshell.checkpoints.on_demand import OnDemand, columns, items
+from kshell.checkpoints.on_demand import Columns, OnDemand, items
 from kshell.checkpoints.stored import WIDTHS, Stored
 from kshell.errors import QError
 
@@ -165,14 +165,14 @@ class Grouped(OnDemand):
         is the number of inputs in a group, or the tensor that has the group of each."""
         super().__init__("float32", (scales.shape[1], inputs), scheme, inputs, parts)
         self.name, self._integers, self._zeros = name, weight, zeros
-        self._scales, self._group = scales, group
+        self._scales, self._group, self._count = Columns(scales), group, scales.shape[0]
 
     def compute(self, first: int, last: int) -> np.ndarray:
         """The numbers of outputs first..last-1."""
         groups = self._groups()
         found = self._integers(first, last).astype(np.float32)
         found -= self._zeros(first, last).astype(np.float32)[groups]
-        found *= columns(self._scales, first, last).astype(np.float32)[groups]
+        found *= self._scales(first, last).astype(np.float32)[groups]
         return found.T.reshape(-1)
 
     def _groups(self) -> np.ndarray:
@@ -180,7 +180,7 @@ class Grouped(OnDemand):
         if isinstance(self._group, int):
             return np.arange(self.unit) // self._group
         found = items(self._group, 0, self.unit)
-        if found.min() < 0 or found.max() >= self._scales.shape[0]:
+        if found.min() < 0 or found.max() >= self._count:
             raise QError(f"ckpt: {self.name}: the group of an input is out of bounds")
         return found
 
@@ -199,20 +199,21 @@ def run_of_bits(words: np.ndarray, bits: int, start: int, count: int) -> np.ndar
 
 def gptq_weight(part: Stored, bits: int) -> Callable[[int, int], np.ndarray]:
     """The integers of GPTQ, packed along the inputs."""
-    count = part.shape[0] * 32 // bits
+    count, columns = part.shape[0] * 32 // bits, Columns(part)
 
     def found(first: int, last: int) -> np.ndarray:
-        return run_of_bits(columns(part, first, last), bits, 0, count)
+        return run_of_bits(columns(first, last), bits, 0, count)
 
     return found
 
 
 def gptq_zeros(part: Stored, bits: int, is_less: bool) -> Callable[[int, int], np.ndarray]:
     """The zeros of GPTQ, packed along the outputs; one less than they are if `is_less`, modulo the bits."""
+    columns = Columns(part)
 
     def found(first: int, last: int) -> np.ndarray:
         start = first * bits // 32
-        words = columns(part, start, -(-last * bits // 32))
+        words = columns(start, -(-last * bits // 32))
         zeros = run_of_bits(
             np.ascontiguousarray(words.T), bits, first * bits - 32 * start, last - first
         )
@@ -225,10 +226,11 @@ def awq(part: Stored) -> Callable[[int, int], np.ndarray]:
     """The integers of AWQ, eight in a word along the outputs, in an order of their own."""
     shifts = np.zeros(8, np.uint32)
     shifts[list(AWQ_ORDER)] = 4 * np.arange(8)
+    columns = Columns(part)
 
     def found(first: int, last: int) -> np.ndarray:
         start = first // 8
-        words = columns(part, start, -(-last // 8)).view(np.uint32)
+        words = columns(start, -(-last // 8)).view(np.uint32)
         numbers_of = (words[:, :, None] >> shifts & np.uint32(15)).reshape(len(words), -1)
         return numbers_of[:, first - 8 * start : last - 8 * start]
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.checkpoints import numbers, quantized, schemes
-from kshell.checkpoints.on_demand import AT_ONCE, OnDemand
+from kshell.checkpoints.on_demand import AT_ONCE, Columns, OnDemand
 from kshell.checkpoints.stored import Bytes, Stored, Strided
 from kshell.errors import QError
 
@@ -341,6 +341,26 @@ def test_rows_are_computed_in_pieces() -> None:
     found = weight_of(tensors, "weight", config={"bits": 8, "group_size": 128, "checkpoint_format": "gptq_v2"})
     whole = q.transpose(0, 2, 1).reshape(inputs, outputs).astype(F) - zeros.astype(F).repeat(128, 0)
     assert equal(values(found), (whole * scales.astype(F).repeat(128, 0)).T)
+
+
+def test_columns_are_read_in_few_passes() -> None:
+    """Words of a thousand outputs, read in order a few outputs at a time; a single one leaves nothing in memory."""
+    read = 0
+
+    class Counted(Strided):
+        def into(self, out: memoryview, start: int = 0) -> None:
+            nonlocal read
+            read += len(out)
+            super().into(out, start)
+
+    words = RNG(0).integers(0, 1 << 31, (4096, 1000)).astype(np.int32)
+    part = Counted("int32", words.shape, Bytes(words.tobytes()))
+    columns = Columns(part)
+    assert np.array_equal(columns(7, 9), words[:, 7:9]) and np.array_equal(columns(3, 4), words[:, 3:4])
+    assert read == 2 * words.nbytes
+    for start in range(0, 1000, 3):
+        assert np.array_equal(columns(start, min(start + 4, 1000)), words[:, start:start + 4])
+    assert read <= 6 * words.nbytes
 
 
 def changed(name: str, key: str, part: Stored | None) -> bool:
