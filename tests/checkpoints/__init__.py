@@ -1,0 +1,1 @@
+"""kshell/checkpoints: the files of checkpoints, whole ones, odd ones and damaged ones."""
