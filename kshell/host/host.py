@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from kshell.attach import place, process
+from kshell.attach.sweeper import Sweeper
 from kshell.errors import QError, first_line, message_of
 from kshell.host import finding, names, ranks
 from kshell.host.console import Console
@@ -47,8 +48,9 @@ class Host:
         place.tidy()
         self.read_only = read_only  # do clients change nothing?
         pid = os.getpid()
-        self.paths = place.socket_of(pid), place.where_of(pid)
+        self.paths: tuple[str, ...] = place.socket_of(pid), place.where_of(pid)
         self.listener, where = place.listen(self.paths[0]), place.listen(self.paths[1])
+        self.sweeper = Sweeper(self.paths)
         self.steps = Steps()
         self.session: Session | None = None
         self.edits: Edits | None = None
@@ -103,6 +105,7 @@ class Host:
         for path in self.paths:
             with suppress(OSError):
                 os.unlink(path)
+        self.sweeper.let_go()
 
     def _forked(self) -> None:
         """In a child: it does not listen; the files are its parent's."""
@@ -114,6 +117,10 @@ class Host:
         self.watcher.ended = True
         self.listener.close()
         self.watcher.sock.close()
+        self.sweeper.let_go()
+        self.paths = ()
+        if self._inside is not None:
+            self._inside.remove()
         self.due, self.plans = False, Plans(lambda: self.steps.number)
 
     # ------------------------------------------------------------ safe points
