@@ -160,7 +160,7 @@ class Host:
         program."""
         if self.serving:
             return
-        self.serving = True
+        self.serving = self.steps.apart = True
         problem = ""
         try:
             self.stack = [] if self.idle.here else finding.frames(sys._getframe(1))
@@ -169,7 +169,7 @@ class Host:
         except Exception as e:
             problem = f"{type(e).__name__}: {first_line(message_of(e))}"
         finally:
-            self.stack, self.serving = [], False
+            self.stack, self.serving, self.steps.apart = [], False, False
             self.last = time.monotonic()
         if problem:
             self.session = None
