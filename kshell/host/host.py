@@ -279,7 +279,7 @@ class Host:
         mine = ranks.job()
         if mine.size > 1 and not self._replaying:
             ranks.plan(mine, self.plans, self._user(), text, step)
-        elif not self.plans.add(Planned(step, self._user(), text)):
+        elif not self.plans.add(Planned(step, self._user(), text, turn=next(self.plans.turns))):
             raise QError(f"at: step {step} is over: the last one was {self.steps.number}")
 
     def _plan_everywhere(self, text: str) -> int:
