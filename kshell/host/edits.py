@@ -77,6 +77,10 @@ class Edits:
         objects = self.objects()
         before, wrapped, random = Before(objects), Wrapped(objects), Random()
         trained = Trained(objects)
+        # before the first step a replay cannot be made at the same place, so numbers do not depend on it
+        is_early = not self.frozen and self.step() == 0
+        if is_early:
+            random.seed(seed_of(0, text))
         self.busy, self.needs = True, []
         try:
             with wrapped.apart(), before.watching():
@@ -94,7 +98,7 @@ class Edits:
                 self.note(text, changes)
                 trained.follow()
                 wrapped.follow()
-            else:
+            if is_early or not changes:
                 random.restore()
             return out
         except BaseException:
@@ -189,6 +193,11 @@ def _appended(path: str, text: str) -> str:
     except OSError as e:
         return e.strerror or str(e)
     return os.strerror(errno.ENOSPC)
+
+
+def seed_of(step: int, text: str) -> int:
+    """The seed of the random numbers of an edit that is to draw the same ones wherever it is made."""
+    return zlib.crc32(f"{step} {text}".encode("utf-8", "surrogateescape"))
 
 
 def _forgotten() -> None:

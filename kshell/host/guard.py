@@ -35,6 +35,8 @@ class Guard:
     def stepping(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """An optimizer is about to step. What it is called with instead, if it has a closure that computes the
         gradients: they are looked at before it uses them."""
+        if self.host.early.waiting:
+            self.host.early.stepping(args, kwargs)
         if self.finite is None and not self._skips:
             return None
         if len(args) > 1 and args[1] is not None:

@@ -11,7 +11,6 @@ import signal
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import get_ident
@@ -20,10 +19,12 @@ from types import FrameType
 from typing import Any
 
 from kshell.attach import place, process
+from kshell.attach.sweeper import Sweeper
 from kshell.errors import QError, first_line, message_of
 from kshell.host import finding, names, ranks
 from kshell.host.console import Console
-from kshell.host.edits import Edits
+from kshell.host.early import FORWARD, Early
+from kshell.host.edits import Edits, seed_of
 from kshell.host.guard import Guard
 from kshell.host.idle import Idle
 from kshell.host.objects.generators import Random
@@ -47,8 +48,9 @@ class Host:
         place.tidy()
         self.read_only = read_only  # do clients change nothing?
         pid = os.getpid()
-        self.paths = place.socket_of(pid), place.where_of(pid)
+        self.paths: tuple[str, ...] = place.socket_of(pid), place.where_of(pid)
         self.listener, where = place.listen(self.paths[0]), place.listen(self.paths[1])
+        self.sweeper = Sweeper(self.paths)
         self.steps = Steps()
         self.session: Session | None = None
         self.edits: Edits | None = None
@@ -69,6 +71,7 @@ class Host:
         self.fired: list[Watch] = []  # those that are to act
         self.guard = Guard(self)
         self.idle = Idle(self)
+        self.early = Early(self)
         self.whole = Whole(self)
         self.watcher = Watcher(self, where)
 
@@ -94,6 +97,7 @@ class Host:
         atexit.unregister(self.end)
         self.watcher.end()
         self.idle.end()
+        self.early.end()
         self.guard.unwatch()
         self.steps.unwatch()
         if self.session is not None:
@@ -103,6 +107,7 @@ class Host:
         for path in self.paths:
             with suppress(OSError):
                 os.unlink(path)
+        self.sweeper.let_go()
 
     def _forked(self) -> None:
         """In a child: it does not listen; the files are its parent's."""
@@ -114,6 +119,11 @@ class Host:
         self.watcher.ended = True
         self.listener.close()
         self.watcher.sock.close()
+        self.sweeper.let_go()
+        self.paths = ()
+        self.early.end()
+        if self._inside is not None:
+            self._inside.remove()
         self.due, self.plans = False, Plans(lambda: self.steps.number)
 
     # ------------------------------------------------------------ safe points
@@ -146,14 +156,14 @@ class Host:
             return
         hook.remove()
         self.thread = threading.get_ident()
-        self.safe_point("the program is in a forward call, and edits wait for the end of a step")
+        self.safe_point(FORWARD)
 
     def safe_point(self, frozen: str) -> None:
         """Answer whoever waits. `frozen` says why nothing can be edited here. Nothing of kshell's is raised into the
         program."""
         if self.serving:
             return
-        self.serving = True
+        self.serving = self.steps.apart = True
         problem = ""
         try:
             self.stack = [] if self.idle.here else finding.frames(sys._getframe(1))
@@ -162,7 +172,7 @@ class Host:
         except Exception as e:
             problem = f"{type(e).__name__}: {first_line(message_of(e))}"
         finally:
-            self.stack, self.serving = [], False
+            self.stack, self.serving, self.steps.apart = [], False, False
             self.last = time.monotonic()
         if problem:
             self.session = None
@@ -173,8 +183,11 @@ class Host:
         session = self.session or self._open()
         assert self.edits is not None
         network = session.ipc.network
-        self.edits.frozen = frozen
         self.variables.find(session, self.stack, self.steps.active())
+        if self.early.waiting and (self.early.here or not frozen):
+            self.edits.frozen = ""
+            self.early.carry_out()
+        self.edits.frozen = frozen
         due = self.plans.due() if not frozen else []
         for planned in due:
             if not planned.text.startswith(GATHER):
@@ -270,9 +283,11 @@ class Host:
     def plan(self, step: int, text: str) -> None:
         """Carry out a text at the end of a step to come, in a job in all processes."""
         mine = ranks.job()
-        if mine.size > 1 and not self._replaying:
+        if self._replaying and step == self.steps.number == 0:
+            self.early.add(Planned(step, self._user(), text))
+        elif mine.size > 1 and not self._replaying:
             ranks.plan(mine, self.plans, self._user(), text, step)
-        elif not self.plans.add(Planned(step, self._user(), text)):
+        elif not self.plans.add(Planned(step, self._user(), text, turn=next(self.plans.turns))):
             raise QError(f"at: step {step} is over: the last one was {self.steps.number}")
 
     def _plan_everywhere(self, text: str) -> int:
@@ -281,13 +296,19 @@ class Host:
     planner = ""  # who planned what is carried out now
 
     def _carry_out(self, planned: Planned, agreed: bool = True) -> None:
-        """Carry out what was planned, in a job `agreed` with the other processes; else they are asked to do it too. Its
-        errors are told on standard error, and the run goes on."""
+        """Carry out what was planned. Its errors are told on standard error, and the run goes on."""
+        problem = self.carried_out(planned, agreed)
+        if problem:
+            _tell(f"step {self.steps.number}: {planned.text}: '{problem}")
+
+    def carried_out(self, planned: Planned, agreed: bool = True) -> str:
+        """Carry out what was planned, in a job `agreed` with the other processes; else they are asked to do it too. Why
+        that failed, empty if it did not."""
         assert self.session is not None and self.edits is not None
         self.planner, random, problem = planned.user, Random(), ""
         in_job = agreed and self.edits.everywhere is not None
         if in_job:  # processes have random numbers of their own
-            random.seed(zlib.crc32(f"{planned.step} {planned.text}".encode()))
+            random.seed(seed_of(planned.step, planned.text))
         self.edits.carries_out = agreed
         try:
             self.session.handle(
@@ -299,8 +320,11 @@ class Host:
             self.planner, self.edits.carries_out = "", False
             if in_job:
                 random.restore()
-        if problem:
-            _tell(f"step {self.steps.number}: {planned.text}: '{problem}")
+        return problem
+
+    def tell(self, text: str) -> None:
+        """Say something on standard error."""
+        _tell(text)
 
     def _replay(self, path: str) -> None:
         """Plan the edits of a file, which is q, and find the variables when they are due."""

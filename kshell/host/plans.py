@@ -1,7 +1,12 @@
-"""Edits that are planned for the end of a step to come. Other threads may plan one, so there is a lock."""
+"""Edits that are planned for the end of a step to come. Other threads may plan one, so there is a lock.
+
+Those of one step are carried out in the order of the processes that were asked for them, and of each in the order in
+which it was asked: so it is the same order in all processes of a job, whatever the order in which they heard of them.
+"""
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections.abc import Callable
@@ -16,6 +21,10 @@ class Planned(NamedTuple):
     step: int
     user: str
     text: str
+    rank: int = (
+        -1
+    )  # of the process that was asked; -1 if each process plans it itself, as in a replay
+    turn: int = 0  # among what that process was asked for
 
 
 class Plans:
@@ -25,6 +34,7 @@ class Plans:
         self.number = number
         self.next_step = NEVER  # the step after which something is to be done
         self.pause_at = NEVER  # the step after which the program pauses
+        self.turns = itertools.count()  # of what this process is asked for
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
 
@@ -47,7 +57,7 @@ class Plans:
             self._set()
 
     def due(self) -> list[Planned]:
-        """What is planned for now, removed."""
+        """What is planned for now, removed, in the order in which it is to be carried out."""
         if self.number() < self.next_step:
             return []
         with self._lock:
@@ -55,7 +65,7 @@ class Plans:
             found = [planned for planned in self._planned if planned.step <= now]
             self._planned = [planned for planned in self._planned if planned.step > now]
             self._set()
-            return found
+            return sorted(found, key=lambda planned: (planned.step, planned.rank, planned.turn))
 
     def pause(self, step: int) -> None:
         """Let the program pause after a step, or never."""

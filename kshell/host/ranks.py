@@ -67,8 +67,9 @@ def plan(mine: Job, own: Any, user: str, text: str, least: int = 0) -> int:
     if absent:
         raise QError(f"edit: rank {' '.join(map(str, absent))} does not listen on this machine")
     step = least or max([own.number(), *(state.step for state in states)]) + AHEAD
+    turn = next(own.turns)
     for _ in range(1 if least else TRIES):
-        planned = Planned(step, user, text)
+        planned = Planned(step, user, text, mine.rank, turn)
         told = [state for state in states if _said(state.pid, "plan", planned) == PLANNED]
         if len(told) == len(states) and own.add(planned):
             return step

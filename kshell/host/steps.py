@@ -60,10 +60,9 @@ class Steps:
         self.losses: list[Any] = []
         # is told of each before `backward`, and of its value before a GradScaler scaled it
         self.on_loss: Callable[[Tensor, Tensor], None] | None = None
-        self._scaled: tuple[Any, Any] = (
-            None,
-            None,
-        )  # what a GradScaler made of a loss, and the loss
+        # what a GradScaler made of losses at last, and these
+        self._scaled: list[tuple[Any, Any]] = []
+        self.apart = True  # is what runs now not the program's?
         self._inside = False  # does an optimizer step?
         self._unsettled = 0
         self._offset = time.time() - perf_counter()
@@ -86,35 +85,60 @@ class Steps:
             self._note(optimizer)
             stepped(optimizer)
 
+        self.apart = False
         self._undo = [
             optimizers.register_optimizer_step_pre_hook(before).remove,
             optimizers.register_optimizer_step_post_hook(after).remove,
-            self._follow_losses(torch.Tensor),
+            self._follow_losses(torch.autograd),
             self._follow_scales(torch.amp.GradScaler),
         ]
 
     def unwatch(self) -> None:
         """Leave torch as it was."""
+        self.apart = True  # somebody may have taken a function out of its module meanwhile
         while self._undo:
             self._undo.pop()()
 
     def _follow_losses(self, owner: Any) -> Callable[[], None]:
         """Note what `backward` is called on. In a closure that a step calls again and again, the first one counts."""
-        original = owner.backward
+        import torch
+        from torch.overrides import has_torch_function, has_torch_function_unary
 
+        original = owner.backward
+        tensor_type, graph_task = torch.Tensor, torch._C._current_graph_task_id
+
+        # the method of tensors calls this function too
         @functools.wraps(original)
-        def backward(loss: Any, *args: Any, **kwargs: Any) -> Any:
-            scaled, given = self._scaled
-            value = given if scaled is not None and scaled() is loss else loss
-            if self.on_loss is not None:
-                self.on_loss(loss, value)
-            if not (self._inside and self.losses):
-                # a number of the CPU is there; others are waited for later
-                number = number_of(value) if value.is_cpu else None
-                self.losses.append(value.detach() if number is None else number)
-            return original(loss, *args, **kwargs)
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            # a backward pass inside of another one is a part of that, as torch.utils.checkpoint has them; a class of
+            # tensors with a function of its own, and a mode, call this again
+            if not self.apart and graph_task() == -1:
+                counts = not (self._inside and self.losses)
+                if isinstance(tensors, tensor_type):
+                    if not has_torch_function_unary(tensors):
+                        self._note_loss(tensors, counts)
+                elif tensors.__class__ in (tuple, list) and not has_torch_function(tensors):
+                    for loss in tensors:
+                        if isinstance(loss, tensor_type):
+                            self._note_loss(loss, counts)
+            return original(tensors, *args, **kwargs)
 
         return _put(owner, "backward", original, backward)
+
+    def _note_loss(self, loss: Tensor, counts: bool) -> None:
+        """`backward` is about to be called on a tensor, which may count."""
+        value: Any = loss
+        if self._scaled:
+            value = next((given for made, given in self._scaled if made() is loss), loss)
+        if self.on_loss is not None:
+            self.on_loss(loss, value)
+        if counts:
+            # a number of the CPU is there; others are waited for later
+            number = number_of(value) if value.is_cpu else None
+            if number is not None:
+                self.losses.append(number)
+            elif value.numel() == 1:
+                self.losses.append(value.detach())
 
     def _follow_scales(self, owner: Any) -> Callable[[], None]:
         """Note of which loss a GradScaler made another."""
@@ -123,8 +147,11 @@ class Steps:
         @functools.wraps(original)
         def scale(scaler: Any, outputs: Any) -> Any:
             made = original(scaler, outputs)
-            if hasattr(made, "backward"):
-                self._scaled = weakref.ref(made), outputs.detach()
+            several = made.__class__ in (tuple, list)
+            pairs = zip(made, outputs, strict=True) if several else [(made, outputs)]
+            self._scaled = [
+                (weakref.ref(x), given.detach()) for x, given in pairs if hasattr(x, "backward")
+            ]
             return made
 
         return _put(owner, "scale", original, scale)

@@ -54,10 +54,10 @@ def _rows() -> list[str]:
     net = torch.nn.Sequential(*[layer for _ in range(6) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())])
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
     x = torch.randn(128, 256)
-    inside, host, backward = Inside(), Host(), torch.Tensor.backward
-    torch.Tensor.backward = inside.timed(backward, -1)  # type: ignore[method-assign]
+    inside, host, backward = Inside(), Host(), torch.autograd.backward
+    torch.autograd.backward = inside.timed(backward, -1)
     host.steps.watch(host.guard.stepping, host.stepped)
-    torch.Tensor.backward = inside.timed(torch.Tensor.backward)  # type: ignore[method-assign]
+    torch.autograd.backward = inside.timed(torch.autograd.backward)
     for hooks in (optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks):
         for key, hook in list(hooks.items()):
             hooks[key] = inside.timed(hook)
@@ -86,4 +86,4 @@ def _rows() -> list[str]:
         return rows
     finally:
         host.end()
-        torch.Tensor.backward = backward  # type: ignore[method-assign]
+        torch.autograd.backward = backward

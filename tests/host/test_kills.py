@@ -15,7 +15,10 @@ from typing import NamedTuple
 
 import pytest
 
+from kshell.attach import place, process
+from kshell.attach.sweeper import Sweeper
 from kshell.values.base.build import string
+from tests import ROOT
 from tests.host.programs import LINE, PROGRAMS, Client, Program, alone, running
 from tests.support import warm
 
@@ -127,6 +130,85 @@ def carried_out(log: Path) -> list[str]:
     return lines
 
 
+def is_soon_empty(folder: Path) -> bool:
+    """Is nothing left in a folder a moment after the end of the programs that had sockets there?"""
+    end = time.monotonic() + 10
+    while left := list(folder.iterdir()):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return not left
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_sockets_of_a_program_that_is_killed_are_gone_soon(tmp_path: Path, number: signal.Signals) -> None:
+    """Nobody asks for a list, and no other program listens; a process that it has forked lives on, and has no part."""
+    forks = "worker = os.fork()\nif not worker: time.sleep(60); os._exit(0)\nprint(worker, flush=True)\n"
+    text = PROGRAMS["plain"].replace("\nmain()\n", f"\n{forks}main()\n")
+    with running(tmp_path, text, STEPS="100000") as program:
+        program.wait_for(3)
+        assert sorted(path.name for path in program.run.iterdir()) == [str(program.pid), f"{program.pid}.where"]
+        os.kill(program.pid, number)
+        assert is_soon_empty(program.run)
+        assert program.process is not None and program.process.stdout is not None
+        worker = int(program.process.stdout.readline())
+        assert process.runs(worker)
+        os.kill(worker, signal.SIGKILL)
+
+
+def test_a_forked_child_that_listens_has_its_sockets_swept(tmp_path: Path) -> None:
+    """And those of its parent stay."""
+    forks = "if not os.fork(): kshell.listen()\n"
+    text = PROGRAMS["plain"].replace("\nmain()\n", f"\n{forks}main()\n").replace('"log.txt"', "os.devnull")
+    with running(tmp_path, text, STEPS="100000") as program:
+        program.client().close()
+        own = [str(program.pid), f"{program.pid}.where"]
+        program.until(lambda: len(list(program.run.iterdir())) == 4)
+        child = next(int(path.name) for path in program.run.iterdir() if path.suffix == "" and path.name != own[0])
+        os.kill(child, signal.SIGKILL)
+        program.until(lambda: len(list(program.run.iterdir())) == 2)
+        assert sorted(path.name for path in program.run.iterdir()) == own and program.client()("1+1") == 2
+
+
+def test_a_program_that_listens_has_no_child_and_may_wait_for_its_own(tmp_path: Path) -> None:
+    text = """
+import os, signal, sys
+for name in (signal.SIG_DFL, signal.SIG_IGN):
+    signal.signal(signal.SIGCHLD, name)
+    from kshell.host import host
+    host.listen()
+    try:
+        print(os.waitpid(-1, os.WNOHANG))
+    except ChildProcessError:
+        print("none")
+    print(len(os.listdir(os.environ["KSHELL_RUN"])), flush=True)
+    host._HOST[0].end()
+"""
+    environment = {**os.environ, "KSHELL_RUN": str(tmp_path / "run"), "PYTHONPATH": str(ROOT)}
+    done = warm.run([sys.executable, "-c", text], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert done.stdout.split() == ["none", "2"] * 2
+    assert is_soon_empty(tmp_path / "run")
+
+
+def test_the_socket_of_another_program_of_the_same_number_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may come between the end of the first one and the removal. Without a shell nothing is removed."""
+    path, sign = tmp_path / "7", tmp_path / "sign"
+    with place.listen(str(path)):
+        sign.touch()
+        sweeper = Sweeper([str(path), str(sign)])
+    path.unlink()
+    with place.listen(str(path)):
+        sweeper.let_go()
+        end = time.monotonic() + 10
+        while sign.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not sign.exists() and path.is_socket()
+        monkeypatch.setattr("kshell.attach.sweeper.SHELL", str(tmp_path / "none"))
+        Sweeper([str(path)]).let_go()
+        time.sleep(0.1)
+        assert path.is_socket()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ["", "pause[]", "while[1b;1+1]"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -143,8 +225,7 @@ def test_a_program_that_a_signal_ends(tmp_path: Path, number: signal.Signals, as
         program.process.send_signal(number)
         output = program.output()
         assert program.process.returncode == -number
-        left = [] if number == signal.SIGINT else [str(program.pid), f"{program.pid}.where"]
-        assert sorted(path.name for path in program.run.iterdir()) == left
+        assert is_soon_empty(program.run)
         assert ("KeyboardInterrupt" in output) == (number == signal.SIGINT) and "kshell:" not in output
     removes_what_was_left(program, by_listing=True)
 

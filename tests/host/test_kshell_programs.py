@@ -48,7 +48,7 @@ def test_a_script_of_kshell(program: Program) -> None:
     client("child(m;`2;(`linear;8;1))")
     assert set(client(".run.edits")["edit"]) == {0, 1} and len(client("exec name from parmtable m")) == 4
     assert client("first lr o") == 0.002 and client(".run.step") > at
-    assert client("last .run.steps`opt") == "o"
+    assert client("last .run.steps`opt") == "o" and client("all 0<exec loss from .run.steps")
 
 
 @pytest.mark.slow

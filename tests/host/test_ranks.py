@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from kshell.attach import place
+from kshell.host.plans import Planned, Plans
 from tests.host.logs import logged, shows_that_they_are_undone, shows_the_edits
 from tests.host.programs import BEGIN, LINE, SEEN, Client, Program, Refused, running
 
@@ -122,6 +123,44 @@ def test_an_edit_is_carried_out_by_all_after_the_same_step(tmp_path: Path, kind:
             shows_that_they_are_undone(log, steps[3])
         norm = np.sqrt(np.square(gradients["norm"].astype(float)).sum())
         assert logged(tmp_path / "log0.txt")[step].norm == pytest.approx(norm, rel=1e-4)
+
+
+def test_plans_of_one_step_have_an_order_of_their_own() -> None:
+    given = [Planned(3, "me", "a", 0, 4), Planned(3, "me", "b", 0, 5), Planned(3, "me", "c", 1, 0), Planned(3, "me", "d", -1, 9), Planned(4, "me", "e", 0, 1)]
+    number = [2]
+    for order in itertools.permutations(given):
+        number[0] = 2
+        plans = Plans(lambda: number[0])
+        assert all(plans.add(planned) for planned in order) and plans.due() == []
+        number[0] = 3
+        assert "".join(planned.text for planned in plans.due()) == "dabc"
+        assert plans.next_step == 4
+
+
+@pytest.mark.slow
+def test_edits_of_one_step_are_made_in_the_same_order_everywhere(tmp_path: Path) -> None:
+    """Both processes are asked: one after the other, the second rank first, and at the same time."""
+    with running(tmp_path, RANKS, *torchrun("ddp"), STEPS="5000", PAUSE="0.005") as program:
+        clients = [Client(place.socket_of(state.pid)) for state in ranks(program)]
+        late = clients[0](".run.step") + 300
+
+        def ask(rank: int, steps: range) -> None:
+            for step in steps:
+                for i in range(2):
+                    clients[rank](f'at[{step};"lr(optimizer;{rank + 1}.{i})"]')
+
+        for rank in (1, 0):
+            ask(rank, range(late, late + 1))
+        threads = [threading.Thread(target=ask, args=(rank, range(late + 1, late + 9))) for rank in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        expected = [(step, f"lr(optimizer;{rank + 1}.{i})") for step in range(late, late + 9) for rank in (0, 1) for i in (0, 1)]
+        for client in clients:
+            edits = program.until(lambda client=client: len((t := client(".run.edits"))["step"]) == len(expected) and t)
+            assert [(step, text.decode()) for step, text in zip(edits["step"], edits["text"], strict=True)] == expected
+        assert all(clients[0](".run.ranks")["alike"])
 
 
 @pytest.mark.slow
