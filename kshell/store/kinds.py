@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 # first bytes: what it is, and what to do with it; {0} is its path, {1} the path without extension
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
-    (b"GGUF", "a GGUF file", ""),
     (
         b"PAR1",
         "a Parquet file",

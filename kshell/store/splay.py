@@ -6,10 +6,13 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from kshell.errors import QError
 from kshell.store import kdb, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Table, Value, Vec, sym_names, sym_vec
+from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, sym_names, sym_vec
+from kshell.values.items.pick import take_at
 from kshell.values.session.restrict import check_read, lifted
 
 
@@ -42,6 +45,10 @@ class LazyCols(list[Any]):
     def head(self, n: int) -> Table:
         """A table of the first rows, at least n of them if there are that many."""
         return Table(self.names, self[:])
+
+    def taken(self, name: str, rows: np.ndarray) -> ListValue:
+        """Some rows of a column."""
+        return take_at(self[self.names.index(name)], rows)
 
     def _at(self, i: int) -> Value:
         column = list.__getitem__(self, i)

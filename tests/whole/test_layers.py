@@ -71,6 +71,13 @@ ROOMS = {
         "checkpoint": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed"},
         "console": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed", "checkpoint"},
     },
+    "checkpoints": {
+        "base": set(),
+        "pickles": {"base"},
+        "quantized": {"base"},
+        "files": {"base", "pickles"},
+        "trees": {"base", "pickles", "quantized", "files"},
+    },
     "lang": {
         "compiler": set(),
         "tables": set(),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.checkpoints import stored
+from kshell.checkpoints.base import stored
 from kshell.errors import QError, QExit
 from kshell.session import Session
 from tests.support.stops import PLACE, RUN, Case, faults, lines_of

@@ -10,46 +10,36 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-
-from kshell.checkpoints import pt_writing, safetensors, weights_writing
-from kshell.checkpoints.folders import tensors_of
-from kshell.checkpoints.opening import opened
-from kshell.checkpoints.stored import Stored
-from kshell.checkpoints.weights_writing import META
+from kshell.checkpoints.files import pt_writing, safetensors, weights_writing
+from kshell.checkpoints.files.weights_writing import META
+from kshell.checkpoints.trees.opening import opened
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, long_of, name_of, named_values, names_of
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import dtype_symbol, is_array, kname, put, to_tensor
+from kshell.kapi.base.convert import is_array, kname, put, to_tensor
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle, module_of
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint import objects  # noqa: F401  # registers the handles of objects
 from kshell.kapi.checkpoint.state_dicts import NAMES, from_q
-from kshell.kapi.checkpoint.stored_tensors import read_tensor
 from kshell.kapi.checkpoint.tree_values import to_q_value
 from kshell.kapi.checkpoint.trees import graph_of, protocol_of, sources_of, tree_of
-from kshell.kapi.math.statistics import norm_and_bad
 from kshell.kapi.module.spec import is_state, state_dict
 from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.state import is_opt_state, load_state, restore
 from kshell.store import atomic
-from kshell.values.base.build import floats, longs, symdict, table
+from kshell.values.base.build import symdict
 from kshell.values.base.core import (
     NIL,
     Dict,
-    List,
-    ListValue,
     Sym,
     Table,
     Value,
-    Vec,
     seq_items,
     sym_vec,
 )
 from kshell.values.session.context import running
-from kshell.values.session.progress import Task
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -144,65 +134,6 @@ def _tell_name(given: list[Value]) -> None:
             f"ckpt: the symbol `{x.s} is written, not the variable {x.s}: "
             f"ckpt(`{name_of(given[0])};{x.s}) writes what the variable holds\n"
         )
-
-
-@api("ckpttable", "ckpttable value", "ckpttable(value;0b)", since="kshell", effect="none")
-def ckpttable(x: Value) -> Value:
-    """The tensors in a checkpoint, one row each: location, type, size, bytes, norm, number of non-finite values (bad).
-
-    With 0b, the last two are omitted and no tensor is read.
-
-    q)d:`step`model!(1;`w`b!(tensor 2 3#1e;tensor 3 0w))
-    q)ckpttable d
-    name    dtype  size bytes norm    bad
-    -------------------------------------
-    model.w float  2 3  24    2.44949 0
-    model.b double ,2   16    0w      1
-    q)cols ckpttable(d;0b)
-    `name`dtype`size`bytes
-    """
-    arguments = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
-    flag = flag_of(arguments[1]) if len(arguments) == 2 else True
-    if not 1 <= len(arguments) <= 2 or flag is None:
-        raise CallError(
-            "ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag"
-        )
-    file = arguments[0]
-    if file.__class__ is Sym and file.s[:1] == ":":
-        raise CallError(
-            "ckpttable",
-            expected="what is in a file, not its name",
-            given=kname(file),
-            hint=f"ckpttable ckpt`{file.s}",
-        )
-    found = tensors_of(tree_of(arguments[0]))
-    tensors = list(found.values())
-    columns: list[ListValue] = [
-        sym_vec(list(found)),
-        sym_vec([dtype_symbol(tensor.dtype) or tensor.dtype for tensor in tensors]),
-        List([longs(list(tensor.shape)) for tensor in tensors]),
-        longs([tensor.nbytes for tensor in tensors]),
-    ]
-    statistics = _statistics(tensors) if flag else []
-    return table(
-        ["name", "dtype", "size", "bytes", *("norm", "bad")[: len(statistics)]],
-        [*columns, *statistics],
-    )
-
-
-def _statistics(tensors: list[Stored]) -> list[Vec]:
-    """Norms and numbers of non-finite values, one tensor at a time."""
-    work = Task("loading", sum(tensor.nbytes for tensor in tensors))
-    rows = []
-    for tensor in tensors:
-        rows.append(norm_and_bad([read_tensor(tensor)]))
-        work.add(tensor.nbytes)
-    if not rows:
-        return [floats([]), longs([])]
-    return [
-        Vec(row.t, np.concatenate([column[i].a for column in rows]))
-        for i, row in enumerate(rows[0])
-    ]
 
 
 @api(

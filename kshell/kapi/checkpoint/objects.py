@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.checkpoints.editing import put_attribute
-from kshell.checkpoints.folders import attributes_of, class_of, is_module, module_tensors
-from kshell.checkpoints.meanings import Branch
-from kshell.checkpoints.pickles import Global, Node
+from kshell.checkpoints.pickles.editing import put_attribute
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import Branch
+from kshell.checkpoints.trees.leaves import attributes_of, class_of, is_module, module_tensors
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import names_of
 from kshell.kapi.base.convert import kname

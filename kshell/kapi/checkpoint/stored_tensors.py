@@ -11,7 +11,7 @@ import mmap
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from kshell.checkpoints.stored import (
+from kshell.checkpoints.base.stored import (
     WIDTHS,
     Composite,
     Flipped,
@@ -143,6 +143,12 @@ def read_tensor(stored: Stored) -> Any:
     if ints == "bool" and out and max(out) > 1:
         raise QError("ckpt: a tensor of the file is damaged: it has wrong booleans")
     return torch.empty(0, dtype=_dtype(ints)).set_(storage, 0, stored.shape)
+
+
+def piece_of(dtype: str, piece: memoryview) -> Any:
+    """The numbers in some bytes, which they share."""
+    kind = _dtype(_QUANTIZED.get(dtype, dtype))
+    return torch.frombuffer(piece, dtype=kind) if len(piece) else torch.empty(0, dtype=kind)
 
 
 def _dtype(name: str) -> Any:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from kshell.checkpoints.meanings import Branch, Kept, Meanings
-from kshell.checkpoints.pickles import Global, Node
-from kshell.checkpoints.stored import Stored, Strided
+from kshell.checkpoints.base.stored import Stored, Strided
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings
 from kshell.errors import QError
 from kshell.kapi.base.plain_values import ToQ
 from kshell.kapi.checkpoint.state_dicts import is_optimizer

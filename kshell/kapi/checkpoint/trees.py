@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from kshell.checkpoints.editing import encoded, filled, merged
-from kshell.checkpoints.folders import tensors_of
-from kshell.checkpoints.meanings import Branch, Meanings
-from kshell.checkpoints.pickles import Global, Node
-from kshell.checkpoints.stored import Stored
+from kshell.checkpoints.base.stored import Stored
+from kshell.checkpoints.pickles.editing import encoded, filled, merged
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import Branch, Meanings
+from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.kapi.base.handles import TensorHandle, handle
 from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.kapi.checkpoint.state_dicts import FromValue, not_held, of_handle

@@ -14,9 +14,10 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
-from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, sized
+from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, OnDisk, sized
 from kshell.lang.tables.tables import flat, key_names, rekey, sorted_attr
 from kshell.parse import tree as N
+from kshell.store.splay import LazyCols
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, mkdict, symdict
 from kshell.values.base.core import (
@@ -79,7 +80,13 @@ class Source:
             return
         table = flat(x)
         self.keys, self.n = key_names(x), len(table)
-        self.values = self.cols = dict(zip(table.names, table.cols, strict=True))
+        self.values = self.cols = columns_of(table)
+
+
+def columns_of(t: Table) -> Mapping[str, ListValue]:
+    """The columns of a table by name; those on disk are not read yet."""
+    cols = t.cols
+    return OnDisk(cols) if isinstance(cols, LazyCols) else dict(zip(t.names, cols, strict=True))
 
 
 # ------------------------------------------------------------------ where, limit

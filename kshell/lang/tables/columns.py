@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshell.errors import QError
+from kshell.store.splay import LazyCols
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs
 from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec
@@ -25,6 +26,22 @@ if TYPE_CHECKING:
     pass
 
 Array = np.ndarray
+
+
+class OnDisk(dict[str, Any]):
+    """The columns of a table that are read or computed on use, by name."""
+
+    def __init__(self, cols: LazyCols) -> None:
+        super().__init__(dict.fromkeys(cols.names))
+        self.source = cols
+
+    def __getitem__(self, name: str) -> ListValue:
+        return self.source[self.source.names.index(name)]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name in self:
+            return self[name]
+        return default
 
 
 class Columns:
@@ -73,6 +90,8 @@ class Columns:
         return list_value(self[name])
 
     def _take(self, name: str) -> Value:
+        if self.rows is not None and self.cols.__class__ is OnDisk and name in self.cols:
+            return self.cols.source.taken(name, self.rows)
         column = self.cols.get(name)
         if column is not None:
             if self.rows is None:

@@ -348,13 +348,13 @@ def test_pickles_are_shown_and_never_run(session: Session) -> None:
 
 def test_files_of_other_programs_are_named(session: Session) -> None:
     """What a file is that is no checkpoint, and what to do with it."""
-    Path("e.gguf").write_bytes(b"GGUF" + bytes(40))
+    Path("e.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(40))
     Path("f.parquet").write_bytes(b"PAR1" + bytes(40))
     Path("g.bin").write_bytes(b"some text that is nothing else")
     Path("empty").write_bytes(b"")
     session.run("`:list set(1;`a);`:vector set til 3;`:table set([]a:1 2);x:1;snapshot`:s.ks")
     for name, what, hint in (
-            ("e.gguf", "it is a GGUF file", ""), ("f.parquet", "it is a Parquet file", 'read_table("f.parquet")'),
+            ("e.h5", "it is an HDF5 file", ""), ("f.parquet", "it is a Parquet file", 'read_table("f.parquet")'),
             ("g.bin", "PyTorch writes no such file", ""),
             ("empty", "PyTorch writes no such file", ""),
             ("list", "it is a file of q", "get`:list reads it"), ("vector", "it is a file of q", "get`:vector reads it"),

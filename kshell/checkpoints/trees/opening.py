@@ -11,14 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kshell.checkpoints import arrays, dcp, folders, legacy, pt, safetensors, weights
-from kshell.checkpoints.meanings import Branch
-from kshell.checkpoints.stored import File, Stored
+from kshell.checkpoints.base.stored import File, Stored
+from kshell.checkpoints.files import arrays, legacy, pt, safetensors, weights
+from kshell.checkpoints.pickles.meanings import Branch
+from kshell.checkpoints.quantized import gguf
+from kshell.checkpoints.quantized import joining as quantized
+from kshell.checkpoints.trees import dcp, deepspeed, leaves
 from kshell.errors import QError, refused
 from kshell.store import unfinished
-from kshell.store.archive import WRONG, Room, wrong
+from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.store.kinds import kind_of, kind_of_archive
 
+_LOG = "trainer_state.json"
+_SETTINGS = 1 << 26  # bytes of a file of settings
 _FIRST = 512  # bytes that tell the kind of a file
 
 
@@ -82,11 +87,50 @@ def _weights(path: str, kind: str, file: File, room: Room) -> Opened:
     return Opened(path, kind, tensors, dict(metadata), len(tensors))
 
 
+def dequantized(found: Opened) -> dict[str, Stored]:
+    """The tensors of weights, those that are quantised as what they stand for."""
+    folder = found.path if os.path.isdir(found.path) else os.path.dirname(found.path)
+    tensors = leaves.tensors_of(found.value)
+    if found.kind == "gguf":  # whose tensors are that already
+        return tensors
+    return quantized.joined(tensors, found.metadata, _settings(folder))
+
+
+def _settings(folder: str) -> dict[str, Any]:
+    """How the weights of a folder are quantised, as its files of settings say."""
+    for name, key in (
+        ("quantize_config.json", ""),
+        ("quant_config.json", ""),
+        ("config.json", "quantization_config"),
+    ):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            found = _checked(path, lambda path=path: settings_in(path))  # type: ignore[misc]
+            found = found.get(key) if key else found
+            if isinstance(found, dict):
+                return found
+    return {}
+
+
+def settings_in(path: str) -> dict[str, Any]:
+    """The content of a file of settings, JSON. ValueError and the like if it is none."""
+    file = File(path)
+    if file.size > _SETTINGS:
+        raise ValueError("it is too long")
+    found = bounded(file.read(0, file.size), Room(file.size))
+    return found if isinstance(found, dict) else {}
+
+
 def _tar(path: str, kind: str, file: File, room: Room) -> Opened:
     try:
         return Opened(path, kind, legacy.read_tar(file, room))
     except pt.NotOne as e:
         raise QError(f"ckpt: {path} is not a checkpoint: it is a tar with {e}") from None
+
+
+def _gguf(path: str, kind: str, file: File, room: Room) -> Opened:
+    tensors, fields = gguf.read(file, room)
+    return Opened(path, kind, tensors, fields, len(tensors))
 
 
 def _is_pickle(begin: bytes, size: int) -> bool:
@@ -97,6 +141,7 @@ _Read = Callable[[str, str, File, Room], Opened]
 _KINDS: tuple[tuple[str, Callable[[bytes, int], bool], _Read], ...] = (
     ("pt", lambda begin, _: pt.is_archive(begin), _zip),
     ("safetensors", weights.is_safetensors, _weights),
+    ("gguf", lambda begin, _: begin.startswith(b"GGUF"), _gguf),
     ("npy", lambda begin, _: begin.startswith(arrays.BEGIN),
      lambda path, kind, file, _: Opened(path, kind, arrays.read_array(file))),
     ("legacy", lambda begin, _: legacy.is_legacy(begin[:32]),
@@ -149,7 +194,7 @@ def _indexed(path: str, names: list[str]) -> Opened | None:
         part = _checked(file, lambda: of_file(file))
         metadata.update(part.metadata)
         digests[os.path.basename(file)] = part.metadata.get(safetensors.DIGEST)
-        return folders.by_name(part.value)
+        return leaves.by_name(part.value)
 
     tensors = weights.joined(path, locations, read)
     _checked(index, lambda: weights.check_index(locations, digests, about))
@@ -178,25 +223,31 @@ def _sharded(path: str, names: list[str]) -> Opened | None:
     return Opened(path, "dcp", weights.sharded([(part.value, part.metadata) for part in parts]))
 
 
+def _of_deepspeed(path: str, names: list[str]) -> Opened | None:
+    folder = deepspeed.folder_of(path, names)
+    if folder is None:
+        return None
+    tree = deepspeed.read(folder, lambda file: _checked(file, lambda: of_file(file)).value)
+    return Opened(path, "deepspeed", tree)
+
+
 def _several(path: str, names: list[str]) -> Opened | None:
     """Files of tensors and others: each under its name; the only one for itself."""
     found: dict[str, Opened] = {}
     for name in names:
         file = os.path.join(path, name)
-        if os.path.isfile(file) and name.endswith(folders.SUFFIXES):
+        if os.path.isfile(file) and name.endswith(leaves.SUFFIXES):
             found[name] = _checked(file, lambda file=file: of_file(file))  # type: ignore[misc]
     if len(found) == 1:
         return next(iter(found.values()))
     if not found:
         return None
-    return Opened(
-        path, "folder", folders.joined({name: part.value for name, part in found.items()})
-    )
+    return Opened(path, "folder", leaves.joined({name: part.value for name, part in found.items()}))
 
 
-_FOLDERS = (_of_dcp, _indexed, _sharded, _several)
+_FOLDERS = (_of_dcp, _of_deepspeed, _indexed, _sharded, _several)
 
 
 def tensors_of(value: Any) -> dict[str, Stored]:
     """The tensors in a tree, under dotted names."""
-    return folders.tensors_of(value)
+    return leaves.tensors_of(value)

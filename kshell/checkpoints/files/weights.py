@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kshell.checkpoints import safetensors
-from kshell.checkpoints.stored import File, Memory, Pieced, Stored, Strided
+from kshell.checkpoints.base.stored import File, Memory, Pieced, Stored, Strided
+from kshell.checkpoints.files import safetensors
 from kshell.errors import QError
 from kshell.store.archive import Room, bounded
 

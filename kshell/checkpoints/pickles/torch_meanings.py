@@ -6,10 +6,10 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.checkpoints import distributed
-from kshell.checkpoints.meanings import KNOWN, WORDS, Kept, Meanings, Unknown, Word, known
-from kshell.checkpoints.pickles import Global, Node
-from kshell.checkpoints.stored import WIDTHS, Composite, Flipped, Stored, Strided, Traits
+from kshell.checkpoints.base.stored import WIDTHS, Composite, Flipped, Stored, Strided, Traits
+from kshell.checkpoints.pickles import distributed
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import KNOWN, WORDS, Kept, Meanings, Unknown, Word, known
 
 # fmt: off  # a table
 _STORAGES = {

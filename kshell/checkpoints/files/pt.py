@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from kshell.checkpoints import numpy_meanings  # noqa: F401  # registers what its names mean
-from kshell.checkpoints.meanings import Branch, Kept, Meanings, Unknown
-from kshell.checkpoints.pickles import Global, Machine
-from kshell.checkpoints.stored import WIDTHS, File, Memory, Strided
-from kshell.checkpoints.torch_meanings import storage_dtype
+from kshell.checkpoints.base.stored import WIDTHS, File, Memory, Strided
+from kshell.checkpoints.pickles import numpy_meanings  # noqa: F401  # registers what its names mean
+from kshell.checkpoints.pickles.machine import Global, Machine
+from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, Unknown
+from kshell.checkpoints.pickles.torch_meanings import storage_dtype
 from kshell.store.archive import Place, Room, bounded, places
 
 _ORDERS = {"little", "big"}

@@ -11,10 +11,10 @@ import zlib
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kshell.checkpoints.meanings import Kept, Meanings
-from kshell.checkpoints.pickles import Node
-from kshell.checkpoints.pickling import Pickler
-from kshell.checkpoints.stored import PIECE, WIDTHS, Run, turn
+from kshell.checkpoints.base.stored import PIECE, WIDTHS, Run, turn
+from kshell.checkpoints.pickles.machine import Node
+from kshell.checkpoints.pickles.meanings import Kept, Meanings
+from kshell.checkpoints.pickles.writing import Pickler
 from kshell.errors import QError
 from kshell.values.session.interrupts import PENDING, give_up
 from kshell.values.session.progress import Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kshell.checkpoints import quants
+from kshell.checkpoints.quantized import quants
 
 COMPUTED = [name for name, kind in quants.KINDS.items() if kind.compute]
 LISTED = [name for name, kind in quants.KINDS.items() if not kind.compute]

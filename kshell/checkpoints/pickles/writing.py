@@ -9,7 +9,7 @@ from _compat_pickle import REVERSE_IMPORT_MAPPING, REVERSE_NAME_MAPPING
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.checkpoints.pickles import Global, Node
+from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.errors import QError
 
 _BATCH = 1000  # items of a list or dictionary that are added at a time, as Python does

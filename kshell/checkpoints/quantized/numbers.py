@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from kshell.checkpoints.stored import WIDTHS
+from kshell.checkpoints.base.stored import WIDTHS
 
 BUFFER = bytes | bytearray | memoryview | np.ndarray
 # fmt: off  # a table

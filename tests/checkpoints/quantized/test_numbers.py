@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from kshell.checkpoints import numbers
-from kshell.checkpoints.stored import WIDTHS
+from kshell.checkpoints.base.stored import WIDTHS
+from kshell.checkpoints.quantized import numbers
 
 EIGHTS = ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
 BYTES = np.arange(256, dtype=np.uint8)

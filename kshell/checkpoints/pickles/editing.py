@@ -13,10 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from kshell.checkpoints.meanings import Branch, Meanings, Word
-from kshell.checkpoints.pickles import Global, Node
-from kshell.checkpoints.pickling import call, named
-from kshell.checkpoints.stored import WIDTHS, Bytes, Composite, Flipped, Stored, Strided, Traits
+from kshell.checkpoints.base.stored import (
+    WIDTHS,
+    Bytes,
+    Composite,
+    Flipped,
+    Stored,
+    Strided,
+    Traits,
+)
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import Branch, Meanings, Word
+from kshell.checkpoints.pickles.writing import call, named
 from kshell.errors import QError
 
 # fmt: off  # a table

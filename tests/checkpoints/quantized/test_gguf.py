@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kshell.checkpoints import gguf, quants
-from kshell.checkpoints.stored import WIDTHS, File, Stored
+from kshell.checkpoints.base.stored import WIDTHS, File, Stored
+from kshell.checkpoints.quantized import gguf, quants
 from kshell.errors import QError
 from kshell.store.archive import Room, TooMuch
-from tests.checkpoints import gguf_files as files
+from tests.checkpoints.quantized import gguf_files as files
 from tests.support.damage import damaged
 
 FIELDS: dict[str, files.Field] = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kshell.checkpoints.meanings import WORDS, Meanings, Unknown, Word, known
-from kshell.checkpoints.pickles import Global, Node
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import WORDS, Meanings, Unknown, Word, known
 
 _MOST = 64  # dimensions
 _CODE = re.compile(r"[biufcSUV]\d{1,9}|[OM?]8?|m8|b1")

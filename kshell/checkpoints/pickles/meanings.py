@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kshell.checkpoints.pickles import Global, Node
-from kshell.checkpoints.stored import Run, Stored
-from kshell.store.archive import Room
+from kshell.checkpoints.base.stored import Run, Stored
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.errors import QError
+from kshell.store.archive import WRONG, Room, wrong
 
 
 class Unknown(Exception):
@@ -87,7 +88,7 @@ class Meanings:
         self._found: dict[int, tuple[Any, Any]] = {}  # by identity: the object, and its meaning
 
     def of(self, x: Any) -> Any:
-        """The meaning of an object, the object itself if it has none. ValueError if it is damaged."""
+        """The meaning of an object, the object itself if it has none. QError if it is damaged."""
         if x.__class__ is Global:
             return self._word(x)
         if x.__class__ is not Node:
@@ -113,6 +114,7 @@ class Meanings:
         return x
 
     def _made(self, x: Node) -> Any:
+        problem: QError
         try:
             if x.how == "object":
                 return self._kept(x.args)
@@ -122,6 +124,9 @@ class Meanings:
             return maker(self, x)
         except (Unknown, UnicodeError, *_ODD):
             return x
+        except (RecursionError, *WRONG) as e:
+            problem = wrong("ckpt", self.path, e)
+        raise problem
 
     # ------------------------------------------------------------ for makers
 

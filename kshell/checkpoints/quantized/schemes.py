@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kshell.checkpoints.on_demand import Columns, OnDemand, items
-from kshell.checkpoints.stored import WIDTHS, Stored
+from kshell.checkpoints.base.stored import WIDTHS, Stored
+from kshell.checkpoints.quantized.on_demand import Columns, OnDemand, items
 from kshell.errors import QError
 
 AWQ_ORDER = (

@@ -11,9 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshell.checkpoints import quants
-from kshell.checkpoints.on_demand import OnDemand
-from kshell.checkpoints.stored import WIDTHS, File, Memory, Stored, Strided, contiguous, is_foreign
+from kshell.checkpoints.base.stored import (
+    WIDTHS,
+    File,
+    Memory,
+    Stored,
+    Strided,
+    contiguous,
+    is_foreign,
+)
+from kshell.checkpoints.quantized import quants
+from kshell.checkpoints.quantized.on_demand import OnDemand
 from kshell.errors import QError
 from kshell.store.archive import Room
 

@@ -10,12 +10,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.checkpoints.folders import fields_of
-from kshell.checkpoints.meanings import Branch, Meanings
-from kshell.checkpoints.pickles import Node
-from kshell.checkpoints.pt import Zip, bare
-from kshell.checkpoints.pt import read as read_zip
-from kshell.checkpoints.stored import WIDTHS, File, Pieced, Stored
+from kshell.checkpoints.base.stored import WIDTHS, File, Pieced, Stored
+from kshell.checkpoints.files.pt import Zip, bare
+from kshell.checkpoints.files.pt import read as read_zip
+from kshell.checkpoints.pickles.machine import Node
+from kshell.checkpoints.pickles.meanings import Branch, Meanings
+from kshell.checkpoints.trees.leaves import fields_of
 from kshell.errors import QError
 from kshell.store.archive import Room
 

@@ -12,11 +12,11 @@ import sys
 import tarfile
 from typing import Any
 
-from kshell.checkpoints.meanings import Branch, Kept, Meanings, Unknown
-from kshell.checkpoints.pickles import Machine
-from kshell.checkpoints.pt import NotOne, Plain, storage_id
-from kshell.checkpoints.stored import WIDTHS, File, Memory, Strided
-from kshell.checkpoints.torch_meanings import storage_dtype
+from kshell.checkpoints.base.stored import WIDTHS, File, Memory, Strided
+from kshell.checkpoints.files.pt import NotOne, Plain, storage_id
+from kshell.checkpoints.pickles.machine import Machine
+from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, Unknown
+from kshell.checkpoints.pickles.torch_meanings import storage_dtype
 from kshell.store.archive import Room
 
 MAGIC = 0x1950A86A20F9469CFC6C

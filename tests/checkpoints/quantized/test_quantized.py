@@ -12,9 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshell.checkpoints import numbers, quantized, schemes
-from kshell.checkpoints.on_demand import AT_ONCE, Columns, OnDemand
-from kshell.checkpoints.stored import Bytes, Stored, Strided
+from kshell.checkpoints.base.stored import Bytes, Stored, Strided
+from kshell.checkpoints.quantized import joining, numbers, schemes
+from kshell.checkpoints.quantized.on_demand import AT_ONCE, Columns, OnDemand
 from kshell.errors import QError
 
 F = np.float32
@@ -44,7 +44,7 @@ def values(found: Stored) -> np.ndarray:
 def weight_of(tensors: dict[str, Stored], name: str, metadata: dict[str, str] | None = None,
               config: dict[str, Any] | None = None) -> OnDemand:
     """The weight that all tensors are parts of."""
-    found = quantized.joined(tensors, metadata or {}, config or {})
+    found = joining.joined(tensors, metadata or {}, config or {})
     assert list(found) == [name]
     weight = found[name]
     assert isinstance(weight, OnDemand) and weight.parts == tensors
@@ -116,7 +116,7 @@ def test_rows_of_eight_bits() -> None:
     del tensors["a.weight_format"]
     assert equal(values(weight_of(tensors, "a.weight")), wanted)
     tensors["a.weight_format"] = stored(np.array(2, np.uint8))  # tiled for a kernel
-    assert quantized.joined(tensors, {}, {}) == tensors
+    assert joining.joined(tensors, {}, {}) == tensors
 
 
 # ------------------------------------------------------------------------------------------------- GPTQ, AWQ
@@ -241,9 +241,9 @@ def test_torchao_float8(grid: tuple[int, int]) -> None:
 
 def test_torchao_parts_as_a_pickle_has_them() -> None:
     q, scale = torch.arange(8, dtype=torch.int8).view(2, 4), torch.tensor([[0.5], [2.0]])
-    found = quantized.torchao("Int8Tensor", "float32", {"qdata": stored(q), "scale": stored(scale)}, (1, 4))
+    found = joining.torchao("Int8Tensor", "float32", {"qdata": stored(q), "scale": stored(scale)}, (1, 4))
     assert found is not None and equal(values(found), (q * scale).numpy())
-    assert quantized.torchao("Int4Tensor", "float32", {"qdata": stored(q), "scale": stored(scale)}, (1, 4)) is None
+    assert joining.torchao("Int4Tensor", "float32", {"qdata": stored(q), "scale": stored(scale)}, (1, 4)) is None
 
 
 SCALES = {  # shape of the scales: length of a block, and what is shown
@@ -297,7 +297,7 @@ def samples() -> dict[str, tuple[dict[str, Stored], dict[str, str], dict[str, An
 @pytest.mark.parametrize("name", samples())
 def test_any_part_is_computed(name: str) -> None:
     """Any run of numbers, whatever the rows or blocks that they are computed in."""
-    (found,) = quantized.joined(*samples()[name]).values()
+    (found,) = joining.joined(*samples()[name]).values()
     whole, rng = found.read(), random.Random(1)
     width = len(whole) // found.count
     for _ in range(60):
@@ -324,7 +324,7 @@ def test_nothing_is_computed_at_opening(name: str) -> None:
         made.key = key
         watched[key] = made
     watched["z.bias"] = stored(np.ones(2, F))
-    found = quantized.joined(watched, metadata, config)
+    found = joining.joined(watched, metadata, config)
     assert all("quant_state" in key for key in read)
     first, weight, last = found
     assert (first, last) == ("before", "z.bias") and list(found[weight].parts) and not found[weight].parts.keys() & {first, last}
@@ -370,7 +370,7 @@ def changed(name: str, key: str, part: Stored | None) -> bool:
         del tensors[key]
     else:
         tensors[key] = part
-    found = quantized.joined(tensors, metadata, config)
+    found = joining.joined(tensors, metadata, config)
     assert found == tensors or any(isinstance(t, OnDemand) for t in found.values())
     return found != tensors
 
@@ -423,7 +423,7 @@ def test_parts_that_do_not_fit(case: int) -> None:
                                     {"bits": {}, "group_size": None, "quant_method": 3, "version": 7}])
 def test_settings_of_other_layouts(config: dict[str, Any]) -> None:
     tensors = samples()["gptq"][0]
-    assert quantized.joined(tensors, {}, config) == tensors
+    assert joining.joined(tensors, {}, config) == tensors
 
 
 @pytest.mark.parametrize("text", ["{}", "{", '{"_data": []}', '{"_data": {}, "_tensor_data_names": [[]]}', "[" * 100_000, '{"a": ' * 9999,
@@ -432,14 +432,14 @@ def test_settings_of_other_layouts(config: dict[str, Any]) -> None:
                                   ' "_tensor_data_names": ["qdata", "scale"]}'])
 def test_metadata_that_describe_nothing(text: str) -> None:
     tensors, _, _ = samples()["torchao"]
-    assert quantized.joined(tensors, {"m.0.weight": text, "plain": text}, {}) == tensors
+    assert joining.joined(tensors, {"m.0.weight": text, "plain": text}, {}) == tensors
 
 
 def test_a_name_that_is_taken() -> None:
     """A tensor that is no part of the weight but has its name is not replaced."""
     tensors, metadata, config = samples()["gptq"]
     tensors = {**tensors, "l.weight": stored(np.zeros(2, F))}
-    assert quantized.joined(tensors, metadata, config) == tensors
+    assert joining.joined(tensors, metadata, config) == tensors
 
 
 @settings(max_examples=200, deadline=None)
@@ -458,7 +458,7 @@ def test_damaged_parts(name: str, seed: int) -> None:
         i = rng.randrange(len(shape))
         shape[i] = rng.choice([0, 1, shape[i] - 1, shape[i]])
     tensors[key] = Strided(part.dtype, shape, Bytes(bytes(data)))
-    for found in quantized.joined(tensors, metadata, config).values():
+    for found in joining.joined(tensors, metadata, config).values():
         try:
             assert len(found.read()) == found.nbytes
         except QError as error:

@@ -8,8 +8,8 @@ from tokenize import TokenError
 
 import numpy as np
 
-from kshell.checkpoints.pt import Zip
-from kshell.checkpoints.stored import WIDTHS, File, Memory, Strided, contiguous
+from kshell.checkpoints.base.stored import WIDTHS, File, Memory, Strided, contiguous
+from kshell.checkpoints.files.pt import Zip
 
 BEGIN = b"\x93NUMPY"
 _LONGEST = 1 << 16  # bytes of a header

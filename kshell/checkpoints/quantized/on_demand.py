@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kshell.checkpoints import numbers
-from kshell.checkpoints.stored import PIECE, WIDTHS, Stored
+from kshell.checkpoints.base.stored import PIECE, WIDTHS, Stored
+from kshell.checkpoints.quantized import numbers
 from kshell.values.session.interrupts import PENDING, give_up
 
 AT_ONCE = 1 << 19  # numbers that are computed at a time

@@ -9,9 +9,9 @@ import copy
 from math import prod
 from typing import Any
 
-from kshell.checkpoints.meanings import Meanings, Unknown
-from kshell.checkpoints.pickles import Global, Node
-from kshell.checkpoints.stored import Stored, Traits
+from kshell.checkpoints.base.stored import Stored, Traits
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import Meanings, Unknown
 
 _DTENSOR = "torch.distributed.tensor."
 _SHARDED = "torch.distributed._shard.sharded_tensor."

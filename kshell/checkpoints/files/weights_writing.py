@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Mapping
 from typing import BinaryIO, NamedTuple
 
-from kshell.checkpoints import safetensors
-from kshell.checkpoints.stored import Composite, Stored
-from kshell.checkpoints.weights import DTYPES, Packed, index_digest
+from kshell.checkpoints.base.stored import Composite, Stored
+from kshell.checkpoints.files import safetensors
+from kshell.checkpoints.files.weights import DTYPES, Packed, index_digest
 from kshell.errors import CallError, QError
 from kshell.store import atomic, unfinished
 from kshell.values.session.interrupts import PENDING, give_up

@@ -62,8 +62,14 @@ class Node:
     def name(self) -> str:
         """The name of the class or function that made it; empty if that is not a name itself."""
         callee = self.callee
-        if callee.__class__ is Node and callee.args.__class__ is tuple and callee.args[:1] == ("module",):
-            callee = callee.args[1]  # files of before 1.6 keep the source text of a class beside its name
+        if (
+            callee.__class__ is Node
+            and callee.args.__class__ is tuple
+            and callee.args[:1] == ("module",)
+        ):
+            callee = callee.args[
+                1
+            ]  # files of before 1.6 keep the source text of a class beside its name
         return callee.known if callee.__class__ is Global else ""
 
     @property
@@ -111,7 +117,8 @@ class Machine:
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
         self.globals: dict[tuple[str, str], Global] = {}
-        self.kept: list[Node] = []  # objects that are kept elsewhere
+        self.nodes: list[Node] = []  # in the order in which they are made
+        self.kept: list[Node] = []  # those that are kept elsewhere
 
     def read(self) -> Any:
         """The value of a pickle that is all of the bytes. ValueError and the like if it is not valid."""
@@ -192,7 +199,9 @@ class Machine:
 
     def node(self, how: str, callee: Any, args: Any, kwargs: Any = None) -> None:
         """Push a node."""
-        self.push(Node(how, callee, args, kwargs), _NODE)
+        node = Node(how, callee, args, kwargs)
+        self.nodes.append(node)
+        self.push(node, _NODE)
 
     # ------------------------------------------------------------ names, calls, objects
 

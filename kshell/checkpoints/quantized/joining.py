@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from kshell.checkpoints import schemes
-from kshell.checkpoints.on_demand import OnDemand
-from kshell.checkpoints.stored import Stored
+from kshell.checkpoints.base.stored import Stored
+from kshell.checkpoints.quantized import schemes
+from kshell.checkpoints.quantized.on_demand import OnDemand
 from kshell.store.archive import Room, bounded
 
 _LONGEST_STATE = 1 << 16  # bytes of the JSON of a weight of bitsandbytes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.checkpoints.meanings import Branch, Meanings
-from kshell.checkpoints.pickles import Global, Node
-from kshell.checkpoints.stored import Composite, Pieced, Stored
+from kshell.checkpoints.base.stored import Composite, Pieced, Stored
+from kshell.checkpoints.pickles.machine import Global, Node
+from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.errors import QError
 
 SUFFIXES = (
@@ -138,6 +138,8 @@ def leaves_of(tree: Any, most: int = _MOST) -> Iterator[tuple[str, Any]]:
         inner = _inner(m, value, seen)
         if inner is None:
             yield name, value
+            if isinstance(value, Stored) and value.scheme.startswith("per_"):  # torch's own
+                yield from ((f"{name}.{key}", part) for key, part in value.options.items())
         elif depth > _DEEPEST:
             break
         else:

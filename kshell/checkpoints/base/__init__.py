@@ -1,0 +1,1 @@
+"""Tensors that are in files."""

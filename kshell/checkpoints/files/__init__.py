@@ -1,0 +1,1 @@
+"""Files of one kind each: how they are read and written."""

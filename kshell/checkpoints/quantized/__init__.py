@@ -1,0 +1,1 @@
+"""Quantised weights in files: their numbers are computed when they are asked for."""

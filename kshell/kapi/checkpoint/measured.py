@@ -1,0 +1,177 @@
+"""The tensors of a checkpoint as a table whose statistics are computed when they are asked for, and only for the rows
+that are.
+
+A statistic is made from pieces of a tensor in the order of its items, so that it does not depend on how large the
+tensor is, and no more than a piece is in memory. Norms are the root of the sum of squares, in double precision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.checkpoints.base.stored import Composite, Stored
+from kshell.kapi.base.convert import dtype_symbol
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.checkpoint.stored_tensors import piece_of, read_tensor
+from kshell.store.splay import LazyCols
+from kshell.values.base import types as T
+from kshell.values.base.build import floats, longs
+from kshell.values.base.core import NULL_J, List, ListValue, Table, Value, Vec, sym_vec
+from kshell.values.session.interrupts import PENDING, give_up
+from kshell.values.session.progress import Task
+
+PLAIN = ("name", "dtype", "size", "bytes", "scheme")
+_SUMS, _RANGE, _DIGEST = ("norm", "bad"), ("lo", "hi", "mean", "sparsity"), ("digest",)
+MEASURED = (*_SUMS, *_RANGE, *_DIGEST)
+_PIECE = 1 << 22  # bytes that are looked at together: they fit a processor's cache
+
+
+def _pieces(tensor: Stored) -> Any:
+    """A tensor's numbers, flat and a piece at a time."""
+    if isinstance(tensor, Composite) or tensor.live is not None:
+        whole = read_tensor(tensor).detach()
+        whole = whole.dequantize() if whole.is_quantized else whole
+        whole = whole if whole.layout is torch.strided else whole.to_dense()
+        yield whole.reshape(-1)
+        return
+    for piece in tensor.pieces(_PIECE):
+        if PENDING:
+            give_up()
+        yield piece_of(tensor.dtype, piece)
+
+
+def _real(piece: Any) -> Any:
+    """Numbers with which torch computes."""
+    if piece.is_complex():
+        return torch.view_as_real(piece).reshape(-1)
+    return piece if piece.is_floating_point() and piece.element_size() > 1 else piece.float()
+
+
+def sums(tensor: Stored) -> tuple[float, int]:
+    """The norm of a tensor, and the number of its values that are not finite."""
+    squares, bad = 0.0, 0
+    for piece in _pieces(tensor):
+        real = _real(piece)
+        norm = float(
+            torch.linalg.vector_norm(
+                real, dtype=torch.float64 if real.dtype == torch.float64 else None
+            )
+        )
+        if not math.isfinite(norm):
+            if real.dtype != torch.float64:
+                norm = float(torch.linalg.vector_norm(real.double()))
+            bad += int((~torch.isfinite(real)).sum())
+        squares += norm * norm
+    return math.sqrt(squares) if squares == squares else math.nan, bad
+
+
+def extent(tensor: Stored) -> tuple[float, float, float, float]:
+    """The lowest and highest finite value of a tensor, their mean, and the share of zeros; nan if there are none."""
+    low, high, total, finite, zeros, count = math.inf, -math.inf, 0.0, 0, 0, 0
+    for piece in _pieces(tensor):
+        real = _real(piece)
+        count += real.numel()
+        zeros += int((real == 0).sum())
+        kept = real[torch.isfinite(real)]
+        if kept.numel():
+            least, most = torch.aminmax(kept)
+            low, high = min(low, float(least)), max(high, float(most))
+            total += float(kept.sum(dtype=torch.float64))
+            finite += kept.numel()
+    some = finite > 0
+    return (
+        low if some else math.nan,
+        high if some else math.nan,
+        total / finite if some else math.nan,
+        zeros / count if count else math.nan,
+    )
+
+
+def digest(tensor: Stored) -> tuple[str]:
+    """The SHA-256 of a tensor's bytes in the order of its items."""
+    made = hashlib.sha256()
+    if isinstance(tensor, Composite):
+        for part in tensor.parts.values():
+            made.update(part.read())
+    else:
+        for piece in tensor.pieces(_PIECE):
+            if PENDING:
+                give_up()
+            made.update(piece)
+    return (made.hexdigest(),)
+
+
+_PASSES: tuple[tuple[tuple[str, ...], Callable[[Stored], Sequence[Any]]], ...] = (
+    (_SUMS, sums), (_RANGE, extent), (_DIGEST, digest),
+)  # fmt: skip
+
+
+class MeasuredCols(LazyCols):
+    """The columns of such a table; `schemes` says how tensors are quantised."""
+
+    def __init__(self, path: str, tensors: dict[str, Stored], schemes: dict[str, str]) -> None:
+        super().__init__([*PLAIN, *MEASURED], path)
+        self._tensors = list(tensors.values())
+        self._known: dict[tuple[int, str], Any] = {}  # by row and column
+        for i, column in enumerate(described(tensors, schemes)):
+            list.__setitem__(self, i, column)
+
+    def make(self, i: int) -> Value:
+        return self._column(self.names[i], range(len(self._tensors)))
+
+    def taken(self, name: str, rows: np.ndarray) -> ListValue:
+        """Some rows of a column: no others are computed."""
+        if name in PLAIN:
+            return super().taken(name, rows)
+        return self._column(name, rows.tolist())
+
+    def head(self, n: int) -> Table:
+        """The first rows."""
+        rows = np.arange(min(n, len(self._tensors)))
+        return Table(self.names, [self.taken(name, rows) for name in self.names])
+
+    def _column(self, name: str, rows: Sequence[int]) -> ListValue:
+        names, work = next((names, work) for names, work in _PASSES if name in names)
+        missing = [row for row in rows if (row, name) not in self._known]
+        task = Task("reading", sum(self._tensors[row].nbytes for row in missing))
+        for row in missing:
+            for column, value in zip(names, work(self._tensors[row]), strict=True):
+                self._known[row, column] = value
+            task.add(self._tensors[row].nbytes)
+        return column_of(name, [self._known[row, name] for row in rows])
+
+
+def column_of(name: str, values: list[Any]) -> ListValue:
+    """The values of a statistic as a column."""
+    if name == "digest":
+        return sym_vec(values)
+    return longs(values) if name == "bad" else floats(values)
+
+
+def described(tensors: dict[str, Stored], schemes: dict[str, str]) -> list[ListValue]:
+    """Names, types, sizes, bytes and schemes of tensors, as columns."""
+    found = tensors.values()
+    return [
+        sym_vec(list(tensors)),
+        sym_vec([dtype_symbol(tensor.dtype) or tensor.dtype for tensor in found]),
+        List([longs(list(tensor.shape)) for tensor in found]),
+        longs([tensor.nbytes for tensor in found]),
+        sym_vec([schemes.get(name, tensor.scheme) for name, tensor in tensors.items()]),
+    ]
+
+
+def norms_and_bad(tensors: Sequence[Stored]) -> list[Vec]:
+    """The norms of tensors and their numbers of values that are not finite, null without values, as columns."""
+    task = Task("loading", sum(tensor.nbytes for tensor in tensors))
+    rows: list[tuple[float, int]] = []
+    for tensor in tensors:
+        is_meta = isinstance(tensor, Composite) and tensor.kind == "meta"
+        rows.append((math.nan, NULL_J.v) if is_meta else sums(tensor))
+        task.add(tensor.nbytes)
+    bad = np.array([bad for _, bad in rows], np.int64)
+    return [floats([norm for norm, _ in rows]), Vec(T.J, bad)]
