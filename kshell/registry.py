@@ -294,6 +294,8 @@ class Hook:
 
 # the base class of objects that implement verbs themselves: values/base/functions.py
 HANDLE = Hook(())
+# `load(handle;file)`: kapi/checkpoint/loading.py
+LOAD_INTO = Hook()
 # wraps fn to check first whether it may run: values/session/restrict.py
 GUARD = Hook(lambda name, effect, fn: fn)
 

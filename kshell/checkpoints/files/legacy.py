@@ -14,6 +14,7 @@ from typing import Any
 
 from kshell.checkpoints.base.stored import WIDTHS, File, Memory, Strided
 from kshell.checkpoints.files.pt import NotOne, Plain, storage_id
+from kshell.checkpoints.pickles.editing import tensor
 from kshell.checkpoints.pickles.machine import Machine
 from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, Unknown
 from kshell.checkpoints.pickles.torch_meanings import storage_dtype
@@ -122,11 +123,23 @@ def read_tar(file: File, room: Room) -> Branch:
     storages = _storages(parts["storages"], room)
     tensors = _tensors(parts["tensors"], storages, room)
 
-    def kept(asked: Any) -> Any:
-        return tensors[str(asked)]
-
     machine = _machine(parts["pickle"], room)
-    return Plain(file, Meanings(kept, room), machine, machine.read()).branch
+    graph = machine.read()
+    for node in machine.kept:  # as later versions name a tensor
+        if node.args.__class__ in (str, int) and str(node.args) in tensors:
+            made = tensor(tensors[str(node.args)])
+            node.how, node.callee, node.args = made.how, made.callee, made.args
+    return Plain(file, Meanings(_memory, room), machine, graph).branch
+
+
+def _memory(asked: Any) -> Kept:
+    """The memory in the id that `tensor` makes."""
+    if asked.__class__ is not tuple or len(asked) != 5 or not isinstance(asked[2], Memory):
+        raise Unknown
+    found = storage_dtype(asked[1].known)
+    if found is None:
+        raise Unknown
+    return Kept(asked[2], *found)
 
 
 def _machine(file: File, room: Room) -> Machine:

@@ -30,10 +30,11 @@ _DATE = 0x21  # 1980-01-01: the bytes of a file say nothing of when it was writt
 
 
 class ZipWriter:
-    """Writes a zip whose members are not compressed, and begin at multiples of 64 bytes."""
+    """Writes a zip whose members are not compressed, and begin at multiples of 64 bytes; it begins at `start` of a
+    file."""
 
-    def __init__(self, f: BinaryIO) -> None:
-        self._file, self._at = f, 0
+    def __init__(self, f: BinaryIO, start: int = 0) -> None:
+        self._file, self._at, self._start = f, 0, start
         self._entries: list[tuple[bytes, int, int, int]] = []  # name, checksum, length, offset
 
     def add(
@@ -58,9 +59,9 @@ class ZipWriter:
             self._file.write(piece)
             work.add(len(piece))
         end = self._at = offset + _LOCAL.size + len(raw) + len(extra) + length
-        self._file.seek(offset)
+        self._file.seek(self._start + offset)
         self._head(raw, crc, length, extra)
-        self._file.seek(end)
+        self._file.seek(self._start + end)
         self._entries.append((raw, crc, length, offset))
 
     def _head(self, raw: bytes, crc: int, length: int, extra: bytes) -> None:
@@ -71,8 +72,8 @@ class ZipWriter:
         )
         self._file.write(head + raw + extra)
 
-    def close(self) -> None:
-        """Write the directory."""
+    def close(self) -> int:
+        """Write the directory; the bytes of the zip."""
         start, count = self._at, len(self._entries)
         directory = b"".join(map(self._entry, self._entries))
         size = len(directory)
@@ -81,6 +82,7 @@ class ZipWriter:
         few, small, near = min(count, 0xFFFF), min(size, _WIDE), min(start, _WIDE)
         end = _END.pack(b"PK\5\6", 0, 0, few, few, small, near, 0)
         self._file.write(directory + end64 + locator + end)
+        return start + size + len(end64) + len(locator) + len(end)
 
     @staticmethod
     def _entry(entry: tuple[bytes, int, int, int]) -> bytes:
@@ -128,6 +130,11 @@ class _Memories:
             memory = self._part(found, count, m.is_foreign)
         return ("storage", cls, self._key(memory, str(key)), device, count)
 
+    def forget(self) -> None:
+        """There is none yet."""
+        self.found.clear()
+        self._keys.clear()
+
     def _part(self, kept: Kept, count: int, is_foreign: bool) -> _Turned:
         place = (id(kept.memory), kept.start, count)
         if place not in self._parts:
@@ -164,24 +171,48 @@ class _Turned:
 
 
 def write(
-    f: BinaryIO, graph: Any, sources: list[Meanings], protocol: int = 2, root: str = "archive"
-) -> None:
-    """Write a file of torch.save with an object. `sources`: the pickles from which parts of it are."""
+    f: BinaryIO,
+    graph: Any,
+    sources: list[Meanings],
+    protocol: int = 2,
+    root: str = "archive",
+    start: int = 0,
+) -> int:
+    """Write a file of torch.save with an object, from byte `start` of a file on; the bytes that it takes. `sources`:
+    the pickles from which parts of the object are."""
     memories = _Memories(sources)
-    data = Pickler(protocol, memories.kept).bytes_of(graph)
+    data = _unchanged(graph, sources, memories)
+    if data is None:
+        data = Pickler(protocol, memories.kept).bytes_of(graph)
     order = sys.byteorder.encode()
     texts = [
         ("data.pkl", data), (".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", order),
     ]  # fmt: skip
     work = Task("saving", sum(memory.length for memory in memories.found.values()))
-    archive = ZipWriter(f)
+    archive = ZipWriter(f, start)
     for name, text in texts:
         archive.add(f"{root}/{name}", len(text), _giving(text), work)
     for key in sorted(memories.found, key=int):
         memory = memories.found[key]
         archive.add(f"{root}/data/{key}", memory.length, memory.into, work)
     archive.add(f"{root}/version", 2, _giving(b"3\n"), work)
-    archive.close()
+    return archive.close()
+
+
+def _unchanged(graph: Any, sources: list[Meanings], memories: _Memories) -> bytes | None:
+    """The pickle of a file of which nobody changed anything, as it is."""
+    if len(sources) != 1 or sources[0].is_changed or sources[0].is_foreign:
+        return None
+    document = sources[0].document
+    data: bytes | None = getattr(document, "data", None)  # of a zip
+    if data is None or document.branch.graph is not graph:
+        return None
+    asked = [node.args for node in document.machine.kept]
+    written = [memories.kept(node) for node in document.machine.kept]
+    if written == asked:
+        return data
+    memories.forget()
+    return None
 
 
 def _giving(text: bytes) -> Callable[[memoryview, int], None]:

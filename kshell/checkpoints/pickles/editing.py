@@ -23,7 +23,7 @@ from kshell.checkpoints.base.stored import (
     Traits,
 )
 from kshell.checkpoints.pickles.machine import Global, Node
-from kshell.checkpoints.pickles.meanings import Branch, Meanings, Word
+from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, Word, content
 from kshell.checkpoints.pickles.writing import call, named
 from kshell.errors import QError
 
@@ -243,7 +243,11 @@ def _same(m: Meanings, old: Any, new: Any) -> bool:
     """Are two values without parts the same for q?"""
     old = m.of(old)
     if isinstance(old, np.ndarray):
-        return isinstance(new, np.ndarray | list) and _is_equal(old, new)
+        return _is_equal(old, new)
+    if isinstance(old, Kept):
+        return isinstance(new, bytes) and new == bytes(content(old))
+    if isinstance(old, datetime.datetime) and old.tzinfo is not None:
+        return bool(old.astimezone(datetime.UTC).replace(tzinfo=None) == new)
     if isinstance(old, set | frozenset):
         return bool(
             sorted(map(str, old)) == sorted(map(str, new)) if isinstance(new, list) else False
@@ -266,8 +270,15 @@ def _same(m: Meanings, old: Any, new: Any) -> bool:
 
 
 def _is_equal(x: np.ndarray, y: Any) -> bool:
-    """Do an array and a list, or an array of q's, have the same items?"""
-    if x.dtype.kind not in "biuf":
+    """Does an array have the same items as a list, an array of q's, or what stands for times?"""
+    if x.dtype.names:
+        rows = [dict(zip(x.dtype.names, row, strict=True)) for row in x.tolist()]
+        return bool(rows == y)
+    if not x.size and isinstance(y, np.ndarray | list):
+        return not len(y) or x.shape[0] == len(y)
+    if x.dtype.kind in "mM" or not isinstance(y, np.ndarray | list):
+        return bool(y == x)
+    if x.dtype.kind not in "biufSU":
         return bool(x.tolist() == y)
     try:
         items = np.asarray(y)
@@ -354,7 +365,7 @@ def _number(m: Meanings, old: Any, value: Any, new: Any) -> Any:
     if (
         isinstance(value, np.generic)
         and value.dtype.kind in "biuf"
-        and isinstance(new, bool | int | float)
+        and isinstance(new, bool | int | float | np.generic)
     ):
         data = np.asarray(new).astype(value.dtype).tobytes()
         return Node(old.how, old.callee, (old.args[0], data))

@@ -45,6 +45,13 @@ class Kept:
         self.start = start  # of the part that it is of the memory, in items
 
 
+def content(kept: Kept) -> bytearray:
+    """The bytes of some memory."""
+    out = bytearray(kept.memory.length)
+    kept.memory.into(memoryview(out))
+    return out
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Branch:
     """An object of a pickle, and the meanings of that pickle's objects."""

@@ -45,6 +45,9 @@ _FACTORS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_reb
             "_rebuild_parameter", "_rebuild_meta_tensor_no_storage")  # fmt: skip
 
 
+_JAGGED = "torch.nested._internal.nested_tensor._rebuild_njt"
+
+
 def storage_dtype(name: str) -> tuple[str, bool] | None:
     """The type of the items of a storage class, and whether the class has none of its own."""
     parts = name.split(".")
@@ -153,6 +156,8 @@ def _of_class(m: Meanings, x: Node) -> Stored:
         raise Unknown
     if maker.known == distributed.WRAPPER:
         return distributed.part_of(m, cls, args, state)
+    if maker.known == _JAGGED:
+        return _with(_jagged(m, Node("call", maker, args)), Traits(cls.known))
     if maker.known.removeprefix("torch._utils.") not in _FACTORS:
         raise Unknown
     tensor = KNOWN[maker.known](m, Node("call", maker, args))
@@ -209,14 +214,14 @@ def _nested(m: Meanings, x: Node) -> Stored:
     return Composite("nested", tensors["values"].dtype, (sizes[0] if sizes else 0,), tensors)
 
 
-@known("torch.nested._internal.nested_tensor._rebuild_njt")
+@known(_JAGGED)
 def _jagged(m: Meanings, x: Node) -> Stored:
     fields = m.plain(x.args[0], dict)
     tensors = {
         name: found for name, part in fields.items() if isinstance(found := m.of(part), Stored)
     }
-    values, offsets = tensors["_values"], tensors["_offsets"]
     named = {name.removeprefix("_"): tensor for name, tensor in tensors.items()}
+    values, offsets = named["values"], named["offsets"]
     options = {name: n for name, n in fields.items() if n.__class__ in (int, bool)}
     return Composite("jagged", values.dtype, (offsets.shape[0] - 1,), named, options)
 

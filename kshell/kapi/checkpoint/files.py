@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kshell.checkpoints.files import pt_writing, safetensors, weights_writing
 from kshell.checkpoints.files.weights_writing import META
+from kshell.checkpoints.trees import dcp_writing
 from kshell.checkpoints.trees.opening import opened
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, long_of, name_of, named_values, names_of
@@ -22,7 +23,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint import objects  # noqa: F401  # registers the handles of objects
 from kshell.kapi.checkpoint.state_dicts import NAMES, from_q
-from kshell.kapi.checkpoint.tree_values import to_q_value
+from kshell.kapi.checkpoint.tree_values import file_of, to_q_value
 from kshell.kapi.checkpoint.trees import graph_of, protocol_of, sources_of, tree_of
 from kshell.kapi.module.spec import is_state, state_dict
 from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
@@ -47,9 +48,10 @@ if TYPE_CHECKING:
     from kshell.kapi.train.model import Model
 
 
-def _write_pt(path: str, tree: object) -> None:
-    sources = sources_of(tree)
-    graph = graph_of(tree)
+def _write_pt(path: str, x: Value, tree: object) -> None:
+    file = file_of(x)
+    sources = sources_of(tree) or ([file.meanings] if file is not None else [])
+    graph = graph_of(tree, file)
 
     def fill(f: BinaryIO) -> None:
         pt_writing.write(f, graph, sources, protocol_of(sources), _root(path))
@@ -122,7 +124,35 @@ def ckpt(x: Value) -> Value:
     elif path.endswith(".safetensors"):
         weights_writing.write_file(path, tree)
     else:
-        _write_pt(path, tree)
+        _write_pt(path, arguments[1], tree)
+    return arguments[0]
+
+
+@api(
+    "ckptdcp",
+    "ckptdcp(`:folder;value)",
+    held=True,
+    since="kshell",
+    target="torch.distributed.checkpoint.save",
+    effect="changes",
+)
+def ckptdcp(x: Value) -> Value:
+    """Write a dictionary to a folder of torch.distributed.checkpoint, which torch's `load` reads on any number of
+    processes, and `ckpt` too. Names of nested dictionaries are joined by dots, as torch does it.
+
+    q)m:module enlist(`linear;2;1)
+    q)ckptdcp(`:docsdcp;`epoch`model!(3;m))
+    `:docsdcp
+    q)key ckpt`:docsdcp
+    `epoch`model.weight`model.bias
+    q)system"rm -r docsdcp";
+    """
+    arguments = items(x)
+    if len(arguments) != 2:
+        raise QError(f"ckptdcp: expecting a folder and a dictionary, given {len(arguments)} args")
+    path = path_of(arguments[0], "ckptdcp")
+    tree = tree_of(arguments[1])
+    dcp_writing.write(path, tree, sources_of(tree))
     return arguments[0]
 
 

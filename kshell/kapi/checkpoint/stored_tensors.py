@@ -277,13 +277,15 @@ class StoredHandle(TensorHandle):
 
 _OBJ: Any = TensorHandle.__mro__[1].__dict__["obj"]  # the slot of all handles
 _CLASS: Any = object.__dict__["__class__"]
-_ORIGINS: dict[int, tuple[Any, Stored]] = {}  # by the identity of a tensor
+# by the identity of a tensor: it, what it was read from, and how often it had been written then
+_ORIGINS: dict[int, tuple[Any, Stored, int]] = {}
 
 
 def _origin(tensor: Tensor, stored: Stored) -> Tensor:
     """Note what a tensor was read from."""
     key = id(tensor)
-    _ORIGINS[key] = (weakref.ref(tensor, lambda _: _ORIGINS.pop(key, None)), stored)
+    gone = weakref.ref(tensor, lambda _: _ORIGINS.pop(key, None))
+    _ORIGINS[key] = (gone, stored, tensor._version)
     return tensor
 
 
@@ -292,9 +294,9 @@ def origin_of(tensor: Tensor) -> Stored | None:
     found = _ORIGINS.get(id(tensor))
     if found is None or found[0]() is not tensor:
         return None
-    stored = found[1]
-    if isinstance(stored, Composite) or stored.scheme:
-        return None
+    _, stored, version = found
+    if isinstance(stored, Composite) or stored.scheme:  # their parts are written by torch alone
+        return stored if tensor._version == version else None
     data = tensor.detach().resolve_conj().resolve_neg().contiguous()
     if data.dtype != _dtype(stored.dtype) or tuple(data.shape) != stored.shape:
         return None

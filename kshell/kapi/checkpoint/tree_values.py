@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from kshell.checkpoints.base.stored import Stored, Strided
+from kshell.checkpoints.base.stored import Stored
 from kshell.checkpoints.pickles.machine import Global, Node
-from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings
+from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, content
 from kshell.errors import QError
 from kshell.kapi.base.plain_values import ToQ
 from kshell.kapi.checkpoint.state_dicts import is_optimizer
@@ -41,6 +42,7 @@ class _Reader(ToQ):
         self.room = room
         self.depth = 0
         self.meanings: Meanings | None = None  # of the pickle that the values are of
+        self.handles = 0  # that were made
 
     def value(self, v: object, key: str = "") -> Value:
         self.room -= 1
@@ -51,6 +53,7 @@ class _Reader(ToQ):
         if v.__class__ is Node or v.__class__ is Global:
             return self._object(v, key)
         if isinstance(v, Stored):
+            self.handles += 1
             return stored_handle(v)
         if v is None:
             return NIL
@@ -77,6 +80,7 @@ class _Reader(ToQ):
             raise QError("ckpt: an object of a pickle without its file")
         found = meanings.of(v)
         if found is v or found.__class__ is Global:
+            self.handles += 1
             handle: Value = OBJECT_HANDLE.fn(Branch(meanings, v))
             return handle
         return self.value(found, key)
@@ -154,7 +158,7 @@ class _Reader(ToQ):
         if isinstance(v, uuid.UUID):
             return seq_items(guid_vec([v.bytes]))[0]
         if isinstance(v, Kept):
-            return Vec(T.X, _bytes(Strided("uint8", (v.memory.length,), v.memory).read()))
+            return Vec(T.X, _bytes(content(v)))
         return sym(str(v))
 
     def _array(self, v: np.ndarray) -> Value:
@@ -197,11 +201,35 @@ def _bytes(v: bytes | bytearray) -> Any:
 OBJECT_HANDLE = Hook()  # makes the handle of an object: kapi/checkpoint/objects.py
 
 
+_PLAIN: OrderedDict[int, tuple[Any, Branch]] = (
+    OrderedDict()
+)  # by the identity of the keys of a dictionary
+_PLAIN_MOST, _SMALL = 32, 10_000  # dictionaries, and values in the file of one
+
+
+def file_of(x: Value) -> Branch | None:
+    """The object of a file that a dictionary without handles was read as, if it was one of the last that were read.
+    (What has handles can be told by these.)"""
+    found = _PLAIN.get(id(x.k)) if x.__class__ is Dict else None
+    return found[1] if found is not None and found[0] is x.k else None  # type: ignore[union-attr]
+
+
+def _note_file(x: Value, branch: Branch, made: int) -> None:
+    if x.__class__ is Dict and made < _SMALL:
+        _PLAIN[id(x.k)] = (x.k, branch)
+        while len(_PLAIN) > _PLAIN_MOST:
+            _PLAIN.popitem(last=False)
+
+
 def to_q_value(v: object, made: int = MOST, path: str = "it") -> Value:
     """The q value of a tree from a checkpoint in whose pickles `made` values were; 'limit if there are more values than
     q could show, or many times more than were made. QError for what is damaged in the file at `path`."""
     try:
-        return _Reader(min(MOST, made + _AGAIN)).value(v)
+        reader = _Reader(min(MOST, made + _AGAIN))
+        value = reader.value(v)
+        if isinstance(v, Branch) and not reader.handles:
+            _note_file(value, v, made)
+        return value
     except (RecursionError, *WRONG) as e:
         problem = wrong("ckpt", v.meanings.path if isinstance(v, Branch) else path, e)
     raise problem

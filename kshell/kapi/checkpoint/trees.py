@@ -8,6 +8,7 @@ it wrote. Where a tree has parts of a file, its other parts are compared with th
 from __future__ import annotations
 
 import datetime
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,15 +19,17 @@ from kshell.checkpoints.pickles.editing import encoded, filled, merged
 from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.trees.leaves import tensors_of
-from kshell.kapi.base.handles import TensorHandle, handle
+from kshell.kapi.base.handles import KHandle, TensorHandle, stale
 from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.kapi.checkpoint.state_dicts import FromValue, not_held, of_handle
 from kshell.kapi.checkpoint.stored_tensors import Living, origin_of, stored_of, tensor_of
 from kshell.kapi.optim.tables import TENSORS_IN
 from kshell.values.base import types as T
 from kshell.values.base.core import Atom, Nd, Value, Vec
+from kshell.values.base.from_numpy import typed
 
 _MOST = 1_000_000  # objects of a file that are compared
+_NUMPYS = (T.E, T.X)  # types of atoms that Python has in numpy alone
 _P_EPOCH, _D_EPOCH = datetime.datetime(2000, 1, 1), datetime.date(2000, 1, 1)
 
 
@@ -37,16 +40,16 @@ class _FromQ(FromValue):
         self.living = Living()
 
     def value(self, x: Value, where: str = "") -> Any:
-        subject = handle(x)
-        if subject is None:
+        if not isinstance(x, KHandle):
             return super().value(x, where)
-        if isinstance(subject, TensorHandle):
-            return self._tensor(subject, where)
-        subject.get()
-        branch = getattr(subject, "obj", None)
+        if x.freed:
+            raise stale(x)
+        if isinstance(x, TensorHandle):
+            return self._tensor(x, where)
+        branch = x.obj
         if isinstance(branch, Branch):
             return branch
-        return self._settled(of_handle(subject, where))
+        return self._settled(of_handle(x, where))
 
     def _tensor(self, h: TensorHandle, where: str) -> Any:
         stored = stored_of(h)
@@ -64,8 +67,10 @@ class _FromQ(FromValue):
         return self.living.of(x) if loaded() and isinstance(x, torch.Tensor) else x
 
     def atom(self, x: Value, where: str) -> Any:
-        if x.__class__ is Atom and x.t == T.E:
-            return np.float32(x.v)
+        if x.__class__ is Atom and x.t in _NUMPYS:
+            return np.asarray(x.v, T.DTYPE[x.t])[()]
+        if x.__class__ is Atom and x.t == T.G:
+            return uuid.UUID(bytes=bytes(x.v))
         if x.__class__ is Atom and x.t in (T.P, T.D, T.N):
             return _time(x, where)
         return super().atom(x, where)
@@ -73,7 +78,24 @@ class _FromQ(FromValue):
     def array(self, x: Value, where: str) -> Any:
         if x.__class__ in (Vec, Nd) and x.t == T.E:
             return np.ascontiguousarray(x.a, np.float32)
+        if x.__class__ in (Vec, Nd) and x.t in (T.P, T.D, T.N):
+            return Times(x.t, x.a)
         return super().array(x, where)
+
+
+class Times:
+    """Times, dates or spans of q, which are written only where a file has the same."""
+
+    def __init__(self, t: int, a: np.ndarray) -> None:
+        self.t, self.a = t, a
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, np.ndarray) or other.dtype.kind not in "mM":
+            return False
+        kind, items = typed(other)
+        return kind == self.t and np.array_equal(items, self.a)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _time(x: Atom, where: str) -> Any:
@@ -165,13 +187,15 @@ def _leaves(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
         yield above, tree
 
 
-def graph_of(tree: Any) -> Any:
-    """The object to be written for a tree."""
+def graph_of(tree: Any, file: Branch | None = None) -> Any:
+    """The object to be written for a tree; `file` is what it was read as, if that is known otherwise."""
     if isinstance(tree, Branch):
         return tree.graph
     beside: dict[
         int, Branch
-    ] = {}  # by the identity of a part of the tree: the file's object in its place
+    ] = {}  # by the identity of a part of the tree: a file's object in its place
+    if file is not None:
+        beside[id(tree)] = file
     places: dict[int, _Places] = {}
     for above, leaf in _leaves(tree):
         branch = _branch_of(leaf)
@@ -192,7 +216,7 @@ def graph_of(tree: Any) -> Any:
 def _graph(tree: Any, beside: dict[int, Branch]) -> Any:
     """The object for a part of a tree: compared with what the file has in its place."""
     old = beside.get(id(tree))
-    if old is not None and all(b is None or b.meanings is old.meanings for b in _branches(tree)):
+    if old is not None and _is_of(tree, old.meanings):
         return merged(old.meanings, old.graph, tree)
     if isinstance(tree, dict):
         pairs = {encoded(key): _graph(value, beside) for key, value in tree.items()}
@@ -202,8 +226,10 @@ def _graph(tree: Any, beside: dict[int, Branch]) -> Any:
     return encoded(tree)
 
 
-def _branches(tree: Any) -> Iterator[Branch | None]:
-    return (_branch_of(leaf) for _, leaf in _leaves(tree))
+def _is_of(tree: Any, m: Meanings) -> bool:
+    """Is all in a tree that is of a file of this one?"""
+    branches = (_branch_of(leaf) for _, leaf in _leaves(tree))
+    return all(branch is None or branch.meanings is m for branch in branches)
 
 
 def protocol_of(sources: list[Meanings]) -> int:

@@ -14,7 +14,7 @@ from kshell.lang.tables import tables
 from kshell.lang.verbs.dicts import enumerate_value
 from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing
-from kshell.registry import verb
+from kshell.registry import LOAD_INTO, verb
 from kshell.store import kdb, splay, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
@@ -33,7 +33,7 @@ from kshell.values.base.core import (
     sym,
     sym_vec,
 )
-from kshell.values.base.functions import Prim
+from kshell.values.base.functions import Handle, Prim
 from kshell.values.base.narrow import has_items, list_value
 from kshell.values.change.join import append
 from kshell.values.items.pick import unenum
@@ -298,14 +298,27 @@ def save(x: Value) -> Value:
 @verb("load", effect="changes")
 @edit("load")
 def load(x: Value) -> Value:
-    """Load a saved file or folder into the global with its name.
+    """Load a saved file or folder into the global with its name; a checkpoint's tensors into a module, given both.
+
+    For a module the result is a table: what became of each name of the module and of the file.
 
     q)v:1 2 3
     q)save`:/tmp/kshelldb/v;
     q)load`:/tmp/kshelldb/v
     `v
     q)hdel`:/tmp/kshelldb/v;
+    q)m:module enlist(`linear;2;1)
+    q)ckpt(`:docs.pt;`weight`bias!(tensor enlist 1 2e;tensor enlist 3e));
+    q)load(m;`:docs.pt)
+    name   status dtype size given
+    ------------------------------
+    weight loaded float 1 2  1 2  
+    bias   loaded float ,1   ,1   
+    q)hdel`:docs.pt;
     """
+    if x.__class__ is List and len(x.items) > 1 and isinstance(x.items[0], Handle):
+        loaded: Value = LOAD_INTO.fn(x)
+        return loaded
     if x.__class__ is Vec and x.t == T.S:
         return collapse([load(item) for item in x.items])
     if x.__class__ is not Sym:
