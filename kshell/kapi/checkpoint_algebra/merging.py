@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import said
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.session.interrupts import PENDING, stop_here
+from kshell.values.session.interrupts import PENDING, give_up
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -38,7 +38,7 @@ def pieces(count: int) -> Iterator[slice]:
     """The places of the pieces of so many items, in order; an interrupt ends them."""
     for start in range(0, count, PIECE):
         if PENDING:
-            stop_here()
+            give_up()
         yield slice(start, start + PIECE)
 
 
@@ -60,7 +60,7 @@ def linear(tensors: Iterable[Tensor], weights: Sequence[float], normalize: bool 
     result: Any = None
     for tensor, weight in zip(tensors, weights, strict=True):
         if PENDING:
-            stop_here()
+            give_up()
         if first is None:
             first = tensor
             result = torch.zeros_like(first, dtype=wide(first.dtype), requires_grad=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import QError
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint_algebra.merging import wide
-from kshell.values.session.interrupts import PENDING, stop_here
+from kshell.values.session.interrupts import PENDING, give_up
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -53,7 +53,7 @@ def _draw(
     at_once = max(1, _AT_ONCE // count)
     for start in range(0, len(new), at_once):
         if PENDING:
-            stop_here()
+            give_up()
         part = new[start : start + at_once]
         random = torch.randn(len(part), count, generator=generator, dtype=values.dtype)
         # Z (W - m), where the sum of Z counts the mean

@@ -1,0 +1,168 @@
+"""Names of tensors: prefixes that programs add, the renaming that fits a model, and trees with other names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from kshell.kapi.checkpoint_algebra.sources import Named
+
+# what wrappers put before the names of a module's tensors, or in them
+PREFIXES = (
+    "module.",
+    "_orig_mod.",
+    "_fsdp_wrapped_module.",
+    "_forward_module.",
+    "_checkpoint_wrapped_module.",
+    "base_model.model.",
+    "model.",
+    "state_dict.",
+    "transformer.",
+)
+_INSIDE = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
+_DEEPEST = 3  # prefixes before a name
+
+Sizes = Mapping[str, Sequence[int]]
+
+
+def plain(name: str) -> str:
+    """A name without what wrappers of its parts put inside."""
+    for part in _INSIDE:
+        name = name.replace("." + part, ".").removeprefix(part)
+    return name
+
+
+def _starts(names: Iterable[str]) -> list[str]:
+    """Prefixes that names have: well-known ones, also several, and the first part of all names."""
+    names = list(names)
+    found = {""}
+    level = {""}
+    for _ in range(_DEEPEST):
+        level = {
+            start + prefix
+            for start, prefix in product(level, PREFIXES)
+            if any(name.startswith(start + prefix) for name in names)
+        }
+        found |= level
+    firsts = {name.partition(".")[0] + "." for name in names if "." in name}
+    return sorted(found | firsts, key=lambda start: (len(start), start))
+
+
+def fitting(wanted: Sizes, given: Sizes) -> dict[str, str]:
+    """The renaming of the given tensors that fits the wanted ones best: given name -> wanted name.
+
+    First prefixes are taken off and put on, so that as many as possible have a wanted name and its size; then each
+    wanted tensor without one gets that which has its size and the longest common end of the name, counted in parts, if
+    there is just one. Names that fit as they are are in it too.
+    """
+    best: dict[str, str] = {}
+    for take_off, put_on in product(_starts(given), _starts(wanted)):
+        if take_off and take_off == put_on:
+            continue
+        found = dict(_moved(wanted, given, take_off, put_on))
+        if len(found) > len(best):
+            best = found
+    best |= _by_ends(
+        {name: size for name, size in wanted.items() if name not in set(best.values())},
+        {name: size for name, size in given.items() if name not in best},
+    )
+    return best
+
+
+def _moved(wanted: Sizes, given: Sizes, take_off: str, put_on: str) -> Iterator[tuple[str, str]]:
+    """The given names that fit a wanted one of the same size, with one prefix in place of another."""
+    seen = set()
+    for name, size in given.items():
+        if name.startswith(take_off):
+            new = put_on + plain(name.removeprefix(take_off))
+            if new in wanted and new not in seen and tuple(wanted[new]) == tuple(size):
+                seen.add(new)
+                yield name, new
+
+
+def _common(a: str, b: str) -> int:
+    """The number of parts at the end of two names that are the same."""
+    count = 0
+    for x, y in zip(reversed(a.split(".")), reversed(b.split(".")), strict=False):
+        if x != y:
+            break
+        count += 1
+    return count
+
+
+def _by_ends(wanted: Sizes, given: Sizes) -> dict[str, str]:
+    """Given names for wanted ones, by size and the end of the name; only where both choose each other, alone."""
+    by_size: dict[tuple[int, ...], list[str]] = {}
+    for name, size in given.items():
+        by_size.setdefault(tuple(size), []).append(name)
+    chosen: dict[str, str] = {}
+    for name, size in wanted.items():
+        ends = Counter({other: _common(name, other) for other in by_size.get(tuple(size), ())})
+        top = ends.most_common(2)
+        if top and top[0][1] and (len(top) == 1 or top[1][1] < top[0][1]):
+            chosen[name] = top[0][0]
+    used = Counter(chosen.values())
+    return {other: name for name, other in chosen.items() if used[other] == 1}
+
+
+# ------------------------------------------------------------------ trees
+
+
+def renamed(tree: Any, new: Mapping[str, str]) -> Any:
+    """A tree with other names for tensors; the `Named` in it have the new names. A tensor stays in the dictionary in
+    which it is if its new name begins with that dictionary's, else it goes to the outermost one, under its whole name.
+    """
+    moved: dict[str, Named] = {}
+    tree = _renamed(tree, new, "", moved)
+    if not moved:
+        return tree
+    return {**tree, **moved} if isinstance(tree, dict) else moved
+
+
+def _renamed(tree: Any, new: Mapping[str, str], start: str, moved: dict[str, Named]) -> Any:
+    if isinstance(tree, list | tuple):
+        items = [_renamed(item, new, f"{start}{i}.", moved) for i, item in enumerate(tree)]
+        return type(tree)(items)
+    if isinstance(tree, Named):
+        return Named(new.get(tree.name, tree.name))
+    if not isinstance(tree, dict):
+        return tree
+    result: dict[Any, Any] = {}
+    for key, value in tree.items():
+        if not isinstance(value, Named):
+            result[key] = _renamed(value, new, f"{start}{key}.", moved)
+            continue
+        name = new.get(value.name, value.name)
+        if name == value.name:
+            result[key] = value
+        elif name.startswith(start):
+            result[name.removeprefix(start)] = Named(name)
+        else:
+            moved[name] = Named(name)
+    return result
+
+
+def without(tree: Any, is_dropped: Callable[[str], bool], start: str = "") -> Any:
+    """A tree without the keys of dictionaries whose names, joined by dots, are dropped. Items of lists stay."""
+    if isinstance(tree, dict):
+        return {
+            key: without(value, is_dropped, f"{start}{key}.")
+            for key, value in tree.items()
+            if not is_dropped(f"{start}{key}")
+        }
+    if isinstance(tree, list | tuple):
+        return type(tree)(
+            [without(item, is_dropped, f"{start}{i}.") for i, item in enumerate(tree)]
+        )
+    return tree
+
+
+def named_in(tree: Any) -> Iterator[str]:
+    """The names of the tensors in a tree, in order."""
+    if isinstance(tree, Named):
+        yield tree.name
+    elif isinstance(tree, dict | list | tuple):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from named_in(value)
