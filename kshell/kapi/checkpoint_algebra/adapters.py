@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
 from kshell.kapi.checkpoint.safetensors_files import opened
 from kshell.kapi.checkpoint_algebra.patterns import is_like
+from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.kapi.checkpoint_algebra.sources import Source, file_source
 from kshell.store.archive import Room, bounded
 
@@ -60,10 +60,10 @@ def check(config: Mapping[str, Any]) -> None:
     """QError if these are the settings of an adapter that cannot be merged here."""
     kind = config.get("peft_type", "LORA")
     if str(kind).rpartition(".")[2].upper() != "LORA":
-        raise QError(f"an adapter of type {kind} cannot be merged, only LORA")
+        raise problem(f"an adapter of type {kind} cannot be merged, only LORA")
     other = next((name for name in _OTHERS if config.get(name)), None)
     if other is not None:
-        raise QError(f"an adapter with {other} cannot be merged")
+        raise problem(f"an adapter with {other} cannot be merged")
 
 
 def adapter_of(source: Source, config: Mapping[str, Any]) -> Adapter:
@@ -76,7 +76,7 @@ def adapter_of(source: Source, config: Mapping[str, Any]) -> Adapter:
         found = _LORA.fullmatch(short)
         if found is None:
             if re.search(r"(^|\.)(lora_|hada_|lokr_|oft_|ia3_|trainable_tokens_|prompt_)", short):
-                raise QError(f"{name} of the adapter is of a kind that cannot be merged")
+                raise problem(f"{name} of the adapter is of a kind that cannot be merged")
             whole[_without_wrappers(short)] = name
             continue
         module = found["module"] or ""
@@ -92,7 +92,7 @@ def adapter_of(source: Source, config: Mapping[str, Any]) -> Adapter:
         modules[module] = parts
     for module, parts in modules.items():
         if not (parts.a and parts.b):
-            raise QError(f"the adapter has no {'B' if parts.a else 'A'} for {module}")
+            raise problem(f"the adapter has no {'B' if parts.a else 'A'} for {module}")
     return Adapter(source, config, modules, whole)
 
 
@@ -108,10 +108,10 @@ def folder_adapter(path: str) -> Adapter:
     file = next((name for name in FILES if name in names), None)
     if file is None or CONFIG not in names:
         missing = CONFIG if file else FILES[0]
-        raise QError(f"{path} is no adapter: it has no {missing}")
+        raise problem(f"{path} is no adapter: it has no {missing}")
     config = opened(os.path.join(path, CONFIG), lambda f, size: bounded(f.read(_MOST), Room(size)))
     if not isinstance(config, dict):
-        raise QError(f"{os.path.join(path, CONFIG)} is no dictionary")
+        raise problem(f"{os.path.join(path, CONFIG)} is no dictionary")
     return adapter_of(file_source(os.path.join(path, file)), config)
 
 
@@ -124,7 +124,7 @@ def name_in(names: Iterable[str], wanted: str) -> str:
     found = [n for n in names if n.endswith(f".{wanted}") or wanted.endswith(f".{n}")]
     if len(found) != 1:
         few = f", {found[0]} and {found[1]} end so" if found else ""
-        raise QError(f"the model has no {wanted}{few}")
+        raise problem(f"the model has no {wanted}{few}")
     return found[0]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
-from kshell.errors import CallError, QError
+from kshell.errors import UNSAID, CallError, QError
 from kshell.kapi.base.args import long_of, named_values
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -65,8 +65,9 @@ def _adapter(call: str, x: Value, config: Value | None) -> Adapter:
     hint = "give adapter_config.json as a dictionary: (`config;.j.k raze read0 file)"
     raise CallError(
         call,
-        expecting="an adapter's folder, or a dictionary `config`tensors",
-        given=file_of(x) or kname(x),
+        "the settings of the adapter are not there",
+        says=(file_of(x),),
+        expected=UNSAID,
         hint=hint,
     )
 

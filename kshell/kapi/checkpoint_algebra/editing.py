@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import CallError
-from kshell.kapi.base.args import is_pairs, name_of, named_values, names_of
+from kshell.errors import UNSAID, CallError
+from kshell.kapi.base.args import is_pairs, items, name_of, named_values, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, kname
 from kshell.kapi.base.q_calls import applied
@@ -43,6 +43,7 @@ from kshell.values.base.core import (
     sym_vec,
     text_of,
 )
+from kshell.values.base.functions import Function
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import PENDING, give_up
 
@@ -124,6 +125,9 @@ def _texts(x: Value) -> list[str] | None:
 def _by_patterns(call: str, names: Sequence[str], old: Value, new: Value) -> dict[str, str]:
     """New names by regular expressions and what they are replaced with, one after the other."""
     patterns, texts = _texts(old), _texts(new)
+    for mine, other in ((patterns, texts), (texts, patterns)):
+        if mine and other and len(mine) == 1 and len(mine[0]) == len(other) > 1:
+            mine[:] = mine[0]  # a list of single characters, which is a string in q
     if patterns is None or texts is None or len(patterns) != len(texts):
         given = f"{kname(old)} and {kname(new)}"
         raise CallError(call, expected="as many patterns as texts for them", given=given)
@@ -145,7 +149,7 @@ def _by_patterns(call: str, names: Sequence[str], old: Value, new: Value) -> dic
 def _by_dictionary(call: str, names: Sequence[str], given: Dict) -> dict[str, str]:
     new = {key: name_of(value) for key, value in named_values(given).items()}
     if any(value is None for value in new.values()):
-        raise CallError(call, expected="a dictionary of old and new names", given=kname(given))
+        raise CallError(call, "the new names are no symbols", expected=UNSAID)
     unknown = [key for key in new if key not in set(names)]
     if unknown:
         raise CallError(call, f"there is no {listed(unknown)}")
@@ -171,6 +175,8 @@ def _new_names(call: str, source: Source, rest: list[Value]) -> tuple[dict[str, 
         if len(rest) < 2:
             raise CallError(call, expecting="a pattern and a text for it", given=kname(how))
         return _by_patterns(call, names, how, rest[1]), rest[2:]
+    if not isinstance(how, Function):
+        raise CallError(call, expected="patterns, names or a function", given=kname(how))
     return _by_function(call, names, how), rest[1:]
 
 
@@ -306,7 +312,9 @@ def chosen(call: str, names: Sequence[str], patterns: Sequence[str]) -> list[str
     """The names that match one of the patterns; an error if one matches none."""
     for pattern in patterns:
         if not any(name == pattern or is_like(pattern, name) for name in names):
-            raise CallError(call, f"no tensor has a name like {pattern}", says=(pattern,))
+            raise CallError(
+                call, f"no tensor has a name like {pattern}", says=(pattern,), expected=UNSAID
+            )
     return [
         name
         for name in names
@@ -352,7 +360,7 @@ def ckptcast(x: Value) -> Value:
     `half`float`long
     """
     call = "ckptcast"
-    given = arguments(x)
+    given = items(x)
     dtype = dtype_named(name_of(given[1]) or "") if len(given) > 1 else None
     if dtype is None or not dtype.is_floating_point:
         what = kname(x) if len(given) < 2 else name_of(given[1]) or kname(given[1])
@@ -409,7 +417,7 @@ def ckptdrop(x: Value) -> Value:
     ,`w
     """
     call = "ckptdrop"
-    given = arguments(x)
+    given = items(x)
     if len(given) < 2:
         raise CallError(call, expecting="a checkpoint, and names or patterns", given=kname(x))
     options = options_of(call, _DROP, given[2:], 2)
@@ -425,6 +433,6 @@ def ckptdrop(x: Value) -> Value:
     tree = without(source.tree(), is_dropped)
     unused = next((pattern for pattern in patterns if pattern not in used), None)
     if unused is not None:
-        raise CallError(call, f"nothing has a name like {unused}", says=(unused,))
+        raise CallError(call, f"nothing has a name like {unused}", says=(unused,), expected=UNSAID)
     made = {name: passed(source, name) for name in named_in(tree)}
     return deliver(call, Result(tree, made), options["to"], options["bytes"])

@@ -11,9 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import QError, said
+from kshell.errors import said
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint_algebra.patterns import is_suffix
+from kshell.kapi.checkpoint_algebra.problems import problem
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,7 +26,7 @@ def _of_pattern(config: Mapping[str, Any], pattern: str, default: str, module: s
     """A setting of a module: of the first key of a pattern that names it, else the general one."""
     entries = config.get(pattern) or {}
     if not isinstance(entries, Mapping):
-        raise QError(f"{pattern} of the adapter is no dictionary")
+        raise problem(f"{pattern} of the adapter is no dictionary")
     key = next((key for key in entries if is_suffix(str(key), module)), None)
     return config.get(default) if key is None else entries[key]
 
@@ -40,9 +41,9 @@ def scale_of(config: Mapping[str, Any], module: str, rank: int) -> float:
     alpha = r if alpha is None else alpha
     for number in (r, alpha):
         if not isinstance(number, int | float) or isinstance(number, bool) or number <= 0:
-            raise QError(f"the rank and alpha of {module} are no numbers above 0")
+            raise problem(f"the rank and alpha of {module} are no numbers above 0")
     if r != rank:
-        raise QError(f"the rank of {module} is {rank}, and {r} in the adapter's settings")
+        raise problem(f"the rank of {module} is {rank}, and {r} in the adapter's settings")
     return alpha / math.sqrt(r) if config.get("use_rslora") else alpha / r
 
 

@@ -56,21 +56,22 @@ def linear(tensors: Iterable[Tensor], weights: Sequence[float], normalize: bool 
 
     Wortsman et al. 2022, "Model soups" (arXiv 2203.05482); mergekit's `linear`. ValueError if the sizes differ.
     """
-    first: Any = None
     result: Any = None
+    dtype = None
     for tensor, weight in zip(tensors, weights, strict=True):
         if PENDING:
             give_up()
-        if first is None:
-            first = tensor
-            result = torch.zeros_like(first, dtype=wide(first.dtype), requires_grad=False)
-        _same_shapes([first, tensor])
+        if result is None:
+            dtype = tensor.dtype
+            result = torch.zeros_like(tensor, dtype=wide(dtype), requires_grad=False)
+        _same_shapes([result, tensor])
         result.addcmul_(tensor.detach(), torch.tensor(weight, dtype=result.dtype))
-    if first is None:
+        del tensor  # before the next is read
+    if result is None:
         raise ValueError("there is nothing to add")
     if normalize:
         result.div_(torch.tensor(weights, dtype=result.dtype).sum())
-    return result.to(first.dtype)
+    return result.to(dtype)
 
 
 class Kept(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -34,9 +34,9 @@ def plain(name: str) -> str:
     return name
 
 
-def _starts(names: Iterable[str]) -> list[str]:
-    """Prefixes that names have: well-known ones, also several, and the first part of all names."""
-    names = list(names)
+def _starts(names: Collection[str]) -> list[tuple[str, int]]:
+    """Prefixes that names have, each with the least number of names that must fit by it: well-known ones, also several
+    after one another, and the first parts of names, which must be right for more than one."""
     found = {""}
     level = {""}
     for _ in range(_DEEPEST):
@@ -46,8 +46,10 @@ def _starts(names: Iterable[str]) -> list[str]:
             if any(name.startswith(start + prefix) for name in names)
         }
         found |= level
-    firsts = {name.partition(".")[0] + "." for name in names if "." in name}
-    return sorted(found | firsts, key=lambda start: (len(start), start))
+    firsts = {name.partition(".")[0] + "." for name in names if "." in name} - found
+    least = min(2, len(names))
+    starts = [(start, 1) for start in found] + [(start, least) for start in firsts]
+    return sorted(starts, key=lambda start: (len(start[0]), start))
 
 
 def fitting(wanted: Sizes, given: Sizes) -> dict[str, str]:
@@ -58,11 +60,11 @@ def fitting(wanted: Sizes, given: Sizes) -> dict[str, str]:
     there is just one. Names that fit as they are are in it too.
     """
     best: dict[str, str] = {}
-    for take_off, put_on in product(_starts(given), _starts(wanted)):
+    for (take_off, m), (put_on, n) in product(_starts(given), _starts(wanted)):
         if take_off and take_off == put_on:
             continue
         found = dict(_moved(wanted, given, take_off, put_on))
-        if len(found) > len(best):
+        if len(found) > len(best) and len(found) >= max(m, n):
             best = found
     best |= _by_ends(
         {name: size for name, size in wanted.items() if name not in set(best.values())},

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from kshell.errors import QError
+from kshell.kapi.checkpoint_algebra.problems import problem
 
 _MOST = 10_000  # states
 _DEEPEST = 50  # groups in groups
@@ -56,7 +57,7 @@ class _Reader:
             raise self.wrong("is too long")
 
     def wrong(self, why: str) -> QError:
-        return QError(f"the pattern {self.text[:60]} {why}")
+        return problem(f"the pattern {self.text[:60]} {why}")
 
     def state(self, test: Test | None = None, anchor: str = "") -> _State:
         self.count += 1

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kshell.errors import CallError
-from kshell.kapi.base.args import long_of, names_of
+from kshell.kapi.base.args import items, long_of, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, handle, module_of
@@ -25,7 +25,7 @@ from kshell.kapi.checkpoint_algebra.results import (
     options_of,
     passed,
 )
-from kshell.kapi.checkpoint_algebra.sources import Named, Source, arguments, source_of
+from kshell.kapi.checkpoint_algebra.sources import Named, Source, source_of
 from kshell.registry import Option
 from kshell.values.base.core import Value
 
@@ -194,7 +194,7 @@ def ckptvocab(x: Value) -> Value:
     out.weight| 5 2
     """
     call = "ckptvocab"
-    given = arguments(x)
+    given = items(x)
     rows = long_of(given[2]) if len(given) > 2 else None
     if rows is None or rows < 1:
         raise CallError(call, expecting="a checkpoint, names and a number of rows")

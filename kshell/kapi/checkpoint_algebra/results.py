@@ -130,7 +130,7 @@ def _named(call: str, result: Result) -> tuple[dict[str, Coming], dict[str, str]
 def _into(call: str, module: Any, result: Result) -> None:
     """Put the tensors into a module, all or none: every one is made before the first is put."""
     own = module.state_dict(keep_vars=True)
-    names = {*own, *result.tensors}
+    names = dict.fromkeys([*own, *result.tensors])
     wrong = next((name for name in names if name not in own or name not in result.tensors), None)
     if wrong is not None:
         which = "the module" if wrong in result.tensors else "the result"

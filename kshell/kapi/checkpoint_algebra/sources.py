@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kshell.errors import CallError, QError
+from kshell.errors import CallError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import (
@@ -26,6 +26,7 @@ from kshell.kapi.base.paths import path_of
 from kshell.kapi.base.plain_values import within
 from kshell.kapi.checkpoint.files import read
 from kshell.kapi.checkpoint.state_dicts import from_q
+from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.optim.leaves import leaves_of, mapped
 from kshell.values.base import types as T
 from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, seq_items, text_of
@@ -79,7 +80,7 @@ class ValueSource:
             if isinstance(leaf, torch.Tensor):
                 name = dotted(path)
                 if name in self._tensors:
-                    raise QError(f"two tensors have the name {name}")
+                    raise problem(f"two tensors have the name {name}")
                 self._tensors[name] = leaf.detach()
         self._tree = mapped(self._leaf, value)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import QError
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint_algebra.merging import wide
+from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.values.session.interrupts import PENDING, give_up
 
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ def positions(
     if order is not None:
         missing = next((name for name in names if name not in order), None)
         if missing is not None:
-            raise QError(f"{missing} is not among the parameters of the optimizer")
+            raise problem(f"{missing} is not among the parameters of the optimizer")
         found = [key for key in (order.index(name) for name in names) if key in buffers]
         for name, key in zip(names, (order.index(name) for name in names), strict=True):
             parts = [tuple(size) for size in buffers.get(key, {}).values() if len(size)]
             if parts and not _fits(buffers[key], sizes[name]):
-                raise QError(f"parameter {key} of the optimizer has not the size of {name}")
+                raise problem(f"parameter {key} of the optimizer has not the size of {name}")
         return found
     result: list[Any] = []
     for size in dict.fromkeys(tuple(sizes[name]) for name in names):
@@ -114,7 +114,7 @@ def positions(
         keys = [key for key, parts in buffers.items() if _fits(parts, size)]
         if keys and (len(keys) > len(wanted) or len(others) > len(wanted)):
             other = next((name for name in others if name not in wanted), f"parameter {keys[-1]}")
-            raise QError(
+            raise problem(
                 f"{wanted[0]} and {other} have the same size: give the order of the parameters"
             )
         result += keys
