@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from kshell.errors import QError
+from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint.safetensors_files import (
     _DTYPES,
@@ -74,6 +75,7 @@ class _Shard:
     def pour(self, f: BinaryIO, name: str, digest: Any) -> None:
         """Make one tensor and write it."""
         want = self.tensors[name]
+        reserve(want.shape, want.dtype.itemsize)
         made = want.make()
         if made.dtype != want.dtype or tuple(made.shape) != tuple(want.shape):
             raise QError(f"ckpt: {name} has another type or size than was said")

@@ -23,6 +23,7 @@ from kshell.kapi.checkpoint_algebra.merging import wide
 from kshell.kapi.checkpoint_algebra.results import (
     BYTES,
     TO,
+    Made,
     Result,
     deliver,
     options_of,
@@ -82,7 +83,7 @@ class _Step:
     def change(self, weight: Any) -> tuple[Any, str, float]:
         """The change of a weight, the kind of module, and the factor that is in it."""
         config, source = self.adapter.config, self.adapter.source
-        a, b = source.tensor(self.parts.a), source.tensor(self.parts.b)
+        a, b = (source.tensor(name).to(weight.device) for name in (self.parts.a, self.parts.b))
         is_turned = bool(config.get("fan_in_fan_out"))
         kind = lora.kind_of(weight, a, b, self.parts.is_embedding, is_turned)
         factor = lora.scale_of(config, self.module, len(a)) * self.scale
@@ -91,13 +92,14 @@ class _Step:
     def merged(self, weight: Any, base: Any) -> Any:
         change, kind, _ = self.change(weight)
         name = self.parts.magnitude
-        magnitude = self.adapter.source.tensor(name) if name else None
+        magnitude = self.adapter.source.tensor(name).to(weight.device) if name else None
         return lora.merged(weight, change, kind, magnitude, base)
 
     def merged_bias(self, bias: Any) -> Any:
         rank = self.adapter.source.shape(self.parts.a)[0]
         factor = lora.scale_of(self.adapter.config, self.module, rank) * self.scale
-        return lora.merged_bias(bias, self.adapter.source.tensor(self.parts.bias), factor)
+        own = self.adapter.source.tensor(self.parts.bias).to(bias.device)
+        return lora.merged_bias(bias, own, factor)
 
 
 def _merged(call: str, base: Source, name: str, work: Sequence[Any]) -> Any:
@@ -124,7 +126,7 @@ class _Replaced:
         new = self.source.tensor(self.name)
         if new.shape != tensor.shape:
             raise ValueError(f"size mismatch, {list(tensor.shape)}, given {list(new.shape)}")
-        return new.to(tensor.dtype)
+        return new.to(tensor.device, tensor.dtype)
 
 
 def _steps(adapter: Adapter, scale: float, names: Sequence[str]) -> dict[str, list[Any]]:
@@ -196,7 +198,9 @@ def ckptmerge(x: Value) -> Value:
         made[name] = passed(base, name)
         if steps := work.get(base.memory(name), []):
             make = partial(_merged, call, base, name, steps)
-            made[name] = made[name]._replace(make=make, memory=("merged", base.memory(name)))
+            made[name] = Made(
+                base.dtype(name), base.shape(name), make, ("merged", base.memory(name))
+            )
     return deliver(call, Result(base.tree(), made), options["to"], options["bytes"])
 
 
@@ -215,7 +219,7 @@ _LORA = (_EPSILON, _WHOLE, TO)
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a.dtype == b.dtype and bool(torch.equal(a, b))
+    return a.dtype == b.dtype and bool(torch.equal(a, b.to(a.device)))
 
 
 @api(
@@ -295,7 +299,8 @@ def _extracted(
     for name in plan.low_rank:
         if PENDING:
             give_up()
-        new, old = tuned.tensor(name), base.tensor(name)
+        new = tuned.tensor(name)
+        old = base.tensor(name).to(new.device)
         kind = wide(new.dtype)
         a, b, _ = lora.extracted(new.to(kind) - old.to(kind), rank, epsilon)
         ranks[name] = len(a)

@@ -89,10 +89,20 @@ def _work(call: str, work: Work, name: str, sources: Sequence[Source]) -> Any:
     """The tensor of one name; they are read one after the other."""
     problem = ""
     try:
-        return work(name, (source.tensor(name) for source in sources))
-    except (ValueError, RuntimeError) as error:
-        problem = str(error).partition("\n")[0]
+        return work(name, _read(name, sources))
+    except ValueError as error:
+        problem = str(error)
     raise QError(f"{call}: {name}: {problem}")
+
+
+def _read(name: str, sources: Sequence[Source]) -> Iterator[Any]:
+    """The tensor of this name of each source, on the device of the first."""
+    device = None
+    for source in sources:
+        tensor = source.tensor(name)
+        device = tensor.device if device is None else device
+        yield tensor.to(device)
+        del tensor
 
 
 def _factors(

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
     from torch import dtype as DType
 
-PIECE = 1 << 20  # items that are worked on at a time
+PIECE = 1 << 20  # items of which sums are made at a time
+NEAR = 1 << 18  # items that are worked on at a time: those of a few tensors fit a cache
 _SMALL = 1e-7  # an l1 norm below which nothing is rescaled
-_NEAR = 0.9995  # the cosine above which two tensors count as parallel
+_PARALLEL = 0.9995  # the cosine above which two tensors count as parallel
 _ZERO = 1e-8  # the norm below which a tensor counts as zero
 
 
@@ -34,12 +35,13 @@ def _flat(t: Tensor) -> Any:
     return t.detach().reshape(-1)
 
 
-def pieces(count: int) -> Iterator[slice]:
-    """The places of the pieces of so many items, in order; an interrupt ends them."""
-    for start in range(0, count, PIECE):
+def pieces(count: int, most: int = 0) -> Iterator[slice]:
+    """The places of the pieces of so many items, in order, each of PIECE items or `most`; an interrupt ends them."""
+    step = most or PIECE
+    for start in range(0, count, step):
         if PENDING:
             give_up()
-        yield slice(start, start + PIECE)
+        yield slice(start, start + step)
 
 
 def _same_shapes(tensors: Sequence[Any]) -> None:
@@ -65,12 +67,12 @@ def linear(tensors: Iterable[Tensor], weights: Sequence[float], normalize: bool 
             dtype = tensor.dtype
             result = torch.zeros_like(tensor, dtype=wide(dtype), requires_grad=False)
         _same_shapes([result, tensor])
-        result.addcmul_(tensor.detach(), torch.tensor(weight, dtype=result.dtype))
+        result.addcmul_(tensor.detach(), torch.tensor(weight, dtype=result.dtype).to(result.device))
         del tensor  # before the next is read
     if result is None:
         raise ValueError("there is nothing to add")
     if normalize:
-        result.div_(torch.tensor(weights, dtype=result.dtype).sum())
+        result.div_(torch.tensor(weights, dtype=result.dtype).sum().to(result.device))
     return result.to(dtype)
 
 
@@ -96,8 +98,8 @@ def _merged(
     kind = wide(base.dtype)
     before, others = _flat(base), [_flat(tensor) for tensor in tensors]
     result = torch.empty(before.shape, dtype=base.dtype, device=base.device)
-    factors = [torch.tensor(weight, dtype=kind) for weight in weights]
-    for piece in pieces(len(before)):
+    factors = [torch.tensor(weight, dtype=kind, device=base.device) for weight in weights]
+    for piece in pieces(len(before), NEAR):
         start = before[piece].to(kind)
         changes = [
             _kept_of(other[piece].to(kind) - start, keep, piece).mul_(factor)
@@ -200,7 +202,7 @@ def _sizes(base: Tensor, tensor: Tensor) -> Any:
     kind = wide(base.dtype)
     before, other = _flat(base), _flat(tensor)
     sizes = torch.empty(before.shape, dtype=kind)
-    for piece in pieces(len(before)):
+    for piece in pieces(len(before), NEAR):
         sizes[piece] = (other[piece].to(kind) - before[piece].to(kind)).abs_()
     return sizes
 
@@ -220,7 +222,7 @@ def _of_mask(mask: Tensor, piece: slice, change: Tensor) -> Any:
 def dropped(count: int, density: float, generator: Generator) -> Any:
     """The mask of the items that DARE keeps: each with probability `density`, drawn from the generator."""
     mask = torch.empty(count, dtype=torch.bool)
-    for piece in pieces(count):
+    for piece in pieces(count, NEAR):
         part = mask[piece]
         part[:] = torch.bernoulli(torch.full(part.shape, density), generator=generator)
     return mask
@@ -263,7 +265,7 @@ def _l1_ratio(base: Tensor, tensor: Tensor, mask: Tensor) -> float:
     whole = rest = 0.0
     kind = wide(base.dtype)
     before, other = _flat(base), _flat(tensor)
-    for piece in pieces(len(before)):
+    for piece in pieces(len(before), NEAR):
         sizes = (other[piece].to(kind) - before[piece].to(kind)).abs_().double().cpu()
         whole += float(sizes.sum())
         rest += float((sizes * mask[piece]).sum())
@@ -279,7 +281,7 @@ def slerp(a: Tensor, b: Tensor, t: float) -> Any:
     _same_shapes([a, b])
     kind = wide(a.dtype)
     x, y = _flat(a), _flat(b)
-    share = torch.tensor([[t]], dtype=kind)
+    share = torch.tensor([[t]], dtype=kind, device=x.device)
     if not len(x):
         return a.detach().clone()
     x_norm, y_norm = _norm(x, kind), _norm(y, kind)
@@ -288,7 +290,7 @@ def slerp(a: Tensor, b: Tensor, t: float) -> Any:
         for p in pieces(len(x))
     ]
     cosine = torch.stack(products).sum(dim=0).clamp(-1, 1)
-    if float(cosine.abs()) > _NEAR:
+    if float(cosine.abs()) > _PARALLEL:
         first, second = 1 - share, share
     else:
         angle = torch.acos(cosine)

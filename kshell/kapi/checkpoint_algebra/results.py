@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import parse_options, split
+from kshell.kapi.base.call import reserve
 from kshell.kapi.base.convert import kname, put
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, handle, module_of
 from kshell.kapi.base.lazy_torch import torch
@@ -32,13 +33,14 @@ KEEP = Option("keep", "boolean", False, doc="keep tensors that not all have")
 
 
 class Made(NamedTuple):
-    """A tensor of a result: its type and size, the function that makes it, and what is equal for names of one tensor
-    (None: it is alone)."""
+    """A tensor of a result: its type and size, the function that makes it, what is equal for names of one tensor (None:
+    it is alone), and whether it is one of a source, and not new."""
 
     dtype: DType
     shape: tuple[int, ...]
     make: Callable[[], Any]
     memory: Hashable = None
+    is_passed: bool = False
 
 
 class Result(NamedTuple):
@@ -55,7 +57,9 @@ def passed(source: Source, name: str) -> Made:
         tensor = source.tensor(name)
         return tensor.clone() if source.is_live() else tensor
 
-    return Made(source.dtype(name), source.shape(name), make, (id(source), source.memory(name)))
+    return Made(
+        source.dtype(name), source.shape(name), make, (id(source), source.memory(name)), True
+    )
 
 
 def options_of(
@@ -100,12 +104,11 @@ def _all(result: Result) -> dict[str, Any]:
     for name, tensor in result.tensors.items():
         if PENDING:
             give_up()
-        if tensor.memory is None:
-            made[name] = tensor.make()
-            continue
-        if tensor.memory not in by_memory:
-            by_memory[tensor.memory] = tensor.make()
-        made[name] = by_memory[tensor.memory]
+        key = ("alone", name) if tensor.memory is None else tensor.memory
+        if key not in by_memory:
+            reserve(tensor.shape, tensor.dtype.itemsize)
+            by_memory[key] = tensor.make()
+        made[name] = by_memory[key]
     return made
 
 
@@ -140,15 +143,9 @@ def _into(call: str, module: Any, result: Result) -> None:
             sizes = f"{list(tensor.shape)}, given {list(result.tensors[name].shape)}"
             raise QError(f"{call}: size mismatch, {name} is {sizes}")
     made = _all(result)
-    copies = {name: _apart(made[name], own) for name in own}
+    for name, tensor in result.tensors.items():
+        if tensor.is_passed:  # it may be the module's own
+            made[name] = made[name].clone()
     with torch.no_grad():
         for name, tensor in own.items():
-            put(tensor, copies[name])
-
-
-def _apart(tensor: Any, own: Mapping[str, Any]) -> Any:
-    """A tensor that does not change when the module's do."""
-    shared = {t.untyped_storage().data_ptr() for t in own.values() if t.layout is torch.strided}
-    if tensor.layout is torch.strided and tensor.untyped_storage().data_ptr() in shared:
-        return tensor.clone()
-    return tensor
+            put(tensor, made[name])

@@ -103,7 +103,7 @@ class ValueSource:
         t = self._tensors[name]
         if t.layout is not torch.strided or t.is_quantized or not t.numel() or t.is_meta:
             return name
-        return t.data_ptr(), t.device, t.dtype, tuple(t.shape), t.stride()
+        return (t.data_ptr() or name), t.device, t.dtype, tuple(t.shape), t.stride()
 
     def tree(self) -> Any:
         return self._tree

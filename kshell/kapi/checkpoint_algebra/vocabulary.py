@@ -56,8 +56,9 @@ def _draw(
             give_up()
         part = new[start : start + at_once]
         random = torch.randn(len(part), count, generator=generator, dtype=values.dtype)
+        random = random.to(values.device)
         # Z (W - m), where the sum of Z counts the mean
-        moved = random.to(values.device) @ values - random.sum(1, keepdim=True) * mean
+        moved = random @ values - random.sum(1, keepdim=True) * mean
         part[:] = (mean + moved * (spread / count) ** 0.5).to(new.dtype)
 
 

@@ -24,12 +24,6 @@ def bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of 7 items."""
-    monkeypatch.setattr(merging, "PIECE", 7)
-
-
 def test_golden_numbers() -> None:
     x, y = torch.tensor([1.0, 2, 3]), torch.tensor([3.0, 2, -1])
     assert merging.linear([x, y], [1, 3]).tolist() == [2.5, 2, 0]
@@ -107,6 +101,7 @@ def test_pieces_change_nothing_and_the_result_is_rounded_once(dtype: torch.dtype
     whole = results(others)
     assert all(x.dtype == dtype and x.shape == base.shape for x in whole)
     monkeypatch.setattr(merging, "PIECE", 7)
+    monkeypatch.setattr(merging, "NEAR", 7)
     assert all(map(bits, whole, results(turned)))
     assert torch.equal(masks[0], merging.dropped(99, 0.5, torch.Generator().manual_seed(0)))
     middle = merging.slerp(base, others[0], 0.3)
