@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint.safetensors_files import (
@@ -78,7 +78,8 @@ class _Shard:
         reserve(want.shape, want.dtype.itemsize)
         made = want.make()
         if made.dtype != want.dtype or tuple(made.shape) != tuple(want.shape):
-            raise QError(f"ckpt: {name} has another type or size than was said")
+            text = f"{name} has another type or size than was said"
+            raise CallError(UNSAID, text, given=SAID)
         tensor = made.detach().cpu().resolve_conj().resolve_neg().contiguous()
         del made
         memory = memory_of(tensor, tensor.numel() * tensor.element_size())
@@ -105,11 +106,12 @@ def _bytes(t: Coming) -> int:
 
 
 def check(tensors: Mapping[str, Coming]) -> None:
-    """QError if a .safetensors file cannot hold one of these tensors."""
+    """An error of the call, if a .safetensors file cannot hold one of these tensors."""
     known = {getattr(torch, value) for value in _DTYPES.values()}
     for name, tensor in tensors.items():
         if tensor.dtype not in known:
-            raise QError(f"ckpt: {name}: a .safetensors file cannot hold this kind of tensor")
+            text = f"{name}: a .safetensors file cannot hold this kind of tensor"
+            raise CallError(UNSAID, text, given=SAID)
 
 
 def filling(tensors: Mapping[str, Coming], meta: dict[str, str]) -> Callable[[BinaryIO], None]:

@@ -69,8 +69,12 @@ def combined(call: str, sources: Sequence[Source], work: Work, keep: bool) -> Re
         else:
             tensors[name] = _made(call, name, owners, work)
     tree = sources[0].tree()
-    added = [name for name in names if name not in sets[0]]
-    return Result({**tree, **{name: Named(name) for name in added}} if added else tree, tensors)
+    added = {name: Named(name) for name in names if name not in sets[0]}
+    if added and not isinstance(tree, dict):
+        raise CallError(
+            call, f"the first is no dictionary, to which {listed(list(added))} can be added"
+        )
+    return Result({**tree, **added} if added else tree, tensors)
 
 
 def _made(call: str, name: str, sources: Sequence[Source], work: Work) -> Made:

@@ -67,8 +67,11 @@ def linear(tensors: Iterable[Tensor], weights: Sequence[float], normalize: bool 
             dtype = tensor.dtype
             result = torch.zeros_like(tensor, dtype=wide(dtype), requires_grad=False)
         _same_shapes([result, tensor])
-        result.addcmul_(tensor.detach(), torch.tensor(weight, dtype=result.dtype).to(result.device))
-        del tensor  # before the next is read
+        values = tensor.detach()
+        if values.itemsize < 2:  # torch does not mix types of 8 bits with others
+            values = values.to(result.dtype)
+        result.addcmul_(values, torch.tensor(weight, dtype=result.dtype).to(result.device))
+        del tensor, values  # before the next is read
     if result is None:
         raise ValueError("there is nothing to add")
     if normalize:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.kapi.checkpoint_algebra.sources import Named
 
 # what wrappers put before the names of a module's tensors, or in them
@@ -114,13 +115,16 @@ def _by_ends(wanted: Sizes, given: Sizes) -> dict[str, str]:
 
 def renamed(tree: Any, new: Mapping[str, str]) -> Any:
     """A tree with other names for tensors; the `Named` in it have the new names. A tensor stays in the dictionary in
-    which it is if its new name begins with that dictionary's, else it goes to the outermost one, under its whole name.
+    which it is if its new name begins with that dictionary's, else it goes to the outermost one, under its whole name;
+    an error of the call if there is none.
     """
     moved: dict[str, Named] = {}
     tree = _renamed(tree, new, "", moved)
     if not moved:
         return tree
-    return {**tree, **moved} if isinstance(tree, dict) else moved
+    if not isinstance(tree, dict):
+        raise problem(f"{next(iter(moved))} has no dictionary to which it could go")
+    return {**tree, **moved}
 
 
 def _renamed(tree: Any, new: Mapping[str, str], start: str, moved: dict[str, Named]) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kshell.errors import CallError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import (
@@ -150,7 +150,19 @@ def source_of(x: Value, call: str) -> Source:
     if file_of(x):
         return file_source(path_of(x, call))
     h = handle(x)
-    return ValueSource(from_q(x), isinstance(h, KHandle) and not isinstance(h, DictHandle))
+    return ValueSource(_value(x), isinstance(h, KHandle) and not isinstance(h, DictHandle))
+
+
+def _value(x: Value) -> Any:
+    """The Python value of a checkpoint; an error of the call if it holds what no checkpoint can hold."""
+    text = ""
+    try:
+        return from_q(x)
+    except QError as error:
+        if not error.text.startswith("ckpt: "):
+            raise
+        text = error.text.removeprefix("ckpt: ")
+    raise problem(text)
 
 
 def file_source(path: str) -> Source:

@@ -181,7 +181,7 @@ _NPY = (
     'numpy files are read in Python: a Session takes arrays, s.x = numpy.load("x.npy")',
 )
 _LORA = (
-    "child,callback",
+    "child,callback,ckptmerge,ckptlora",
     "a callback with two small layers next to the frozen one, installed by "
     "child(m;name;((`callback;..);..))",
 )

@@ -233,3 +233,52 @@ def test_one_tensor_at_a_time(line: str, most: int, session: Session, monkeypatc
     watch = Watch(monkeypatch)
     session.run(line)
     assert watch.given >= 40 and watch.most <= most
+
+
+def test_types_of_8_bits(session: Session) -> None:
+    a, b = ({"w": torch.tensor(x).to(torch.float8_e4m3fn)} for x in ([1.0, 2, 0], [2.0, 4, 1]))
+    torch.save(a, "a.pt")
+    torch.save(b, "b.pt")
+    for line, want in (("ckptavg(`:a.pt;`:b.pt)", [1.5, 3, 0.5]), ("ckpttask(`:a.pt;`:b.pt;2)", [3, 6, 2]), ("ckptties(`:a.pt;`:b.pt;1;1)", [2, 4, 1]),
+                       ("ckptdare(`:a.pt;`:b.pt;1;1)", [2, 4, 1]), ("ckptslerp(`:a.pt;`:b.pt;0)", [1, 2, 0])):
+        found = tensors(session, line)["w"]
+        assert found.dtype == torch.float8_e4m3fn and found.float().tolist() == want, line
+
+
+def test_a_failure_in_the_middle_leaves_the_file(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    flat(session)
+    session.run("ckptavg((a;b);::;`:out.safetensors);ckptavg((a;b);::;`:shards;60)")
+    before = {name: Path(name).read_bytes() for name in ("out.safetensors", *(f"shards/{n}" for n in os.listdir("shards")))}
+    left = sorted(os.listdir())
+    work, count = merging.linear, [0]
+
+    def breaks(*args: Any) -> Any:
+        count[0] += 1
+        if not count[0] % 2:
+            raise ValueError("it breaks")
+        return work(*args)
+
+    monkeypatch.setattr(merging, "linear", breaks)
+    for line in ("ckptsum((a;b);::;`:out.safetensors)", "ckptsum((a;b);::;`:shards;60)", "ckptsum((a;b);::;`:new;60)"):
+        count[0] = 0
+        with pytest.raises(QError, match=r"ckptsum: [bw]: it breaks"):
+            session.run(line)
+    assert sorted(os.listdir()) == left and {name: Path(name).read_bytes() for name in before} == before
+
+
+def test_metadata_and_lists_are_those_of_the_first(session: Session) -> None:
+    session.run("m:`$\"__metadata__\"")
+    session.run("t:{(`w,m)!(tensor enlist x;(enlist`k)!enlist y)};ckpt(`:a.safetensors;t[1e;`first]);ckpt(`:b.safetensors;t[3e;`other])")
+    session.run("ckptavg((`:a.safetensors;`:b.safetensors);1 1;`:c.safetensors)")
+    assert session.run("c:ckpt`:c.safetensors;(tensor c`w;c[m]`k)~(enlist 2e;`first)") is True
+    torch.save([torch.ones(2), {"x": torch.zeros(2)}, "text"], "list.pt")
+    assert session.run("r:ckptavg((`:list.pt;`:list.pt));(tensor r 0;tensor r[1]`x;r 2)~(1 1e;0 0e;`text)") is True
+    with pytest.raises(QError, match=r"ckptavg: the first is no dictionary, to which w can be added"):
+        session.run("ckptavg((`:list.pt;(enlist`w)!enlist tensor 1e);(`keep;1b))")
+    with pytest.raises(QError, match=r"ckptrename: y has no dictionary to which it could go"):
+        session.run("ckptrename(`:list.pt;(enlist`1.x)!enlist`y)")
+    with pytest.raises(QError, match=r"ckptavg: w.f is a lambda, which a checkpoint cannot hold"):
+        session.run("ckptavg enlist(enlist`w)!enlist`f`g!({x};1)")
+    torch.save({"q": torch.ones(2, dtype=torch.complex128)}, "c.pt")
+    with pytest.raises(QError, match=r"ckptavg: q: a .safetensors file cannot hold this kind of tensor"):
+        session.run("ckptavg(enlist`:c.pt;(`to;`:x.safetensors))")
