@@ -58,7 +58,10 @@ def _adapter(call: str, x: Value, config: Value | None) -> Adapter:
         plain = from_q(config)
         if not isinstance(plain, dict):
             raise CallError(call, at="config", expected="a dictionary", given=kname(config))
-        return adapters.adapter_of(source_of(x, call), plain)
+        # of a null in JSON, `.j.k` makes a null number
+        nulls = [key for key, v in plain.items() if isinstance(v, float) and v != v]
+        settings = {**plain, **dict.fromkeys(nulls)}
+        return adapters.adapter_of(source_of(x, call), settings)
     if file_of(x):
         path = path_of(x, call)
         if os.path.isdir(path):

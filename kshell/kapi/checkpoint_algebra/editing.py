@@ -199,9 +199,10 @@ def ckptrename(x: Value) -> Value:
     Two tensors with one new name are an error. With the flag dry the result is a table of the names that would change,
     old and new, with clash 1b if another tensor would have the new name.
 
-    In nested dictionaries names are joined by dots; a tensor stays in its dictionary if the new name begins with that
-    dictionary's, else it goes to the outermost one. The result goes to a dictionary, file, folder or module as that of
-    `ckptavg`; tensors are not copied for a dictionary.
+    In nested dictionaries names are joined by dots. A tensor stays in its dictionary if the new name begins with that
+    dictionary's; if only what is before its key changes it goes to another one, as from ema.w to model.w; else to the
+    outermost, under its whole name. The result goes to a dictionary, file, folder or module as that of `ckptavg`;
+    tensors are not copied for a dictionary.
 
     q)d:`module.w`module.b!(tensor 1e;tensor 2e)
     q)key ckptrename(d;"^module\\.";"net.")

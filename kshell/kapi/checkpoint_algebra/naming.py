@@ -114,20 +114,46 @@ def _by_ends(wanted: Sizes, given: Sizes) -> dict[str, str]:
 
 
 def renamed(tree: Any, new: Mapping[str, str]) -> Any:
-    """A tree with other names for tensors; the `Named` in it have the new names. A tensor stays in the dictionary in
-    which it is if its new name begins with that dictionary's, else it goes to the outermost one, under its whole name;
-    an error of the call if there is none.
+    """A tree with other names for tensors; the `Named` in it have the new names.
+
+    A tensor stays in the dictionary in which it is if its new name begins with that dictionary's. Else, if the new name
+    ends in the tensor's key there, what is before it names another dictionary, which is made if there is none; if not,
+    the tensor goes to the outermost dictionary, under its whole name. Dictionaries that become empty are left out. An
+    error of the call if there is no outermost dictionary.
     """
-    moved: dict[str, Named] = {}
+    moved: list[tuple[str, str]] = []
     tree = _renamed(tree, new, "", moved)
-    if not moved:
-        return tree
-    if not isinstance(tree, dict):
-        raise problem(f"{next(iter(moved))} has no dictionary to which it could go")
-    return {**tree, **moved}
+    for key, name in moved:
+        if not isinstance(tree, dict):
+            raise problem(f"{name} has no dictionary to which it could go")
+        if name.endswith(f".{key}"):
+            _place(tree, name.removesuffix(f".{key}"), key, Named(name))
+        else:
+            _add(tree, name, Named(name))
+    return tree
 
 
-def _renamed(tree: Any, new: Mapping[str, str], start: str, moved: dict[str, Named]) -> Any:
+def _add(tree: dict[Any, Any], key: Any, value: Any) -> None:
+    if key in tree:
+        raise problem(f"there is something with the name {key} already")
+    tree[key] = value
+
+
+def _place(tree: dict[Any, Any], parent: str, key: str, value: Named) -> None:
+    """Put a tensor into the dictionary of a name in a tree."""
+    for own, inner in tree.items():
+        rest = parent.removeprefix(f"{own}")
+        if isinstance(inner, dict) and parent.startswith(str(own)) and rest[:1] in ("", "."):
+            if rest:
+                _place(inner, rest[1:], key, value)
+            else:
+                _add(inner, key, value)
+            return
+    _add(tree, parent, {key: value})
+
+
+def _renamed(tree: Any, new: Mapping[str, str], start: str, moved: list[tuple[str, str]]) -> Any:
+    """The tree without the tensors that leave their dictionaries, which are added to `moved` with their keys there."""
     if isinstance(tree, list | tuple):
         items = [_renamed(item, new, f"{start}{i}.", moved) for i, item in enumerate(tree)]
         return type(tree)(items)
@@ -138,15 +164,17 @@ def _renamed(tree: Any, new: Mapping[str, str], start: str, moved: dict[str, Nam
     result: dict[Any, Any] = {}
     for key, value in tree.items():
         if not isinstance(value, Named):
-            result[key] = _renamed(value, new, f"{start}{key}.", moved)
+            inner = _renamed(value, new, f"{start}{key}.", moved)
+            if inner or not value or not isinstance(inner, dict):
+                _add(result, key, inner)
             continue
         name = new.get(value.name, value.name)
         if name == value.name:
-            result[key] = value
+            _add(result, key, value)
         elif name.startswith(start):
-            result[name.removeprefix(start)] = Named(name)
+            _add(result, name.removeprefix(start), Named(name))
         else:
-            moved[name] = Named(name)
+            moved.append((str(key), name))
     return result
 
 

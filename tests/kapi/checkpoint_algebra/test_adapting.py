@@ -213,3 +213,26 @@ def test_peft_loads_what_was_extracted(model: Any, session: Session) -> None:
     for name, t in merged.items():
         assert torch.equal(got[name], t), name
     assert torch.equal(got["head.weight"], tuned["head.weight"]) and torch.equal(got["lin.bias"], tuned["lin.bias"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_adapters_of_16_bits_as_peft_loads_them(model: Any, session: Session) -> None:
+    """from_pretrained makes them float32 first; in the program that has trained them they are as they are."""
+    import peft
+
+    model = model.to(torch.bfloat16)
+    torch.save(model.state_dict(), "base.pt")
+    config = peft.LoraConfig(r=3, lora_alpha=5, target_modules=["lin", "square", "c2"])
+    wrapped = peft.get_peft_model(model, config, autocast_adapter_dtype=False)
+    for p in wrapped.parameters():
+        if p.requires_grad:
+            p.data = torch.randn(p.shape).to(torch.bfloat16)
+    wrapped.save_pretrained("adapter")
+    there = {k: v.clone() for k, v in wrapped.merge_and_unload().state_dict().items()}
+    model.load_state_dict(torch.load("base.pt"))
+    loaded = peft.PeftModel.from_pretrained(model, "adapter").merge_and_unload().state_dict()
+    session.run("c:.j.k raze read0`:adapter/adapter_config.json;a:ckptcast(`:adapter/adapter_model.safetensors;`float)")
+    for line, want in (("ckptmerge(`:base.pt;`:adapter)", there), ("ckptmerge(`:base.pt;a;(`config;c))", loaded)):
+        got = tensors(session, line)
+        assert all(torch.equal(got[k], t) for k, t in want.items()), line
+    assert not torch.equal(there["lin.weight"], loaded["lin.weight"])

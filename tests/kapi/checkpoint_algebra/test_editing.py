@@ -69,8 +69,22 @@ def test_nested_names(session: Session) -> None:
     session.run("r:ckptrename(e;\"m[.]\";\"k.\")")
     assert session.run("(key r;key r`net;r`epoch)~(`epoch`net`list;`k.a`k.b`k.n;3)") is True
     session.run("r:ckptrename(e;\"^net[.]m\";\"top\")")
-    assert session.run("(key r)~`epoch`net`list`top.a`top.b`top.n") is True
+    assert session.run("(key r)~`epoch`list`top.a`top.b`top.n") is True
     assert session.run("(tensor r`top.b)~3 4f") is True
+    session.run("r:ckptrename(e;\"^net\";\"other\")")
+    assert session.run("(key r;key r`other)~(`epoch`list`other;`m.a`m.b`m.n)") is True
+    session.run("x:`a`b!((enlist`c)!enlist`w`v!(t 1;t 2);`c`d!((enlist`z)!enlist t 3;7));r:ckptrename(x;\"^a\";\"b\")")
+    assert session.run("(key r;key r`b;key r[`b]`c;tensor r[`b;`c]`w)~(enlist`b;`c`d;`z`w`v;1f)") is True
+    session.run("r:ckptrename(x;\"^a[.]c\";\"new\")")
+    assert session.run("(key r;key r`new)~(`b`new;`w`v)") is True
+
+
+def test_values_are_not_written_over(session: Session) -> None:
+    session.run("x:`w`epoch`model`ema!(t 1;3;t 2;(enlist`v)!enlist t 3)")
+    for line, name in (("ckptrename(x;`w;`epoch)", "epoch"), ("ckptrename(x;`ema.v;`model.v)", "model"), ("ckptrename(x;`ema.v;`epoch)", "epoch")):
+        with pytest.raises(QError, match=f"ckptrename: there is something with the name {name} already"):
+            session.run(line)
+    assert session.run("(key ckptrename(x;`w`model!`model`w))~`model`epoch`w`ema") is True
 
 
 def test_a_renamed_file_has_the_same_bytes(session: Session) -> None:
@@ -113,7 +127,7 @@ def test_how_a_checkpoint_fits_a_module(session: Session) -> None:
     assert session.run("0~count r`rename") is True
     ddp = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
     torch.save({"state_dict": {f"module.{'ab'[int(k[0])]}{k[1:]}": v for k, v in ddp.state_dict().items()}, "epoch": 3}, "ddp.pt")
-    session.run("r:ckptfit(m;`:ddp.pt);putstate(m;ckptdrop(ckptrename(`:ddp.pt;r`rename);`epoch`state_dict))")
+    session.run("r:ckptfit(m;`:ddp.pt);putstate(m;`epoch _ ckptrename(`:ddp.pt;r`rename))")
     assert all(map(torch.equal, session["m"].obj.state_dict().values(), ddp.state_dict().values()))
 
 
