@@ -156,7 +156,8 @@ def plan(tuned: Source, changed: Iterable[str], patterns: Sequence[str]) -> Plan
     low_rank: list[str] = []
     whole: list[str] = []
     for name in changed:
-        fits = name.endswith("weight") and 2 <= len(tuned.shape(name)) <= 5
+        fits = name.endswith("weight") and tuned.dtype(name).is_floating_point
+        fits = fits and 2 <= len(tuned.shape(name)) <= 5
         is_whole = not fits or any(name == p or is_like(p, name) for p in patterns)
         (whole if is_whole else low_rank).append(name)
     return Plan(low_rank, whole)

@@ -1,4 +1,4 @@
-"""Merging low-rank adapters into checkpoints and extracting them; another size of the vocabulary."""
+"""Merging low-rank adapters into checkpoints and extracting them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from kshell.errors import UNSAID, CallError, QError
 from kshell.kapi.base.args import long_of, named_values
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import kname
+from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint.state_dicts import from_q, to_q_value
@@ -77,73 +77,77 @@ def _adapter(call: str, x: Value, config: Value | None) -> Adapter:
 
 
 class _Step:
-    """What one adapter does to one weight."""
+    """What one adapter does to one weight or bias of the model."""
 
     def __init__(self, adapter: Adapter, module: str, scale: float) -> None:
-        self.adapter, self.module, self.scale = adapter, module, scale
+        self.adapter, self.scale = adapter, scale
         self.parts = adapter.modules[module]
+        rank = adapter.source.shape(self.parts.a)[0]
+        self.factor = lora.scale_of(adapter.config, module, rank) * scale
 
-    def change(self, weight: Any) -> tuple[Any, str, float]:
-        """The change of a weight, the kind of module, and the factor that is in it."""
-        config, source = self.adapter.config, self.adapter.source
-        a, b = (source.tensor(name).to(weight.device) for name in (self.parts.a, self.parts.b))
-        is_turned = bool(config.get("fan_in_fan_out"))
-        kind = lora.kind_of(weight, a, b, self.parts.is_embedding, is_turned)
-        factor = lora.scale_of(config, self.module, len(a)) * self.scale
-        return lora.delta(a, b, factor, kind), kind, factor
+    def check(self, base: Source, name: str) -> None:
+        """ValueError if a weight cannot be merged with the adapter's parts, by their types and sizes."""
+        if not base.dtype(name).is_floating_point:
+            raise ValueError(f"a weight of type {dtype_name(base.dtype(name))} cannot be merged")
+        sizes = [self.adapter.source.shape(part) for part in (self.parts.a, self.parts.b)]
+        self.kind(*(torch.empty(size, device="meta") for size in (base.shape(name), *sizes)))
+
+    def kind(self, weight: Any, a: Any, b: Any) -> str:
+        is_turned = bool(self.adapter.config.get("fan_in_fan_out"))
+        return lora.kind_of(weight, a, b, self.parts.is_embedding, is_turned)
+
+    def part(self, name: str, like: Any) -> Any:
+        return self.adapter.source.tensor(name).to(like.device)
 
     def merged(self, weight: Any, base: Any) -> Any:
-        change, kind, _ = self.change(weight)
-        name = self.parts.magnitude
-        magnitude = self.adapter.source.tensor(name).to(weight.device) if name else None
-        return lora.merged(weight, change, kind, magnitude, base)
+        a, b = self.part(self.parts.a, weight), self.part(self.parts.b, weight)
+        kind = self.kind(weight, a, b)
+        magnitude = self.part(self.parts.magnitude, weight) if self.parts.magnitude else None
+        return lora.merged(weight, lora.delta(a, b, self.factor, kind), kind, magnitude, base)
 
-    def merged_bias(self, bias: Any) -> Any:
-        rank = self.adapter.source.shape(self.parts.a)[0]
-        factor = lora.scale_of(self.adapter.config, self.module, rank) * self.scale
-        own = self.adapter.source.tensor(self.parts.bias).to(bias.device)
-        return lora.merged_bias(bias, own, factor)
-
-
-def _merged(call: str, base: Source, name: str, work: Sequence[Any]) -> Any:
-    """A tensor of the base after all steps of the adapters."""
-    tensor = start = base.tensor(name)
-    problem = ""
-    try:
-        for step in work:
-            tensor = step(tensor, start)
-            start = tensor if isinstance(step, _Replaced) else start
-        return tensor
-    except ValueError as error:
-        problem = str(error)
-    raise QError(f"{call}: {name}: {problem}")
+    def merged_bias(self, bias: Any, base: Any) -> Any:
+        return lora.merged_bias(bias, self.part(self.parts.bias, bias), self.factor)
 
 
 class _Replaced:
-    """A tensor of an adapter in place of the model's."""
+    """A tensor of an adapter in place of the model's, of the same size; ValueError for another."""
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: Source, name: str, size: tuple[int, ...]) -> None:
         self.source, self.name = source, name
+        if source.shape(name) != size:
+            raise ValueError(f"size mismatch, {list(size)}, given {list(source.shape(name))}")
 
-    def __call__(self, tensor: Any, start: Any) -> Any:
-        new = self.source.tensor(self.name)
-        if new.shape != tensor.shape:
-            raise ValueError(f"size mismatch, {list(tensor.shape)}, given {list(new.shape)}")
-        return new.to(tensor.device, tensor.dtype)
+    def __call__(self, tensor: Any, base: Any) -> Any:
+        return self.source.tensor(self.name).to(tensor.device, tensor.dtype)
 
 
-def _steps(adapter: Adapter, scale: float, names: Sequence[str]) -> dict[str, list[Any]]:
+def _merged(base: Source, name: str, steps: Sequence[Any]) -> Any:
+    """A tensor of the base after all steps of the adapters."""
+    tensor = start = base.tensor(name)
+    for step in steps:
+        tensor = step(tensor, start)
+        start = tensor if isinstance(step, _Replaced) else start
+    return tensor
+
+
+def _steps(call: str, adapter: Adapter, scale: float, base: Source) -> dict[str, list[Any]]:
     """What an adapter does to the tensors of a model, by name: replacing before adding."""
-    weights, biases, whole = adapters.targets(adapter, names)
+    weights, biases, whole = adapters.targets(adapter, base.names())
     steps: dict[str, list[Any]] = {}
-    for name, own in whole.items():
-        steps.setdefault(name, []).append(_Replaced(adapter.source, own))
-    for name, module in weights.items():
-        steps.setdefault(name, []).append(_Step(adapter, module, scale).merged)
-    for name, module in biases.items():
-        step = _Step(adapter, module, scale)
-        steps.setdefault(name, []).append(lambda bias, start, s=step: s.merged_bias(bias))
-    return steps
+    problem = ""
+    try:
+        for name, own in whole.items():
+            steps.setdefault(name, []).append(_Replaced(adapter.source, own, base.shape(name)))
+        for name, module in weights.items():
+            step = _Step(adapter, module, scale)
+            step.check(base, name)
+            steps.setdefault(name, []).append(step.merged)
+        for name, module in biases.items():
+            steps.setdefault(name, []).append(_Step(adapter, module, scale).merged_bias)
+        return steps
+    except ValueError as error:
+        problem = str(error)
+    raise QError(f"{call}: {name}: {problem}")
 
 
 @api(
@@ -194,13 +198,13 @@ def ckptmerge(x: Value) -> Value:
         Hashable, list[Any]
     ] = {}  # by memory: what is done to one of tied weights is done to all
     for adapter, factor in zip(found, scales, strict=True):
-        for name, steps in _steps(adapter, factor, names).items():
+        for name, steps in _steps(call, adapter, factor, base).items():
             work.setdefault(base.memory(name), []).extend(steps)
     made = {}
     for name in names:
         made[name] = passed(base, name)
         if steps := work.get(base.memory(name), []):
-            make = partial(_merged, call, base, name, steps)
+            make = partial(_merged, base, name, steps)
             made[name] = Made(
                 base.dtype(name), base.shape(name), make, ("merged", base.memory(name))
             )

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from kshell.errors import QError
 from kshell.kapi.checkpoint.state_dicts import tensors_in
+from kshell.kapi.checkpoint_algebra.sources import ValueSource
 from kshell.session import Session
 
 BASE = "base_model.model."
@@ -110,6 +111,17 @@ def test_adapters_that_do_not_fit(parts: dict[str, Any], settings: dict[str, Any
             session.run(line)
         assert error.value.text.startswith(text)
     assert sorted(os.listdir()) == ["base.safetensors", "one"]
+
+
+def test_nothing_is_read_before_all_is_known_to_fit(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_file({"k.weight": randn(1, 4, 3), "q.weight": randn(1, 4, 3)}, "base.safetensors")
+    adapter("one", {**pair("k", 1, 4, 3), **pair("q", 1, 4, 5)})
+    monkeypatch.setattr(ValueSource, "tensor", None)
+    with pytest.raises(QError, match=r"^ckptmerge: q.weight: parts of sizes"):
+        session.run("ckptmerge(`:base.safetensors;`:one;(`to;`:out.safetensors))")
+    session.run("ckpt(`:int.safetensors;`k.weight`q.weight!(tensor 4 3#1;tensor 4 3#1e))")
+    with pytest.raises(QError, match=r"^ckptmerge: k.weight: a weight of type long cannot be merged"):
+        session.run("ckptmerge(`:int.safetensors;`:one)")
 
 
 def test_other_errors(session: Session) -> None:

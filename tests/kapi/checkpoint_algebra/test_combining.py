@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import weakref
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from kshell.kapi.checkpoint_algebra import merging
 from kshell.kapi.checkpoint_algebra.combining import generator
 from kshell.kapi.checkpoint_algebra.sources import ValueSource
 from kshell.session import Session
+from kshell.values.session.interrupts import PENDING
 
 
 @pytest.fixture
@@ -282,3 +284,19 @@ def test_metadata_and_lists_are_those_of_the_first(session: Session) -> None:
     torch.save({"q": torch.ones(2, dtype=torch.complex128)}, "c.pt")
     with pytest.raises(QError, match=r"ckptavg: q: a .safetensors file cannot hold this kind of tensor"):
         session.run("ckptavg(enlist`:c.pt;(`to;`:x.safetensors))")
+
+
+@pytest.mark.parametrize("line", ["ckptavg((a;b);::;`:out.safetensors)", "ckptties(a;b;1;1;(`to;`:out.safetensors))", "r:ckptavg(a;b)"])
+def test_an_interrupt_stops_between_pieces(line: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    flat(session)
+    session.run("ckptsum((a;b);::;`:out.safetensors);r:0")
+    before, wide = Path("out.safetensors").read_bytes(), merging.wide
+
+    def interrupted(dtype: torch.dtype) -> Any:
+        PENDING.append(signal.SIGINT)
+        return wide(dtype)
+
+    monkeypatch.setattr(merging, "wide", interrupted)
+    with pytest.raises(QError, match="stop"):
+        session.run(line)
+    assert not PENDING and Path("out.safetensors").read_bytes() == before and session.run("r") == 0
