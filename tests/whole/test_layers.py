@@ -69,6 +69,7 @@ ROOMS = {
         "train": {"base", "math", "tensor", "module", "loss", "optim", "func"},
         "distributed": {"base", "math", "tensor", "module", "optim"},
         "checkpoint": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed"},
+        "checkpoint_algebra": {"base", "math", "tensor", "module", "optim", "checkpoint"},
         "console": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed", "checkpoint"},
     },
     "checkpoints": {

@@ -155,6 +155,9 @@ enablegqa=repeatitems,scaleddotproductattention confusionmatrix=confusion gradie
 getcosineschedulewithwarmup=cosine,sched getlinearschedulewithwarmup=linear,sched
 getconstantschedulewithwarmup=constant,sched cosinewarmup=cosine,sched hook=acttable,registerhook,callback
 hooks=acttable,registerhook,callback forwardhook=acttable,callback activations=acttable
+mergeandunload=ckptmerge mergeadapter=ckptmerge mergekit=ckptavg,ckpttask,ckptties,ckptdare,ckptslerp soup=ckptavg
+modelsoup=ckptavg taskarithmetic=ckpttask taskvector=ckpttask,ckptsum slerp=ckptslerp ties=ckptties dare=ckptdare
+resizetokenembeddings=ckptvocab renamekeys=ckptrename keymapping=ckptrename,ckptfit extractlora=ckptlora
 deepcopy=clone copy=clone,copyto print=str,summary modulesummary=summary summary=summary
 """
 # the same with an explanation, where nothing here is quite equivalent
@@ -178,7 +181,7 @@ _NPY = (
     'numpy files are read in Python: a Session takes arrays, s.x = numpy.load("x.npy")',
 )
 _LORA = (
-    "child,callback",
+    "child,callback,ckptmerge,ckptlora",
     "a callback with two small layers next to the frozen one, installed by "
     "child(m;name;((`callback;..);..))",
 )

@@ -1,0 +1,183 @@
+"""Where the tensors of a checkpoint come from: names, and a tensor for each when it is asked for.
+
+A source is made of a q value: a dictionary of tensors, as `ckpt` returns, a module, or the name of a file or folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kshell.errors import CallError, QError
+from kshell.kapi.base.args import items
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.paths import path_of
+from kshell.kapi.base.plain_values import within
+from kshell.kapi.checkpoint.files import read
+from kshell.kapi.checkpoint.state_dicts import from_q
+from kshell.kapi.checkpoint_algebra.problems import problem
+from kshell.optim.leaves import leaves_of, mapped
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, seq_items, text_of
+
+if TYPE_CHECKING:
+    from torch import dtype as DType
+
+EXPECTED = "a dictionary of tensors, a module, or a file or folder"
+
+
+@dataclass(frozen=True)
+class Named:
+    """In a tree of values, the place of the tensor of this name."""
+
+    name: str
+
+
+class Source(Protocol):
+    """The tensors of a checkpoint by name, in their order."""
+
+    def names(self) -> list[str]:
+        """The names; parts of nested dictionaries are joined by dots."""
+
+    def dtype(self, name: str) -> DType:
+        """The type of a tensor."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The size of a tensor."""
+
+    def tensor(self, name: str) -> Any:
+        """The tensor, read now if it is in a file. It may share memory with others, and is not to be changed."""
+
+    def memory(self, name: str) -> Hashable:
+        """What is equal for two names of the same tensor: tied weights."""
+
+    def tree(self) -> Any:
+        """The nested dictionaries and lists of the checkpoint, with all values beside the tensors; these are `Named`
+        there."""
+
+    def is_live(self) -> bool:
+        """Are the tensors those of a module or optimizer that is in use?"""
+
+
+class ValueSource:
+    """The tensors in nested dictionaries and lists that are at hand."""
+
+    def __init__(self, value: Any, live: bool = False) -> None:
+        self._tensors: dict[str, Any] = {}
+        self._live = live
+        for path, leaf in leaves_of(value):
+            if isinstance(leaf, torch.Tensor):
+                name = dotted(path)
+                if name in self._tensors:
+                    raise problem(f"two tensors have the name {name}")
+                self._tensors[name] = leaf.detach()
+        self._tree = mapped(self._leaf, value)
+
+    def _leaf(self, path: tuple[Any, ...], leaf: Any) -> Any:
+        return Named(dotted(path)) if isinstance(leaf, torch.Tensor) else leaf
+
+    def names(self) -> list[str]:
+        return list(self._tensors)
+
+    def dtype(self, name: str) -> Any:
+        return self._tensors[name].dtype
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._tensors[name].shape)
+
+    def tensor(self, name: str) -> Any:
+        return self._tensors[name]
+
+    def memory(self, name: str) -> Hashable:
+        t = self._tensors[name]
+        if t.layout is not torch.strided or t.is_quantized or not t.numel() or t.is_meta:
+            return name
+        return (t.data_ptr() or name), t.device, t.dtype, tuple(t.shape), t.stride()
+
+    def tree(self) -> Any:
+        return self._tree
+
+    def is_live(self) -> bool:
+        return self._live
+
+
+def dotted(path: tuple[Any, ...]) -> str:
+    """The name of a place in nested dictionaries and lists."""
+    return str(reduce(within, path, ""))
+
+
+def replaced(fn: Callable[[str], Any], tree: Any) -> Any:
+    """A tree with fn(name) in place of each `Named`."""
+    if isinstance(tree, Named):
+        return fn(tree.name)
+    if isinstance(tree, dict):
+        return {key: replaced(fn, value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)([replaced(fn, value) for value in tree])
+    return tree
+
+
+# ------------------------------------------------------------------ from q
+
+
+def file_of(x: Value) -> str:
+    """The text of a file symbol, or of a string that begins with a colon; empty for others."""
+    text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == T.C else ""
+    return text if text[:1] == ":" and len(text) > 1 else ""
+
+
+def is_source(x: Value) -> bool:
+    """Can x be a source?"""
+    kinds = (DictHandle, ModuleHandle, ModelHandle, OptimizerHandle)
+    return x.__class__ is Dict or isinstance(x, kinds) or bool(file_of(x))
+
+
+def source_of(x: Value, call: str) -> Source:
+    """The source of a q value; an error of the call for others, or if it holds what a checkpoint cannot hold."""
+    if not is_source(x):
+        raise CallError(call, expected=EXPECTED, given=kname(x))
+    if file_of(x):
+        return file_source(path_of(x, call))
+    h = handle(x)
+    return ValueSource(_value(x), isinstance(h, KHandle) and not isinstance(h, DictHandle))
+
+
+def _value(x: Value) -> Any:
+    """The Python value of a checkpoint; an error of the call if it holds what no checkpoint can hold."""
+    text = ""
+    try:
+        return from_q(x)
+    except QError as error:
+        if not error.text.startswith("ckpt: "):
+            raise
+        text = error.text.removeprefix("ckpt: ")
+    raise problem(text)
+
+
+def file_source(path: str) -> Source:
+    """The source of a file or folder."""
+    return ValueSource(from_q(read(path)))
+
+
+def sources_of(x: Value, call: str) -> list[Source]:
+    """The sources of a q list; a single one counts as a list of one."""
+    given = [x] if is_source(x) else seq_items(x) if isinstance(x, List | Vec | Table) else []
+    if not given:
+        raise CallError(call, expected=f"a list of checkpoints, each {EXPECTED}", given=kname(x))
+    return [source_of(item, call) for item in given]
+
+
+def arguments(x: Value) -> list[Value]:
+    """The arguments in x. A list of dictionaries with the same keys, which q makes a table, is one of arguments."""
+    return seq_items(x) if x.__class__ is Table else items(x)
