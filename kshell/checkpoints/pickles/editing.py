@@ -163,9 +163,12 @@ class Content:
 
 
 def _contiguous(x: Stored) -> Strided:
-    result = Strided(x.dtype, x.shape, Content(x))
-    result.traits = x.traits
-    return result
+    """A tensor with memory of its own: the same each time, so that names of one tensor have one memory."""
+    known: Strided | None = x.__dict__.get("own_memory")
+    if known is None:
+        known = x.__dict__["own_memory"] = Strided(x.dtype, x.shape, Content(x))
+        known.traits = x.traits
+    return known
 
 
 def _quantized(x: Stored, grad: bool) -> Node:

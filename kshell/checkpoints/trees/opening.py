@@ -112,6 +112,12 @@ def _settings(folder: str) -> dict[str, Any]:
     return {}
 
 
+def settings_at(path: str) -> dict[str, Any]:
+    """The content of a file of settings, JSON; empty if it is no dictionary. QError if it cannot be read."""
+    found: dict[str, Any] = _checked(path, lambda: settings_in(path))
+    return found
+
+
 def settings_in(path: str) -> dict[str, Any]:
     """The content of a file of settings, JSON. ValueError and the like if it is none."""
     file = File(path)

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from kshell.kapi.train.model import Model
 
 
-def _write_pt(path: str, x: Value, tree: object) -> None:
+def write_pt(path: str, tree: object, x: Value = NIL) -> None:
+    """Write a tree to a .pt file; `x` is the q value that it is of, which may tell what file it was read from."""
     file = file_of(x)
     sources = sources_of(tree) or ([file.meanings] if file is not None else [])
     graph = graph_of(tree, file)
@@ -124,7 +125,7 @@ def ckpt(x: Value) -> Value:
     elif path.endswith(".safetensors"):
         weights_writing.write_file(path, tree)
     else:
-        _write_pt(path, arguments[1], tree)
+        write_pt(path, tree, arguments[1])
     return arguments[0]
 
 

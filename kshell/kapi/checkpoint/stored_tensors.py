@@ -122,7 +122,7 @@ def _plain(stored: Stored) -> Any:
         return tensor
     if stored.dtype in _QUANTIZED and stored.options:
         return _quantized(stored)
-    dtype = _dtype(stored.dtype)
+    dtype = dtype_of(stored.dtype)
     if stored.__class__ is Strided:
         return storages.view(_storage_of(stored), dtype, stored.shape, stored.stride, stored.start)
     storage, out = storages.fresh(stored.nbytes)
@@ -142,16 +142,17 @@ def read_tensor(stored: Stored) -> Any:
     stored.into(out)
     if ints == "bool" and out and max(out) > 1:
         raise QError("ckpt: a tensor of the file is damaged: it has wrong booleans")
-    return torch.empty(0, dtype=_dtype(ints)).set_(storage, 0, stored.shape)
+    return torch.empty(0, dtype=dtype_of(ints)).set_(storage, 0, stored.shape)
 
 
 def piece_of(dtype: str, piece: memoryview) -> Any:
     """The numbers in some bytes, which they share."""
-    kind = _dtype(_QUANTIZED.get(dtype, dtype))
+    kind = dtype_of(_QUANTIZED.get(dtype, dtype))
     return torch.frombuffer(piece, dtype=kind) if len(piece) else torch.empty(0, dtype=kind)
 
 
-def _dtype(name: str) -> Any:
+def dtype_of(name: str) -> Any:
+    """The torch dtype of this name; QError if this torch has none."""
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
         raise QError(f"ckpt: this torch has no type {name}")
@@ -225,7 +226,7 @@ def _jagged(stored: Composite) -> Any:
 
 def _meta(stored: Composite) -> Any:
     return torch.empty_strided(
-        stored.shape, stored.options["stride"], dtype=_dtype(stored.dtype), device="meta"
+        stored.shape, stored.options["stride"], dtype=dtype_of(stored.dtype), device="meta"
     )
 
 
@@ -298,7 +299,7 @@ def origin_of(tensor: Tensor) -> Stored | None:
     if isinstance(stored, Composite) or stored.scheme:  # their parts are written by torch alone
         return stored if tensor._version == version else None
     data = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    if data.dtype != _dtype(stored.dtype) or tuple(data.shape) != stored.shape:
+    if data.dtype != dtype_of(stored.dtype) or tuple(data.shape) != stored.shape:
         return None
     memory = storages.memory_of(data, data.numel() * data.element_size())
     at = 0

@@ -19,6 +19,8 @@ from kshell.checkpoints.base.stored import Stored
 from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, content
 from kshell.errors import QError
+from kshell.kapi.base.handles import tensor_handle
+from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.kapi.base.plain_values import ToQ
 from kshell.kapi.checkpoint.state_dicts import is_optimizer
 from kshell.kapi.checkpoint.stored_tensors import stored_handle
@@ -54,7 +56,7 @@ class _Reader(ToQ):
             return self._object(v, key)
         if isinstance(v, Stored):
             self.handles += 1
-            return stored_handle(v)
+            return stored_handle(v) if v.live is None else tensor_handle(v.live)
         if v is None:
             return NIL
         if v.__class__ is bool or v.__class__ is float:
@@ -157,6 +159,8 @@ class _Reader(ToQ):
             return _time(v)
         if isinstance(v, uuid.UUID):
             return seq_items(guid_vec([v.bytes]))[0]
+        if loaded() and isinstance(v, torch.Tensor):
+            return tensor_handle(v)
         if isinstance(v, Kept):
             return Vec(T.X, _bytes(content(v)))
         return sym(str(v))

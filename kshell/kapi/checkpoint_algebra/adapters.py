@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kshell.kapi.checkpoint.safetensors_files import opened
+from kshell.checkpoints.trees.opening import settings_at
 from kshell.kapi.checkpoint_algebra.patterns import is_like
 from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.kapi.checkpoint_algebra.sources import Source, file_source
-from kshell.store.archive import Room, bounded
 
 CONFIG = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
@@ -109,8 +108,8 @@ def folder_adapter(path: str) -> Adapter:
     if file is None or CONFIG not in names:
         missing = CONFIG if file else FILES[0]
         raise problem(f"{path} is no adapter: it has no {missing}")
-    config = opened(os.path.join(path, CONFIG), lambda f, size: bounded(f.read(_MOST), Room(size)))
-    if not isinstance(config, dict):
+    config = settings_at(os.path.join(path, CONFIG))
+    if not config:
         raise problem(f"{os.path.join(path, CONFIG)} is no dictionary")
     return adapter_of(file_source(os.path.join(path, file)), config)
 

@@ -7,14 +7,16 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
+from kshell.checkpoints.files import weights_writing
 from kshell.errors import UNSAID, CallError, QError
 from kshell.kapi.base.args import long_of, named_values
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
-from kshell.kapi.checkpoint.state_dicts import from_q, to_q_value
-from kshell.kapi.checkpoint.streamed import Coming, filling
+from kshell.kapi.checkpoint.state_dicts import from_q
+from kshell.kapi.checkpoint.stored_tensors import Living
+from kshell.kapi.checkpoint.tree_values import to_q_value
 from kshell.kapi.checkpoint_algebra import adapters, lora
 from kshell.kapi.checkpoint_algebra.adapters import Adapter
 from kshell.kapi.checkpoint_algebra.combining import listed
@@ -326,13 +328,12 @@ def _written(call: str, to: Value, tensors: dict[str, Any], config: dict[str, An
     path = path_of(to, call)
     if os.path.exists(path) and not os.path.isdir(path):
         raise CallError(call, f"{path} is there already, and not a folder", at="to")
-    coming = {
-        name: Coming(tensor.dtype, tuple(tensor.shape), partial(tensors.get, name))
-        for name, tensor in tensors.items()
-    }
+    living = Living()
+    coming = {name: living.of(tensor) for name, tensor in tensors.items()}
+    weights = weights_writing.File(*weights_writing.named_tensors(coming))
     atomic.write_all(
         [
-            (os.path.join(path, adapters.FILES[0]), filling(coming, {})),
+            (os.path.join(path, adapters.FILES[0]), weights.fill),
             (os.path.join(path, adapters.CONFIG), atomic.filling([adapters.as_json(config)])),
         ]
     )

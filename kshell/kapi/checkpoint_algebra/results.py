@@ -7,20 +7,22 @@ import os
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.errors import CallError, QError
+from kshell.checkpoints.base.stored import Stored
+from kshell.checkpoints.files import weights_writing
+from kshell.checkpoints.files.weights_writing import META
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import parse_options, split
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.convert import kname, put
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, handle, module_of
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
-from kshell.kapi.checkpoint.files import ckpt
-from kshell.kapi.checkpoint.safetensors_files import META
-from kshell.kapi.checkpoint.state_dicts import to_q_value
-from kshell.kapi.checkpoint.streamed import Coming, check, write_file, write_folder
-from kshell.kapi.checkpoint_algebra.sources import Named, Source, file_of, replaced
+from kshell.kapi.checkpoint.files import write_pt
+from kshell.kapi.checkpoint.tree_values import to_q_value
+from kshell.kapi.checkpoint_algebra.sources import Source, file_of, replaced
+from kshell.kapi.tensor.storages import memory_of
 from kshell.registry import Option
-from kshell.values.base.core import NIL, List, Value
+from kshell.values.base.core import NIL, Value
 from kshell.values.session.interrupts import PENDING, give_up
 from kshell.values.session.restrict import refuse
 
@@ -34,13 +36,36 @@ KEEP = Option("keep", "boolean", False, doc="keep tensors that not all have")
 
 class Made(NamedTuple):
     """A tensor of a result: its type and size, the function that makes it, what is equal for names of one tensor (None:
-    it is alone), and whether it is one of a source, and not new."""
+    it is alone), and if it is one of a source, and not new, that one."""
 
     dtype: DType
     shape: tuple[int, ...]
     make: Callable[[], Any]
     memory: Hashable = None
-    is_passed: bool = False
+    passed: Stored | None = None
+
+
+class Coming(Stored):
+    """A tensor that is to be written: made when its bytes are asked for, which are in order, and let go after them."""
+
+    def __init__(self, name: str, made: Made) -> None:
+        self.dtype, self.shape = str(made.dtype).removeprefix("torch."), tuple(made.shape)
+        self._name, self._made = name, made
+        self._tensor: Any = None
+
+    def into(self, out: memoryview, start: int = 0) -> None:
+        """As for all kinds."""
+        if self._tensor is None:
+            reserve(self.shape, self._made.dtype.itemsize)
+            made = self._made.make()
+            if made.dtype != self._made.dtype or tuple(made.shape) != self.shape:
+                text = f"{self._name} has another type or size than was said"
+                raise CallError(UNSAID, text, given=SAID)
+            self._tensor = made.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        if len(out):
+            out[:] = memory_of(self._tensor, self.nbytes)[start : start + len(out)]
+        if start + len(out) >= self.nbytes:
+            self._tensor = None
 
 
 class Result(NamedTuple):
@@ -57,9 +82,8 @@ def passed(source: Source, name: str) -> Made:
         tensor = source.tensor(name)
         return tensor.clone() if source.is_live() else tensor
 
-    return Made(
-        source.dtype(name), source.shape(name), make, (id(source), source.memory(name)), True
-    )
+    key = (id(source), source.memory(name))
+    return Made(source.dtype(name), source.shape(name), make, key, source.stored(name))
 
 
 def options_of(
@@ -75,8 +99,7 @@ def deliver(call: str, result: Result, to: Value | None, most: int | None) -> Va
     if to is None or to is NIL:
         if most is not None:
             raise CallError(call, "bytes is for a folder", at="bytes", given="no folder")
-        made = _all(result)
-        return to_q_value(replaced(made.__getitem__, result.tree))
+        return to_q_value(replaced(_values(result).__getitem__, result.tree))
     refuse(call)
     target = handle(to)
     if isinstance(target, ModuleHandle | ModelHandle):
@@ -85,16 +108,32 @@ def deliver(call: str, result: Result, to: Value | None, most: int | None) -> Va
     if not file_of(to):
         raise CallError(call, at="to", expected="a file, a folder or a module", given=kname(to))
     path = path_of(to, call)
+    tree = _to_write(result)
     if most is None and not path.endswith(".safetensors") and not os.path.isdir(path):
-        made = _all(result)
-        ckpt(List([to, to_q_value(replaced(made.__getitem__, result.tree))]))
+        write_pt(path, tree)
         return to
-    tensors, meta = _named(call, result)
+    _check(call, tree)
     if most is None and not os.path.isdir(path):
-        write_file(path, tensors, meta)
+        weights_writing.write_file(path, tree)
     else:
-        write_folder(path, tensors, meta, 5_000_000_000 if most is None else most)
+        weights_writing.write_folder(path, tree, 5_000_000_000 if most is None else most)
     return to
+
+
+def _to_write(result: Result) -> Any:
+    """The tree with tensors that are read or made when they are written; names of one tensor have the same."""
+    coming: dict[Hashable, Stored] = {}
+
+    def tensor(name: str) -> Stored:
+        made = result.tensors[name]
+        if made.passed is not None:
+            return made.passed
+        key = ("alone", name) if made.memory is None else made.memory
+        if key not in coming:
+            coming[key] = Coming(name, made)
+        return coming[key]
+
+    return replaced(tensor, result.tree)
 
 
 def _all(result: Result) -> dict[str, Any]:
@@ -112,22 +151,29 @@ def _all(result: Result) -> dict[str, Any]:
     return made
 
 
-def _named(call: str, result: Result) -> tuple[dict[str, Coming], dict[str, str]]:
-    """The tensors and the metadata of a .safetensors file."""
-    tree = dict(result.tree) if isinstance(result.tree, dict) else {}
-    meta = tree.pop(META, {})
-    other = next((key for key, value in tree.items() if not isinstance(value, Named)), None)
-    if not tree or other is not None:
-        what = f"{other} is not a tensor" if tree else "there are none"
+def _values(result: Result) -> dict[str, Any]:
+    """The tensors for a dictionary: those that are in files stay there."""
+    kept = {
+        name: tensor.passed
+        for name, tensor in result.tensors.items()
+        if tensor.passed is not None and tensor.passed.live is None
+    }
+    new = {name: tensor for name, tensor in result.tensors.items() if name not in kept}
+    return kept | _all(Result(None, new))
+
+
+def _check(call: str, tree: Any) -> None:
+    """An error of the call, if a .safetensors file cannot hold a tree."""
+    entries = (
+        {key: value for key, value in tree.items() if key != META} if isinstance(tree, dict) else {}
+    )
+    other = next((key for key, value in entries.items() if not isinstance(value, Stored)), None)
+    if not entries or other is not None:
+        what = f"{other} is not a tensor" if entries else "there are none"
         raise CallError(call, f"a .safetensors file holds tensors by name, {what}")
-    if not isinstance(meta, dict) or not all(
-        isinstance(text, str) for text in (*meta, *meta.values())
-    ):
-        raise CallError(call, f"{META} holds texts by name")
-    named = {str(key): result.tensors[value.name] for key, value in tree.items()}
-    tensors = {key: Coming(made.dtype, made.shape, made.make) for key, made in named.items()}
-    check(tensors)
-    return tensors, meta
+    for name, tensor in entries.items():
+        if weights_writing.type_of(tensor) is None:
+            raise CallError(call, f"{name}: a .safetensors file cannot hold this kind of tensor")
 
 
 def _into(call: str, module: Any, result: Result) -> None:
@@ -144,7 +190,7 @@ def _into(call: str, module: Any, result: Result) -> None:
             raise QError(f"{call}: size mismatch, {name} is {sizes}")
     made = _all(result)
     for name, tensor in result.tensors.items():
-        if tensor.is_passed:  # it may be the module's own
+        if tensor.passed is not None:  # it may be the module's own
             made[name] = made[name].clone()
     with torch.no_grad():
         for name, tensor in own.items():

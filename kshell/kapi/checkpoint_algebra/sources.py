@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kshell.checkpoints.base.stored import Stored, Strided
+from kshell.checkpoints.pickles.meanings import Branch
+from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.convert import kname
@@ -21,11 +24,11 @@ from kshell.kapi.base.handles import (
     OptimizerHandle,
     handle,
 )
-from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.base.plain_values import within
 from kshell.kapi.checkpoint.files import read
-from kshell.kapi.checkpoint.state_dicts import from_q
+from kshell.kapi.checkpoint.stored_tensors import dtype_of, read_tensor
+from kshell.kapi.checkpoint.trees import tree_of
 from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.optim.leaves import leaves_of, mapped
 from kshell.values.base import types as T
@@ -59,6 +62,9 @@ class Source(Protocol):
     def tensor(self, name: str) -> Any:
         """The tensor, read now if it is in a file. It may share memory with others, and is not to be changed."""
 
+    def stored(self, name: str) -> Stored:
+        """The tensor as it is to be written if nothing changes it."""
+
     def memory(self, name: str) -> Hashable:
         """What is equal for two names of the same tensor: tied weights."""
 
@@ -70,40 +76,45 @@ class Source(Protocol):
         """Are the tensors those of a module or optimizer that is in use?"""
 
 
-class ValueSource:
-    """The tensors in nested dictionaries and lists that are at hand."""
+class TreeSource:
+    """The tensors in a tree of dictionaries and lists: in files, of which they are read when they are asked for, or
+    live."""
 
     def __init__(self, value: Any, live: bool = False) -> None:
-        self._tensors: dict[str, Any] = {}
+        self._tensors: dict[str, Stored] = {}
         self._live = live
         for path, leaf in leaves_of(value):
-            if isinstance(leaf, torch.Tensor):
+            if isinstance(leaf, Stored):
                 name = dotted(path)
                 if name in self._tensors:
                     raise problem(f"two tensors have the name {name}")
-                self._tensors[name] = leaf.detach()
+                self._tensors[name] = leaf
         self._tree = mapped(self._leaf, value)
 
     def _leaf(self, path: tuple[Any, ...], leaf: Any) -> Any:
-        return Named(dotted(path)) if isinstance(leaf, torch.Tensor) else leaf
+        return Named(dotted(path)) if isinstance(leaf, Stored) else leaf
 
     def names(self) -> list[str]:
         return list(self._tensors)
 
     def dtype(self, name: str) -> Any:
-        return self._tensors[name].dtype
+        found = self._tensors[name]
+        return found.live.dtype if found.live is not None else dtype_of(found.dtype)
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self._tensors[name].shape)
 
     def tensor(self, name: str) -> Any:
+        return read_tensor(self._tensors[name]).detach()
+
+    def stored(self, name: str) -> Stored:
         return self._tensors[name]
 
     def memory(self, name: str) -> Hashable:
         t = self._tensors[name]
-        if t.layout is not torch.strided or t.is_quantized or not t.numel() or t.is_meta:
+        if not isinstance(t, Strided) or not t.count or t.options:
             return name
-        return (t.data_ptr() or name), t.device, t.dtype, tuple(t.shape), t.stride()
+        return id(t.memory), t.dtype, t.shape, t.stride, t.start
 
     def tree(self) -> Any:
         return self._tree
@@ -150,14 +161,14 @@ def source_of(x: Value, call: str) -> Source:
     if file_of(x):
         return file_source(path_of(x, call))
     h = handle(x)
-    return ValueSource(_value(x), isinstance(h, KHandle) and not isinstance(h, DictHandle))
+    return TreeSource(_tree(x), isinstance(h, KHandle) and not isinstance(h, DictHandle))
 
 
-def _value(x: Value) -> Any:
-    """The Python value of a checkpoint; an error of the call if it holds what no checkpoint can hold."""
+def _tree(x: Value) -> Any:
+    """The tree of a checkpoint; an error of the call if it holds what no checkpoint can hold."""
     text = ""
     try:
-        return from_q(x)
+        return tree_of(x)
     except QError as error:
         if not error.text.startswith("ckpt: "):
             raise
@@ -167,7 +178,8 @@ def _value(x: Value) -> Any:
 
 def file_source(path: str) -> Source:
     """The source of a file or folder."""
-    return ValueSource(from_q(read(path)))
+    tree = tree_of(read(path))
+    return TreeSource(tensors_of(tree) if isinstance(tree, Branch) else tree)
 
 
 def sources_of(x: Value, call: str) -> list[Source]:

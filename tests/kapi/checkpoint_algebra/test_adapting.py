@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from kshell.errors import QError
-from kshell.kapi.checkpoint.state_dicts import tensors_in
-from kshell.kapi.checkpoint_algebra.sources import ValueSource
+from kshell.kapi.checkpoint.trees import tensors_in
+from kshell.kapi.checkpoint_algebra.sources import TreeSource
 from kshell.session import Session
 
 BASE = "base_model.model."
@@ -116,7 +116,7 @@ def test_adapters_that_do_not_fit(parts: dict[str, Any], settings: dict[str, Any
 def test_nothing_is_read_before_all_is_known_to_fit(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     save_file({"k.weight": randn(1, 4, 3), "q.weight": randn(1, 4, 3)}, "base.safetensors")
     adapter("one", {**pair("k", 1, 4, 3), **pair("q", 1, 4, 5)})
-    monkeypatch.setattr(ValueSource, "tensor", None)
+    monkeypatch.setattr(TreeSource, "tensor", None)
     with pytest.raises(QError, match=r"^ckptmerge: q.weight: parts of sizes"):
         session.run("ckptmerge(`:base.safetensors;`:one;(`to;`:out.safetensors))")
     session.run("ckpt(`:int.safetensors;`k.weight`q.weight!(tensor 4 3#1;tensor 4 3#1e))")

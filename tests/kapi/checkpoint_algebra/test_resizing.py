@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kshell.errors import QError
-from kshell.kapi.checkpoint.state_dicts import tensors_in
+from kshell.kapi.checkpoint.trees import tensors_in
 from kshell.session import Session
 
 OLD, NEW = 11, 14
