@@ -332,6 +332,8 @@ def _as_before(old: Stored, new: Stored) -> Any:
     """A tensor in the place of one of a class, with its flag of gradients and its attributes."""
     if old.traits is None or (new.traits is not None and new.traits.cls):
         return tensor(new)
+    if not isinstance(new, Strided | Composite):
+        new = _contiguous(new)  # the memory is its own, also of copies
     result = copy.copy(new)
     result.traits = Traits(old.traits.cls, old.traits.grad)
     return tensor(result)
