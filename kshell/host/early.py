@@ -10,10 +10,13 @@ it does not matter what the program has drawn before.
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kshell.host.plans import Planned
 from kshell.host.variables import Variables
+
+if TYPE_CHECKING:
+    from kshell.host.guard import Guard
 
 FORWARD = "the program is in a forward call, and edits wait for the end of a step"
 MISSED = "not replayed: no forward call came before the first step"
@@ -24,6 +27,7 @@ class Replaying(Protocol):
     """The program's side."""
 
     serving: bool  # is q running?
+    guard: Guard
     variables: Variables
 
     def safe_point(self, frozen: str) -> None:
@@ -53,10 +57,11 @@ class Early:
 
         self.waiting.append(planned)
         self._hook = self._hook or register_module_forward_pre_hook(self._forward)
+        self.host.guard.first = self._stepping
 
     def end(self) -> None:
         """Make no more."""
-        self.waiting = []
+        self.waiting, self.host.guard.first = [], None
         if self._hook is not None:
             self._hook.remove()
             self._hook = None
@@ -76,7 +81,7 @@ class Early:
         if was_known and not self._is_known():
             self.host.tell(f"step 0: {USED}")
 
-    def stepping(self, args: Any, kwargs: Any) -> None:
+    def _stepping(self, args: Any, kwargs: Any) -> None:
         """The first step begins, with what the optimizer's `step` is called with."""
         if (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None:
             self._make(None)

@@ -27,6 +27,8 @@ class Guard:
         self.finite: Finite | None = None  # while a watch looks whether values are finite
         self.found: list[Finding] = []  # the values that were not
         self.states = States()
+        # is told of the first step as it begins, by what it is called with
+        self.first: Callable[[Any, Any], None] | None = None
         self.stepper: Any = None  # the optimizer that is about to step
         self._skips = False  # is the step to come left out?
 
@@ -35,8 +37,8 @@ class Guard:
     def stepping(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """An optimizer is about to step. What it is called with instead, if it has a closure that computes the
         gradients: they are looked at before it uses them."""
-        if self.host.early.waiting:
-            self.host.early.stepping(args, kwargs)
+        if self.first is not None:
+            self.first(args, kwargs)
         if self.finite is None and not self._skips:
             return None
         if len(args) > 1 and args[1] is not None:

@@ -11,7 +11,7 @@ import math
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -107,38 +107,46 @@ class Steps:
         original = owner.backward
         tensor_type, graph_task = torch.Tensor, torch._C._current_graph_task_id
 
-        # the method of tensors calls this function too
+        # the method of tensors calls this function too; its arguments are spelled out, since packing them costs more
+        # than all else here
         @functools.wraps(original)
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            # a backward pass inside of another one is a part of that, as torch.utils.checkpoint has them; a class of
-            # tensors with a function of its own, and a mode, call this again
-            if not self.apart and graph_task() == -1:
-                counts = not (self._inside and self.losses)
-                if isinstance(tensors, tensor_type):
-                    if not has_torch_function_unary(tensors):
-                        self._note_loss(tensors, counts)
-                elif tensors.__class__ in (tuple, list) and not has_torch_function(tensors):
-                    for loss in tensors:
-                        if isinstance(loss, tensor_type):
-                            self._note_loss(loss, counts)
-            return original(tensors, *args, **kwargs)
+        def backward(
+            tensors: Any,
+            grad_tensors: Any = None,
+            retain_graph: Any = None,
+            create_graph: Any = False,
+            grad_variables: Any = None,
+            inputs: Any = None,
+        ) -> Any:
+            # a backward pass inside of another one is a part of that, as torch.utils.checkpoint has them, with
+            # gradients; a class of tensors with a function of its own, and a mode, call this again
+            losses: Sequence[Any] = ()
+            if self.apart or (grad_tensors is not None and graph_task() != -1):
+                pass
+            elif isinstance(tensors, tensor_type):
+                if not has_torch_function_unary(tensors):
+                    losses = (tensors,)
+            elif tensors.__class__ in (tuple, list) and not has_torch_function(tensors):
+                losses = [x for x in tensors if isinstance(x, tensor_type)]
+            counts = not (self._inside and self.losses)
+            for loss in losses:
+                value = loss
+                if self._scaled:
+                    value = next((given for made, given in self._scaled if made() is loss), loss)
+                if self.on_loss is not None:
+                    self.on_loss(loss, value)
+                if counts:
+                    # a number of the CPU is there; others are waited for later
+                    number = number_of(value) if value.is_cpu else None
+                    if number is not None:
+                        self.losses.append(number)
+                    elif value.numel() == 1:
+                        self.losses.append(value.detach())
+            return original(
+                tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs
+            )
 
         return _put(owner, "backward", original, backward)
-
-    def _note_loss(self, loss: Tensor, counts: bool) -> None:
-        """`backward` is about to be called on a tensor, which may count."""
-        value: Any = loss
-        if self._scaled:
-            value = next((given for made, given in self._scaled if made() is loss), loss)
-        if self.on_loss is not None:
-            self.on_loss(loss, value)
-        if counts:
-            # a number of the CPU is there; others are waited for later
-            number = number_of(value) if value.is_cpu else None
-            if number is not None:
-                self.losses.append(number)
-            elif value.numel() == 1:
-                self.losses.append(value.detach())
 
     def _follow_scales(self, owner: Any) -> Callable[[], None]:
         """Note of which loss a GradScaler made another."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,6 +96,8 @@ def test_torch_is_left_as_it_was() -> None:
     steps = Steps()
     steps.watch(lambda *_: None, lambda _: None)
     taken = torch.autograd.backward
+    given = [(p.name, p.default) for p in inspect.signature(taken, follow_wrapped=False).parameters.values()]
+    assert given == [(p.name, p.default) for p in inspect.signature(before[0]).parameters.values()]
     steps.unwatch()
     assert (torch.autograd.backward, torch.Tensor.backward) == before
     taken(w * 2)  # by a module that imported the function meanwhile
