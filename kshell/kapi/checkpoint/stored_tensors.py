@@ -145,6 +145,17 @@ def read_tensor(stored: Stored) -> Any:
     return torch.empty(0, dtype=dtype_of(ints)).set_(storage, 0, stored.shape)
 
 
+def read_part(stored: Stored, start: int, stop: int) -> Any:
+    """Some items of a tensor, in a row, of which no others are read."""
+    if isinstance(stored, Composite) or stored.live is not None:
+        return tensor_of(stored).detach().reshape(-1)[start:stop]
+    dtype = dtype_of(_QUANTIZED.get(stored.dtype, stored.dtype))
+    part = torch.empty(stop - start, dtype=dtype)
+    width = WIDTHS[stored.dtype]
+    stored.into(storages.memory_of(part, (stop - start) * width), start * width)
+    return part
+
+
 def piece_of(dtype: str, piece: memoryview) -> Any:
     """The numbers in some bytes, which they share."""
     kind = dtype_of(_QUANTIZED.get(dtype, dtype))

@@ -48,8 +48,11 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_FEW]) + (f" and {more} more" if more > 0 else "")
 
 
-def combined(call: str, sources: Sequence[Source], work: Work, keep: bool) -> Result:
-    """The result of work(name, tensors) for each name of floating point. Others, integers for example, are taken from
+def combined(
+    call: str, sources: Sequence[Source], work: Work, keep: bool, is_itemwise: bool = False
+) -> Result:
+    """The result of work(name, tensors) for each name of floating point. `is_itemwise`: an item of it depends on those
+    in its place alone, so that a part of the tensors gives a part of it. Others, integers for example, are taken from
     the first source, and so is the tree. Names that not all have are an error, or kept as they are in the first source
     that has them."""
     names = list(dict.fromkeys(name for source in sources for name in source.names()))
@@ -67,7 +70,7 @@ def combined(call: str, sources: Sequence[Source], work: Work, keep: bool) -> Re
         if len(owners) < len(sources) or not owners[0].dtype(name).is_floating_point:
             tensors[name] = passed(owners[0], name)
         else:
-            tensors[name] = _made(call, name, owners, work)
+            tensors[name] = _made(call, name, owners, work, is_itemwise)
     tree = sources[0].tree()
     added = {name: Named(name) for name in names if name not in sets[0]}
     if added and not isinstance(tree, dict):
@@ -77,7 +80,7 @@ def combined(call: str, sources: Sequence[Source], work: Work, keep: bool) -> Re
     return Result({**tree, **added} if added else tree, tensors)
 
 
-def _made(call: str, name: str, sources: Sequence[Source], work: Work) -> Made:
+def _made(call: str, name: str, sources: Sequence[Source], work: Work, is_itemwise: bool) -> Made:
     shape = sources[0].shape(name)
     for number, source in enumerate(sources):
         if source.shape(name) != shape:
@@ -86,24 +89,27 @@ def _made(call: str, name: str, sources: Sequence[Source], work: Work) -> Made:
         if not source.dtype(name).is_floating_point:
             raise QError(f"{call}: {name} is of type {source.dtype(name)} in number {number}")
     memory = tuple(source.memory(name) for source in sources)
-    return Made(sources[0].dtype(name), shape, partial(_work, call, work, name, sources), memory)
+    make = partial(_work, call, work, name, sources)
+    return Made(sources[0].dtype(name), shape, make, memory, part=make if is_itemwise else None)
 
 
-def _work(call: str, work: Work, name: str, sources: Sequence[Source]) -> Any:
-    """The tensor of one name; they are read one after the other."""
+def _work(
+    call: str, work: Work, name: str, sources: Sequence[Source], start: int = 0, stop: int = -1
+) -> Any:
+    """The tensor of one name, or some of its items in a row; they are read one after the other."""
     problem = ""
     try:
-        return work(name, _read(name, sources))
+        return work(name, _read(name, sources, start, stop))
     except ValueError as error:
         problem = str(error)
     raise QError(f"{call}: {name}: {problem}")
 
 
-def _read(name: str, sources: Sequence[Source]) -> Iterator[Any]:
-    """The tensor of this name of each source, on the device of the first."""
+def _read(name: str, sources: Sequence[Source], start: int, stop: int) -> Iterator[Any]:
+    """The tensor of this name of each source, or some items of it, on the device of the first."""
     device = None
     for source in sources:
-        tensor = source.tensor(name)
+        tensor = source.tensor(name) if stop < 0 else source.part(name, start, stop)
         device = tensor.device if device is None else device
         yield tensor.to(device)
         del tensor
@@ -146,7 +152,7 @@ def _averaged(call: str, x: Value, normalize: bool) -> Value:
     def work(name: str, tensors: Iterator[Any]) -> Any:
         return merging.linear(tensors, weights, normalize)
 
-    result = combined(call, sources, work, options["keep"])
+    result = combined(call, sources, work, options["keep"], is_itemwise=True)
     return deliver(call, result, options["to"], options["bytes"])
 
 
@@ -246,7 +252,7 @@ def ckpttask(x: Value) -> Value:
     def work(name: str, tensors: Iterator[Any]) -> Any:
         return merging.task_arithmetic(next(tensors), list(tensors), weights, options["lambda"])
 
-    result = combined("ckpttask", sources, work, options["keep"])
+    result = combined("ckpttask", sources, work, options["keep"], is_itemwise=True)
     return deliver("ckpttask", result, options["to"], options["bytes"])
 
 

@@ -6,13 +6,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import UNSAID, CallError
 from kshell.kapi.base.args import is_pairs, items, name_of, named_values, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, kname
+from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.checkpoint_algebra import comparing
 from kshell.kapi.checkpoint_algebra.combining import listed
@@ -323,15 +323,35 @@ def chosen(call: str, names: Sequence[str], patterns: Sequence[str]) -> list[str
     ]
 
 
-def _cast(call: str, source: Source, name: str, dtype: DType) -> Any:
-    """A tensor in another type; a message says how many values became infinite or null."""
-    tensor = source.tensor(name)
-    result = tensor.to(dtype)
-    lost = int((~result.isfinite()).sum()) - int((~tensor.isfinite()).sum())
-    if lost:
-        what = "value is" if lost == 1 else "values are"
-        running().warn(f"{call}: {lost} {what} out of range in {name}\n")
-    return result
+class _Cast:
+    """A tensor in another type, whole or some items of it; a message says how many values became infinite or null."""
+
+    def __init__(self, call: str, source: Source, name: str, dtype: DType) -> None:
+        self._call, self._source, self._name, self._dtype = call, source, name, dtype
+        self._most, self._lost = torch.finfo(dtype).max, 0
+
+    def whole(self) -> Any:
+        """All of it."""
+        return self._converted(self._source.tensor(self._name), True)
+
+    def part(self, start: int, stop: int) -> Any:
+        """Some items."""
+        part = self._source.part(self._name, start, stop)
+        return self._converted(part, stop == math.prod(self._source.shape(self._name)))
+
+    def _converted(self, values: Any, is_last: bool) -> Any:
+        result = values.to(self._dtype)
+        wide = values.float() if values.itemsize < 2 else values
+        if (
+            wide.numel()
+            and not max(map(abs, torch.stack(torch.aminmax(wide)).tolist())) <= self._most
+        ):
+            self._lost += int((~result.isfinite()).sum()) - int((~wide.isfinite()).sum())
+        if is_last and self._lost:
+            what = "value is" if self._lost == 1 else "values are"
+            running().warn(f"{self._call}: {self._lost} {what} out of range in {self._name}\n")
+            self._lost = 0
+        return result
 
 
 @api(
@@ -378,8 +398,9 @@ def ckptcast(x: Value) -> Value:
         old = source.dtype(name)
         enough = math.prod(source.shape(name)) >= options["least"]
         if name in wanted and enough and old.is_floating_point and old != dtype:
-            make = partial(_cast, call, source, name, dtype)
-            made[name] = Made(dtype, source.shape(name), make, ("cast", source.memory(name)))
+            cast = _Cast(call, source, name, dtype)
+            memory = ("cast", source.memory(name))
+            made[name] = Made(dtype, source.shape(name), cast.whole, memory, part=cast.part)
     return deliver(call, Result(source.tree(), made), options["to"], options["bytes"])
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.checkpoints.base.stored import Stored
+from kshell.checkpoints.base.stored import WIDTHS, Stored
 from kshell.checkpoints.files import weights_writing
 from kshell.checkpoints.files.weights_writing import META
 from kshell.errors import SAID, UNSAID, CallError, QError
@@ -36,13 +36,15 @@ KEEP = Option("keep", "boolean", False, doc="keep tensors that not all have")
 
 class Made(NamedTuple):
     """A tensor of a result: its type and size, the function that makes it, what is equal for names of one tensor (None:
-    it is alone), and if it is one of a source, and not new, that one."""
+    it is alone), and if it is one of a source, and not new, that one. `part(start, stop)` makes some of its items, in a
+    row, if these depend on no others."""
 
     dtype: DType
     shape: tuple[int, ...]
     make: Callable[[], Any]
     memory: Hashable = None
     passed: Stored | None = None
+    part: Callable[[int, int], Any] | None = None
 
 
 class Coming(Stored):
@@ -55,6 +57,12 @@ class Coming(Stored):
 
     def into(self, out: memoryview, start: int = 0) -> None:
         """As for all kinds."""
+        if self._made.part is not None:
+            width = WIDTHS[self.dtype]
+            part = self._made.part(start // width, (start + len(out)) // width).cpu()
+            if len(out):
+                out[:] = memory_of(part, len(out))
+            return
         if self._tensor is None:
             reserve(self.shape, self._made.dtype.itemsize)
             made = self._made.make()

@@ -27,7 +27,7 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.base.plain_values import within
 from kshell.kapi.checkpoint.files import read
-from kshell.kapi.checkpoint.stored_tensors import dtype_of, read_tensor
+from kshell.kapi.checkpoint.stored_tensors import dtype_of, read_part, read_tensor
 from kshell.kapi.checkpoint.trees import tree_of
 from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.optim.leaves import leaves_of, mapped
@@ -61,6 +61,9 @@ class Source(Protocol):
 
     def tensor(self, name: str) -> Any:
         """The tensor, read now if it is in a file. It may share memory with others, and is not to be changed."""
+
+    def part(self, name: str, start: int, stop: int) -> Any:
+        """Some items of it, in a row."""
 
     def stored(self, name: str) -> Stored:
         """The tensor as it is to be written if nothing changes it."""
@@ -106,6 +109,9 @@ class TreeSource:
 
     def tensor(self, name: str) -> Any:
         return read_tensor(self._tensors[name]).detach()
+
+    def part(self, name: str, start: int, stop: int) -> Any:
+        return read_part(self._tensors[name], start, stop)
 
     def stored(self, name: str) -> Stored:
         return self._tensors[name]

@@ -219,6 +219,7 @@ class Watch:
             return made
 
         monkeypatch.setattr(TreeSource, "tensor", tensor)
+        monkeypatch.setattr(TreeSource, "part", lambda source, name, start, stop: tensor(source, name).reshape(-1)[start:stop])
 
     def gone(self) -> None:
         self.now -= 1
