@@ -91,12 +91,14 @@ def read(path: str) -> Value:
     effect="reads1",
 )
 def ckpt(x: Value) -> Value:
-    """Read a PyTorch checkpoint, or write one: .safetensors if so named, a folder of such files, else .pt.
+    """Open a checkpoint of any kind, a file or a folder, or write one: .safetensors if so named, a folder of such
+    files, else .pt.
 
     To write a folder with an index, give the maximum number of bytes per file. Python dictionaries become dictionaries,
-    tensors tensor handles; lists of dictionaries and an optimizer's parameter groups become tables, its state a keyed
-    table. When writing, a module or optimizer stands for its state_dict. A file is verified before it is read; one that
-    contains more than tensors and plain values is rejected.
+    tensors tensor handles, which are read or mapped when they are used; lists of dictionaries and an optimizer's
+    parameter groups become tables, its state a keyed table, objects of unknown classes handles. Nothing in a file is
+    run. When writing, a module or optimizer stands for its state_dict; what was read and not changed is written as it
+    was.
 
     q)m:module enlist(`linear;2;1)
     q)ckpt(`:docs.pt;`epoch`model!(3;m))
