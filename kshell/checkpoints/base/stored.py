@@ -164,12 +164,22 @@ class Memory:
             self.file.into(out, self.offset + start)
         elif len(out):
             self._unpack(out, start)
-        if self.crc and len(out) == self.length and not self._is_verified:
+        if len(out) == self.length:
             self.verified(out)
+
+    @property
+    def is_to_verify(self) -> bool:
+        """Has it a checksum with which its bytes were not compared yet?"""
+        return bool(self.crc) and not self._is_verified
 
     def verified(self, data: memoryview) -> None:
         """QError if these bytes, all of it, are not those for which the checksum was computed."""
-        if self.crc and not self._is_verified and zlib.crc32(data) != self.crc:
+        if self.is_to_verify:
+            self.compare(zlib.crc32(data))
+
+    def compare(self, crc: int) -> None:
+        """QError if this, the checksum of all bytes, is not the one that was computed when they were written."""
+        if self.crc and crc != self.crc:
             raise QError(f"ckpt: {self.file.path} is damaged: {self.key} has a wrong checksum")
         self._is_verified = True
 
@@ -303,6 +313,19 @@ class Strided(Stored):
             out[:] = view[start // width : (start + len(out)) // width].tobytes()
         if self.foreign:
             turn(out, self.dtype)
+
+    def pieces(self, most: int = PIECE) -> Iterator[memoryview]:
+        """As for all kinds; if they are all of its memory, the checksum is verified after the last one."""
+        memory = self.memory
+        is_all = memory.length == self.nbytes and self.is_contiguous and not self.foreign
+        if not is_all or not isinstance(memory, Memory) or not memory.is_to_verify:
+            yield from super().pieces(most)
+            return
+        crc = 0
+        for piece in super().pieces(most):
+            crc = zlib.crc32(piece, crc)
+            yield piece
+        memory.compare(crc)
 
 
 class Flipped(Stored):

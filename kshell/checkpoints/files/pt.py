@@ -199,6 +199,9 @@ def _of_entry(archive: Zip, folder: str, key: str, entry: dict[str, Any], is_for
     if entry["use_pickle"]:
         return _packed(archive, name)
     meta = entry["tensor_meta"]
+    numbers = (*meta["sizes"], *meta["strides"], meta["storage_offset"])
+    if any("as_int" not in n for n in numbers):
+        raise ValueError(f"{key} has a size that is not known before the program runs")
     if meta["dtype"] not in _EXPORTED:
         raise ValueError(f"{key} has an unknown type")
     sizes, strides = ([n["as_int"] for n in meta[field]] for field in ("sizes", "strides"))

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kshell.checkpoints.base.stored import PIECE, WIDTHS, Run, turn
+from kshell.checkpoints.base.stored import PIECE, WIDTHS, Memory, Run, turn
 from kshell.checkpoints.pickles.machine import Node
 from kshell.checkpoints.pickles.meanings import Kept, Meanings
 from kshell.checkpoints.pickles.writing import Pickler
@@ -39,8 +39,8 @@ class ZipWriter:
 
     def add(
         self, name: str, length: int, into: Callable[[memoryview, int], None], work: Task
-    ) -> None:
-        """Add a member of some bytes, which into(memory, start) gives."""
+    ) -> int:
+        """Add a member of some bytes, which into(memory, start) gives; its checksum."""
         raw = name.encode()
         offset, crc = self._at, 0
         is_wide = length >= _WIDE
@@ -63,6 +63,7 @@ class ZipWriter:
         self._head(raw, crc, length, extra)
         self._file.seek(self._start + end)
         self._entries.append((raw, crc, length, offset))
+        return crc
 
     def _head(self, raw: bytes, crc: int, length: int, extra: bytes) -> None:
         size = min(length, _WIDE)
@@ -194,7 +195,11 @@ def write(
         archive.add(f"{root}/{name}", len(text), _giving(text), work)
     for key in sorted(memories.found, key=int):
         memory = memories.found[key]
-        archive.add(f"{root}/data/{key}", memory.length, memory.into, work)
+        crc = archive.add(f"{root}/data/{key}", memory.length, memory.into, work)
+        if isinstance(memory, Memory):
+            memory.compare(
+                crc
+            )  # what was damaged is not written with a checksum that says otherwise
     archive.add(f"{root}/version", 2, _giving(b"3\n"), work)
     return archive.close()
 

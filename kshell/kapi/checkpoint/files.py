@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kshell.checkpoints.files import pt_writing, safetensors, weights_writing
 from kshell.checkpoints.files.weights_writing import META
+from kshell.checkpoints.pickles.meanings import Branch
 from kshell.checkpoints.trees import dcp_writing
+from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.checkpoints.trees.opening import opened
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, long_of, name_of, named_values, names_of
@@ -118,6 +120,8 @@ def ckpt(x: Value) -> Value:
     if len(arguments) == 1:
         return read(path)
     tree = tree_of(arguments[1])
+    if isinstance(tree, Branch) and (len(arguments) == 3 or path.endswith(".safetensors")):
+        tree = tensors_of(tree)  # of a module in a file
     _tell_name(arguments)
     if len(arguments) == 3:
         limit = long_of(arguments[2])

@@ -6,6 +6,7 @@ written are copied.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kshell.checkpoints.base.stored import Stored, Strided
@@ -27,23 +28,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _MAPPED = 1 << 18  # bytes from which on a tensor's memory becomes a map
-# what programs put before the names of a module's parameters
-_BEFORE = ("", "module.", "model.", "state_dict.", "model.module.", "_orig_mod.", "full.")
+_LOOKED_AT = 50  # names of a module by which a prefix is found
 
 
 def fitting(own: dict[str, Any], given: dict[str, Stored]) -> dict[str, Stored]:
-    """The tensors of a checkpoint by a module's names: with that of the usual prefixes left out with which most of them
-    are the module's."""
-    best: dict[str, Stored] = given
-    most = -1
-    for before in _BEFORE:
-        named = {
-            name.removeprefix(before): t for name, t in given.items() if name.startswith(before)
-        }
-        count = len(own.keys() & named.keys())
-        if count > most:
-            best, most = named, count
-    return best
+    """The tensors of a checkpoint by a module's names: without what stands before most of them in the checkpoint, which
+    is the name of a file, a key as `model`, or of a wrapper as `module`."""
+    before: Counter[str] = Counter()
+    for name in list(own)[:_LOOKED_AT]:
+        before.update(
+            key.removesuffix(name) for key in given if key == name or key.endswith(f".{name}")
+        )
+    if not before:
+        return given
+    best = min(before, key=lambda prefix: (-before[prefix], len(prefix)))
+    return {key.removeprefix(best): t for key, t in given.items() if key.startswith(best)}
 
 
 @LOAD_INTO.set

@@ -67,6 +67,11 @@ class ObjectHandle(KHandle):
             return dict(module_tensors(meanings, graph))
         return {name: Branch(meanings, part) for name, part in self.attributes().items()}
 
+    @classmethod
+    def form(cls, saver: Any, obj: Any) -> Any:
+        """QError: its class is not known, and its file may be gone."""
+        raise QError("an object of a checkpoint cannot be saved in a snapshot; ckpt writes it")
+
     # ------------------------------------------------------------ q's operators
 
     def note(self) -> str:
@@ -90,8 +95,6 @@ class ObjectHandle(KHandle):
     def do_monad(self, name: str) -> Value:
         if name == "key":
             return sym_vec(list(self.attributes()))
-        if name == "count":
-            return len(self.attributes())
         if name == "value":
             found = self.attributes()
             return symdict(list(found), [self.part(key) for key in found])

@@ -67,7 +67,7 @@ def combined(
     tensors = {}
     for name in names:
         owners = [source for source, own in zip(sources, sets, strict=True) if name in own]
-        if len(owners) < len(sources) or not owners[0].dtype(name).is_floating_point:
+        if len(owners) < len(sources) or not owners[0].is_numeric(name):
             tensors[name] = passed(owners[0], name)
         else:
             tensors[name] = _made(call, name, owners, work, is_itemwise)

@@ -397,7 +397,7 @@ def ckptcast(x: Value) -> Value:
         made[name] = passed(source, name)
         old = source.dtype(name)
         enough = math.prod(source.shape(name)) >= options["least"]
-        if name in wanted and enough and old.is_floating_point and old != dtype:
+        if name in wanted and enough and source.is_numeric(name) and old != dtype:
             cast = _Cast(call, source, name, dtype)
             memory = ("cast", source.memory(name))
             made[name] = Made(dtype, source.shape(name), cast.whole, memory, part=cast.part)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kshell.checkpoints.base.stored import Stored, Strided
+from kshell.checkpoints.base.stored import Composite, Stored, Strided
 from kshell.checkpoints.pickles.meanings import Branch
 from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.errors import CallError, QError
@@ -55,6 +55,9 @@ class Source(Protocol):
 
     def dtype(self, name: str) -> DType:
         """The type of a tensor."""
+
+    def is_numeric(self, name: str) -> bool:
+        """Is it an array of floating-point numbers, not sparse, nested or quantised?"""
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The size of a tensor."""
@@ -103,6 +106,10 @@ class TreeSource:
     def dtype(self, name: str) -> Any:
         found = self._tensors[name]
         return found.live.dtype if found.live is not None else dtype_of(found.dtype)
+
+    def is_numeric(self, name: str) -> bool:
+        is_array = not isinstance(self._tensors[name], Composite)
+        return is_array and bool(self.dtype(name).is_floating_point)
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self._tensors[name].shape)
