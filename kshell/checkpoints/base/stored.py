@@ -14,6 +14,7 @@ import sys
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
@@ -250,12 +251,14 @@ class Stored:
         self.into(memoryview(out))
         return out
 
-    def pieces(self, most: int = PIECE) -> Iterator[memoryview]:
-        """The bytes of the contiguous tensor, at most so many at a time, in memory that the next piece overwrites."""
+    def pieces(self, most: int = PIECE, turns: int = 1) -> Iterator[memoryview]:
+        """The bytes of the contiguous tensor, at most so many at a time, in memory that is used again after so many
+        pieces."""
         total, width = self.nbytes, WIDTHS[self.dtype]
-        out = memoryview(bytearray(min(total, max(most // width, 1) * width)))
-        for start in range(0, total, len(out) or 1):
-            piece = out[: min(len(out), total - start)]
+        size = min(total, max(most // width, 1) * width)
+        outs = [memoryview(bytearray(size)) for _ in range(min(turns, -(-total // (size or 1))))]
+        for i, start in enumerate(range(0, total, size or 1)):
+            piece = outs[i % len(outs)][: min(size, total - start)]
             self.into(piece, start)
             yield piece
 
@@ -274,7 +277,7 @@ class Strided(Stored):
         foreign: bool = False,
     ) -> None:
         self.dtype, self.shape, self.memory, self.start = dtype, tuple(shape), memory, start
-        self.stride = contiguous(shape) if stride is None else tuple(stride)
+        self.stride = contiguous(self.shape) if stride is None else tuple(stride)
         self.foreign = foreign and WIDTHS[dtype] > 1
         numbers = (*self.shape, *self.stride, start)
         if len(self.shape) != len(self.stride) or any(
@@ -283,6 +286,20 @@ class Strided(Stored):
             raise ValueError("a wrong tensor")
         if self.span * WIDTHS[dtype] > memory.length - start * WIDTHS[dtype]:
             raise ValueError("a tensor is out of bounds")
+
+    @classmethod
+    def whole(cls, dtype: str, shape: tuple[int, ...], memory: Run) -> Strided:
+        """The contiguous tensor that is all of some memory, of which the caller knows that it is as long as that."""
+        made = cls.__new__(cls)
+        made.dtype, made.shape, made.memory, made.start, made.foreign = (
+            dtype,
+            shape,
+            memory,
+            0,
+            False,
+        )
+        made.stride = contiguous(shape)
+        return made
 
     @property
     def span(self) -> int:
@@ -314,15 +331,15 @@ class Strided(Stored):
         if self.foreign:
             turn(out, self.dtype)
 
-    def pieces(self, most: int = PIECE) -> Iterator[memoryview]:
+    def pieces(self, most: int = PIECE, turns: int = 1) -> Iterator[memoryview]:
         """As for all kinds; if they are all of its memory, the checksum is verified after the last one."""
         memory = self.memory
         is_all = memory.length == self.nbytes and self.is_contiguous and not self.foreign
         if not is_all or not isinstance(memory, Memory) or not memory.is_to_verify:
-            yield from super().pieces(most)
+            yield from super().pieces(most, turns)
             return
         crc = 0
-        for piece in super().pieces(most):
+        for piece in super().pieces(most, turns):
             crc = zlib.crc32(piece, crc)
             yield piece
         memory.compare(crc)
@@ -457,7 +474,8 @@ class Computed(Stored):
             out[:] = memoryview(self.make()).cast("B")[start : start + len(out)]
 
 
-def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+@lru_cache(1000)
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of a contiguous tensor, in items."""
     steps, step = [], 1
     for n in reversed(shape):

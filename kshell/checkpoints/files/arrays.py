@@ -39,7 +39,7 @@ def _tensor(memory: Memory, name: str) -> Strided:
     size = int(np.prod(shape, dtype=object)) if shape else 1
     if size * dtype.itemsize != memory.length - start:
         raise ValueError(f"{name} has a wrong length")
-    stride = contiguous(shape[::-1])[::-1] if is_fortran else None
+    stride = contiguous(tuple(shape[::-1]))[::-1] if is_fortran else None
     return Strided(kind, shape, _part(memory, start), stride, 0, not dtype.isnative)
 
 

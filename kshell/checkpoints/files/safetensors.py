@@ -11,9 +11,11 @@ import hashlib
 import json
 import struct
 from collections.abc import Sequence
-from typing import Any, BinaryIO, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from kshell.store.archive import Room, bounded
+from kshell.checkpoints.base.stored import File
+from kshell.store.archive import Room, bounded_names
 
 # fmt: off  # a table
 # type names and bytes per item
@@ -42,12 +44,16 @@ SIZES = {
 # fmt: on
 HALVES = {"F4"}  # types whose items are pairs of values in a byte; shapes count values
 BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}  # of a value, where it is not whole bytes
+_BITS = {name: 8 * size for name, size in SIZES.items()} | BITS  # of a value of each type
 DIGEST = "kshell_header_sha256"
 SUMS = "kshell_crc32"  # of the tensors in the order of their bytes, eight digits each
 OWN = (DIGEST, SUMS)  # in the metadata of files written by kshell
 MOST = 100_000_000  # maximum bytes of a header
 _TENSOR = 1000  # approximate bytes of memory per tensor, besides its content
 _META = "__metadata__"
+
+
+_SPAN = itemgetter(3, 4)  # of a Place: first and last byte
 
 
 class Place(NamedTuple):
@@ -60,14 +66,14 @@ class Place(NamedTuple):
     end: int
 
 
-def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[str, str], int]:
+def read_header(file: File, room: Room) -> tuple[list[Place], dict[str, str], int]:
     """The tensors in a file, in the header's order, its metadata, and the offset of the data. ValueError and the like
     if the header is invalid, or does not match the file."""
-    f.seek(0)
-    length = struct.unpack("<Q", f.read(8))[0]
-    if not 2 <= length <= min(MOST, size - 8):
+    size = file.size
+    length = int.from_bytes(file.read(0, min(8, size)), "little")
+    if size < 8 or not 2 <= length <= min(MOST, size - 8):
         raise ValueError("the header has a wrong length")
-    entries = bounded(f.read(length), room)
+    entries = bounded_names(file.read(8, length), room)
     if not isinstance(entries, dict):
         raise ValueError("the header is no dictionary")
     room.need(_TENSOR * len(entries))
@@ -78,7 +84,7 @@ def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[s
         raise ValueError("the metadata are no texts")
     places = [_place(key, value) for key, value in entries.items()]
     offset = 0
-    for place in sorted(places, key=lambda p: (p.start, p.end)):
+    for place in sorted(places, key=_SPAN):
         if place.start != offset:
             raise ValueError(f"{place.name} is out of place")
         offset = place.end
@@ -88,22 +94,24 @@ def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[s
 
 
 def _place(name: str, v: dict[str, Any]) -> Place:
-    if not {"dtype", "shape", "data_offsets"} <= set(v):
-        raise ValueError(f"{name} has a wrong description")
-    start, end = v["data_offsets"]
-    if any(number.__class__ is not int or number < 0 for number in (start, end, *v["shape"])):
+    try:
+        dtype, shape, (start, end) = v["dtype"], v["shape"], v["data_offsets"]
+        length = _BITS[dtype]
+    except KeyError as e:
+        if isinstance(v, dict) and "dtype" in v and e.args[0] == v["dtype"]:
+            raise ValueError(f"{name} has type {v['dtype']}, which is not known") from None
+        raise ValueError(f"{name} has a wrong description") from None
+    for number in shape:
+        if number.__class__ is not int or number < 0:
+            raise ValueError(f"{name} has wrong numbers")
+        length *= number
+    if start.__class__ is not int or end.__class__ is not int or start < 0:
         raise ValueError(f"{name} has wrong numbers")
-    if v["dtype"] not in SIZES and v["dtype"] not in BITS:
-        raise ValueError(f"{name} has type {v['dtype']}, which is not known")
-    bits = BITS.get(v["dtype"]) or 8 * SIZES[v["dtype"]]
-    for number in v["shape"]:
-        bits *= number
-    if bits % 8 or (v["dtype"] in HALVES and (not v["shape"] or v["shape"][-1] % 2)):
+    if dtype in BITS and (length % 8 or (dtype in HALVES and (not shape or shape[-1] % 2))):
         raise ValueError(f"{name} has a wrong shape")
-    length = bits // 8
-    if end - start != length:
+    if 8 * (end - start) != length:
         raise ValueError(f"{name} has a wrong length")
-    return Place(name, v["dtype"], tuple(v["shape"]), start, end)
+    return Place(name, dtype, tuple(shape), start, end)
 
 
 def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:

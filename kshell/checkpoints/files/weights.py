@@ -12,7 +12,7 @@ from typing import Any
 from kshell.checkpoints.base.stored import File, Memory, Pieced, Stored, Strided
 from kshell.checkpoints.files import safetensors
 from kshell.errors import QError
-from kshell.store.archive import Room, bounded
+from kshell.store.archive import Room, bounded_names
 
 INDEX = re.compile(r"(.*)\.(safetensors|bin)\.index\.json")
 SHARDING = "DCP_SHARDING_INFO"  # in the metadata of files of torch.distributed.checkpoint
@@ -55,7 +55,7 @@ def is_safetensors(begin: bytes, size: int) -> bool:
 
 def read_file(file: File, room: Room) -> tuple[dict[str, Stored], dict[str, str]]:
     """The tensors of a .safetensors file by name, and its metadata. ValueError and the like if it is damaged."""
-    places, meta, origin = safetensors.read_header(file.stream, file.size, room)
+    places, meta, origin = safetensors.read_header(file, room)
     sums = safetensors.sums(places, meta)
     memory = Memory(file, origin, file.size - origin)
     return {place.name: _stored(place, memory, sums.get(place.name, 0)) for place in places}, meta
@@ -75,7 +75,7 @@ def _stored(place: safetensors.Place, memory: Memory, crc: int) -> Stored:
     shape = place.shape
     if place.dtype in safetensors.HALVES:
         shape = (*shape[:-1], shape[-1] // 2)
-    return Strided(dtype, shape, part)
+    return Strided.whole(dtype, shape, part)
 
 
 # ------------------------------------------------------------------ folders
@@ -86,11 +86,10 @@ def read_index(path: str, suffix: str, room: Room) -> tuple[dict[str, str], Any]
     file = File(path)
     if file.size > safetensors.MOST:
         raise ValueError("it is too long")
-    index = bounded(file.read(0, file.size), room)
+    index = bounded_names(file.read(0, file.size), room)
     locations = index["weight_map"]
     for name, place in locations.items():
-        is_name = place.__class__ is str and place == os.path.basename(place)
-        if not is_name or not place.endswith(suffix):
+        if place.__class__ is not str or "/" in place or not place.endswith(suffix):
             raise ValueError(f"{name} is in a file outside the folder")
     return dict(locations), index.get("metadata")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import re
+import threading
 import zlib
 from collections.abc import Mapping
 from typing import BinaryIO, NamedTuple
@@ -20,6 +22,7 @@ from kshell.values.session.progress import Task
 META = "__metadata__"
 _INDEX = ".safetensors.index.json"
 _PIECE = 1 << 22
+_TURNS = 4  # pieces of which one is made, one waits, and one is written
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 # what follows the stem in the name of one file of several; the last part is there if an earlier save had the name
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]{8})?\.safetensors")
@@ -92,19 +95,62 @@ class File:
 
     def _pour(self, f: BinaryIO | None) -> str:
         """Read the tensors in the order of the file, and write them unless there is nowhere to; their checksums."""
-        sums = []
         work = Task("saving", self.size)
-        for place in sorted(self._places, key=lambda p: (p.start, p.end)):
-            crc = 0
-            for piece in self._tensors[place.name].pieces(_PIECE):
-                if PENDING:
-                    give_up()
-                if f is not None:
-                    f.write(piece)
-                crc = zlib.crc32(piece, crc)
-                work.add(len(piece))
-            sums.append(f"{crc:08x}")
-        return "".join(sums)
+        with _Behind(f) as behind:
+            for place in sorted(self._places, key=lambda p: (p.start, p.end)):
+                behind.begin()
+                for piece in self._tensors[place.name].pieces(_PIECE, _TURNS):
+                    if PENDING:
+                        give_up()
+                    behind.write(piece)
+                    work.add(len(piece))
+        return "".join(f"{crc:08x}" for crc in behind.sums)
+
+
+class _Behind:
+    """Writes pieces in a thread of its own, while the next ones are read or made; `sums` are the checksums of the
+    tensors of which they are. Not more than two pieces wait, so that the memory of a third can be used again."""
+
+    def __init__(self, f: BinaryIO | None) -> None:
+        self._file = f
+        self._waiting: queue.Queue[memoryview | None] = queue.Queue(1)
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="kshell writer", daemon=True)
+        self.sums: list[int] = []
+
+    def __enter__(self) -> _Behind:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+        if self._problem is not None and kind is None:
+            raise self._problem
+
+    def begin(self) -> None:
+        """The next piece is the first of another tensor."""
+        self._waiting.put(memoryview(b""))
+
+    def write(self, piece: memoryview) -> None:
+        """Have a piece written. OSError if an earlier one could not be."""
+        if self._problem is not None:
+            raise self._problem
+        self._waiting.put(piece)
+
+    def _run(self) -> None:
+        while (piece := self._waiting.get()) is not None:
+            if self._problem is not None:
+                continue
+            if not len(piece):
+                self.sums.append(0)
+                continue
+            try:
+                if self._file is not None:
+                    self._file.write(piece)
+                self.sums[-1] = zlib.crc32(piece, self.sums[-1])
+            except BaseException as e:
+                self._problem = e
 
 
 def write_file(path: str, value: object) -> None:

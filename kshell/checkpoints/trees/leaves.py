@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.checkpoints.base.stored import Composite, Pieced, Stored
+from kshell.checkpoints.base.stored import Composite, Pieced, Stored, Strided
 from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.errors import QError
@@ -116,11 +116,12 @@ def _entries(m: Meanings, x: Any) -> list[tuple[Any, Any]]:
 
 def tensors_of(tree: Any) -> dict[str, Stored]:
     """The tensors in a tree, under dotted names: also those in modules and other objects."""
-    found: dict[str, Stored] = {}
-    for name, leaf in leaves_of(tree):
-        if isinstance(leaf, Stored):
-            found[name] = leaf
-    return found
+    if tree.__class__ is dict and all(map(_PLAIN.__contains__, map(type, tree.values()))):
+        return {str(name): tensor for name, tensor in tree.items()}
+    return {name: leaf for name, leaf in leaves_of(tree) if isinstance(leaf, Stored)}
+
+
+_PLAIN = {Strided, Pieced}  # tensors in which there are no others
 
 
 def leaves_of(tree: Any, most: int = _MOST) -> Iterator[tuple[str, Any]]:

@@ -22,6 +22,8 @@ from kshell.store import unfinished
 from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.store.kinds import kind_of, kind_of_archive
 
+# types of which quantised weights are made
+_QUANTIZED = {"uint8", "int8", "int32", "float8_e4m3fn", "float8_e5m2"}
 _LOG = "trainer_state.json"
 _SETTINGS = 1 << 26  # bytes of a file of settings
 _FIRST = 512  # bytes that tell the kind of a file
@@ -91,8 +93,8 @@ def dequantized(found: Opened) -> dict[str, Stored]:
     """The tensors of weights, those that are quantised as what they stand for."""
     folder = found.path if os.path.isdir(found.path) else os.path.dirname(found.path)
     tensors = leaves.tensors_of(found.value)
-    if found.kind == "gguf":  # whose tensors are that already
-        return tensors
+    if found.kind == "gguf" or not _QUANTIZED & {tensor.dtype for tensor in tensors.values()}:
+        return tensors  # GGUF's are that already
     return quantized.joined(tensors, found.metadata, _settings(folder))
 
 

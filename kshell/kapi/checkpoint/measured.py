@@ -17,18 +17,28 @@ import numpy as np
 from kshell.checkpoints.base.stored import Composite, Stored
 from kshell.kapi.base.convert import dtype_symbol
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.checkpoint.stored_tensors import piece_of, read_tensor
+from kshell.kapi.checkpoint.stored_tensors import read_tensor, windows
 from kshell.store.splay import LazyCols
 from kshell.values.base import types as T
 from kshell.values.base.build import floats, longs
-from kshell.values.base.core import NULL_J, List, ListValue, Table, Value, Vec, sym_vec
+from kshell.values.base.core import (
+    NULL_J,
+    List,
+    ListValue,
+    Table,
+    Value,
+    Vec,
+    flat_list,
+    sym_vec,
+)
 from kshell.values.session.interrupts import PENDING, give_up
 from kshell.values.session.progress import Task
 
 PLAIN = ("name", "dtype", "size", "bytes", "scheme")
 _SUMS, _RANGE, _DIGEST = ("norm", "bad"), ("lo", "hi", "mean", "sparsity"), ("digest",)
 MEASURED = (*_SUMS, *_RANGE, *_DIGEST)
-_PIECE = 1 << 22  # bytes that are looked at together: they fit a processor's cache
+_ITEMS = 1 << 20  # of which sums are made
+_PIECE = 1 << 22  # bytes of which a digest is made
 
 
 def _pieces(tensor: Stored) -> Any:
@@ -39,10 +49,11 @@ def _pieces(tensor: Stored) -> Any:
         whole = whole if whole.layout is torch.strided else whole.to_dense()
         yield whole.reshape(-1)
         return
-    for piece in tensor.pieces(_PIECE):
-        if PENDING:
-            give_up()
-        yield piece_of(tensor.dtype, piece)
+    for window in windows(tensor):
+        for start in range(0, len(window), _ITEMS):
+            if PENDING:
+                give_up()
+            yield window[start : start + _ITEMS]
 
 
 def _real(piece: Any) -> Any:
@@ -156,13 +167,20 @@ def column_of(name: str, values: list[Any]) -> ListValue:
 def described(tensors: dict[str, Stored], schemes: dict[str, str]) -> list[ListValue]:
     """Names, types, sizes, bytes and schemes of tensors, as columns."""
     found = tensors.values()
+    symbols = {dtype: dtype_symbol(dtype) or dtype for dtype in {t.dtype for t in found}}
     return [
         sym_vec(list(tensors)),
-        sym_vec([dtype_symbol(tensor.dtype) or tensor.dtype for tensor in found]),
-        List([longs(list(tensor.shape)) for tensor in found]),
+        sym_vec([symbols[tensor.dtype] for tensor in found]),
+        _sizes([tensor.shape for tensor in found]),
         longs([tensor.nbytes for tensor in found]),
         sym_vec([schemes.get(name, tensor.scheme) for name, tensor in tensors.items()]),
     ]
+
+
+def _sizes(shapes: list[tuple[int, ...]]) -> List:
+    """Shapes as a column."""
+    items = np.fromiter((n for shape in shapes for n in shape), np.int64)
+    return flat_list(T.J, items, np.cumsum([len(shape) for shape in shapes], dtype=np.int64))
 
 
 def norms_and_bad(tensors: Sequence[Stored]) -> list[Vec]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import weakref
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.checkpoints.base.stored import (
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from torch import Tensor, UntypedStorage
 
 _MAPPED = 1 << 18  # bytes from which on memory is mapped; a map costs pages and a system call
+_WINDOW = 1 << 26  # bytes that are mapped at a time to look at them
+_PIECE = 1 << 22  # bytes that are read at a time: they fit a processor's cache
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _FAILED = ctypes.c_void_p(-1).value
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -48,26 +51,56 @@ _QUANTIZED = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 # ------------------------------------------------------------------ memory
 
 
-def _mapped(memory: Memory) -> UntypedStorage | None:
-    """A private map of some memory of a file; None if the system makes none."""
+def _mapped(memory: Memory, at: int = 0, count: int = -1) -> UntypedStorage | None:
+    """A private map of some memory of a file, or of some bytes of it; None if the system makes none."""
     memory.file.check()
-    start = memory.file.start + memory.offset
+    count = memory.length if count < 0 else count
+    start = memory.file.start + memory.offset + at
     first = start - start % mmap.ALLOCATIONGRANULARITY
-    length = start + memory.length - first
+    length = start + count - first
     # Python's own mmap would hold a descriptor for each
-    address = _LIBC.mmap(
-        None,
-        length,
-        mmap.PROT_READ | mmap.PROT_WRITE,
-        mmap.MAP_PRIVATE,
-        memory.file.descriptor,
-        first,
-    )
+    rights = mmap.PROT_READ | mmap.PROT_WRITE
+    address = _LIBC.mmap(None, length, rights, mmap.MAP_PRIVATE, memory.file.descriptor, first)
     if address == _FAILED:
         return None
-    buffer = (ctypes.c_uint8 * memory.length).from_address(address + start - first)
+    buffer = (ctypes.c_uint8 * count).from_address(address + start - first)
     weakref.finalize(buffer, _LIBC.munmap, address, length)
     return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+
+
+def windows(stored: Stored) -> Iterator[Any]:
+    """The numbers of a tensor, flat, some after the other: maps of parts of the file, if it is as it is in memory."""
+    if not isinstance(stored, Strided) or not _is_window(stored, stored.memory):
+        for piece in stored.pieces(_PIECE):
+            yield piece_of(stored.dtype, piece)
+        return
+    memory: Any = stored.memory
+    width = WIDTHS[stored.dtype]
+    dtype = dtype_of(_QUANTIZED.get(stored.dtype, stored.dtype))
+    for at in range(0, memory.length, _WINDOW):
+        count = min(_WINDOW, memory.length - at)
+        storage = _mapped(memory, at, count)
+        if storage is None:
+            storage, out = storages.fresh(count)
+            memory.into(out, at)
+        yield torch.empty(0, dtype=dtype).set_(storage, 0, (count // width,))
+
+
+def _is_window(tensor: Strided, memory: Any) -> bool:
+    """Is a tensor all of some memory that can be mapped, with no checksum that is still to be compared?"""
+    is_all = memory.length == tensor.nbytes and tensor.is_contiguous
+    return is_all and _is_mappable(tensor, memory) and not memory.is_to_verify
+
+
+def _is_mappable(tensor: Strided, memory: Any) -> bool:
+    """Are a tensor's bytes in the file as they are in memory, and are there enough of them?"""
+    return (
+        memory.__class__ is Memory
+        and (memory.file.start + memory.offset) % WIDTHS[tensor.dtype] == 0
+        and memory.packed < 0
+        and memory.length >= _MAPPED
+        and not tensor.foreign
+    )
 
 
 def _storage_of(tensor: Strided) -> UntypedStorage:
@@ -77,11 +110,7 @@ def _storage_of(tensor: Strided) -> UntypedStorage:
     if known is not None:
         return known
     storage = None
-    is_aligned = (
-        memory.__class__ is Memory
-        and (memory.file.start + memory.offset) % WIDTHS[tensor.dtype] == 0
-    )
-    if is_aligned and memory.packed < 0 and memory.length >= _MAPPED and not tensor.foreign:
+    if _is_mappable(tensor, memory):
         storage = _mapped(memory)
         if storage is not None and memory.crc:
             memory.verified(storages.memory_of(storage, memory.length))
