@@ -98,6 +98,16 @@ class _Metadata:
             raise ValueError("its metadata are of an unknown form")
         return value
 
+    def paths(self) -> dict[str, tuple[Any, ...]]:
+        """Where each entry was among nested dictionaries and lists, as far as that is told."""
+        found = {}
+        planned = self.m.of(self.root.get("planner_data"))
+        for name, path in planned.items() if isinstance(planned, dict) else ():
+            keys = self.m.of(path)
+            if keys.__class__ is tuple and all(key.__class__ in (str, int) for key in keys):
+                found[name] = keys
+        return found
+
     def entries(self) -> dict[str, Any]:
         """The tensors and other values by name."""
         places = self.places()
@@ -133,11 +143,48 @@ class _Metadata:
         return Pieced(dtype, shape, parts, f"{self.folder}: a part of {name} is missing")
 
 
+def nested(entries: dict[str, Any], paths: dict[str, tuple[Any, ...]]) -> dict[str, Any]:
+    """The entries in the dictionaries and lists in which they were saved. Those of which that is not told, or which do
+    not fit together, stay under their names."""
+    root: dict[str, Any] = {}
+    for name, value in entries.items():
+        path = paths.get(name)
+        if not path or not _put(root, path, value):
+            root[name] = value
+    return {key: _lists(value) for key, value in root.items()}
+
+
+def _put(root: dict[Any, Any], path: tuple[Any, ...], value: Any) -> bool:
+    """Put a value at a path of keys; False if there is something else."""
+    inner: Any = root
+    for key in path[:-1]:
+        inner = inner.setdefault(key, _Inner())
+        if inner.__class__ is not _Inner:
+            return False
+    if path[-1] in inner:
+        return False
+    inner[path[-1]] = value
+    return True
+
+
+class _Inner(dict[Any, Any]):
+    """A dictionary or a list, of which the keys tell which."""
+
+
+def _lists(x: Any) -> Any:
+    if x.__class__ is not _Inner:
+        return x
+    if {*x} == {*range(len(x))}:
+        return [_lists(x[i]) for i in range(len(x))]
+    return {str(key): _lists(value) for key, value in x.items()}
+
+
 def read(folder: str) -> dict[str, Any]:
-    """The tensors and values of a folder by name: whole, whatever processes have written them. ValueError and the like
-    if its metadata are damaged."""
+    """The tensors and values of a folder: whole, whatever processes have written them, in the dictionaries and lists in
+    which they were saved. ValueError and the like if its metadata are damaged."""
     names = sorted(name for name in os.listdir(folder) if name.endswith(".metadata"))
     found: dict[str, Any] = {}
     for name in [".metadata"] if ".metadata" in names else names:
-        found |= _Metadata(folder, name).entries()
+        metadata = _Metadata(folder, name)
+        found |= nested(metadata.entries(), metadata.paths())
     return found

@@ -145,20 +145,20 @@ def ckpt(x: Value) -> Value:
 )
 def ckptdcp(x: Value) -> Value:
     """Write a dictionary to a folder of torch.distributed.checkpoint, which torch's `load` reads on any number of
-    processes, and `ckpt` too. Names of nested dictionaries are joined by dots, as torch does it.
+    processes, and `ckpt` too. In an optimizer's state parameters have their names, as in torch's `get_state_dict`.
 
     q)m:module enlist(`linear;2;1)
     q)ckptdcp(`:docsdcp;`epoch`model!(3;m))
     `:docsdcp
-    q)key ckpt`:docsdcp
-    `epoch`model.weight`model.bias
+    q)key ckpt[`:docsdcp]`model
+    `weight`bias
     q)system"rm -r docsdcp";
     """
     arguments = items(x)
     if len(arguments) != 2:
         raise QError(f"ckptdcp: expecting a folder and a dictionary, given {len(arguments)} args")
     path = path_of(arguments[0], "ckptdcp")
-    tree = tree_of(arguments[1])
+    tree = tree_of(arguments[1], is_named=True)
     dcp_writing.write(path, tree, sources_of(tree))
     return arguments[0]
 
@@ -394,10 +394,37 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
     return missing, unexpected
 
 
+def _numbered(value: dict[str, Any]) -> dict[str, Any]:
+    """A state whose parameters are named, as torch.distributed.checkpoint's are, with numbers, and the names beside
+    them; any other as it is."""
+    groups = value["param_groups"]
+    if not all(isinstance(group, dict) for group in groups):
+        return value
+    names = [name for group in groups for name in group.get("params", ())]
+    if not names or not all(name.__class__ is str for name in names):
+        return value
+    places = {name: i for i, name in enumerate(names)}
+    unknown = next((name for name in value["state"] if name not in places), None)
+    if unknown is not None:
+        raise QError(f"putstate: {unknown} has a state, but is in no group")
+    numbered = [
+        {
+            **group,
+            "params": [places[name] for name in group["params"]],
+            NAMES: list(group["params"]),
+        }
+        for group in groups
+    ]
+    state = {places[name]: buffers for name, buffers in value["state"].items()}
+    return {**value, "state": state, "param_groups": numbered}
+
+
 def _put_optimizer(o: Opt, value: dict[str, Any]) -> None:
     groups = value.get("param_groups")
     if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
         raise CallError("putstate", "expecting state and param_groups")
+    value = _numbered(value)
+    groups = value["param_groups"]
     params = _groups_by_name(o, groups)
     places = dict(
         zip(

@@ -186,6 +186,30 @@ def _optimizer_state(o: Opt) -> dict[str, Any]:
     return state
 
 
+def named_state(h: KHandle) -> dict[str, Any] | None:
+    """The state of an optimizer, or of a model, in which parameters have their names; None for others."""
+    if isinstance(h, ModelHandle):
+        model = h.get()
+        plain = _of_model(h)
+        return {**plain, "optimizer": _named(model.optimizer)}
+    return _named(h.get()) if isinstance(h, OptimizerHandle) else None
+
+
+def _named(o: Opt) -> dict[str, Any]:
+    state = o.torch.state_dict()
+    names = [row.name for row in parameters_of(o)]
+    groups = [
+        {key: value for key, value in group.items() if key != NAMES}
+        | {"params": [names[number] for number in group["params"]]}
+        for group in state["param_groups"]
+    ]
+    return {
+        **state,
+        "state": {names[number]: buffers for number, buffers in state["state"].items()},
+        "param_groups": groups,
+    }
+
+
 def _whole(v: object) -> Any:
     """A value with every sharded tensor gathered; the value itself if there is none."""
     if isinstance(v, torch.Tensor):

@@ -21,7 +21,7 @@ from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.kapi.base.handles import KHandle, TensorHandle, stale
 from kshell.kapi.base.lazy_torch import loaded, torch
-from kshell.kapi.checkpoint.state_dicts import FromValue, not_held, of_handle
+from kshell.kapi.checkpoint.state_dicts import FromValue, named_state, not_held, of_handle
 from kshell.kapi.checkpoint.stored_tensors import Living, origin_of, stored_of, tensor_of
 from kshell.kapi.optim.tables import TENSORS_IN
 from kshell.values.base import types as T
@@ -36,8 +36,9 @@ _P_EPOCH, _D_EPOCH = datetime.datetime(2000, 1, 1), datetime.date(2000, 1, 1)
 class _FromQ(FromValue):
     """Tensors stay in their files, reals are numpy's, so that they can take the place of numpy's."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_named: bool = False) -> None:
         self.living = Living()
+        self.is_named = is_named  # do parameters have names in optimizers' states?
 
     def value(self, x: Value, where: str = "") -> Any:
         if not isinstance(x, KHandle):
@@ -49,7 +50,8 @@ class _FromQ(FromValue):
         branch = x.obj
         if isinstance(branch, Branch):
             return branch
-        return self._settled(of_handle(x, where))
+        plain = named_state(x) if self.is_named else None
+        return self._settled(of_handle(x, where) if plain is None else plain)
 
     def _tensor(self, h: TensorHandle, where: str) -> Any:
         stored = stored_of(h)
@@ -111,9 +113,10 @@ def _time(x: Atom, where: str) -> Any:
     raise not_held(x, where)
 
 
-def tree_of(x: Value) -> Any:
-    """The tree of a q value. QError if a checkpoint cannot hold it."""
-    return _FromQ().value(x)
+def tree_of(x: Value, is_named: bool = False) -> Any:
+    """The tree of a q value. `is_named`: in an optimizer's state, parameters have their names. QError if a checkpoint
+    cannot hold it."""
+    return _FromQ(is_named).value(x)
 
 
 @TENSORS_IN.set
