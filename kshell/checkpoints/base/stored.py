@@ -67,18 +67,27 @@ WIDTHS = {
 class File:
     """An open file, or a part of one, whose content may be asked for later: QError if it is another by then."""
 
-    def __init__(self, path: str, start: int = 0, size: int = -1) -> None:
+    _whole: File | None = None  # of which it is a part, and which closes the descriptor
+
+    def __init__(self, path: str) -> None:
         """Open a file. OSError if it cannot be opened, ValueError if it is no file."""
-        self.path, self.start = path, start
+        self.path, self.start = path, 0
         self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         weakref.finalize(self, os.close, self.descriptor)
         found = os.fstat(self.descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is no file")
         self._state = (found.st_size, found.st_mtime_ns)
-        self.size = found.st_size - start if size < 0 else size
-        if self.size + start > found.st_size:
+        self.size = found.st_size
+
+    def part(self, start: int, size: int) -> File:
+        """Some bytes of it as a file; the two have one descriptor. ValueError if they are not all there."""
+        if not 0 <= start <= start + size <= self.size:
             raise ValueError("it is cut off")
+        made = File.__new__(File)
+        made.path, made.start, made.size = self.path, self.start + start, size
+        made.descriptor, made._state, made._whole = self.descriptor, self._state, self
+        return made
 
     @property
     def stream(self) -> BinaryIO:

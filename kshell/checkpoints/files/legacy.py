@@ -117,7 +117,7 @@ def read_tar(file: File, room: Room) -> Branch:
                 continue
             if not member.isreg() or member.name in parts:
                 raise ValueError(f"{member.name} is no file")
-            parts[member.name] = File(file.path, member.offset_data, member.size)
+            parts[member.name] = file.part(member.offset_data, member.size)
     if not {"pickle", "storages", "tensors"} <= {*parts}:
         raise NotOne("no storages, tensors and pickle")
     storages = _storages(parts["storages"], room)
