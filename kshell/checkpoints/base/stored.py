@@ -376,22 +376,21 @@ class Pieced(Stored):
         is_direct = start == first * row and len(out) == (last - first) * row
         rows = out if is_direct else memoryview(bytearray((last - first) * row))
         items = np.frombuffer(rows, f"V{width}").reshape(last - first, *shape[1:])
-        covered = 0
-        for offsets, part in self.parts:
-            covered += self._put(items, first, last, offsets or (0,), part)
-        if covered < items.size and not self._is_covered(first, last):
+        if not self._is_covered(first, last):
             raise QError(f"ckpt: {self.missing}")
+        for offsets, part in self.parts:
+            self._put(items, first, last, offsets or (0,), part)
         if not is_direct:
             out[:] = rows[start - first * row : start - first * row + len(out)]
 
     def _put(
         self, items: np.ndarray, first: int, last: int, offsets: Sequence[int], part: Stored
-    ) -> int:
-        """Put what a part has of some rows; the number of items."""
+    ) -> None:
+        """Put what a part has of some rows."""
         shape = part.shape or (1,)
         low, high = max(first, offsets[0]), min(last, offsets[0] + shape[0])
         if low >= high or not part.count:
-            return 0
+            return
         width = WIDTHS[self.dtype]
         line = prod(shape[1:]) * width
         data = bytearray((high - low) * line)
@@ -401,11 +400,16 @@ class Pieced(Stored):
         target[(slice(None), *where)] = np.frombuffer(data, f"V{width}").reshape(
             high - low, *shape[1:]
         )
-        return (high - low) * prod(shape[1:])
 
     def _is_covered(self, first: int, last: int) -> bool:
         """Do the parts, which may overlap, cover these rows?"""
         shape = self.shape or (1,)
+        if all((part.shape or (1,))[1:] == shape[1:] for _, part in self.parts):  # whole rows
+            for offsets, part in sorted(self.parts, key=lambda pair: tuple(pair[0])):
+                begin, count = (offsets or (0,))[0], (part.shape or (1,))[0]
+                if begin <= first:
+                    first = max(first, begin + count)
+            return first >= last
         seen = np.zeros((last - first, *shape[1:]), bool)
         for offsets, part in self.parts:
             begin, sizes = offsets or (0,), part.shape or (1,)

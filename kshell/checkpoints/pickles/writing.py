@@ -197,9 +197,11 @@ class Pickler:
                 self._save(part)
             self._out += b"o"
         else:
-            args = _fresh(x.args) if id(x) in self._begun else x.args
+            callee, args = x.callee, x.args
+            if id(x) in self._begun:
+                callee, args = _fresh(callee), _fresh(args)
             self._begun.add(id(x))
-            self._save(x.callee)
+            self._save(callee)
             self._save(args)
             if x.kwargs is not None:
                 self._save(x.kwargs)
@@ -219,12 +221,16 @@ class Pickler:
                 self._out += b"b"
 
 
-def _fresh(args: Any) -> Any:
-    """The same arguments in containers of their own. An object that is in one of its own arguments is made before the
-    container with these is filled, so that it cannot be made of that one."""
-    if args.__class__ is not tuple:
-        return args
-    return tuple(arg.copy() if arg.__class__ in (list, dict, set) else arg for arg in args)
+def _fresh(x: Any) -> Any:
+    """What an object is made of, in containers of their own. An object that is in one of its own arguments is made
+    before the container with these is filled, so that it cannot be made of that one."""
+    if x.__class__ is tuple:
+        return tuple(part.copy() if part.__class__ in (list, dict, set) else part for part in x)
+    if x.__class__ is not Node:
+        return x
+    made = Node(x.how, x.callee, x.args, x.kwargs)
+    made.steps = x.steps
+    return made
 
 
 def _key(x: Any) -> Any:
