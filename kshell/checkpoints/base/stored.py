@@ -24,6 +24,8 @@ from kshell.errors import QError
 from kshell.values.session.interrupts import PENDING, give_up
 
 PIECE = 1 << 22  # bytes that are read at a time
+MOST_DIMS = 64  # torch operations support no more dimensions
+_LARGEST = 1 << 63  # the first number that no size, stride or offset can be
 # fmt: off  # a table
 # bytes of an item, by torch's name of the type
 WIDTHS = {
@@ -76,7 +78,7 @@ class File:
             raise ValueError("it is no file")
         self._state = (found.st_size, found.st_mtime_ns)
         self.size = found.st_size - start if size < 0 else size
-        if self.size + start > found.st_size:
+        if not 0 <= self.size <= found.st_size - start:
             raise ValueError("it is cut off")
 
     @property
@@ -268,9 +270,10 @@ class Strided(Stored):
         self.foreign = foreign and WIDTHS[dtype] > 1
         numbers = (*self.shape, *self.stride, start)
         if len(self.shape) != len(self.stride) or any(
-            n.__class__ is not int or n < 0 for n in numbers
+            n.__class__ is not int or not 0 <= n < _LARGEST for n in numbers
         ):
             raise ValueError("a wrong tensor")
+        _check_dimensions(self.shape)
         if self.span * WIDTHS[dtype] > memory.length - start * WIDTHS[dtype]:
             raise ValueError("a tensor is out of bounds")
 
@@ -337,6 +340,7 @@ class Composite(Stored):
     ) -> None:
         self.kind, self.dtype, self.shape = kind, dtype, tuple(shape)
         self.parts, self.options = parts, options
+        _check_dimensions(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -360,6 +364,7 @@ class Pieced(Stored):
         missing: str = "a part is missing",
     ) -> None:
         self.dtype, self.shape, self.parts, self.missing = dtype, tuple(shape), list(parts), missing
+        _check_dimensions(self.shape)
         for offsets, part in parts:
             bounds = zip(offsets, part.shape, self.shape, strict=True)
             if part.dtype != dtype or any(o < 0 or o + n > size for o, n, size in bounds):
@@ -406,9 +411,9 @@ class Pieced(Stored):
         shape = self.shape or (1,)
         if all((part.shape or (1,))[1:] == shape[1:] for _, part in self.parts):  # whole rows
             for offsets, part in sorted(self.parts, key=lambda pair: tuple(pair[0])):
-                begin, count = (offsets or (0,))[0], (part.shape or (1,))[0]
-                if begin <= first:
-                    first = max(first, begin + count)
+                low, count = (offsets or (0,))[0], (part.shape or (1,))[0]
+                if low <= first:
+                    first = max(first, low + count)
             return first >= last
         seen = np.zeros((last - first, *shape[1:]), bool)
         for offsets, part in self.parts:
@@ -436,6 +441,12 @@ class Computed(Stored):
         """As for all kinds."""
         if len(out):
             out[:] = memoryview(self.make()).cast("B")[start : start + len(out)]
+
+
+def _check_dimensions(shape: Sequence[int]) -> None:
+    """ValueError if there are more than torch has: their product may be very long."""
+    if len(shape) > MOST_DIMS:
+        raise ValueError(f"a tensor has {len(shape)} dimensions")
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:

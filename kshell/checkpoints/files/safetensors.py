@@ -11,8 +11,10 @@ import hashlib
 import json
 import struct
 from collections.abc import Sequence
+from math import prod
 from typing import Any, BinaryIO, NamedTuple
 
+from kshell.checkpoints.base.stored import MOST_DIMS
 from kshell.store.archive import Room, bounded
 
 # fmt: off  # a table
@@ -95,9 +97,9 @@ def _place(name: str, v: dict[str, Any]) -> Place:
         raise ValueError(f"{name} has wrong numbers")
     if v["dtype"] not in SIZES and v["dtype"] not in BITS:
         raise ValueError(f"{name} has type {v['dtype']}, which is not known")
-    bits = BITS.get(v["dtype"]) or 8 * SIZES[v["dtype"]]
-    for number in v["shape"]:
-        bits *= number
+    if len(v["shape"]) > MOST_DIMS:
+        raise ValueError(f"{name} has {len(v['shape'])} dimensions")
+    bits = prod(v["shape"]) * _bits(v["dtype"])
     if bits % 8 or (v["dtype"] in HALVES and (not v["shape"] or v["shape"][-1] % 2)):
         raise ValueError(f"{name} has a wrong shape")
     length = bits // 8
@@ -106,16 +108,18 @@ def _place(name: str, v: dict[str, Any]) -> Place:
     return Place(name, v["dtype"], tuple(v["shape"]), start, end)
 
 
+def _bits(dtype: str) -> int:
+    """The bits of a value of a type."""
+    return BITS.get(dtype) or 8 * SIZES[dtype]
+
+
 def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
     """Offsets for tensors, given by name, type and shape: the widest items first, so that all are aligned."""
     lengths = {}
     for name, dtype, shape in tensors:
-        length = SIZES[dtype]
-        for dimension in shape:
-            length *= dimension
-        lengths[name] = length // 2 if dtype in HALVES else length
+        lengths[name] = prod(shape) * _bits(dtype) // 8
     starts, offset = {}, 0
-    for name, _, _ in sorted(tensors, key=lambda t: -SIZES[t[1]]):
+    for name, _, _ in sorted(tensors, key=lambda t: -SIZES.get(t[1], 1)):
         starts[name] = offset
         offset += lengths[name]
     return [

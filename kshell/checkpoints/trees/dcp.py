@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell.checkpoints.base.stored import WIDTHS, File, Pieced, Stored
-from kshell.checkpoints.files.pt import Zip, bare
+from kshell.checkpoints.files.pt import NotOne, Zip, bare
 from kshell.checkpoints.files.pt import read as read_zip
 from kshell.checkpoints.pickles.machine import Node
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.trees.leaves import fields_of
-from kshell.errors import QError
-from kshell.store.archive import Room
+from kshell.errors import QError, refused
+from kshell.store.archive import WRONG, Room, wrong
 
 _PACKAGE = "torch.distributed.checkpoint."
 _TIMES = 6  # its size the metadata may need in memory: a part is larger than its description
@@ -46,14 +46,21 @@ class _Item(Stored):
 
 
 def _item(path: str, offset: int, length: int) -> Branch:
+    problem: QError
     try:
         part = File(path, offset, length)
         tree = read_zip(Zip(part, Room(length)))
-    except (ValueError, KeyError, OSError) as e:
-        raise QError(f"ckpt: {path} is damaged: the part at {offset}: {e}") from None
-    if not isinstance(tree, Branch):
-        raise QError(f"ckpt: {path} is damaged: the part at {offset} is no value")
-    return tree
+    except OSError as e:
+        problem = refused(e, path)
+    except NotOne as e:
+        problem = QError(f"ckpt: {path} is damaged: the part at {offset} has {e}")
+    except (RecursionError, *WRONG) as e:
+        problem = wrong("ckpt", path, e)
+    else:
+        if isinstance(tree, Branch):
+            return tree
+        problem = QError(f"ckpt: {path} is damaged: the part at {offset} is no value")
+    raise problem
 
 
 class _Metadata:
