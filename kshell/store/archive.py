@@ -40,6 +40,7 @@ _MEMBERS = 250_000  # members allowed in any zip; larger files may have more
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
 _SLACK = 48 << 20  # bytes of memory allowed for any file
 _MEMBER = 400  # approximate bytes of memory per member, besides its content
+_REASON = 150  # characters of a reason that are shown
 WRONG = (
     ValueError,
     KeyError,
@@ -160,6 +161,9 @@ def wrong(call: str, path: str, e: Exception) -> QError:
         return as_qerror(e)
     lines = str(e).splitlines()
     reason = lines[0] if lines else "its content is wrong"
+    reason = (
+        reason if len(reason) <= _REASON else reason[:_REASON] + ".."
+    )  # it may show a name in the file
     return QError(
         f"{call}: {path} is {'refused' if isinstance(e, TooMuch) else 'damaged'}: {reason}"
     )

@@ -25,6 +25,8 @@ from kshell.errors import QError
 from kshell.values.session.interrupts import PENDING, give_up
 
 PIECE = 1 << 22  # bytes that are read at a time
+MOST_DIMS = 64  # torch operations support no more dimensions
+_LARGEST = 1 << 63  # the first number that no size, stride or offset can be
 # fmt: off  # a table
 # bytes of an item, by torch's name of the type
 WIDTHS = {
@@ -290,9 +292,10 @@ class Strided(Stored):
         self.foreign = foreign and WIDTHS[dtype] > 1
         numbers = (*self.shape, *self.stride, start)
         if len(self.shape) != len(self.stride) or any(
-            n.__class__ is not int or n < 0 for n in numbers
+            n.__class__ is not int or not 0 <= n < _LARGEST for n in numbers
         ):
             raise ValueError("a wrong tensor")
+        _check_dimensions(self.shape)
         if self.span * WIDTHS[dtype] > memory.length - start * WIDTHS[dtype]:
             raise ValueError("a tensor is out of bounds")
 
@@ -386,6 +389,7 @@ class Composite(Stored):
     ) -> None:
         self.kind, self.dtype, self.shape = kind, dtype, tuple(shape)
         self.parts, self.options = parts, options
+        _check_dimensions(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -409,6 +413,7 @@ class Pieced(Stored):
         missing: str = "a part is missing",
     ) -> None:
         self.dtype, self.shape, self.parts, self.missing = dtype, tuple(shape), list(parts), missing
+        _check_dimensions(self.shape)
         for offsets, part in parts:
             bounds = zip(offsets, part.shape, self.shape, strict=True)
             if part.dtype != dtype or any(o < 0 or o + n > size for o, n, size in bounds):
@@ -425,22 +430,21 @@ class Pieced(Stored):
         is_direct = start == first * row and len(out) == (last - first) * row
         rows = out if is_direct else memoryview(bytearray((last - first) * row))
         items = np.frombuffer(rows, f"V{width}").reshape(last - first, *shape[1:])
-        covered = 0
-        for offsets, part in self.parts:
-            covered += self._put(items, first, last, offsets or (0,), part)
-        if covered < items.size and not self._is_covered(first, last):
+        if not self._is_covered(first, last):
             raise QError(f"ckpt: {self.missing}")
+        for offsets, part in self.parts:
+            self._put(items, first, last, offsets or (0,), part)
         if not is_direct:
             out[:] = rows[start - first * row : start - first * row + len(out)]
 
     def _put(
         self, items: np.ndarray, first: int, last: int, offsets: Sequence[int], part: Stored
-    ) -> int:
-        """Put what a part has of some rows; the number of items."""
+    ) -> None:
+        """Put what a part has of some rows."""
         shape = part.shape or (1,)
         low, high = max(first, offsets[0]), min(last, offsets[0] + shape[0])
         if low >= high or not part.count:
-            return 0
+            return
         width = WIDTHS[self.dtype]
         line = prod(shape[1:]) * width
         data = bytearray((high - low) * line)
@@ -450,11 +454,16 @@ class Pieced(Stored):
         target[(slice(None), *where)] = np.frombuffer(data, f"V{width}").reshape(
             high - low, *shape[1:]
         )
-        return (high - low) * prod(shape[1:])
 
     def _is_covered(self, first: int, last: int) -> bool:
         """Do the parts, which may overlap, cover these rows?"""
         shape = self.shape or (1,)
+        if all((part.shape or (1,))[1:] == shape[1:] for _, part in self.parts):  # whole rows
+            for offsets, part in sorted(self.parts, key=lambda pair: tuple(pair[0])):
+                low, count = (offsets or (0,))[0], (part.shape or (1,))[0]
+                if low <= first:
+                    first = max(first, low + count)
+            return first >= last
         seen = np.zeros((last - first, *shape[1:]), bool)
         for offsets, part in self.parts:
             begin, sizes = offsets or (0,), part.shape or (1,)
@@ -481,6 +490,12 @@ class Computed(Stored):
         """As for all kinds."""
         if len(out):
             out[:] = memoryview(self.make()).cast("B")[start : start + len(out)]
+
+
+def _check_dimensions(shape: Sequence[int]) -> None:
+    """ValueError if there are more than torch has: their product may be very long."""
+    if len(shape) > MOST_DIMS:
+        raise ValueError(f"a tensor has {len(shape)} dimensions")
 
 
 @lru_cache(1000)

@@ -109,15 +109,7 @@ def _start(part: Any, count: int) -> int:
 
 def read_tar(file: File, room: Room) -> Branch:
     """What is in a tar of before 0.1.10; NotOne if it is another tar. Nothing is unpacked."""
-    parts: dict[str, File] = {}
-    with tarfile.open(fileobj=file.stream, mode="r:") as archive:
-        for member in archive:
-            room.need(1000)
-            if member.name not in _MEMBERS:
-                continue
-            if not member.isreg() or member.name in parts:
-                raise ValueError(f"{member.name} is no file")
-            parts[member.name] = file.part(member.offset_data, member.size)
+    parts = _members(file, room)
     if not {"pickle", "storages", "tensors"} <= {*parts}:
         raise NotOne("no storages, tensors and pickle")
     storages = _storages(parts["storages"], room)
@@ -130,6 +122,23 @@ def read_tar(file: File, room: Room) -> Branch:
             made = tensor(tensors[str(node.args)])
             node.how, node.callee, node.args = made.how, made.callee, made.args
     return Plain(file, Meanings(_memory, room), machine, graph).branch
+
+
+def _members(file: File, room: Room) -> dict[str, File]:
+    """The members that such a tar has, where they are."""
+    parts: dict[str, File] = {}
+    try:
+        with tarfile.open(fileobj=file.stream, mode="r:") as archive:
+            for member in archive:
+                room.need(1000)
+                if member.name not in _MEMBERS:
+                    continue
+                if not member.isreg() or member.name in parts:
+                    raise ValueError(f"{member.name} is no file")
+                parts[member.name] = file.part(member.offset_data, member.size)
+    except tarfile.TarError as e:
+        raise ValueError(str(e)) from None
+    return parts
 
 
 def _memory(asked: Any) -> Kept:

@@ -11,10 +11,11 @@ import hashlib
 import json
 import struct
 from collections.abc import Sequence
+from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kshell.checkpoints.base.stored import File
+from kshell.checkpoints.base.stored import MOST_DIMS, File
 from kshell.store.archive import Room, bounded_names
 
 # fmt: off  # a table
@@ -101,6 +102,8 @@ def _place(name: str, v: dict[str, Any]) -> Place:
         if isinstance(v, dict) and "dtype" in v and e.args[0] == v["dtype"]:
             raise ValueError(f"{name} has type {v['dtype']}, which is not known") from None
         raise ValueError(f"{name} has a wrong description") from None
+    if len(shape) > MOST_DIMS:
+        raise ValueError(f"{name} has {len(shape)} dimensions")
     for number in shape:
         if number.__class__ is not int or number < 0:
             raise ValueError(f"{name} has wrong numbers")
@@ -118,12 +121,9 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
     """Offsets for tensors, given by name, type and shape: the widest items first, so that all are aligned."""
     lengths = {}
     for name, dtype, shape in tensors:
-        length = SIZES[dtype]
-        for dimension in shape:
-            length *= dimension
-        lengths[name] = length // 2 if dtype in HALVES else length
+        lengths[name] = prod(shape) * _BITS[dtype] // 8
     starts, offset = {}, 0
-    for name, _, _ in sorted(tensors, key=lambda t: -SIZES[t[1]]):
+    for name, _, _ in sorted(tensors, key=lambda t: -SIZES.get(t[1], 1)):
         starts[name] = offset
         offset += lengths[name]
     return [

@@ -16,7 +16,6 @@ from kshell.store.archive import Room, bounded_names
 
 INDEX = re.compile(r"(.*)\.(safetensors|bin)\.index\.json")
 SHARDING = "DCP_SHARDING_INFO"  # in the metadata of files of torch.distributed.checkpoint
-_DIMS = 64  # torch operations support no more dimensions
 # fmt: off  # a table
 DTYPES = {
     "F4": "float4_e2m1fn_x2",
@@ -62,8 +61,6 @@ def read_file(file: File, room: Room) -> tuple[dict[str, Stored], dict[str, str]
 
 
 def _stored(place: safetensors.Place, memory: Memory, crc: int) -> Stored:
-    if len(place.shape) > _DIMS:
-        raise ValueError(f"{place.name} has {len(place.shape)} dimensions")
     start, length = memory.offset + place.start, place.end - place.start
     part = Memory(memory.file, start, length, place.name, crc=crc)
     dtype = DTYPES.get(place.dtype)

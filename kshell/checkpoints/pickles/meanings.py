@@ -19,7 +19,7 @@ from kshell.errors import QError
 from kshell.store.archive import WRONG, Room, wrong
 
 
-class Unknown(Exception):
+class Unknown(ValueError):
     """An object is not made in the way that is known for its name."""
 
 

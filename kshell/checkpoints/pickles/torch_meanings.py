@@ -6,7 +6,15 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.checkpoints.base.stored import WIDTHS, Composite, Flipped, Stored, Strided, Traits
+from kshell.checkpoints.base.stored import (
+    MOST_DIMS,
+    WIDTHS,
+    Composite,
+    Flipped,
+    Stored,
+    Strided,
+    Traits,
+)
 from kshell.checkpoints.pickles import distributed
 from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import KNOWN, WORDS, Kept, Meanings, Unknown, Word, known
@@ -244,7 +252,7 @@ def _meta(m: Meanings, x: Node) -> Stored:
 @known("torch.Size")
 def _size(m: Meanings, x: Node) -> tuple[int, ...]:
     sizes = m.ints(x.args[0] if x.args else ())
-    if any(n < 0 for n in sizes):
+    if len(sizes) > MOST_DIMS or any(n < 0 for n in sizes):
         raise Unknown
     return sizes
 

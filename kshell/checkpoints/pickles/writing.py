@@ -38,6 +38,7 @@ class Pickler:
         self._out = bytearray((0x80, self.protocol))
         self._memo: dict[Any, int] = {}  # by identity, texts and names by themselves
         self._alive: list[Any] = []  # what was made here, while its identity is in the memo
+        self._begun: set[int] = set()  # objects whose arguments are being written, by identity
 
     def bytes_of(self, x: Any) -> bytes:
         """The pickle of a value."""
@@ -116,9 +117,16 @@ class Pickler:
             self._remember(x)
 
     def _set(self, x: set[Any] | frozenset[Any]) -> None:
-        if not self._is_known(x):
-            known = "builtins.set" if x.__class__ is set else "builtins.frozenset"
-            self._node(call(known, list(x), protocol=self.protocol))
+        if self._is_known(x):
+            return
+        known = "builtins.set" if x.__class__ is set else "builtins.frozenset"
+        self._save(named(known, self.protocol))
+        self._save((list(x),))
+        self._out += b"R"
+        if _key(x) in self._memo:  # it is part of one of its items
+            self._out += b"0"
+            self._is_known(x)
+        else:
             self._remember(x)
 
     def _tuple(self, x: tuple[Any, ...]) -> None:
@@ -189,8 +197,12 @@ class Pickler:
                 self._save(part)
             self._out += b"o"
         else:
-            self._save(x.callee)
-            self._save(x.args)
+            callee, args = x.callee, x.args
+            if id(x) in self._begun:
+                callee, args = _fresh(callee), _fresh(args)
+            self._begun.add(id(x))
+            self._save(callee)
+            self._save(args)
             if x.kwargs is not None:
                 self._save(x.kwargs)
             self._out += b"R" if x.how == "call" else b"\x81" if x.kwargs is None else b"\x92"
@@ -207,6 +219,18 @@ class Pickler:
             else:
                 self._save(added)
                 self._out += b"b"
+
+
+def _fresh(x: Any) -> Any:
+    """What an object is made of, in containers of their own. An object that is in one of its own arguments is made
+    before the container with these is filled, so that it cannot be made of that one."""
+    if x.__class__ is tuple:
+        return tuple(part.copy() if part.__class__ in (list, dict, set) else part for part in x)
+    if x.__class__ is not Node:
+        return x
+    made = Node(x.how, x.callee, x.args, x.kwargs)
+    made.steps = x.steps
+    return made
 
 
 def _key(x: Any) -> Any:

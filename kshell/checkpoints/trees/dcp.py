@@ -8,25 +8,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.checkpoints.base.stored import WIDTHS, File, Pieced, Stored
-from kshell.checkpoints.files.pt import Zip, bare
+from kshell.checkpoints.files.pt import NotOne, Zip, bare
 from kshell.checkpoints.files.pt import read as read_zip
 from kshell.checkpoints.pickles.machine import Node
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.trees.leaves import fields_of
-from kshell.errors import QError
-from kshell.store.archive import Room
+from kshell.errors import QError, refused
+from kshell.store.archive import WRONG, Room, wrong
 
 _PACKAGE = "torch.distributed.checkpoint."
 _TIMES = 6  # its size the metadata may need in memory: a part is larger than its description
 
 
+class _Place(NamedTuple):
+    """Where a part is: in a file of a folder, of which `files` are open."""
+
+    path: str
+    offset: int
+    length: int
+    files: dict[str, File]
+
+
 class _Item(Stored):
     """A part of a tensor, which is a file of torch.save in a file: opened when its numbers are asked for."""
 
-    def __init__(self, dtype: str, shape: Sequence[int], place: tuple[str, int, int]) -> None:
+    def __init__(self, dtype: str, shape: Sequence[int], place: _Place) -> None:
         self.dtype, self.shape, self._place = dtype, tuple(shape), place
         self._opened: Stored | None = None
 
@@ -37,23 +46,32 @@ class _Item(Stored):
         self._opened.into(out, start)
 
     def _open(self) -> Stored:
-        path, offset, length = self._place
-        tree = _item(path, offset, length)
+        tree = _item(self._place)
         found = tree.meanings.of(tree.graph)
         if not isinstance(found, Stored) or (found.dtype, found.shape) != (self.dtype, self.shape):
+            path, offset = self._place.path, self._place.offset
             raise QError(f"ckpt: {path}: the part at {offset} is of another type or size")
         return found
 
 
-def _item(path: str, offset: int, length: int) -> Branch:
+def _item(place: _Place) -> Branch:
+    problem: QError
+    path, offset, length = place.path, place.offset, place.length
     try:
-        part = File(path, offset, length)
-        tree = read_zip(Zip(part, Room(length)))
-    except (ValueError, KeyError, OSError) as e:
-        raise QError(f"ckpt: {path} is damaged: the part at {offset}: {e}") from None
-    if not isinstance(tree, Branch):
-        raise QError(f"ckpt: {path} is damaged: the part at {offset} is no value")
-    return tree
+        if path not in place.files:
+            place.files[path] = File(path)
+        tree = read_zip(Zip(place.files[path].part(offset, length), Room(length)))
+    except OSError as e:
+        problem = refused(e, path)
+    except NotOne as e:
+        problem = QError(f"ckpt: {path} is damaged: the part at {offset} has {e}")
+    except (RecursionError, *WRONG) as e:
+        problem = wrong("ckpt", path, e)
+    else:
+        if isinstance(tree, Branch):
+            return tree
+        problem = QError(f"ckpt: {path} is damaged: the part at {offset} is no value")
+    raise problem
 
 
 class _Metadata:
@@ -73,9 +91,10 @@ class _Metadata:
             raise ValueError("its metadata are of an unknown form")
         return fields_of(self.m, node)
 
-    def places(self) -> dict[tuple[str, tuple[int, ...]], tuple[str, int, int]]:
-        """Where the part of a tensor is that begins at some offsets: file, offset, length."""
-        found = {}
+    def places(self) -> dict[tuple[str, tuple[int, ...]], _Place]:
+        """Where the part of a tensor is that begins at some offsets."""
+        found: dict[tuple[str, tuple[int, ...]], _Place] = {}
+        files: dict[str, File] = {}
         for index, info in self._dict(self.root["storage_data"]).items():
             key = self.record(index, "metadata.MetadataIndex")
             place = self.record(info, "filesystem._StorageInfo")
@@ -89,7 +108,7 @@ class _Metadata:
             numbers = (place["offset"], place["length"])
             if any(n.__class__ is not int or n < 0 for n in numbers):
                 raise ValueError(f"{key['fqn']} has a wrong place")
-            found[key["fqn"], where] = (os.path.join(self.folder, path), *numbers)
+            found[key["fqn"], where] = _Place(os.path.join(self.folder, path), *numbers, files)
         return found
 
     def _dict(self, x: Any) -> dict[Any, Any]:
@@ -115,7 +134,7 @@ class _Metadata:
         for name, entry in self._dict(self.root["state_dict_metadata"]).items():
             node = self.m.of(entry)
             if node.__class__ is Node and node.name.endswith("BytesStorageMetadata"):
-                found[name] = _item(*places[name, ()])
+                found[name] = _item(places[name, ()])
             else:
                 found[name] = self._tensor(name, entry, places)
         return found

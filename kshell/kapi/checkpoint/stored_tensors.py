@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.checkpoints.base.stored import (
+    PIECE,
     WIDTHS,
     Composite,
     Flipped,
     Memory,
+    Run,
     Stored,
     Strided,
     Traits,
@@ -348,6 +350,39 @@ def origin_of(tensor: Tensor) -> Stored | None:
             return None
         at += len(piece)
     return stored
+
+
+class Unwritten:
+    """Tells which tensors of files are still as the files have them. Memory that tensors share counts as a whole, so
+    that they still share it where it is written."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, bool]] = {}  # by the identity of the memory
+
+    def __call__(self, stored: Stored) -> bool:
+        """Is what a tensor has in memory, if anything, what its file has?"""
+        of = stored.of if isinstance(stored, Flipped) else stored
+        storage = getattr(of.memory, "torch_storage", None) if of.__class__ is Strided else None
+        if storage is None:
+            return True
+        memory: Any = of.memory  # type: ignore[attr-defined]
+        if id(memory) not in self._known:
+            self._known[id(memory)] = (memory, _is_unwritten(memory, storage, of))
+        return self._known[id(memory)][1]
+
+
+def _is_unwritten(memory: Run, storage: UntypedStorage, of: Any) -> bool:
+    if storage.nbytes() != memory.length:
+        return False
+    held, out = storages.memory_of(storage, memory.length), memoryview(bytearray(PIECE))
+    for start in range(0, memory.length, PIECE):
+        piece = out[: min(PIECE, memory.length - start)]
+        memory.into(piece, start)
+        if of.foreign:
+            turn(piece, of.dtype)
+        if held[start : start + len(piece)] != piece:
+            return False
+    return True
 
 
 def stored_of(h: TensorHandle) -> Stored | None:

@@ -22,7 +22,7 @@ from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.kapi.base.handles import KHandle, TensorHandle, stale
 from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.kapi.checkpoint.state_dicts import FromValue, named_state, not_held, of_handle
-from kshell.kapi.checkpoint.stored_tensors import Living, origin_of, stored_of, tensor_of
+from kshell.kapi.checkpoint.stored_tensors import Living, Unwritten, origin_of, stored_of, tensor_of
 from kshell.kapi.optim.tables import TENSORS_IN
 from kshell.values.base import types as T
 from kshell.values.base.core import Atom, Nd, Value, Vec
@@ -39,6 +39,7 @@ class _FromQ(FromValue):
     def __init__(self, is_named: bool = False) -> None:
         self.living = Living()
         self.is_named = is_named  # do parameters have names in optimizers' states?
+        self.is_unwritten = Unwritten()
 
     def value(self, x: Value, where: str = "") -> Any:
         if not isinstance(x, KHandle):
@@ -55,10 +56,14 @@ class _FromQ(FromValue):
 
     def _tensor(self, h: TensorHandle, where: str) -> Any:
         stored = stored_of(h)
-        if stored is not None:
+        if stored is not None and self.is_unwritten(stored):
             return stored
         tensor = of_handle(h, where)
-        return None if tensor is None else origin_of(tensor) or self.living.of(tensor)
+        if tensor is None:
+            return None
+        origin = origin_of(tensor)
+        is_origin = origin is not None and self.is_unwritten(origin)
+        return origin if is_origin else self.living.of(tensor)
 
     def _settled(self, x: Any) -> Any:
         """A value of Python with tensors of torch, with tensors that are to be written."""
