@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -21,7 +22,7 @@ from typing import Any
 from kshell.attach import place, process
 from kshell.attach.sweeper import Sweeper
 from kshell.errors import QError, first_line, message_of
-from kshell.host import finding, names, ranks
+from kshell.host import finding, ranks
 from kshell.host.console import Console
 from kshell.host.early import FORWARD, Early
 from kshell.host.edits import Edits, seed_of
@@ -261,7 +262,8 @@ class Host:
     def _open(self) -> Session:
         """The session, made when it is first needed."""
         session = Session()
-        names.connect(self, session)
+        # its names are nobody's before there is a client
+        importlib.import_module("kshell.host.names").connect(self, session)
         port = session.ipc = Console(session, self.listener)
         port.read_only = self.read_only
         self.edits = Edits(session, lambda: self.steps.number, self.variables.objects)

@@ -135,9 +135,9 @@ x:tensor(`randn;300 200;`grad);o:opt(`sgd;x;.1);1e-6>abs(exec first std from par
 d:`step`model!(1;`w`b!(tensor 2 3#1e;tensor 3 0w));ckpttable d  / name    dtype  size bytes norm    bad\n-------------------------------------\nmodel.w float  2 3  24    2.44949 0\nmodel.b double ,2   16    0w      1
 cols ckpttable(d;0b)  / `name`dtype`size`bytes
 count each(ckpttable()!();ckpttable 5;parmtable()!())  / 0 0 0
-ckpttable`:f.pt  / 'ckpttable: expected what is in a file, not its name, given symbol scalar
-ckpttable[]  / 'ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag (given nothing)
-ckpttable(d;5)  / 'ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag (given kdictionary, long 5)
+ckpttable`:f.pt  / 'f.pt. OS reports: No such file or directory
+ckpttable[]  / 'ckpttable: expecting a file, a dictionary of tensors, or an object that has some, and a flag (given nothing)
+ckpttable(d;5)  / 'ckpttable: expecting a file, a dictionary of tensors, or an object that has some, and a flag (given kdictionary, long 5)
 exec bad from ckpttable`a`b`c!(tensor 0n 0w -0w 1;tensor(1 2;`bfloat16);tensor`long$())  / 3 0 0
 select name,norm,mean,lo,bad from parmtable d  / name    norm    mean lo bad\n---------------------------\nmodel.w 2.44949 1    1  0\nmodel.b 0w      0w   3  1
 parmtable(d;parmtable d)  / 'parmtable: expecting the module, model or optimizer to edit, given kdictionary

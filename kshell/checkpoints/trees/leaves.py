@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.checkpoints.base.stored import Composite, Pieced, Stored, Strided
@@ -114,17 +114,22 @@ def _entries(m: Meanings, x: Any) -> list[tuple[Any, Any]]:
 # ------------------------------------------------------------------ trees
 
 
-def tensors_of(tree: Any) -> dict[str, Stored]:
+Settled = Callable[[Meanings, Node], Any]  # what an object is, if it is to be a leaf; else None
+
+
+def tensors_of(tree: Any, settled: Settled | None = None) -> dict[str, Stored]:
     """The tensors in a tree, under dotted names: also those in modules and other objects."""
     if tree.__class__ is dict and all(map(_PLAIN.__contains__, map(type, tree.values()))):
         return {str(name): tensor for name, tensor in tree.items()}
-    return {name: leaf for name, leaf in leaves_of(tree) if isinstance(leaf, Stored)}
+    return {name: leaf for name, leaf in leaves_of(tree, settled) if isinstance(leaf, Stored)}
 
 
 _PLAIN = {Strided, Pieced}  # tensors in which there are no others
 
 
-def leaves_of(tree: Any, most: int = _MOST) -> Iterator[tuple[str, Any]]:
+def leaves_of(
+    tree: Any, settled: Settled | None = None, most: int = _MOST
+) -> Iterator[tuple[str, Any]]:
     """The values in a tree that hold no others, under dotted names, in order. Objects are looked into once. 'limit if
     there are more than so many, or they are nested too deep."""
     waiting: list[tuple[str, int, Meanings | None, Any]] = [("", 0, None, tree)]
@@ -136,6 +141,8 @@ def leaves_of(tree: Any, most: int = _MOST) -> Iterator[tuple[str, Any]]:
         if isinstance(x, Branch):
             m, x = x
         value = m.of(x) if m is not None else x
+        if settled is not None and m is not None and value.__class__ is Node:
+            value = settled(m, value) or value
         inner = _inner(m, value, seen)
         if inner is None:
             yield name, value

@@ -6,25 +6,33 @@ objects of a pickle. Only names, types and places are read.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from kshell.checkpoints.base.stored import File, Stored
 from kshell.checkpoints.files import arrays, legacy, pt, safetensors, weights
-from kshell.checkpoints.pickles.meanings import Branch
+from kshell.checkpoints.pickles.machine import Node
+from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.quantized import gguf
 from kshell.checkpoints.quantized import joining as quantized
 from kshell.checkpoints.trees import dcp, deepspeed, leaves
 from kshell.errors import QError, refused
 from kshell.store import unfinished
-from kshell.store.archive import WRONG, Room, bounded, wrong
+from kshell.store.archive import WRONG, Room, described_cost, wrong
 from kshell.store.kinds import kind_of, kind_of_archive
 
 # types of which quantised weights are made
 _QUANTIZED = {"uint8", "int8", "int32", "float8_e4m3fn", "float8_e5m2"}
-_LOG = "trainer_state.json"
+_LOG = "trainer_state.json"  # of transformers' Trainer
+# files that only a training run saves beside its weights
+_RUN = re.compile(
+    r"trainer_state\.json|optimizer\.(pt|bin)|random_states_\d+\.pkl|rng_state(_\d+)?\.pth"
+)
+_SHARD = re.compile(r".*-\d{5}-of-\d{5}(-[0-9a-f]{8})?\.(safetensors|bin)")
 _SETTINGS = 1 << 26  # bytes of a file of settings
 _FIRST = 512  # bytes that tell the kind of a file
 
@@ -92,10 +100,24 @@ def _weights(path: str, kind: str, file: File, room: Room) -> Opened:
 def dequantized(found: Opened) -> dict[str, Stored]:
     """The tensors of weights, those that are quantised as what they stand for."""
     folder = found.path if os.path.isdir(found.path) else os.path.dirname(found.path)
-    tensors = leaves.tensors_of(found.value)
+    tensors = leaves.tensors_of(found.value, _torchao)
     if found.kind == "gguf" or not _QUANTIZED & {tensor.dtype for tensor in tensors.values()}:
         return tensors  # GGUF's are that already
     return quantized.joined(tensors, found.metadata, _settings(folder))
+
+
+def _torchao(m: Meanings, node: Node) -> Stored | None:
+    """The tensor that an object of torchao stands for; None for other objects."""
+    name = leaves.class_of(node)
+    if not name.startswith("torchao.") or len(node.args) != 4:
+        return None
+    fields = {key: m.of(part) for key, part in leaves.fields_of(m, node).items()}
+    parts = {key: part for key, part in fields.items() if isinstance(part, Stored)}
+    declared = m.of(node.args[2])
+    dtype = str(m.of(declared[1])).removeprefix("torch.") if declared.__class__ is tuple else ""
+    sizes = fields.get("block_size", ())
+    is_sizes = sizes.__class__ in (list, tuple) and all(n.__class__ is int for n in sizes)
+    return quantized.torchao(name.rsplit(".", 1)[-1], dtype, parts, sizes if is_sizes else ())
 
 
 def _settings(folder: str) -> dict[str, Any]:
@@ -125,7 +147,9 @@ def settings_in(path: str) -> dict[str, Any]:
     file = File(path)
     if file.size > _SETTINGS:
         raise ValueError("it is too long")
-    found = bounded(file.read(0, file.size), Room(file.size))
+    text = file.read(0, file.size)
+    Room(file.size).need(described_cost(text))
+    found = json.loads(text)  # also with NaN, as Python writes a loss that is none
     return found if isinstance(found, dict) else {}
 
 
@@ -176,10 +200,40 @@ def _one_of(path: str, names: list[str], suffix: str) -> list[str]:
     return [os.path.join(path, name) for name in names if name.endswith(suffix)]
 
 
+def _is_dcp(path: str) -> bool:
+    """Is this a folder of torch.distributed.checkpoint?"""
+    return os.path.isdir(path) and any(name.endswith(".metadata") for name in os.listdir(path))
+
+
 def _of_dcp(path: str, names: list[str]) -> Opened | None:
-    if not any(name == ".metadata" or name.endswith(".metadata") for name in os.listdir(path)):
+    """A folder of torch.distributed.checkpoint; other files in it, as Lightning's meta.pt, under their names."""
+    if not _is_dcp(path):
         return None
-    return Opened(path, "dcp", dcp.read(path))
+    tree = dcp.read(path)
+    for name in names:
+        file = os.path.join(path, name)
+        if name.endswith((".pt", ".ckpt")) and os.path.isfile(file):
+            tree[name] = _checked(file, lambda file=file: of_file(file)).value  # type: ignore[misc]
+    return Opened(path, "dcp", tree)
+
+
+def _of_run(path: str, names: list[str]) -> Opened | None:
+    """What a training run has saved: each file under its name, weights in several files under that of one, and folders
+    of torch.distributed.checkpoint under theirs."""
+    if not any(_RUN.fullmatch(name) for name in names):
+        return None
+    tree: dict[str, Any] = {}
+    weights_files: set[str] = set()
+    index = _indexed(path, names)
+    if index is not None:
+        stem = next(m[1] + "." + m[2] for name in names if (m := weights.INDEX.fullmatch(name)))
+        weights_files = {name for name in names if _SHARD.fullmatch(name)}
+        tree[stem] = index.value
+    for name in names:
+        inner = os.path.join(path, name)
+        if _is_dcp(inner):
+            tree[name] = _checked(inner, lambda inner=inner: _of_dcp(inner, [])).value  # type: ignore[misc]
+    return _several(path, [name for name in names if name not in weights_files], tree)
 
 
 def _indexed(path: str, names: list[str]) -> Opened | None:
@@ -239,21 +293,28 @@ def _of_deepspeed(path: str, names: list[str]) -> Opened | None:
     return Opened(path, "deepspeed", tree)
 
 
-def _several(path: str, names: list[str]) -> Opened | None:
-    """Files of tensors and others: each under its name; the only one for itself."""
-    found: dict[str, Opened] = {}
+def _several(path: str, names: list[str], tree: dict[str, Any] | None = None) -> Opened | None:
+    """Files of tensors and others, beside what is known of a folder: each under its name; the only one for itself."""
+    found: dict[str, Any] = dict(tree or {})
     for name in names:
         file = os.path.join(path, name)
         if os.path.isfile(file) and name.endswith(leaves.SUFFIXES):
             found[name] = _checked(file, lambda file=file: of_file(file))  # type: ignore[misc]
-    if len(found) == 1:
-        return next(iter(found.values()))
+    opened_files = [part for part in found.values() if isinstance(part, Opened)]
+    if len(found) == 1 and opened_files and _LOG not in names:
+        return opened_files[0]
     if not found:
         return None
-    return Opened(path, "folder", leaves.joined({name: part.value for name, part in found.items()}))
+    values = {
+        name: part.value if isinstance(part, Opened) else part for name, part in found.items()
+    }
+    joined = leaves.joined(values)
+    if _LOG in names:  # the losses of a run's steps
+        joined[_LOG] = settings_at(os.path.join(path, _LOG))
+    return Opened(path, "folder", joined)
 
 
-_FOLDERS = (_of_dcp, _of_deepspeed, _indexed, _sharded, _several)
+_FOLDERS = (_of_dcp, _of_deepspeed, _of_run, _indexed, _sharded, _several)
 
 
 def tensors_of(value: Any) -> dict[str, Stored]:
