@@ -7,6 +7,7 @@ this machine's order.
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import stat
@@ -80,6 +81,16 @@ class File:
         self.size = found.st_size - start if size < 0 else size
         if not 0 <= self.size <= found.st_size - start:
             raise ValueError("it is cut off")
+
+    def part(self, start: int, size: int) -> File:
+        """A run of its bytes as a file of its own, which stays open with it. ValueError if it is out of bounds."""
+        if start < 0 or not 0 <= size <= self.size - start:
+            raise ValueError("it is cut off")
+        made = copy.copy(self)
+        made.start, made.size, made._whole = self.start + start, size, self
+        return made
+
+    _whole: File | None = None  # which closes the descriptor
 
     @property
     def stream(self) -> BinaryIO:

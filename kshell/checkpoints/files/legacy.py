@@ -135,7 +135,7 @@ def _members(file: File, room: Room) -> dict[str, File]:
                     continue
                 if not member.isreg() or member.name in parts:
                     raise ValueError(f"{member.name} is no file")
-                parts[member.name] = File(file.path, member.offset_data, member.size)
+                parts[member.name] = file.part(member.offset_data, member.size)
     except tarfile.TarError as e:
         raise ValueError(str(e)) from None
     return parts

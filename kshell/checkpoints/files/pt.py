@@ -215,7 +215,7 @@ def _packed(archive: Zip, name: str) -> Any:
         raise ValueError(f"{name} is compressed")
     begin = bytearray(min(4, memory.length))
     memory.into(memoryview(begin))
-    part = File(archive.file.path, memory.offset, memory.length)
+    part = archive.file.part(memory.offset, memory.length)
     if is_archive(bytes(begin)):
         return read(Zip(part, archive.room))
     return bare(part, archive.room)

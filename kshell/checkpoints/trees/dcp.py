@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.checkpoints.base.stored import WIDTHS, File, Pieced, Stored
 from kshell.checkpoints.files.pt import NotOne, Zip, bare
@@ -23,10 +23,19 @@ _PACKAGE = "torch.distributed.checkpoint."
 _TIMES = 6  # its size the metadata may need in memory: a part is larger than its description
 
 
+class _Place(NamedTuple):
+    """Where an entry is: in a file that is open since its folder was, or was not there then."""
+
+    path: str
+    offset: int
+    length: int
+    file: File | None
+
+
 class _Item(Stored):
     """A part of a tensor, which is a file of torch.save in a file: opened when its numbers are asked for."""
 
-    def __init__(self, dtype: str, shape: Sequence[int], place: tuple[str, int, int]) -> None:
+    def __init__(self, dtype: str, shape: Sequence[int], place: _Place) -> None:
         self.dtype, self.shape, self._place = dtype, tuple(shape), place
         self._opened: Stored | None = None
 
@@ -37,18 +46,19 @@ class _Item(Stored):
         self._opened.into(out, start)
 
     def _open(self) -> Stored:
-        path, offset, length = self._place
-        tree = _item(path, offset, length)
+        tree = _item(self._place)
         found = tree.meanings.of(tree.graph)
         if not isinstance(found, Stored) or (found.dtype, found.shape) != (self.dtype, self.shape):
+            path, offset = self._place.path, self._place.offset
             raise QError(f"ckpt: {path}: the part at {offset} is of another type or size")
         return found
 
 
-def _item(path: str, offset: int, length: int) -> Branch:
+def _item(place: _Place) -> Branch:
+    path, offset, length = place.path, place.offset, place.length
     problem: QError
     try:
-        part = File(path, offset, length)
+        part = (place.file or File(path)).part(offset, length)
         tree = read_zip(Zip(part, Room(length)))
     except OSError as e:
         problem = refused(e, path)
@@ -61,6 +71,14 @@ def _item(path: str, offset: int, length: int) -> Branch:
             return tree
         problem = QError(f"ckpt: {path} is damaged: the part at {offset} is no value")
     raise problem
+
+
+def _opened(path: str) -> File | None:
+    """A file of the folder; None if it cannot be opened, which is an error for those who read what is in it."""
+    try:
+        return File(path)
+    except (OSError, ValueError):
+        return None
 
 
 class _Metadata:
@@ -80,9 +98,10 @@ class _Metadata:
             raise ValueError("its metadata are of an unknown form")
         return fields_of(self.m, node)
 
-    def places(self) -> dict[tuple[str, tuple[int, ...]], tuple[str, int, int]]:
-        """Where the part of a tensor is that begins at some offsets: file, offset, length."""
+    def places(self) -> dict[tuple[str, tuple[int, ...]], _Place]:
+        """Where the part of a tensor is that begins at some offsets."""
         found = {}
+        files: dict[str, File | None] = {}
         for index, info in self._dict(self.root["storage_data"]).items():
             key = self.record(index, "metadata.MetadataIndex")
             place = self.record(info, "filesystem._StorageInfo")
@@ -96,7 +115,10 @@ class _Metadata:
             numbers = (place["offset"], place["length"])
             if any(n.__class__ is not int or n < 0 for n in numbers):
                 raise ValueError(f"{key['fqn']} has a wrong place")
-            found[key["fqn"], where] = (os.path.join(self.folder, path), *numbers)
+            if path not in files:
+                files[path] = _opened(os.path.join(self.folder, path))
+            place_of = _Place(os.path.join(self.folder, path), *numbers, files[path])
+            found[key["fqn"], where] = place_of
         return found
 
     def _dict(self, x: Any) -> dict[Any, Any]:
@@ -112,7 +134,7 @@ class _Metadata:
         for name, entry in self._dict(self.root["state_dict_metadata"]).items():
             node = self.m.of(entry)
             if node.__class__ is Node and node.name.endswith("BytesStorageMetadata"):
-                found[name] = _item(*places[name, ()])
+                found[name] = _item(places[name, ()])
             else:
                 found[name] = self._tensor(name, entry, places)
         return found
