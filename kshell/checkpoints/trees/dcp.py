@@ -88,6 +88,7 @@ class _Metadata:
         self.folder = folder
         opened = File(os.path.join(folder, file))
         tree = bare(opened, Room(_TIMES * opened.size))
+        self.tree = tree
         self.m: Meanings = tree.meanings
         self.root = self.record(tree.graph, "metadata.Metadata")
 
@@ -162,11 +163,13 @@ class _Metadata:
         return Pieced(dtype, shape, parts, f"{self.folder}: a part of {name} is missing")
 
 
-def read(folder: str) -> dict[str, Any]:
-    """The tensors and values of a folder by name: whole, whatever processes have written them. ValueError and the like
-    if its metadata are damaged."""
+def read(folder: str, beside: list[Branch]) -> dict[str, Any]:
+    """The tensors and values of a folder by name: whole, whatever processes have written them. What the metadata say is
+    added to `beside`. ValueError and the like if they are damaged."""
     names = sorted(name for name in os.listdir(folder) if name.endswith(".metadata"))
     found: dict[str, Any] = {}
     for name in [".metadata"] if ".metadata" in names else names:
-        found |= _Metadata(folder, name).entries()
+        metadata = _Metadata(folder, name)
+        beside.append(metadata.tree)
+        found |= metadata.entries()
     return found

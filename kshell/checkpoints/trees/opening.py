@@ -36,6 +36,9 @@ class Opened:
     value: Any
     metadata: dict[str, Any] = field(default_factory=dict)
     made: int = 0  # values in its pickles
+    beside: list[Branch] = field(
+        default_factory=list
+    )  # what was read in its pickles that is not in its value
 
 
 def opened(path: str) -> Opened:
@@ -177,7 +180,8 @@ def _one_of(path: str, names: list[str], suffix: str) -> list[str]:
 def _of_dcp(path: str, names: list[str]) -> Opened | None:
     if not any(name == ".metadata" or name.endswith(".metadata") for name in os.listdir(path)):
         return None
-    return Opened(path, "dcp", dcp.read(path))
+    beside: list[Branch] = []
+    return Opened(path, "dcp", dcp.read(path, beside), beside=beside)
 
 
 def _indexed(path: str, names: list[str]) -> Opened | None:
@@ -195,16 +199,18 @@ def _indexed(path: str, names: list[str]) -> Opened | None:
     )
     metadata: dict[str, Any] = {}
     digests: dict[str, Any] = {}
+    beside: list[Branch] = []
 
     def read(file: str) -> dict[str, Any]:
         part = _checked(file, lambda: of_file(file))
         metadata.update(part.metadata)
+        beside.extend(leaves.branches_of(part.value))
         digests[os.path.basename(file)] = part.metadata.get(safetensors.DIGEST)
         return leaves.by_name(part.value)
 
     tensors = weights.joined(path, locations, read)
     _checked(index, lambda: weights.check_index(locations, digests, about))
-    return Opened(path, "sharded", tensors, metadata)
+    return Opened(path, "sharded", tensors, metadata, beside=beside)
 
 
 def _checked(path: str, work: Callable[[], Any]) -> Any:
