@@ -109,6 +109,8 @@ class _Metadata:
             if self.m.of(place.get("transform_descriptors")):
                 raise QError(f"ckpt: {self.folder}: {key['fqn']} is compressed by an extension")
             path = place["relative_path"]
+            if key["fqn"].__class__ is not str:
+                raise ValueError("its metadata are of an unknown form")
             if path != os.path.basename(path) or path in (".", ".."):
                 raise ValueError(f"{key['fqn']} is in a file outside the folder")
             offsets = key.get("offset")

@@ -44,7 +44,7 @@ def fields_of(m: Meanings, node: Node) -> dict[Any, Any]:
             elif part is not None or parts.__class__ is not tuple:
                 found["state"] = part
     for key, value in node.pairs:
-        found.setdefault(key, value)
+        found.setdefault(key if _is_key(key) else f"a {type(key).__name__}", value)
     if node.items:
         found["items"] = node.items
     if node.args.__class__ is not tuple:
@@ -54,6 +54,15 @@ def fields_of(m: Meanings, node: Node) -> dict[Any, Any]:
     if node.kwargs:
         found["kwargs"] = node.kwargs
     return found
+
+
+def _is_key(x: Any) -> bool:
+    """Can it be a key of a dictionary? Python's class of the object may have taken any."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _states(m: Meanings, node: Node) -> list[Any]:
