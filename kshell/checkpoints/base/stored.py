@@ -7,6 +7,7 @@ this machine's order.
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import stat
@@ -69,8 +70,6 @@ WIDTHS = {
 class File:
     """An open file, or a part of one, whose content may be asked for later: QError if it is another by then."""
 
-    _whole: File | None = None  # of which it is a part, and which closes the descriptor
-
     def __init__(self, path: str) -> None:
         """Open a file. OSError if it cannot be opened, ValueError if it is no file."""
         self.path, self.start = path, 0
@@ -83,13 +82,14 @@ class File:
         self.size = found.st_size
 
     def part(self, start: int, size: int) -> File:
-        """Some bytes of it as a file; the two have one descriptor. ValueError if they are not all there."""
-        if not 0 <= start <= start + size <= self.size:
+        """A run of its bytes as a file of its own, which stays open with it. ValueError if it is out of bounds."""
+        if start < 0 or not 0 <= size <= self.size - start:
             raise ValueError("it is cut off")
-        made = File.__new__(File)
-        made.path, made.start, made.size = self.path, self.start + start, size
-        made.descriptor, made._state, made._whole = self.descriptor, self._state, self
+        made = copy.copy(self)
+        made.start, made.size, made._whole = self.start + start, size, self
         return made
+
+    _whole: File | None = None  # which closes the descriptor
 
     @property
     def stream(self) -> BinaryIO:

@@ -112,11 +112,15 @@ def read_tar(file: File, room: Room) -> Branch:
     parts = _members(file, room)
     if not {"pickle", "storages", "tensors"} <= {*parts}:
         raise NotOne("no storages, tensors and pickle")
-    storages = _storages(parts["storages"], room)
-    tensors = _tensors(parts["tensors"], storages, room)
+    machines = {name: _machine(parts[name], room) for name in ("pickle", "storages", "tensors")}
+    storages = _storages(machines["storages"], parts["storages"])
+    tensors = _tensors(machines["tensors"], storages)
 
-    machine = _machine(parts["pickle"], room)
+    machine = machines.pop("pickle")
     graph = machine.read()
+    for other in machines.values():  # their names are those of the file, too
+        machine.globals |= other.globals
+        machine.nodes += other.nodes
     for node in machine.kept:  # as later versions name a tensor
         if node.args.__class__ in (str, int) and str(node.args) in tensors:
             made = tensor(tensors[str(node.args)])
@@ -163,9 +167,8 @@ def _count(machine: Machine) -> int:
     return count
 
 
-def _storages(file: File, room: Room) -> dict[str, tuple[Memory, str, int]]:
+def _storages(machine: Machine, file: File) -> dict[str, tuple[Memory, str, int]]:
     """The storages by key: memory, type, and first item."""
-    machine = _machine(file, room)
     found: dict[str, tuple[Memory, str, int]] = {}
     for _ in range(_count(machine)):
         key, _, cls = machine.next()
@@ -182,11 +185,8 @@ def _storages(file: File, room: Room) -> dict[str, tuple[Memory, str, int]]:
     return found
 
 
-def _tensors(
-    file: File, storages: dict[str, tuple[Memory, str, int]], room: Room
-) -> dict[str, Strided]:
+def _tensors(machine: Machine, storages: dict[str, tuple[Memory, str, int]]) -> dict[str, Strided]:
     """The tensors by key."""
-    machine = _machine(file, room)
     found = {}
     for _ in range(_count(machine)):
         key, storage, _ = machine.next()

@@ -121,6 +121,8 @@ def tensor(x: Stored) -> Node:
 def _storage(x: Strided) -> tuple[Node, bool]:
     """The object for the memory of a tensor, and whether it has a class for the type of its items."""
     kind = STORAGES.get(x.dtype)
+    if x.memory.length % WIDTHS[x.dtype]:  # it was that of other items
+        kind = None
     cls = named(f"torch.{kind}Storage") if kind else named("torch.storage.UntypedStorage")
     count = x.memory.length // (WIDTHS[x.dtype] if kind else 1)
     device = getattr(x.memory, "device", "cpu")
@@ -174,7 +176,9 @@ def _contiguous(x: Stored) -> Strided:
 def _quantized(x: Stored, grad: bool) -> Node:
     if not isinstance(x, Strided):
         raise QError("ckpt: a quantised tensor of this kind cannot be written")
-    storage, _ = _storage(x)
+    storage, is_typed = _storage(x)
+    if not is_typed:
+        raise QError("ckpt: a quantised tensor in memory of other items cannot be written")
     how, scheme = x.options, named(f"torch.{x.options['scheme']}")
     numbers: tuple[Any, ...] = (scheme, how["scale"], how["zero"]) if "scale" in how else (
         scheme, tensor(how["scales"]), tensor(how["zeros"]), how["axis"]

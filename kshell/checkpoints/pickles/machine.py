@@ -21,6 +21,7 @@ from kshell.store.archive import Room
 
 _LONG = 4096  # texts of at least this many bytes are counted before they are created
 _DEEPEST = 20  # tuples in tuples that are a key
+_NESTED = 1000  # tuples in tuples: Python looks into them without a limit of its own, as when it needs their hash
 _NODE = 400  # approximate bytes of a node, besides its arguments
 _I4, _U2, _U4, _U8, _F8 = (struct.Struct(f) for f in ("<i", "<H", "<I", "<Q", ">d"))
 
@@ -119,6 +120,7 @@ class Machine:
         self.globals: dict[tuple[str, str], Global] = {}
         self.nodes: list[Node] = []  # in the order in which they are made
         self.kept: list[Node] = []  # those that are kept elsewhere
+        self._depths: dict[int, int] = {}  # of tuples that have others in them, by identity
 
     def read(self) -> Any:
         """The value of a pickle that is all of the bytes. ValueError and the like if it is not valid."""
@@ -276,7 +278,16 @@ class Machine:
     # ------------------------------------------------------------ containers
 
     def _tuple(self, items: list[Any]) -> None:
-        self.push(tuple(items), 64 + 8 * len(items))
+        made = tuple(items)
+        self.push(made, 64 + 8 * len(items))
+        inner = [id(item) for item in items if item.__class__ is tuple]
+        if inner:
+            self.room.need(100)
+            depth = self._depths[id(made)] = 1 + max(self._depths.get(key, 1) for key in inner)
+            if depth > _NESTED:
+                raise ValueError("tuples are nested too deep")
+        elif self._depths:
+            self._depths.pop(id(made), None)  # another one had its place in memory
 
     def _last(self, n: int) -> None:
         self._tuple([self.pop() for _ in range(n)][::-1])

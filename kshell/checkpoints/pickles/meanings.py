@@ -152,6 +152,14 @@ class Meanings:
         return tuple(values)
 
 
+def given(x: Node, least: int, most: int = 0) -> tuple[Any, ...]:
+    """The arguments of an object. Unknown if they are fewer or more, as in files of other versions."""
+    args: tuple[Any, ...] = x.args
+    if len(args) < least or len(args) > (most or len(args)):
+        raise Unknown
+    return args
+
+
 def pairs_of(m: Meanings, x: Node) -> dict[Any, Any]:
     """The dictionary that a node was filled with; those given as its argument first."""
     given: Any = m.of(x.args[0]) if x.args else ()
@@ -300,7 +308,7 @@ def _uuid(m: Meanings, x: Node) -> uuid.UUID:
 @known("copyreg._reconstructor")
 def _old_object(m: Meanings, x: Node) -> Any:
     """An object of protocols 0 and 1: as NEWOBJ makes it."""
-    cls, base, *_ = x.args
+    cls, base, *_ = given(x, 2)
     if (
         cls.__class__ is not Global
         or base.__class__ is not Global

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshell.checkpoints.pickles.machine import Global, Node
-from kshell.checkpoints.pickles.meanings import WORDS, Meanings, Unknown, Word, known
+from kshell.checkpoints.pickles.meanings import WORDS, Meanings, Unknown, Word, given, known
 
 _MOST = 64  # dimensions
 _CODE = re.compile(r"[biufcSUV]\d{1,9}|[OM?]8?|m8|b1")
@@ -109,7 +109,7 @@ def _reconstructed(m: Meanings, x: Node) -> np.ndarray:
 
 @known(*_both("numeric._frombuffer"))
 def _from_buffer(m: Meanings, x: Node) -> np.ndarray:
-    data, kind, shape, order = x.args
+    data, kind, shape, order = given(x, 4, 4)
     return _array(m, data, m.plain(kind, np.dtype, *_KINDS), m.ints(shape), order == "F")
 
 

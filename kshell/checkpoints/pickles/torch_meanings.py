@@ -17,7 +17,16 @@ from kshell.checkpoints.base.stored import (
 )
 from kshell.checkpoints.pickles import distributed
 from kshell.checkpoints.pickles.machine import Global, Node
-from kshell.checkpoints.pickles.meanings import KNOWN, WORDS, Kept, Meanings, Unknown, Word, known
+from kshell.checkpoints.pickles.meanings import (
+    KNOWN,
+    WORDS,
+    Kept,
+    Meanings,
+    Unknown,
+    Word,
+    given,
+    known,
+)
 
 # fmt: off  # a table
 _STORAGES = {
@@ -121,21 +130,21 @@ def _dict(m: Meanings, x: Any) -> dict[Any, Any]:
 
 @known("torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2")
 def _tensor(m: Meanings, x: Node) -> Stored:
-    storage, offset, shape, stride, *more = x.args
+    storage, offset, shape, stride, *more = given(x, 4)
     kept = _kept(m, storage)
-    grad, _hooks, marks = (*more, False, None, None)[:3] if len(more) < 3 else more
+    grad, _hooks, marks = (*more, False, None, None)[:3]
     return _view(m, kept, kept.dtype, offset, shape, stride, grad, marks if len(more) > 2 else None)
 
 
 @known("torch._utils._rebuild_tensor_v3")
 def _typed_tensor(m: Meanings, x: Node) -> Stored:
-    storage, offset, shape, stride, grad, _hooks, dtype, *more = x.args
+    storage, offset, shape, stride, grad, _hooks, dtype, *more = given(x, 7)
     return _view(m, _kept(m, storage), _dtype(m, dtype), offset, shape, stride, grad, *more[:1])
 
 
 @known("torch._utils._rebuild_parameter", "torch._utils._rebuild_parameter_with_state")
 def _parameter(m: Meanings, x: Node) -> Stored:
-    data, grad, *more = x.args
+    data, grad, *more = given(x, 2)
     attributes = _dict(m, more[1]) if len(more) > 1 else {}
     return _with(m.of(data), Traits("torch.nn.parameter.Parameter", bool(grad), attributes))
 
@@ -159,7 +168,7 @@ def _with(tensor: Any, traits: Traits) -> Stored:
 
 @known("torch._tensor._rebuild_from_type_v2", "torch._tensor._rebuild_from_type")
 def _of_class(m: Meanings, x: Node) -> Stored:
-    maker, cls, args, state = x.args
+    maker, cls, args, state = given(x, 4, 4)
     if maker.__class__ is not Global or cls.__class__ is not Global or args.__class__ is not tuple:
         raise Unknown
     if maker.known == distributed.WRAPPER:
@@ -175,7 +184,7 @@ def _of_class(m: Meanings, x: Node) -> Stored:
 
 @known("torch._utils._rebuild_qtensor")
 def _quantized(m: Meanings, x: Node) -> Stored:
-    storage, offset, shape, stride, how, grad, *_ = x.args
+    storage, offset, shape, stride, how, grad, *_ = given(x, 6)
     kept = _kept(m, storage)
     scheme, *numbers = m.plain(how, tuple)
     tensor = _view(m, kept, kept.dtype, offset, shape, stride, grad)
@@ -199,7 +208,7 @@ def _check_channels(tensor: Stored, scales: Any, zeros: Any, axis: Any) -> None:
 
 @known("torch._utils._rebuild_sparse_tensor")
 def _sparse(m: Meanings, x: Node) -> Stored:
-    layout, data = x.args
+    layout, data = given(x, 2, 2)
     kind = m.plain(layout, Word).removeprefix("torch.")
     parts = m.plain(data, tuple)
     if kind == "sparse_coo":
@@ -217,7 +226,9 @@ def _sparse(m: Meanings, x: Node) -> Stored:
 
 @known("torch._utils._rebuild_nested_tensor")
 def _nested(m: Meanings, x: Node) -> Stored:
-    tensors = _tensors(m, dict(zip(("values", "sizes", "strides", "offsets"), x.args, strict=True)))
+    tensors = _tensors(
+        m, dict(zip(("values", "sizes", "strides", "offsets"), given(x, 4, 4), strict=True))
+    )
     sizes = tensors["sizes"].shape
     return Composite("nested", tensors["values"].dtype, (sizes[0] if sizes else 0,), tensors)
 
@@ -243,7 +254,7 @@ def _tensors(m: Meanings, parts: dict[str, Any]) -> dict[str, Stored]:
 
 @known("torch._utils._rebuild_meta_tensor_no_storage")
 def _meta(m: Meanings, x: Node) -> Stored:
-    dtype, shape, stride, grad, *_ = x.args
+    dtype, shape, stride, grad, *_ = given(x, 4)
     tensor = Composite("meta", _dtype(m, dtype), m.ints(shape), {}, {"stride": m.ints(stride)})
     tensor.traits = Traits(grad=bool(grad))
     return tensor

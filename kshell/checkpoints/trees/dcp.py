@@ -24,12 +24,12 @@ _TIMES = 6  # its size the metadata may need in memory: a part is larger than it
 
 
 class _Place(NamedTuple):
-    """Where a part is: in a file of a folder, of which `files` are open."""
+    """Where an entry is: in a file that is open since its folder was, or was not there then."""
 
     path: str
     offset: int
     length: int
-    files: dict[str, File]
+    file: File | None
 
 
 class _Item(Stored):
@@ -55,12 +55,11 @@ class _Item(Stored):
 
 
 def _item(place: _Place) -> Branch:
-    problem: QError
     path, offset, length = place.path, place.offset, place.length
+    problem: QError
     try:
-        if path not in place.files:
-            place.files[path] = File(path)
-        tree = read_zip(Zip(place.files[path].part(offset, length), Room(length)))
+        part = (place.file or File(path)).part(offset, length)
+        tree = read_zip(Zip(part, Room(length)))
     except OSError as e:
         problem = refused(e, path)
     except NotOne as e:
@@ -74,6 +73,14 @@ def _item(place: _Place) -> Branch:
     raise problem
 
 
+def _opened(path: str) -> File | None:
+    """A file of the folder; None if it cannot be opened, which is an error for those who read what is in it."""
+    try:
+        return File(path)
+    except (OSError, ValueError):
+        return None
+
+
 class _Metadata:
     """A folder's metadata: what the pickle says, by name."""
 
@@ -81,6 +88,7 @@ class _Metadata:
         self.folder = folder
         opened = File(os.path.join(folder, file))
         tree = bare(opened, Room(_TIMES * opened.size))
+        self.tree = tree
         self.m: Meanings = tree.meanings
         self.root = self.record(tree.graph, "metadata.Metadata")
 
@@ -93,14 +101,16 @@ class _Metadata:
 
     def places(self) -> dict[tuple[str, tuple[int, ...]], _Place]:
         """Where the part of a tensor is that begins at some offsets."""
-        found: dict[tuple[str, tuple[int, ...]], _Place] = {}
-        files: dict[str, File] = {}
+        found = {}
+        files: dict[str, File | None] = {}
         for index, info in self._dict(self.root["storage_data"]).items():
             key = self.record(index, "metadata.MetadataIndex")
             place = self.record(info, "filesystem._StorageInfo")
             if self.m.of(place.get("transform_descriptors")):
                 raise QError(f"ckpt: {self.folder}: {key['fqn']} is compressed by an extension")
             path = place["relative_path"]
+            if key["fqn"].__class__ is not str:
+                raise ValueError("its metadata are of an unknown form")
             if path != os.path.basename(path) or path in (".", ".."):
                 raise ValueError(f"{key['fqn']} is in a file outside the folder")
             offsets = key.get("offset")
@@ -108,7 +118,10 @@ class _Metadata:
             numbers = (place["offset"], place["length"])
             if any(n.__class__ is not int or n < 0 for n in numbers):
                 raise ValueError(f"{key['fqn']} has a wrong place")
-            found[key["fqn"], where] = _Place(os.path.join(self.folder, path), *numbers, files)
+            if path not in files:
+                files[path] = _opened(os.path.join(self.folder, path))
+            place_of = _Place(os.path.join(self.folder, path), *numbers, files[path])
+            found[key["fqn"], where] = place_of
         return found
 
     def _dict(self, x: Any) -> dict[Any, Any]:
@@ -198,12 +211,13 @@ def _lists(x: Any) -> Any:
     return {str(key): _lists(value) for key, value in x.items()}
 
 
-def read(folder: str) -> dict[str, Any]:
+def read(folder: str, beside: list[Branch]) -> dict[str, Any]:
     """The tensors and values of a folder: whole, whatever processes have written them, in the dictionaries and lists in
-    which they were saved. ValueError and the like if its metadata are damaged."""
+    which they were saved. What the metadata say is added to `beside`. ValueError and the like if they are damaged."""
     names = sorted(name for name in os.listdir(folder) if name.endswith(".metadata"))
     found: dict[str, Any] = {}
     for name in [".metadata"] if ".metadata" in names else names:
         metadata = _Metadata(folder, name)
+        beside.append(metadata.tree)
         found |= nested(metadata.entries(), metadata.paths())
     return found

@@ -130,6 +130,8 @@ class _Zero:
                 found[name] = tensor
         for alias, name in (self.model.get("shared_params") or {}).items():
             found[alias] = found[name]
+        if any(not isinstance(tensor, Stored) for tensor in found.values()):
+            raise TypeError("a parameter that is no tensor")
         return found
 
     def counts(self) -> dict[str, Any]:

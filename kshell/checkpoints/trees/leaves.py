@@ -44,7 +44,7 @@ def fields_of(m: Meanings, node: Node) -> dict[Any, Any]:
             elif part is not None or parts.__class__ is not tuple:
                 found["state"] = part
     for key, value in node.pairs:
-        found.setdefault(key, value)
+        found.setdefault(key if _is_key(key) else f"a {type(key).__name__}", value)
     if node.items:
         found["items"] = node.items
     if node.args.__class__ is not tuple:
@@ -56,22 +56,42 @@ def fields_of(m: Meanings, node: Node) -> dict[Any, Any]:
     return found
 
 
+def _is_key(x: Any) -> bool:
+    """Can it be a key of a dictionary? Python's class of the object may have taken any."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
 def _states(m: Meanings, node: Node) -> list[Any]:
     """The states of an object; that which a tensor of an unknown class was made with."""
-    if node.name.startswith("torch._tensor._rebuild_from_type") and len(node.args) == 4:
-        return [node.args[3]]
-    if node.name == "torch._C.Generator" and node.states:
-        return [dict(zip(("seed", "offset", "state"), m.of(node.state), strict=False))]
+    if (made := _made_of_class(node)) is not None:
+        return [made[3]]
+    if node.name == "torch._C.Generator" and (state := m.of(node.state)).__class__ is tuple:
+        return [dict(zip(("seed", "offset", "state"), state, strict=False))]
     return node.states
+
+
+def _made_of_class(node: Node) -> tuple[Any, ...] | None:
+    """What a tensor of an unknown class is made of: a function, the class, arguments and a state. None for others."""
+    is_one = node.name in (
+        "torch._tensor._rebuild_from_type_v2",
+        "torch._tensor._rebuild_from_type",
+    )
+    args = node.args
+    return args if is_one and args.__class__ is tuple and len(args) == 4 else None
 
 
 def class_of(node: Node) -> str:
     """The name of the class or function of which an object is."""
-    if node.name.startswith("torch._tensor._rebuild_from_type") and len(node.args) == 4:
-        cls = node.args[1]
-        return cls.known if cls.__class__ is Global else ""
-    if node.name == "copyreg._reconstructor" and node.args[:1] and node.args[0].__class__ is Global:
-        return node.args[0].known
+    made = _made_of_class(node)
+    if made is not None:
+        return made[1].known if made[1].__class__ is Global else ""
+    if node.name == "copyreg._reconstructor" and node.args.__class__ is tuple:
+        cls = next(iter(node.args), None)
+        return cls.known if cls.__class__ is Global else node.name
     return node.name
 
 

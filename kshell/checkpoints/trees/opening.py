@@ -46,6 +46,9 @@ class Opened:
     value: Any
     metadata: dict[str, Any] = field(default_factory=dict)
     made: int = 0  # values in its pickles
+    beside: list[Branch] = field(
+        default_factory=list
+    )  # what was read in its pickles that is not in its value
 
 
 def opened(path: str) -> Opened:
@@ -209,12 +212,13 @@ def _of_dcp(path: str, names: list[str]) -> Opened | None:
     """A folder of torch.distributed.checkpoint; other files in it, as Lightning's meta.pt, under their names."""
     if not _is_dcp(path):
         return None
-    tree = dcp.read(path)
+    beside: list[Branch] = []
+    tree = dcp.read(path, beside)
     for name in names:
         file = os.path.join(path, name)
         if name.endswith((".pt", ".ckpt")) and os.path.isfile(file):
             tree[name] = _checked(file, lambda file=file: of_file(file)).value  # type: ignore[misc]
-    return Opened(path, "dcp", tree)
+    return Opened(path, "dcp", tree, beside=beside)
 
 
 def _of_run(path: str, names: list[str]) -> Opened | None:
@@ -251,16 +255,18 @@ def _indexed(path: str, names: list[str]) -> Opened | None:
     )
     metadata: dict[str, Any] = {}
     digests: dict[str, Any] = {}
+    beside: list[Branch] = []
 
     def read(file: str) -> dict[str, Any]:
         part = _checked(file, lambda: of_file(file))
         metadata.update(part.metadata)
+        beside.extend(leaves.branches_of(part.value))
         digests[os.path.basename(file)] = part.metadata.get(safetensors.DIGEST)
         return leaves.by_name(part.value)
 
     tensors = weights.joined(path, locations, read)
     _checked(index, lambda: weights.check_index(locations, digests, about))
-    return Opened(path, "sharded", tensors, metadata)
+    return Opened(path, "sharded", tensors, metadata, beside=beside)
 
 
 def _checked(path: str, work: Callable[[], Any]) -> Any:

@@ -137,7 +137,8 @@ def ckptwhy(x: Value) -> Value:
         raise CallError("ckptwhy", expected="a file or folder", given=kname(x))
     found = opened(path_of(x, "ckptwhy"))
     rows: dict[tuple[str, str, str], int] = {}
-    for branch in branches_of(found.value):
+    branches = [*branches_of(found.value), *found.beside]
+    for branch in {id(branch.meanings): branch for branch in branches}.values():
         machine = getattr(branch.meanings.document, "machine", None)
         if machine is not None:
             _count(machine, branch, rows)

@@ -103,7 +103,7 @@ class FromValue(FromQ):
                     f"{where or 'it'} is a table with {len(keys.cols)} keys, one is expected",
                 )
             keys = keys.cols[0]
-        plain_keys = [self.value(item) for item in seq_items(keys)]
+        plain_keys = [_key(self.value(item), where) for item in seq_items(keys)]
         if len(set(map(repr, plain_keys))) != len(plain_keys):
             raise CallError("ckpt", f"{where or 'it'} has a key twice")
         values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
@@ -123,6 +123,15 @@ class FromValue(FromQ):
                     }
                 )
         return result
+
+
+def _key(x: Any, where: str) -> Any:
+    """A key of a dictionary of Python, in which a list is none, a tuple is."""
+    if x.__class__ in (list, tuple):
+        return tuple(_key(part, where) for part in x)
+    if x.__class__ in (dict, np.ndarray):
+        raise QError(f"ckpt: {where or 'it'} has a key that a checkpoint cannot hold")
+    return x
 
 
 def not_held(x: Value, where: str) -> QError:

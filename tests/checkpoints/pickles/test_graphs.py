@@ -267,6 +267,10 @@ def test_bombs_are_counted_before_they_are_made() -> None:
     ]:
         with pytest.raises(ValueError, match=r"more memory|cut off"):
             Machine(data, Room(0)).read()
+    for data in (b"(t" + b"\x85" * 200_000 + b".", b"ccollections\nOrderedDict\n)R(t" + b"\x85" * 200_000 + b"Ns."):
+        with pytest.raises(ValueError, match="nested too deep"):  # Python's hash of them would end the process
+            graph_of(data)
+    assert graph_of(b"(t" + b"\x85" * 500 + b".")[1][0]
     deep = b"]" * 100_000 + b"a" * 99_999 + b"."  # its depth is no matter for a reader
     graph = graph_of(deep)[1]
     with pytest.raises(QError, match="nested too deep"):

@@ -195,6 +195,15 @@ def test_other_objects_stay_objects() -> None:
     assert m.of(graph) is graph and graph.__class__ is Global and graph.known == "posixpath.join"
 
 
+def test_arguments_of_other_versions() -> None:
+    """More or fewer than are known: the object is shown as what it is."""
+    for name, known in (("_rebuild_tensor_v2", 6), ("_rebuild_tensor_v3", 7), ("_rebuild_parameter", 3), ("_rebuild_qtensor", 7), ("_rebuild_sparse_tensor", 2)):
+        for arguments in ((), (1,) * (known - 4), (1,) * 20 if name == "_rebuild_sparse_tensor" else ()):
+            m, _ = meanings(b"N.")
+            node = Node("call", Global("torch._utils", name), arguments)
+            assert m.of(node) is node
+
+
 ODD: list[Any] = [
     (), (1,), ("x",), (None,), (b"",), ([],), ({},), (1, 2, 3), ("f8", 1, 2), (b"123", None), ("a", "b"), (-1, -1), (1 << 70,), ("\u20ac", "latin1"),
     ((), (), (), ()), (b"\xff" * 10,), (1.5, "x", b""), (float("nan"), float("inf"), float("nan")), ("O8", False, True), ("M8", False, True), (("a",),) * 2,

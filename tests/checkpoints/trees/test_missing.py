@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from kshell.checkpoints.trees.leaves import fields_of
 from kshell.checkpoints.trees.opening import opened, tensors_of
 from kshell.errors import QError
 from kshell.kapi.checkpoint.stored_tensors import tensor_of
@@ -157,3 +158,11 @@ def test_folders_without_a_checkpoint(tmp_path: Path) -> None:
 def test_an_object_in_the_place_of_metadata(tmp_path: Path) -> None:
     (tmp_path / ".metadata").write_bytes(saved({"w": Made("torch.distributed.checkpoint.metadata.Metadata", (), {})}))
     fails(tmp_path, "damaged|unknown form")
+
+
+def test_keys_that_python_has_not(tmp_path: Path) -> None:
+    """An object that was filled with a list as a key shows what it can."""
+    (tmp_path / "a.pkl").write_bytes(b"\x80\x02ca_program\nThing\n)R(]K\1X\1\0\0\0aK\2u.")
+    tree = opened(str(tmp_path / "a.pkl")).value
+    assert fields_of(tree.meanings, tree.graph) == {"a list": 1, "a": 2}
+    assert tensors_of(tree) == {}

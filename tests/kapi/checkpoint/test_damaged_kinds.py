@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,25 @@ LOOKING = ("got:ckpt`:bad;t:ckpttable`:bad;select lo,hi,mean,norm,bad,digest fro
            "got:ckpt`:bad;ckpt(`:out;got);ckpt`:out;hdel`:out;")
 WRITTEN = ["bad", "good"]
 SAID = r"^ckpt\w*: bad|^bad|: bad|a part of \w+ is missing|whose numbers kshell does not compute"  # what an error names
+
+
+def inside(data: bytes, draw: random.Random) -> bytes:
+    """A file with something wrong in one member, whose checksum is right, or in its header, whose length is."""
+    if data[:4] == b"PK\3\4":
+        with zipfile.ZipFile(io.BytesIO(data)) as z:
+            members = {name: z.read(name) for name in z.namelist()}
+        name = draw.choice([n for n, content in members.items() if content and (n.endswith((".pkl", ".json")) or draw.random() < 0.2)] or list(members))
+        members[name] = damaged(members[name], draw) if members[name] else b"x"
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as z:
+            for name, content in members.items():
+                z.writestr(name, content)
+        return out.getvalue()
+    length = int.from_bytes(data[:8], "little")
+    if data[8:9] == b"{" and length < len(data):
+        text = damaged(data[8:8 + length], draw)
+        return len(text).to_bytes(8, "little") + text + data[8 + length:]
+    return damaged(data, draw)
 
 
 class Bench:
@@ -40,7 +60,8 @@ class Bench:
         if self.path.is_dir() and not self.bad.exists():
             shutil.copytree(self.path, self.bad)
         number = draw.randrange(len(self.files))
-        data = damaged(self.contents[number], draw) if self.contents[number] else bytes(draw.randrange(1, 50))
+        change = draw.choice((damaged, inside))
+        data = change(self.contents[number], draw) if self.contents[number] else bytes(draw.randrange(1, 50))
         name = self.bad if self.path.is_file() else self.bad / self.files[number].relative_to(self.path)
         self.last = name, self.contents[number]
         name.unlink(missing_ok=True)

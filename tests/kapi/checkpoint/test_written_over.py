@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 import torch
 
+from kshell.checkpoints.base.stored import Bytes, Strided
+from kshell.checkpoints.files import pt_writing
+from kshell.checkpoints.pickles.editing import tensor
 from kshell.errors import QError
 from kshell.session import Session
 from tests.checkpoints.making import Made, save
@@ -265,3 +268,24 @@ def test_an_object_goes_to_another_file(session: Session) -> None:
     got = loaded("c.pt")
     assert got["x"].inner.depth == 3 and got["y"].__class__ is Slots and got["w"].tolist() == [1, 1, 1] and got["v"].tolist() == [0, 0, 0]
     assert loaded("d.pt").lr == 0.1
+
+
+def test_keys_that_are_tuples(session: Session) -> None:
+    given = {7: {(3, (4, "x")): 1}, (1, 2): torch.ones(2), ("a", 1): 5, None: 2}
+    torch.save(given, "old.pt")
+    session.run("d:ckpt`:old.pt;ckpt(`:new.pt;d);d[7]:5;ckpt(`:other.pt;d);ckpt(`:mine.pt;(1 2;3 4)!5 6)")
+    assert_alike(loaded("old.pt"), loaded("new.pt"))
+    got = loaded("other.pt")
+    assert list(got) == list(given) and got[7] == 5 and got[1, 2].tolist() == [1, 1] and loaded("mine.pt") == {(1, 2): 5, (3, 4): 6}
+    for keys in ("(`a`b!1 2;`c)", "(1 2e;3 4e)"):
+        with pytest.raises(QError, match="has a key that a checkpoint cannot hold"):
+            session.run(f"ckpt(`:x.pt;{keys}!5 6)")
+
+
+def test_memory_that_is_no_multiple_of_an_item(session: Session) -> None:
+    """As a view of bytes may have it."""
+    small = Strided("float32", (2,), Bytes(bytes(range(11))))
+    with open("x.pt", "wb") as f:
+        pt_writing.write(f, {"t": tensor(small)}, [])
+    assert loaded("x.pt", True)["t"].numpy().tobytes() == bytes(range(8))
+    assert session.run("(ckpt`:x.pt)`t").obj.numpy().tobytes() == bytes(range(8))
