@@ -40,7 +40,7 @@ _SUMS, _RANGE, _DIGEST = ("norm", "bad"), ("lo", "hi", "mean", "sparsity"), ("di
 MEASURED = (*_SUMS, *_RANGE, *_DIGEST)
 _ITEMS = 1 << 20  # of which sums are made
 _PIECE = 1 << 22  # bytes of which a digest is made
-_ROW, _LEAST = 256, 1e-14  # items of a row, and the least of its norm
+_ROW, _LEAST = 512, 1e-14  # items of a row, and the least of its norm
 
 
 def _pieces(tensor: Stored) -> Any:
@@ -83,10 +83,13 @@ def _squares(real: Any) -> float:
     if real.dtype != torch.float64:
         count = real.numel() - real.numel() % _ROW
         rows = real[:count].reshape(-1, _ROW)
-        norms = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float32)
-        if count and float(norms.min()) > _LEAST and math.isfinite(float(norms.max())):
-            rest = real[count:].double().square().sum()
-            return float(norms.double().square().sum() + rest)
+        wide = {} if real.dtype == torch.float32 else {"dtype": torch.float32}
+        norms = torch.linalg.vector_norm(rows, dim=1, **wide).double()
+        least, most = map(float, torch.aminmax(norms)) if count else (0.0, 0.0)
+        if least > _LEAST and math.isfinite(most):
+            total = float(norms.square().sum())
+            rest = real[count:]
+            return total + float(rest.double().square().sum()) if len(rest) else total
     return float(real.double().square().sum())
 
 
