@@ -312,8 +312,8 @@ def load(x: Value) -> Value:
     q)load(m;`:docs.pt)
     name   status dtype size given
     ------------------------------
-    weight loaded float 1 2  1 2  
-    bias   loaded float ,1   ,1   
+    weight loaded float 1 2  1 2
+    bias   loaded float ,1   ,1
     q)hdel`:docs.pt;
     """
     if x.__class__ is List and len(x.items) > 1 and isinstance(x.items[0], Handle):
