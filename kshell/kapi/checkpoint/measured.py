@@ -19,6 +19,7 @@ from kshell.checkpoints.base.stored import Composite, Stored
 from kshell.kapi.base.convert import dtype_symbol
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint.stored_tensors import read_tensor, windows
+from kshell.kapi.math.statistics import norm_and_bad
 from kshell.store.splay import LazyCols
 from kshell.values.base import types as T
 from kshell.values.base.build import floats, longs
@@ -197,6 +198,8 @@ def _sizes(shapes: list[tuple[int, ...]]) -> List:
 
 def norms_and_bad(tensors: Sequence[Stored]) -> list[Vec]:
     """The norms of tensors and their numbers of values that are not finite, null without values, as columns."""
+    if all(tensor.live is not None for tensor in tensors):  # as parmtable has them
+        return norm_and_bad([tensor.live for tensor in tensors])
     task = Task("loading", sum(tensor.nbytes for tensor in tensors))
     rows: list[tuple[float, int]] = []
     for tensor in tensors:

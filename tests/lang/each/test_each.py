@@ -59,13 +59,15 @@ def bodies(draw: Any, params: str) -> str:
 
 
 def outcome(run: Any) -> Any:
-    """A value as the bytes of its console text at full precision and its type, or the error."""
+    """A value as its items at full precision and its type, or the error. The larger of 0 and -0 is either of them."""
     try:
         x = run()
     except QError as e:
         return e.text
-    return (x.t, x.a.tobytes()) if x.__class__ is Vec and x.a.dtype.kind != "f" else (
-        getattr(x, "t", 0), [repr(i) if i.__class__ is float else str(getattr(i, "v", i)) for i in seq_items(x)])
+    if x.__class__ is Vec and x.a.dtype.kind != "f":
+        return x.t, x.a.tobytes()
+    texts = [repr(i) if i.__class__ is float else str(getattr(i, "v", i)) for i in seq_items(x)]
+    return getattr(x, "t", 0), ["0.0" if text == "-0.0" else text for text in texts]
 
 
 def both(text: str, args: list[Value]) -> None:
