@@ -66,7 +66,7 @@ def test_comparing_extracting_and_writing(session: Session) -> None:
     assert next(session["m"].obj.parameters()).device.type == DEVICE
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.skipif(hasattr(torch, "sim"), reason="this process has it")
 def test_without_hardware() -> None:
     """The tests above in a process that has the device `sim`."""
