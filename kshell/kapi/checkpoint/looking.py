@@ -125,11 +125,11 @@ def ckptwhy(x: Value) -> Value:
     q)ckpt(`:docs.pt;`a`b!(tensor 1 2e;1))
     `:docs.pt
     q)select name,how,known from ckptwhy`:docs.pt
-    name                           how  known
-    -----------------------------------------
+    name                            how  known
+    ------------------------------------------
+    collections.OrderedDict         call 1
     torch._utils._rebuild_tensor_v2 call 1
     torch.FloatStorage              name 1
-    collections.OrderedDict         call 1
     q)hdel`:docs.pt
     `:docs.pt
     """
