@@ -64,7 +64,7 @@ def read(file: File, room: Room) -> Branch:
             raise ValueError(f"memory {key} has a wrong length")
         return Kept(memory, dtype, is_untyped, 0 if part is None else _start(part, count))
 
-    return Plain(file, Meanings(kept, room, is_foreign), machine, value).branch
+    return Plain(machine, value).branch(Meanings(kept, room, is_foreign), file)
 
 
 def _memories(file: File, machine: Machine, keys: Any) -> dict[str, Memory]:
@@ -125,7 +125,7 @@ def read_tar(file: File, room: Room) -> Branch:
         if node.args.__class__ in (str, int) and str(node.args) in tensors:
             made = tensor(tensors[str(node.args)])
             node.how, node.callee, node.args = made.how, made.callee, made.args
-    return Plain(file, Meanings(_memory, room), machine, graph).branch
+    return Plain(machine, graph).branch(Meanings(_memory, room), file)
 
 
 def _members(file: File, room: Room) -> dict[str, File]:

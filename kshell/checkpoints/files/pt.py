@@ -18,7 +18,9 @@ from kshell.checkpoints.pickles.torch_meanings import storage_dtype
 from kshell.store.archive import Place, Room, bounded, places
 
 _ORDERS = {"little", "big"}
-_GRANTED = 2500  # bytes of memory allowed for a member besides its content: a small tensor is larger than its bytes
+_GRANTED = (
+    500  # bytes of memory allowed for a member besides its content: its entry in the directory
+)
 _MOST = 1 << 16  # bytes of members that are texts
 # fmt: off  # a table
 # torch's numbers of types in exported programs
@@ -86,21 +88,25 @@ class Zip:
 
 
 class Document:
-    """A pickle in a zip, and what its objects mean: `branch`. `folder` is where the memory of its tensors is."""
+    """A pickle in a zip: its objects are in `graph`. `folder` is where the memory of its tensors is. What the objects
+    mean refers to it, it does not refer to them: a file is closed when nothing of it is used any more."""
 
-    def __init__(self, archive: Zip, name: str, folder: str, is_foreign: bool) -> None:
+    def __init__(self, archive: Zip, name: str, folder: str) -> None:
         self.archive, self.name, self.folder = archive, name, folder
         self.data = archive.member(name)
-        self.machine = Machine(self.data, archive.room)
-        self.meanings = Meanings(self._kept, archive.room, is_foreign)
-        self.meanings.path = archive.file.path
-        self.meanings.document = self
-        self.branch = Branch(self.meanings, self.machine.read())
+        self.machine = Machine(self.data, archive.room, archive.members[name].packed)
+        self.graph = self.machine.read()
 
     @property
     def protocol(self) -> int:
         """The version of the pickle's operations."""
         return self.machine.protocol
+
+    def branch(self, is_foreign: bool) -> Branch:
+        """The objects with their meanings."""
+        meanings = Meanings(self._kept, self.archive.room, is_foreign)
+        meanings.path, meanings.document = self.archive.file.path, self
+        return Branch(meanings, self.graph)
 
     def _kept(self, asked: Any) -> Kept:
         """The memory for ('storage', class, key, device, number of items)."""
@@ -145,10 +151,10 @@ def read(archive: Zip) -> Any:
     if len(roots) != 1:
         raise NotOne("two of data.pkl" if roots else "no data.pkl")
     root = roots[0]
-    document = Document(archive, f"{root}data.pkl", f"{root}data/", _is_foreign(archive, root))
+    branch = Document(archive, f"{root}data.pkl", f"{root}data/").branch(_is_foreign(archive, root))
     if f"{root}constants.pkl" in names:
-        _add_constants(document, root)
-    return document.branch
+        _add_constants(archive, branch.meanings, root)
+    return branch
 
 
 def _is_pickle(name: str) -> bool:
@@ -167,14 +173,12 @@ def _is_foreign(archive: Zip, root: str) -> bool:
 # ------------------------------------------------------------------ TorchScript
 
 
-def _add_constants(document: Document, root: str) -> None:
+def _add_constants(archive: Zip, meanings: Meanings, root: str) -> None:
     """Let a program's attributes refer to its constants, which are a pickle of their own."""
-    constants = Document(
-        document.archive, f"{root}constants.pkl", f"{root}constants/", document.meanings.is_foreign
-    )
-    graph = constants.branch.graph
-    if graph.__class__ is tuple:
-        document.meanings.constants = [constants.meanings.of(x) for x in graph]
+    document = Document(archive, f"{root}constants.pkl", f"{root}constants/")
+    constants = document.branch(meanings.is_foreign)
+    if document.graph.__class__ is tuple:
+        meanings.constants = [constants.meanings.of(x) for x in document.graph]
 
 
 # ------------------------------------------------------------------ exported programs
@@ -225,19 +229,22 @@ def _packed(archive: Zip, name: str) -> Any:
 
 
 class Plain:
-    """A pickle that is no member of a zip, and what its objects mean."""
+    """A pickle that is no member of a zip: its objects are in `graph`."""
 
-    def __init__(self, file: File, meanings: Meanings, machine: Machine, graph: Any) -> None:
-        self.meanings, self.machine = meanings, machine
-        meanings.document, meanings.path = self, file.path
-        self.branch = Branch(meanings, graph)
+    def __init__(self, machine: Machine, graph: Any) -> None:
+        self.machine, self.graph = machine, graph
+
+    def branch(self, meanings: Meanings, file: File) -> Branch:
+        """The objects with these meanings."""
+        meanings.path, meanings.document = file.path, self
+        return Branch(meanings, self.graph)
 
 
 def bare(file: File, room: Room) -> Branch:
     """What is in a file that is a pickle alone."""
     room.need(2 * file.size)
     machine = Machine(file.read(0, file.size), room)
-    return Plain(file, Meanings(_nowhere, room), machine, machine.read()).branch
+    return Plain(machine, machine.read()).branch(Meanings(_nowhere, room), file)
 
 
 def _nowhere(asked: Any) -> Kept:

@@ -210,7 +210,7 @@ def _unchanged(graph: Any, sources: list[Meanings], memories: _Memories) -> byte
         return None
     document = sources[0].document
     data: bytes | None = getattr(document, "data", None)  # of a zip
-    if data is None or document.branch.graph is not graph:
+    if data is None or document.graph is not graph:
         return None
     asked = [node.args for node in document.machine.kept]
     written = [memories.kept(node) for node in document.machine.kept]

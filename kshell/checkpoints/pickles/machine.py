@@ -22,6 +22,9 @@ from kshell.store.archive import Room
 _LONG = 4096  # texts of at least this many bytes are counted before they are created
 _DEEPEST = 20  # tuples in tuples that are a key
 _NESTED = 1000  # tuples in tuples: Python looks into them without a limit of its own, as when it needs their hash
+_TIMES = (
+    64  # bytes of memory allowed for a byte of a pickle: a list takes one there, and 64 in memory
+)
 _NODE = 400  # approximate bytes of a node, besides its arguments
 _I4, _U2, _U4, _U8, _F8 = (struct.Struct(f) for f in ("<i", "<H", "<I", "<Q", ">d"))
 
@@ -108,10 +111,12 @@ class Node:
 
 
 class Machine:
-    """Reads the pickles in some bytes, one after the other."""
+    """Reads the pickles in some bytes, one after the other. `stored`: the bytes that they take in the file, if they are
+    compressed there; their values may need a multiple of it."""
 
-    def __init__(self, data: bytes, room: Room) -> None:
+    def __init__(self, data: bytes, room: Room, stored: int = -1) -> None:
         self.data, self.room = data, room
+        room.left += _TIMES * (len(data) if stored < 0 else stored)
         self.at = self.made = 0  # made: number of values so far
         self.protocol = 0
         self.stack: list[Any] = []

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 from kshell.checkpoints.base.stored import Run, Stored
 from kshell.checkpoints.pickles.machine import Global, Node
@@ -92,7 +93,8 @@ class Meanings:
         self.path = ""  # of the file
         self.constants: list[Any] = []  # of a TorchScript program
         self.is_changed = False  # has anybody changed an object?
-        self._found: dict[int, tuple[Any, Any]] = {}  # by identity: the object, and its meaning
+        # by identity: the object, and its meaning; a tensor, which refers to this, by a weak reference
+        self._found: dict[int, tuple[Any, Any]] = {}
 
     def of(self, x: Any) -> Any:
         """The meaning of an object, the object itself if it has none. QError if it is damaged."""
@@ -101,13 +103,20 @@ class Meanings:
         if x.__class__ is not Node:
             return x
         found = self._found.get(id(x))
-        if found is None:
+        if found is not None:
+            value = found[1]() if found[1].__class__ is ref else found[1]
+            if value is not None:
+                return value
+        else:
             self.room.need(400)
-            value = self._made(x)
-            if isinstance(value, Stored) and value.origin is None:
+        value = self._made(x)
+        if isinstance(value, Stored):
+            if value.origin is None:
                 value.origin = Branch(self, x)
-            found = self._found[id(x)] = (x, value)
-        return found[1]
+            self._found[id(x)] = (x, ref(value))
+        else:
+            self._found[id(x)] = (x, value)
+        return value
 
     def forget(self, x: Node) -> None:
         """An object was changed: look at it again, and at everything that may hold it."""

@@ -20,7 +20,6 @@ from kshell.errors import QError, refused
 from kshell.store.archive import WRONG, Room, wrong
 
 _PACKAGE = "torch.distributed.checkpoint."
-_TIMES = 6  # its size the metadata may need in memory: a part is larger than its description
 
 
 class _Place(NamedTuple):
@@ -87,7 +86,7 @@ class _Metadata:
     def __init__(self, folder: str, file: str) -> None:
         self.folder = folder
         opened = File(os.path.join(folder, file))
-        tree = bare(opened, Room(_TIMES * opened.size))
+        tree = bare(opened, Room(opened.size))
         self.tree = tree
         self.m: Meanings = tree.meanings
         self.root = self.record(tree.graph, "metadata.Metadata")

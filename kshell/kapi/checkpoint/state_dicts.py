@@ -130,7 +130,8 @@ def _key(x: Any, where: str) -> Any:
     if x.__class__ in (list, tuple):
         return tuple(_key(part, where) for part in x)
     if x.__class__ in (dict, np.ndarray):
-        raise QError(f"ckpt: {where or 'it'} has a key that a checkpoint cannot hold")
+        kind = "a dictionary" if x.__class__ is dict else "an array"
+        raise QError(f"ckpt: {where or 'it'} has {kind} as a key, which a checkpoint cannot hold")
     return x
 
 

@@ -211,7 +211,7 @@ def graph_of(tree: Any, file: Branch | None = None) -> Any:
         if branch is None or document is None:
             continue
         if id(branch.meanings) not in places:
-            places[id(branch.meanings)] = _Places(document.branch)
+            places[id(branch.meanings)] = _Places(Branch(branch.meanings, document.graph))
         x: Any = branch.graph
         for part in reversed(above):
             x = places[id(branch.meanings)].above.get(id(x))

@@ -21,7 +21,7 @@ from tests.support.damage import damaged, memory, peak_from_here
 LOOKING = ("got:ckpt`:bad;t:ckpttable`:bad;select lo,hi,mean,norm,bad,digest from t;ckptwhy`:bad;", "got:ckptdequant`:bad;",
            "got:ckpt`:bad;ckpt(`:out;got);ckpt`:out;hdel`:out;")
 WRITTEN = ["bad", "good"]
-SAID = r"^ckpt\w*: bad|^bad|: bad|a part of \w+ is missing|whose numbers kshell does not compute"  # what an error names
+SAID = r"^ckpt\w*: bad|^bad|: bad|a part of \w+ is missing|whose numbers kshell does not compute|, which a checkpoint cannot hold$"  # what an error names
 
 
 def inside(data: bytes, draw: random.Random) -> bytes:

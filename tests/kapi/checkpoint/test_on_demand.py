@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import shutil
@@ -246,3 +247,18 @@ def test_a_table_of_every_kind(kind: str, session: Session, tmp_path: Path) -> N
         assert session.run("(select name,dtype,size,bytes,norm,bad from t)~u") is True
     assert session.run("(count t)=count ckptdequant`:x") is True
     session.run("select norm,bad,lo,hi,mean,sparsity,digest from t;ckptwhy`:x")
+
+
+@pytest.mark.parametrize("kind", KIND)
+def test_a_file_is_closed_when_nothing_of_it_is_used(kind: str, session: Session) -> None:
+    path = write(kind)
+    session.run(f"d:ckpt`:{path};d:0")
+    gc.collect()
+    gc.disable()  # no cycle keeps it open until it is collected
+    try:
+        before = os.listdir("/proc/self/fd")
+        session.run(f"d:ckpt`:{path};e:d`a;d:0;t:ckpttable`:{path};select norm from t;w:ckptwhy`:{path}")
+        session.run("tensor e;e:t:w:0")
+        assert os.listdir("/proc/self/fd") == before
+    finally:
+        gc.enable()

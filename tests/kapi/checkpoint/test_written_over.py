@@ -278,7 +278,7 @@ def test_keys_that_are_tuples(session: Session) -> None:
     got = loaded("other.pt")
     assert list(got) == list(given) and got[7] == 5 and got[1, 2].tolist() == [1, 1] and loaded("mine.pt") == {(1, 2): 5, (3, 4): 6}
     for keys in ("(`a`b!1 2;`c)", "(1 2e;3 4e)"):
-        with pytest.raises(QError, match="has a key that a checkpoint cannot hold"):
+        with pytest.raises(QError, match=r"has .* as a key, which a checkpoint cannot hold"):
             session.run(f"ckpt(`:x.pt;{keys}!5 6)")
 
 
