@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kshell.checkpoints.files import pt_writing, safetensors, weights_writing
 from kshell.checkpoints.files.weights_writing import META
-from kshell.checkpoints.pickles.meanings import Branch
+from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.trees import dcp_writing
 from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.checkpoints.trees.opening import opened
@@ -54,10 +54,14 @@ def write_pt(path: str, tree: object, x: Value = NIL) -> None:
     """Write a tree to a .pt file; `x` is the q value that it is of, which may tell what file it was read from."""
     file = file_of(x)
     sources = sources_of(tree) or ([file.meanings] if file is not None else [])
-    graph = graph_of(tree, file)
+    write_graph(path, graph_of(tree, file), sources, protocol_of(sources))
+
+
+def write_graph(path: str, graph: object, sources: list[Meanings], protocol: int) -> None:
+    """Write an object to a .pt file; `sources` are the pickles of which it has parts."""
 
     def fill(f: BinaryIO) -> None:
-        pt_writing.write(f, graph, sources, protocol_of(sources), _root(path))
+        pt_writing.write(f, graph, sources, protocol, _root(path))
 
     atomic.write(path, fill)
 
