@@ -1,14 +1,16 @@
 """Weights that are in several tensors of a file, as one tensor each: those of bitsandbytes, GPTQ, AWQ and torchao, and
 float8 with scales.
 
-Only parts that fit each other are joined; all others stay as they are, and so do layouts that depend on a kernel.
+Only parts that fit each other are joined. All other tensors stay as they are, also those whose layout depends on a
+kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.checkpoints.base.stored import Stored
 from kshell.checkpoints.quantized import schemes
@@ -222,6 +224,17 @@ def _bitsandbytes_8(
         )
 
 
+class _Parts(NamedTuple):
+    """The parts of a weight of GPTQ or AWQ, and its name."""
+
+    name: str
+    parts: dict[str, Stored]
+    weight: Stored
+    zeros: Stored
+    scales: Stored
+    groups: Stored | None
+
+
 def _words(tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str, Any]) -> Found:
     """Numbers of a few bits in words: l.qweight, l.qzeros, l.scales and l.g_idx of GPTQ or AWQ are l.weight."""
     join = _of_settings(settings)
@@ -229,28 +242,27 @@ def _words(tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str,
         stem = key.removesuffix("qweight")
         if join is None or stem == key or (stem and not stem.endswith(".")):
             continue
-        parts = {
-            f"{stem}{part}": tensors[f"{stem}{part}"]
-            for part in ("qweight", "qzeros", "scales", "g_idx")
-            if f"{stem}{part}" in tensors
-        }
-        weight, zeros, scales = (
-            parts.get(f"{stem}{part}") for part in ("qweight", "qzeros", "scales")
-        )
-        if weight is None or zeros is None or scales is None:
-            continue
-        if weight.dtype != "int32" or zeros.dtype != "int32" or scales.dtype not in _FLOATS:
-            continue
-        if any(len(part.shape) != 2 or not part.count for part in (weight, zeros, scales)):
-            continue
-        made = join(f"{stem}weight", parts, weight, zeros, scales, parts.get(f"{stem}g_idx"))
-        if made is not None:
-            yield f"{stem}weight", made
+        parts = _word_parts(tensors, stem)
+        made = None if parts is None else join(parts)
+        if parts is not None and made is not None:
+            yield parts.name, made
 
 
-Join = Callable[
-    [str, dict[str, Stored], Stored, Stored, Stored, Stored | None], schemes.Grouped | None
-]
+def _word_parts(tensors: Tensors, stem: str) -> _Parts | None:
+    """The parts whose names begin so; None if one is missing, or of another type or number of dimensions."""
+    names = [f"{stem}{part}" for part in ("qweight", "qzeros", "scales", "g_idx")]
+    weight, zeros, scales, groups = (tensors.get(name) for name in names)
+    if weight is None or zeros is None or scales is None:
+        return None
+    if weight.dtype != "int32" or zeros.dtype != "int32" or scales.dtype not in _FLOATS:
+        return None
+    if any(len(part.shape) != 2 or not part.count for part in (weight, zeros, scales)):
+        return None
+    parts = {name: tensors[name] for name in names if name in tensors}
+    return _Parts(f"{stem}weight", parts, weight, zeros, scales, groups)
+
+
+Join = Callable[[_Parts], schemes.Grouped | None]
 
 
 def _of_settings(settings: Mapping[str, Any]) -> Join | None:
@@ -262,74 +274,66 @@ def _of_settings(settings: Mapping[str, Any]) -> Join | None:
     if bits.__class__ is not int or group.__class__ is not int or settings.get("is_marlin_format"):
         return None
     if method == "gptq" and bits in (2, 3, 4, 8) and form in (None, "gptq", "gptq_v2"):
-        return lambda *a: _gptq(bits, group, form != "gptq_v2", *a)
+        return partial(_gptq, bits, group, form != "gptq_v2")
     version = str(settings.get("version", form)).lower()
     if method == "awq" and bits == 4 and version == "gemm":
-        return lambda *a: _awq(group, *a)
+        return partial(_awq, group)
     return None
 
 
-def _gptq(
-    bits: int,
-    group: int,
-    is_less: bool,
-    name: str,
-    parts: dict[str, Stored],
-    weight: Stored,
-    zeros: Stored,
-    scales: Stored,
-    groups: Stored | None,
-) -> schemes.Grouped | None:
-    count, outputs = scales.shape
-    inputs = weight.shape[0] * 32 // bits
-    if weight.shape != (inputs * bits // 32, outputs) or zeros.shape != (
-        count,
-        outputs * bits // 32,
-    ):
+def _gptq(bits: int, group: int, is_less: bool, of: _Parts) -> schemes.Grouped | None:
+    """A weight of GPTQ; `is_less`: one less than each zero point is stored."""
+    count, outputs = of.scales.shape
+    rows = of.weight.shape[0]
+    inputs = rows * 32 // bits
+    if of.weight.shape != (inputs * bits // 32, outputs):
         return None
-    if outputs * bits % 32 or weight.shape[0] * 32 % bits:
+    if of.zeros.shape != (count, outputs * bits // 32) or outputs * bits % 32 or rows * 32 % bits:
         return None
-    if groups is not None:
-        if groups.dtype not in ("int32", "int64") or groups.shape != (inputs,):
+    if of.groups is not None:
+        if of.groups.dtype not in ("int32", "int64") or of.groups.shape != (inputs,):
             return None
     elif not _fits(inputs, group, count):
         return None
     return schemes.Grouped(
-        name,
+        of.name,
         inputs,
         f"gptq{bits}",
-        parts,
-        schemes.gptq_weight(weight, bits),
-        schemes.gptq_zeros(zeros, bits, is_less),
-        scales,
-        groups if groups is not None else group if group > 0 else inputs,
+        of.parts,
+        schemes.gptq_weight(of.weight, bits),
+        schemes.gptq_zeros(of.zeros, bits, is_less),
+        of.scales,
+        of.groups or _length(inputs, group),
     )
 
 
-def _awq(
-    group: int,
-    name: str,
-    parts: dict[str, Stored],
-    weight: Stored,
-    zeros: Stored,
-    scales: Stored,
-    groups: Stored | None,
-) -> schemes.Grouped | None:
-    inputs, words = weight.shape
-    count, outputs = scales.shape
-    if groups is not None or outputs != 8 * words or zeros.shape != (count, words):
+def _awq(group: int, of: _Parts) -> schemes.Grouped | None:
+    inputs, words = of.weight.shape
+    count, outputs = of.scales.shape
+    if of.groups is not None or outputs != 8 * words or of.zeros.shape != (count, words):
         return None
     if not _fits(inputs, group, count):
         return None
-    by = group if group > 0 else inputs
     return schemes.Grouped(
-        name, inputs, "awq4", parts, schemes.awq(weight), schemes.awq(zeros), scales, by
+        of.name,
+        inputs,
+        "awq4",
+        of.parts,
+        schemes.awq(of.weight),
+        schemes.awq(of.zeros),
+        of.scales,
+        _length(inputs, group),
     )
 
 
+def _length(inputs: int, group: int) -> int:
+    """The inputs of one group; -1 is one group of all."""
+    return group if group > 0 else inputs
+
+
 def _fits(inputs: int, group: int, count: int) -> bool:
-    """Are there so many groups of inputs? -1 is one group of all."""
-    return count == (1 if group == -1 else -(-inputs // group) if group > 0 else 0)
+    """Are there so many groups of inputs?"""
+    return (group > 0 or group == -1) and count == -(-inputs // _length(inputs, group))
 
 
 def _float8(tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str, Any]) -> Found:

@@ -15,16 +15,8 @@ from kshell.checkpoints.base.stored import WIDTHS, Stored
 from kshell.checkpoints.quantized.on_demand import Columns, OnDemand, items
 from kshell.errors import QError
 
-AWQ_ORDER = (
-    0,
-    2,
-    4,
-    6,
-    1,
-    3,
-    5,
-    7,
-)  # the column that each four bits of a word belong to, from the low ones on
+# the column that each four bits of a word belong to, from the low ones on
+AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 
 
 def floats(part: Stored, first: int, last: int) -> np.ndarray:

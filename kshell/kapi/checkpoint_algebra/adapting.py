@@ -8,46 +8,30 @@ from functools import partial
 from typing import Any
 
 from kshell.checkpoints.files import weights_writing
-from kshell.errors import UNSAID, CallError, QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import long_of, named_values
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.paths import path_of
+from kshell.kapi.base.paths import is_path, path_of
 from kshell.kapi.checkpoint.state_dicts import from_q
 from kshell.kapi.checkpoint.stored_tensors import Living
 from kshell.kapi.checkpoint.tree_values import to_q_value
 from kshell.kapi.checkpoint_algebra import adapters, lora
 from kshell.kapi.checkpoint_algebra.adapters import Adapter
-from kshell.kapi.checkpoint_algebra.combining import listed
-from kshell.kapi.checkpoint_algebra.editing import patterns_of
+from kshell.kapi.checkpoint_algebra.choosing import patterns_of
+from kshell.kapi.checkpoint_algebra.combining import factors
 from kshell.kapi.checkpoint_algebra.merging import wide
-from kshell.kapi.checkpoint_algebra.results import (
-    BYTES,
-    TO,
-    Made,
-    Result,
-    deliver,
-    options_of,
-    passed,
-)
-from kshell.kapi.checkpoint_algebra.sources import (
-    Source,
-    arguments,
-    file_of,
-    is_source,
-    source_of,
-)
+from kshell.kapi.checkpoint_algebra.options import BYTES, TO, options_of
+from kshell.kapi.checkpoint_algebra.problems import first_few
+from kshell.kapi.checkpoint_algebra.results import Made, Result, deliver, passed
+from kshell.kapi.checkpoint_algebra.sources import Source, arguments, is_source, source_of
 from kshell.registry import Option
 from kshell.store import atomic
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, List, Table, Value, Vec, seq_items
 from kshell.values.session.interrupts import PENDING, give_up
 from kshell.values.session.restrict import refuse
-
-_SCALE = Option("scale", "doubles", None, doc="a factor for each adapter, 1 if not given")
-_CONFIG = Option("config", "any", None, doc="the adapter's settings, if it is a dictionary or file")
-_MERGE = (_SCALE, _CONFIG, TO, BYTES)
 
 
 def _adapter(call: str, x: Value, config: Value | None) -> Adapter:
@@ -64,7 +48,7 @@ def _adapter(call: str, x: Value, config: Value | None) -> Adapter:
         nulls = [key for key, v in plain.items() if isinstance(v, float) and v != v]
         settings = {**plain, **dict.fromkeys(nulls)}
         return adapters.adapter_of(source_of(x, call), settings)
-    if file_of(x):
+    if is_path(x):
         path = path_of(x, call)
         if os.path.isdir(path):
             return adapters.folder_adapter(path)
@@ -72,7 +56,7 @@ def _adapter(call: str, x: Value, config: Value | None) -> Adapter:
     raise CallError(
         call,
         "the settings of the adapter are not there",
-        says=(file_of(x),),
+        given=SAID if is_path(x) else UNSAID,
         expected=UNSAID,
         hint=hint,
     )
@@ -159,21 +143,26 @@ def _steps(call: str, adapter: Adapter, scale: float, base: Source) -> dict[str,
     held=True,
     since="kshell",
     effect="own",
-    options=_MERGE,
+    options=(
+        Option("scale", "doubles", None, doc="a factor for each adapter, 1 if not given"),
+        Option("config", "any", None, doc="the adapter's settings, if it is a dictionary or file"),
+        TO,
+        BYTES,
+    ),
 )
 def ckptmerge(x: Value) -> Value:
     """Merge LoRA adapters of PEFT into the weights of a checkpoint: W+scale*s*B mmu A.
 
-    s is lora_alpha%r of the settings, or lora_alpha%sqrt r with use_rslora; rank_pattern and alpha_pattern are
-    followed. Hu et al. 2021 (arXiv 2106.09685), Kalajdzievski 2023 (arXiv 2312.03732). With use_dora each output's
+    The factor s is lora_alpha%r of the settings, or lora_alpha%sqrt r with use_rslora; rank_pattern and alpha_pattern
+    are followed. Hu et al. 2021 (arXiv 2106.09685), Kalajdzievski 2023 (arXiv 2312.03732). With use_dora each output's
     weights V=W+D become (m%norm V)*V with m the magnitude, Liu et al. 2024 (arXiv 2402.09353). Layers may be linear,
     transposed, embeddings and convolutions; biases are added, modules_to_save and trained biases replaced. In float32
     the bits are those of PEFT's merge_and_unload.
 
     An adapter is a folder with adapter_config.json and its weights, a dictionary `config`tensors as of `ckptlora`, or
-    a file or dictionary of tensors with the settings as `config`. Several adapters, in a list, are added one after
-    the other. Other kinds of adapters are an error. The result goes to a dictionary, file, folder or module as that
-    of `ckptavg`, one tensor at a time.
+    a file or dictionary of tensors with the settings as `config`. Several adapters, in a list, are merged one after the
+    other. Other kinds of adapters are an error. The result is a dictionary, or goes to a file, folder or module as in
+    `ckptavg`, one tensor at a time.
 
     q)base:`lin.weight`lin.bias!(tensor(1 0e;0 1e);tensor 0 0e)
     q)n:`$"base_model.model.lin.lora_",/:("A.weight";"B.weight")
@@ -186,19 +175,14 @@ def ckptmerge(x: Value) -> Value:
     given = arguments(x)
     if len(given) < 2:
         raise CallError(call, expecting="a checkpoint and an adapter", given=kname(x))
-    options = options_of(call, _MERGE, given[2:], 2)
+    options = options_of(call, given[2:], 2)
     base = source_of(given[0], call)
-    listed_ones = [given[1]] if is_source(given[1]) else _items(call, given[1])
-    found = [_adapter(call, item, options["config"]) for item in listed_ones]
-    scale = options["scale"]
-    scales = [1.0] * len(found) if scale is None else scale
-    scales = [scales] * len(found) if isinstance(scales, int | float) else scales
-    if len(scales) != len(found):
-        raise CallError(call, at="scale", expected=f"{len(found)} numbers", given=str(len(scales)))
+    items = [given[1]] if is_source(given[1]) else _items(call, given[1])
+    found = [_adapter(call, item, options["config"]) for item in items]
+    scales = factors(call, options["scale"], len(found), "scale")
     names = base.names()
-    work: dict[
-        Hashable, list[Any]
-    ] = {}  # by memory: what is done to one of tied weights is done to all
+    # by memory: what is done to one of tied weights is done to all
+    work: dict[Hashable, list[Any]] = {}
     for adapter, factor in zip(found, scales, strict=True):
         for name, steps in _steps(call, adapter, factor, base).items():
             work.setdefault(base.memory(name), []).extend(steps)
@@ -210,7 +194,7 @@ def ckptmerge(x: Value) -> Value:
             made[name] = Made(
                 base.dtype(name), base.shape(name), make, ("merged", base.memory(name))
             )
-    return deliver(call, Result(base.tree(), made), options["to"], options["bytes"])
+    return deliver(call, Result(base.tree(), made), options)
 
 
 def _items(call: str, x: Value) -> list[Value]:
@@ -222,9 +206,6 @@ def _items(call: str, x: Value) -> list[Value]:
 # ------------------------------------------------------------------ extraction
 
 _WHOLE_NAMES = ("*embed*", "*wte.*", "*wpe.*", "*lm_head*")
-_EPSILON = Option("epsilon", "double", 0.0, doc="singular values up to it are left out", low=0)
-_WHOLE = Option("whole", "any", None, doc="patterns of like for weights to be saved whole")
-_LORA = (_EPSILON, _WHOLE, TO)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -238,20 +219,24 @@ def _same(a: Any, b: Any) -> bool:
     held=True,
     since="kshell",
     effect="own",
-    options=_LORA,
+    options=(
+        Option("epsilon", "double", 0.0, doc="singular values up to it are left out", low=0),
+        Option("whole", "any", None, doc="patterns of like for weights to be saved whole"),
+        TO,
+    ),
 )
 def ckptlora(x: Value) -> Value:
     """Extract a LoRA adapter, in PEFT's format, from a tuned checkpoint and its base.
 
-    Of each weight's difference D=U S V, its singular value decomposition in float32, the largest `rank` singular values
-    are taken, or those above epsilon: B is U*sqrt S, A is sqrt[S]*V, and lora_alpha is r, so that B mmu A is the
-    nearest matrix of that rank; the norm of its error is the root of the sum of squares of those left out (Eckart and
-    Young 1936). A null rank takes all above epsilon. Weights that do not differ are left out. Tensors of one
-    dimension, and weights with names like those of `whole` (embeddings and output heads if not given), are saved as
-    they are in the tuned model, as modules_to_save.
+    For each weight, the difference D=tuned-base is decomposed in float32 into singular values and vectors, U S V, of
+    which the largest `rank` above epsilon are kept: B is U*sqrt S, A is sqrt[S]*V, and lora_alpha is r. So B mmu A is
+    the matrix of that rank nearest to D, and the norm of the error is the square root of the sum of the squares of the
+    other singular values (Eckart and Young 1936). A null rank keeps all above epsilon. Weights that do not differ are
+    left out. Tensors of one dimension, and weights whose names are like one of `whole` (embeddings and output heads if
+    not given), are saved as they are in the tuned model, as modules_to_save.
 
-    The result is a dictionary, `config`tensors, which `ckptmerge` takes; or `to` is a folder, which gets
-    adapter_config.json and adapter_model.safetensors.
+    The result is a dictionary, `config`tensors, which `ckptmerge` takes. If `to` names a folder,
+    adapter_config.json and adapter_model.safetensors are written to it.
 
     q)base:(enlist`lin.weight)!enlist tensor(1 0e;0 1e)
     q)tuned:(enlist`lin.weight)!enlist tensor(3 4e;-2 -3e)
@@ -267,13 +252,13 @@ def ckptlora(x: Value) -> Value:
     if len(given) < 3:
         raise CallError(call, expecting="a tuned checkpoint, its base and a rank", given=kname(x))
     rank = _rank(call, given[2])
-    options = options_of(call, _LORA, given[3:], 3)
+    options = options_of(call, given[3:], 3)
     whole = options["whole"]
     patterns = list(_WHOLE_NAMES) if whole is None else patterns_of(call, whole, "whole")
     tuned, base = (source_of(item, call) for item in given[:2])
     single = [name for name in tuned.names() if name not in set(base.names())]
     if single:
-        raise CallError(call, f"the base has no {listed(single)}")
+        raise CallError(call, f"the base has no {first_few(single)}")
     tensors, config = _extracted(call, tuned, base, rank, options["epsilon"], patterns)
     if options["to"] is None:
         return symdict(["config", "tensors"], [to_q_value(config), to_q_value(tensors)])
@@ -323,7 +308,7 @@ def _extracted(
 def _written(call: str, to: Value, tensors: dict[str, Any], config: dict[str, Any]) -> Value:
     """Write an adapter to a folder."""
     refuse(call)
-    if not file_of(to):
+    if not is_path(to):
         raise CallError(call, at="to", expected="a folder", given=kname(to))
     path = path_of(to, call)
     if os.path.exists(path) and not os.path.isdir(path):

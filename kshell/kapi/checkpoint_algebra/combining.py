@@ -14,16 +14,18 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint_algebra import merging
-from kshell.kapi.checkpoint_algebra.results import (
+from kshell.kapi.checkpoint_algebra.options import (
     BYTES,
+    DENSITY,
     KEEP,
+    LAMBDA,
+    SEED,
     TO,
-    Made,
-    Result,
-    deliver,
+    WEIGHTS,
     options_of,
-    passed,
 )
+from kshell.kapi.checkpoint_algebra.problems import first_few
+from kshell.kapi.checkpoint_algebra.results import Made, Result, deliver, passed
 from kshell.kapi.checkpoint_algebra.sources import (
     Named,
     Source,
@@ -36,32 +38,23 @@ from kshell.registry import Option
 from kshell.values.base import types as T
 from kshell.values.base.core import List, Table, Value, Vec
 
-WEIGHTS = Option("weights", "doubles", None, doc="a factor for each checkpoint, 1 if not given")
-LAMBDA = Option("lambda", "double", 1.0, doc="a factor for the sum of the differences")
-_FEW = 4  # names in a message
 Work = Callable[[str, Iterator[Any]], Any]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Some names, as text."""
-    more = len(names) - _FEW
-    return ", ".join(names[:_FEW]) + (f" and {more} more" if more > 0 else "")
 
 
 def combined(
     call: str, sources: Sequence[Source], work: Work, keep: bool, is_itemwise: bool = False
 ) -> Result:
-    """The result of work(name, tensors) for each name of floating point. `is_itemwise`: an item of it depends on those
-    in its place alone, so that a part of the tensors gives a part of it. Others, integers for example, are taken from
-    the first source, and so is the tree. Names that not all have are an error, or kept as they are in the first source
-    that has them."""
+    """The result of work(name, tensors) for each name of floating-point tensors. `is_itemwise`: an item of it depends
+    only on the items in the same place, so that parts of the tensors give a part of it. Other tensors, and the tree,
+    are taken from the first source. Names that some sources lack are an error, or with `keep` taken from the first
+    source that has them."""
     names = list(dict.fromkeys(name for source in sources for name in source.names()))
     sets = [set(source.names()) for source in sources]
     single = [name for name in names if not all(name in own for own in sets)]
     if single and not keep:
         raise CallError(
             call,
-            f"{listed(single)} {'is' if len(single) == 1 else 'are'} in some only",
+            f"{first_few(single)} {'is' if len(single) == 1 else 'are'} in some only",
             hint="with `keep!1b such tensors are kept as they are",
         )
     tensors = {}
@@ -75,7 +68,7 @@ def combined(
     added = {name: Named(name) for name in names if name not in sets[0]}
     if added and not isinstance(tree, dict):
         raise CallError(
-            call, f"the first is no dictionary, to which {listed(list(added))} can be added"
+            call, f"the first is no dictionary, to which {first_few(list(added))} can be added"
         )
     return Result({**tree, **added} if added else tree, tensors)
 
@@ -115,10 +108,10 @@ def _read(name: str, sources: Sequence[Source], start: int, stop: int) -> Iterat
         del tensor
 
 
-def _factors(
+def factors(
     call: str, given: float | Sequence[float] | None, count: int, what: str = "weights"
 ) -> list[float]:
-    """One number for each checkpoint; a single one, 1 if there is none, counts for all."""
+    """One number for each checkpoint or adapter; a single one, 1 if none is given, is that of all."""
     single = 1.0 if given is None else given
     numbers = [single] * count if isinstance(single, int | float) else list(single)
     if len(numbers) != count or not all(map(math.isfinite, numbers)):
@@ -128,8 +121,8 @@ def _factors(
 
 
 def _list_and_options(x: Value) -> tuple[Value, list[Value]]:
-    """The list of checkpoints among the arguments of a call that takes one, and the other arguments. A call of
-    checkpoints alone is one of a list."""
+    """The list of checkpoints, and the other arguments, of a call `f(list;..)`. If all arguments are checkpoints, they
+    are the list."""
     is_names = x.__class__ is Vec and x.t == T.S
     if (
         x.__class__ is Table
@@ -143,9 +136,9 @@ def _list_and_options(x: Value) -> tuple[Value, list[Value]]:
 
 def _averaged(call: str, x: Value, normalize: bool) -> Value:
     given, rest = _list_and_options(x)
-    options = options_of(call, (WEIGHTS, TO, BYTES, KEEP), rest, 1)
+    options = options_of(call, rest, 1)
     sources = sources_of(given, call)
-    weights = _factors(call, options["weights"], len(sources))
+    weights = factors(call, options["weights"], len(sources))
     if normalize and not sum(weights):
         raise CallError(call, "the sum of the weights is 0", at="weights")
 
@@ -153,7 +146,7 @@ def _averaged(call: str, x: Value, normalize: bool) -> Value:
         return merging.linear(tensors, weights, normalize)
 
     result = combined(call, sources, work, options["keep"], is_itemwise=True)
-    return deliver(call, result, options["to"], options["bytes"])
+    return deliver(call, result, options)
 
 
 @api(
@@ -168,13 +161,14 @@ def _averaged(call: str, x: Value, normalize: bool) -> Value:
 def ckptavg(x: Value) -> Value:
     """The weighted mean of checkpoints, tensor by tensor: sum(w*x)%sum w, the weights 1 if not given.
 
-    Model soups, Wortsman et al. 2022 (arXiv 2203.05482); of points of one run: stochastic weight averaging, Izmailov et
-    al. 2018 (arXiv 1803.05407). Each checkpoint is a dictionary of tensors, a module, or the name of a file or folder.
-    The mean is computed in float32 (double stays), in the order given, and rounded once. Integers and all other values
-    are those of the first checkpoint. A name that not all have is an error; with keep it stays as it is.
+    Model soups, Wortsman et al. 2022 (arXiv 2203.05482); of checkpoints of one run, stochastic weight averaging,
+    Izmailov et al. 2018 (arXiv 1803.05407). Each checkpoint is a dictionary of tensors, a module, or the name of a file
+    or folder. The mean is computed in float32 (float64 for tensors of that type), in the order given, and rounded once.
+    Integers and all other values are taken from the first checkpoint. A name that some checkpoints lack is an error;
+    with the flag keep, its tensor is taken from the first that has it.
 
-    The result is a dictionary; with `to`, a file, a folder (with the most bytes of a file), or a live module, it goes
-    there, one tensor at a time, and into a module whole or not at all.
+    The result is a dictionary. With `to` it is written, one tensor at a time, to a file or to a folder (whose files
+    have at most `bytes` bytes), or put into a live module, all tensors or none.
 
     q)a:`w`n!(tensor 1 2e;tensor 3)
     q)b:`w`n!(tensor 3 6e;tensor 5)
@@ -199,7 +193,7 @@ def ckptavg(x: Value) -> Value:
 def ckptsum(x: Value) -> Value:
     """The weighted sum of checkpoints, tensor by tensor: sum w*x. Everything else is as in `ckptavg`.
 
-    With the weights 1 -1 it is the task vector of a tuned model, with 1 1 the model again.
+    With the weights 1 -1, the sum of a tuned model and its base is a task vector.
 
     q)a:(enlist`w)!enlist tensor 1 2e
     q)b:(enlist`w)!enlist tensor 3 6e
@@ -209,19 +203,14 @@ def ckptsum(x: Value) -> Value:
     return _averaged("ckptsum", x, False)
 
 
-_TASK = (WEIGHTS, LAMBDA, TO, BYTES, KEEP)
-
-
-def _of_base(
-    call: str, x: Value, options: tuple[Option, ...]
-) -> tuple[list[Source], list[float], dict[str, Any]]:
+def _of_base(call: str, x: Value) -> tuple[list[Source], list[float], dict[str, Any]]:
     """The base and the other checkpoints, their weights and the options of a call `f(base;list;..)`."""
     given = arguments(x)
     if len(given) < 2:
         raise CallError(call, expecting="a base and a list of checkpoints", given=kname(x))
-    found = options_of(call, options, given[2:], 2)
+    options = options_of(call, given[2:], 2)
     sources = [source_of(given[0], call), *sources_of(given[1], call)]
-    return sources, _factors(call, found["weights"], len(sources) - 1), found
+    return sources, factors(call, options["weights"], len(sources) - 1), options
 
 
 @api(
@@ -231,13 +220,13 @@ def _of_base(
     held=True,
     since="kshell",
     effect="own",
-    options=_TASK,
+    options=(WEIGHTS, LAMBDA, TO, BYTES, KEEP),
 )
 def ckpttask(x: Value) -> Value:
-    """Task arithmetic: base+lambda*sum w*(x-base), the differences of tuned models from their base, added.
+    """Task arithmetic: add the weighted differences of tuned models to their base, base+lambda*sum w*(x-base).
 
-    Ilharco et al. 2022, "Editing models with task arithmetic" (arXiv 2212.04089). A negative weight takes a task away.
-    Arguments, results and errors as for `ckptavg`.
+    Ilharco et al. 2022, "Editing models with task arithmetic" (arXiv 2212.04089). A negative weight removes a task.
+    Options, results and errors as for `ckptavg`.
 
     q)base:(enlist`w)!enlist tensor 1 1e
     q)a:(enlist`w)!enlist tensor 3 1e
@@ -247,16 +236,13 @@ def ckpttask(x: Value) -> Value:
     q)tensor ckpttask[(base;(a;b);1 -1;.5)]`w
     2 1.5e
     """
-    sources, weights, options = _of_base("ckpttask", x, _TASK)
+    sources, weights, options = _of_base("ckpttask", x)
 
     def work(name: str, tensors: Iterator[Any]) -> Any:
         return merging.task_arithmetic(next(tensors), list(tensors), weights, options["lambda"])
 
     result = combined("ckpttask", sources, work, options["keep"], is_itemwise=True)
-    return deliver("ckpttask", result, options["to"], options["bytes"])
-
-
-_SLERP = (TO, BYTES, KEEP)
+    return deliver("ckpttask", result, options)
 
 
 @api(
@@ -266,14 +252,14 @@ _SLERP = (TO, BYTES, KEEP)
     held=True,
     since="kshell",
     effect="own",
-    options=_SLERP,
+    options=(TO, BYTES, KEEP),
 )
 def ckptslerp(x: Value) -> Value:
     """Spherical interpolation between two checkpoints: a at t=0, b at t=1, along the arc between.
 
-    Of each pair of tensors, taken as vectors with the angle o between them, it is
-    (sin[o*1-t]*a%sin o)+sin[o*t]*b%sin o; linear if they are almost parallel (cosine above .9995). Shoemake 1985,
-    "Animating rotation with quaternion curves". Arguments, results and errors as for `ckptavg`.
+    For each pair of tensors, taken as vectors with the angle o between them, it is
+    (a*sin[o*1-t]%sin o)+b*sin[o*t]%sin o, or (a*1-t)+b*t if they are almost parallel (cosine above .9995). Shoemake
+    1985, "Animating rotation with quaternion curves". Options, results and errors as for `ckptavg`.
 
     q)a:(enlist`w)!enlist tensor 1 0e
     q)b:(enlist`w)!enlist tensor 0 1e
@@ -284,25 +270,20 @@ def ckptslerp(x: Value) -> Value:
     t = number_of(given[2]) if len(given) > 2 else None
     if t is None or not math.isfinite(t):
         raise CallError("ckptslerp", expecting="two checkpoints and a number")
-    options = options_of("ckptslerp", _SLERP, given[3:], 3)
+    options = options_of("ckptslerp", given[3:], 3)
     sources = [source_of(item, "ckptslerp") for item in given[:2]]
 
     def work(name: str, tensors: Iterator[Any]) -> Any:
         return merging.slerp(next(tensors), next(tensors), t)
 
     result = combined("ckptslerp", sources, work, options["keep"])
-    return deliver("ckptslerp", result, options["to"], options["bytes"])
-
-
-_DENSITY = Option("density", "doubles", None, doc="the share of items kept of each difference")
-_NORMALIZE = Option("normalize", "boolean", True, doc="divide by the weights of those that agree")
-_TIES = (WEIGHTS, _DENSITY, LAMBDA, _NORMALIZE, TO, BYTES, KEEP)
+    return deliver("ckptslerp", result, options)
 
 
 def _densities(
     call: str, given: float | Sequence[float] | None, default: float, count: int
 ) -> list[float]:
-    numbers = _factors(call, default if given is None else given, count, "density")
+    numbers = factors(call, default if given is None else given, count, "density")
     if not all(0 <= number <= 1 for number in numbers):
         raise CallError(call, "a share from 0 to 1 is expected", at="density")
     return numbers
@@ -315,16 +296,24 @@ def _densities(
     held=True,
     since="kshell",
     effect="own",
-    options=_TIES,
+    options=(
+        WEIGHTS,
+        DENSITY,
+        LAMBDA,
+        Option("normalize", "boolean", True, doc="divide by the weights of those that agree"),
+        TO,
+        BYTES,
+        KEEP,
+    ),
 )
 def ckptties(x: Value) -> Value:
     """TIES merging of tuned models: trim their differences from the base, elect a sign, and average those that agree.
 
-    Of each difference the share `density` of the largest items is kept (.2 if not given). For each item the sign is
-    elected that the weighted sum of all has; those with another sign are left out, and the rest is averaged with the
-    weights, or added with normalize 0b. The base plus lambda times that is the result. Yadav et al. 2023,
-    "TIES-merging: resolving interference when merging models" (arXiv 2306.01708). Arguments, results and errors as for
-    `ckptavg`.
+    Of each difference x-base the share `density` of the items largest in absolute value is kept (.2 if not given). For
+    each item the sign of the weighted sum is elected, and items of the other sign are dropped. The result is
+    base+lambda*d, where d is the weighted mean of the items that are left, or their weighted sum with normalize 0b.
+    Yadav et al. 2023, "TIES-merging: resolving interference when merging models" (arXiv 2306.01708). Options, results
+    and errors as for `ckptavg`.
 
     q)base:(enlist`w)!enlist tensor 0 0 0e
     q)a:(enlist`w)!enlist tensor 4 -1 .5e
@@ -333,7 +322,7 @@ def ckptties(x: Value) -> Value:
     4 -2 0.5e
     """
     call = "ckptties"
-    sources, weights, options = _of_base(call, x, _TIES)
+    sources, weights, options = _of_base(call, x)
     density = _densities(call, options["density"], 0.2, len(weights))
 
     def work(name: str, tensors: Iterator[Any]) -> Any:
@@ -341,23 +330,11 @@ def ckptties(x: Value) -> Value:
         return merging.ties(base, list(tensors), weights, density, options["lambda"], normalize)
 
     result = combined(call, sources, work, options["keep"])
-    return deliver(call, result, options["to"], options["bytes"])
-
-
-_RESCALE = Option(
-    "rescale",
-    "symbol",
-    "paper",
-    doc="what is kept is divided by density, or gets the l1 norm of all",
-    choices=("paper", "l1", "none"),
-)
-_ELECT = Option("ties", "boolean", False, doc="elect signs, as ckptties does")
-_SEED = Option("seed", "long", 0, doc="of the random numbers")
-_DARE = (WEIGHTS, _DENSITY, LAMBDA, _RESCALE, _ELECT, _SEED, TO, BYTES, KEEP)
+    return deliver(call, result, options)
 
 
 def generator(seed: int, name: str, number: int = 0) -> Any:
-    """Random numbers for one tensor of a checkpoint, the same whatever else is computed."""
+    """The random generator for one tensor of a checkpoint, whose numbers don't depend on other tensors."""
     data = hashlib.sha256(f"{seed} {number} {name}".encode()).digest()
     made = torch.Generator()
     made.manual_seed(int.from_bytes(data[:8], "little") >> 1)
@@ -371,16 +348,32 @@ def generator(seed: int, name: str, number: int = 0) -> Any:
     held=True,
     since="kshell",
     effect="own",
-    options=_DARE,
+    options=(
+        WEIGHTS,
+        DENSITY,
+        LAMBDA,
+        Option(
+            "rescale",
+            "symbol",
+            "paper",
+            doc="what is kept is divided by density, or gets the l1 norm of all",
+            choices=("paper", "l1", "none"),
+        ),
+        Option("ties", "boolean", False, doc="elect signs, as ckptties does"),
+        SEED,
+        TO,
+        BYTES,
+        KEEP,
+    ),
 )
 def ckptdare(x: Value) -> Value:
     """DARE merging of tuned models: drop items of their differences from the base at random, rescale the rest, add.
 
-    Each item is kept with probability `density` (.5 if not given) and divided by it; with rescale `l1 all that is kept
-    is multiplied so that the sum of absolute values is what it was. Then it is task arithmetic, or with the flag ties
-    the election of signs of `ckptties`, added and not averaged. Yu et al. 2023, "Language models are super Mario"
-    (arXiv 2311.03099). The same seed drops the same items, whatever the rest of the checkpoint is. Arguments, results
-    and errors as for `ckptavg`.
+    Each item is kept with probability `density` (.5 if not given) and divided by it; with rescale `l1 the kept items
+    are scaled so that the sum of absolute values stays the same, with `none they stay as they are. The differences are
+    then added as in `ckpttask`, or with the flag ties after the election of signs of `ckptties`. Yu et al. 2023,
+    "Language models are super Mario" (arXiv 2311.03099). The same seed drops the same items of a tensor, whatever else
+    the checkpoint contains. Options, results and errors as for `ckptavg`.
 
     q)base:(enlist`w)!enlist tensor 1000#0e
     q)a:(enlist`w)!enlist tensor 1000#1e
@@ -393,7 +386,7 @@ def ckptdare(x: Value) -> Value:
     1b
     """
     call = "ckptdare"
-    sources, weights, options = _of_base(call, x, _DARE)
+    sources, weights, options = _of_base(call, x)
     density = _densities(call, options["density"], 0.5, len(weights))
 
     def work(name: str, tensors: Iterator[Any]) -> Any:
@@ -414,4 +407,4 @@ def ckptdare(x: Value) -> Value:
         )
 
     result = combined(call, sources, work, options["keep"])
-    return deliver(call, result, options["to"], options["bytes"])
+    return deliver(call, result, options)

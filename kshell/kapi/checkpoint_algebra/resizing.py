@@ -1,4 +1,4 @@
-"""Another size of the vocabulary: rows of embeddings and heads, and of an optimizer's state of them."""
+"""Resizing the vocabulary: the rows of embeddings and output heads, and of an optimizer's state for them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,17 @@ from kshell.kapi.base.handles import ModelHandle, ModuleHandle, handle, module_o
 from kshell.kapi.checkpoint.state_dicts import NAMES, is_optimizer
 from kshell.kapi.checkpoint_algebra import vocabulary
 from kshell.kapi.checkpoint_algebra.adapters import name_in
+from kshell.kapi.checkpoint_algebra.choosing import chosen, patterns_of
 from kshell.kapi.checkpoint_algebra.combining import generator
-from kshell.kapi.checkpoint_algebra.editing import chosen, patterns_of
-from kshell.kapi.checkpoint_algebra.results import (
-    BYTES,
-    TO,
-    Made,
-    Result,
-    deliver,
-    options_of,
-    passed,
-)
+from kshell.kapi.checkpoint_algebra.options import BYTES, SEED, TO, options_of
+from kshell.kapi.checkpoint_algebra.results import Made, Result, deliver, passed
 from kshell.kapi.checkpoint_algebra.sources import Named, Source, source_of
 from kshell.registry import Option
 from kshell.values.base.core import Value
 
-_FILL = Option("fill", "symbol", "normal", doc="what new rows are", choices=vocabulary.FILLS)
-_SEED = Option("seed", "long", 0, doc="of the random numbers of normal")
-_SPREAD = Option("spread", "double", 1.0, doc="a factor for the covariance of normal", low=0)
-_ORDER = Option("order", "any", None, doc="the optimizer's parameters in order: names, or a module")
-_OF = Option("of", "any", None, doc="the model, if an optimizer's state alone is given")
-_VOCAB = (_FILL, _SEED, _SPREAD, _ORDER, _OF, TO, BYTES)
-
 
 class _Model(NamedTuple):
-    """The sizes of a model's tensors, those with several names under the first; and that for each name."""
+    """The sizes of a model's tensors, each under its first name, and the first name for each name."""
 
     sizes: dict[str, tuple[int, ...]]
     first: dict[str, str]
@@ -136,7 +122,8 @@ def _grown_in(
 
 
 def _resized(source: Source, name: str, rows: int, options: Mapping[str, Any], seed: str) -> Any:
-    """A tensor with another number of rows; new ones of an optimizer's buffers, without a seed, are zeros."""
+    """A tensor with another number of rows; without a seed, which an optimizer's buffers have none of, new ones are
+    zeros."""
     fill = options["fill"] if seed else "zeros"
     random = generator(options["seed"], seed) if fill == "normal" else None
     return vocabulary.resized(source.tensor(name), rows, fill, random, options["spread"])
@@ -168,21 +155,29 @@ def _once(model: Source, names: Sequence[str]) -> _Model:
     held=True,
     since="kshell",
     effect="own",
-    options=_VOCAB,
+    options=(
+        Option("fill", "symbol", "normal", doc="what new rows are", choices=vocabulary.FILLS),
+        SEED,
+        Option("spread", "double", 1.0, doc="a factor for the covariance of normal", low=0),
+        Option("order", "any", None, doc="the optimizer's parameters in order: names, or a module"),
+        Option("of", "any", None, doc="the model, if an optimizer's state alone is given"),
+        TO,
+        BYTES,
+    ),
 )
 def ckptvocab(x: Value) -> Value:
-    """Another number of rows for embeddings, output heads and their biases, and for an optimizer's state of them.
+    """Resize a vocabulary: the rows of embeddings, output heads and their biases, and of an optimizer's state.
 
-    The old rows stay, new ones come after them: `normal (if not given), drawn with the mean and spread times the
-    covariance of the old rows, the `mean of the old rows, or `zeros. Hewitt 2021, "Initializing new word embeddings for
-    pretrained language models"; transformers' mean_resizing is the spread 1e-9. Names may be patterns of `like`; tied
-    weights are changed once.
+    The first rows stay; new ones are appended, or the last ones removed. New rows are drawn from the `normal
+    distribution with the mean of the old rows and spread times their covariance (if fill is not given), or are the
+    `mean of the old rows, or `zeros. Hewitt 2021, "Initializing new word embeddings for pretrained language models";
+    transformers' mean_resizing is the spread 1e-9. Names may be patterns of `like`; tied weights are resized once.
 
-    An optimizer's state_dict in the same checkpoint gets zeros as the new rows of exp_avg, exp_avg_sq, momentum_buffer
-    and other buffers of the size of the parameter, and of Adafactor's sums of rows; steps stay. Its parameters are
-    found by their size; if another has the same, give their `order`, a list of names or the module. For a file that has
-    the optimizer alone, give the model as `of`. The result goes to a dictionary, file, folder or module as that of
-    `ckptavg`.
+    If the checkpoint holds an optimizer's state_dict, new rows of exp_avg, exp_avg_sq, momentum_buffer and other
+    buffers of the parameter's size, and of Adafactor's row sums, are zeros; step counts stay. The optimizer's
+    parameters are found by their size; if other parameters have the same size, give the `order` of its parameters, a
+    list of names or the module. For a file that holds only the optimizer, give the model as `of`. The result is a
+    dictionary, or goes to a file, folder or module as in `ckptavg`.
 
     q)d:`emb.weight`out.weight!(tensor(1 2e;3 4e);tensor(1 0e;0 1e))
     q)tensor ckptvocab[(d;`emb.weight;3;`mean)]`emb.weight
@@ -198,7 +193,7 @@ def ckptvocab(x: Value) -> Value:
     rows = long_of(given[2]) if len(given) > 2 else None
     if rows is None or rows < 1:
         raise CallError(call, expecting="a checkpoint, names and a number of rows")
-    options = options_of(call, _VOCAB, given[3:], 3)
+    options = options_of(call, given[3:], 3)
     source = source_of(given[0], call)
     tree = source.tree()
     model = source if options["of"] is None else source_of(options["of"], call)
@@ -217,7 +212,7 @@ def ckptvocab(x: Value) -> Value:
         for name, size in _grown_in(call, source, optimizer, single, sizes, order):
             make = partial(_resized, source, name, rows, options, "")
             made[name] = Made(source.dtype(name), (rows, *size[1:]), make)
-    return deliver(call, Result(tree, made), options["to"], options["bytes"])
+    return deliver(call, Result(tree, made), options)
 
 
 def _check_rows(call: str, model: Source, names: Sequence[str]) -> None:
@@ -237,7 +232,7 @@ def _grow(
     options: Mapping[str, Any],
     made: dict[str, Made],
 ) -> None:
-    """Let tensors, and those that are the same as one of them, have another number of rows."""
+    """Resize tensors, and those tied to one of them."""
     first: dict[Hashable, str] = {}
     for name in names:
         first.setdefault(source.memory(name), name)

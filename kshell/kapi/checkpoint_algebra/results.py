@@ -11,17 +11,15 @@ from kshell.checkpoints.base.stored import WIDTHS, Stored
 from kshell.checkpoints.files import weights_writing
 from kshell.checkpoints.files.weights_writing import META
 from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.kapi.base.args import parse_options, split
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.convert import kname, put
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, handle, module_of
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.paths import path_of
+from kshell.kapi.base.paths import is_path, path_of
 from kshell.kapi.checkpoint.files import write_pt
 from kshell.kapi.checkpoint.tree_values import to_q_value
-from kshell.kapi.checkpoint_algebra.sources import Source, file_of, replaced
+from kshell.kapi.checkpoint_algebra.sources import Source, replaced
 from kshell.kapi.tensor.storages import memory_of
-from kshell.registry import Option
 from kshell.values.base.core import NIL, Value
 from kshell.values.session.interrupts import PENDING, give_up
 from kshell.values.session.restrict import refuse
@@ -29,9 +27,7 @@ from kshell.values.session.restrict import refuse
 if TYPE_CHECKING:
     from torch import dtype as DType
 
-TO = Option("to", "any", None, doc="a file, a folder or a module to write the result to")
-BYTES = Option("bytes", "long", None, doc="the most bytes of a file in a folder", low=1)
-KEEP = Option("keep", "boolean", False, doc="keep tensors that not all have")
+_FILE_BYTES = 5_000_000_000  # of a folder's files, if not given
 
 
 class Made(NamedTuple):
@@ -94,16 +90,10 @@ def passed(source: Source, name: str) -> Made:
     return Made(source.dtype(name), source.shape(name), make, key, source.stored(name))
 
 
-def options_of(
-    call: str, options: tuple[Option, ...], rest: list[Value], before: int
-) -> dict[str, Any]:
-    """The values of a call's options, given or default; an error of the call for wrong ones."""
-    given = parse_options(call, options, *split(rest), before=before)
-    return {option.name: given.get(option.name, option.default) for option in options}
-
-
-def deliver(call: str, result: Result, to: Value | None, most: int | None) -> Value:
-    """The result as a q dictionary; or, written to a file or folder, that; or :: when it is put into a module."""
+def deliver(call: str, result: Result, options: Mapping[str, Any]) -> Value:
+    """Deliver a result as the options `to` and `bytes` of a call say: a q dictionary; the name of the file or folder to
+    which it was written; or :: if it was put into a module."""
+    to, most = options["to"], options["bytes"]
     if to is None or to is NIL:
         if most is not None:
             raise CallError(call, "bytes is for a folder", at="bytes", given="no folder")
@@ -113,7 +103,7 @@ def deliver(call: str, result: Result, to: Value | None, most: int | None) -> Va
     if isinstance(target, ModuleHandle | ModelHandle):
         _into(call, module_of(target), result)
         return NIL
-    if not file_of(to):
+    if not is_path(to):
         raise CallError(call, at="to", expected="a file, a folder or a module", given=kname(to))
     path = path_of(to, call)
     tree = _to_write(result)
@@ -124,7 +114,7 @@ def deliver(call: str, result: Result, to: Value | None, most: int | None) -> Va
     if most is None and not os.path.isdir(path):
         weights_writing.write_file(path, tree)
     else:
-        weights_writing.write_folder(path, tree, 5_000_000_000 if most is None else most)
+        weights_writing.write_folder(path, tree, most or _FILE_BYTES)
     return to
 
 

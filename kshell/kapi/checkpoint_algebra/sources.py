@@ -24,15 +24,14 @@ from kshell.kapi.base.handles import (
     OptimizerHandle,
     handle,
 )
-from kshell.kapi.base.paths import path_of
+from kshell.kapi.base.paths import is_path, path_of
 from kshell.kapi.base.plain_values import within
 from kshell.kapi.checkpoint.files import read
 from kshell.kapi.checkpoint.stored_tensors import dtype_of, read_part, read_tensor
 from kshell.kapi.checkpoint.trees import tree_of
 from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.optim.leaves import leaves_of, mapped
-from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, seq_items, text_of
+from kshell.values.base.core import Dict, List, Table, Value, Vec, seq_items
 
 if TYPE_CHECKING:
     from torch import dtype as DType
@@ -155,23 +154,17 @@ def replaced(fn: Callable[[str], Any], tree: Any) -> Any:
 # ------------------------------------------------------------------ from q
 
 
-def file_of(x: Value) -> str:
-    """The text of a file symbol, or of a string that begins with a colon; empty for others."""
-    text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == T.C else ""
-    return text if text[:1] == ":" and len(text) > 1 else ""
-
-
 def is_source(x: Value) -> bool:
     """Can x be a source?"""
     kinds = (DictHandle, ModuleHandle, ModelHandle, OptimizerHandle)
-    return x.__class__ is Dict or isinstance(x, kinds) or bool(file_of(x))
+    return x.__class__ is Dict or isinstance(x, kinds) or is_path(x)
 
 
 def source_of(x: Value, call: str) -> Source:
     """The source of a q value; an error of the call for others, or if it holds what a checkpoint cannot hold."""
     if not is_source(x):
         raise CallError(call, expected=EXPECTED, given=kname(x))
-    if file_of(x):
+    if is_path(x):
         return file_source(path_of(x, call))
     h = handle(x)
     return TreeSource(_tree(x), isinstance(h, KHandle) and not isinstance(h, DictHandle))
