@@ -106,15 +106,16 @@ def deliver(call: str, result: Result, options: Mapping[str, Any]) -> Value:
     if not is_path(to):
         raise CallError(call, at="to", expected="a file, a folder or a module", given=kname(to))
     path = path_of(to, call)
+    is_folder = most is not None or path.endswith("/") or os.path.isdir(path)
     tree = _to_write(result)
-    if most is None and not path.endswith(".safetensors") and not os.path.isdir(path):
+    if not is_folder and not path.endswith(".safetensors"):
         write_pt(path, tree)
         return to
     _check(call, tree)
-    if most is None and not os.path.isdir(path):
-        weights_writing.write_file(path, tree)
+    if is_folder:
+        weights_writing.write_folder(path.rstrip("/") or path, tree, most or _FILE_BYTES)
     else:
-        weights_writing.write_folder(path, tree, most or _FILE_BYTES)
+        weights_writing.write_file(path, tree)
     return to
 
 

@@ -301,3 +301,13 @@ def test_an_interrupt_stops_between_pieces(line: str, session: Session, monkeypa
     with pytest.raises(QError, match="stop"):
         session.run(line)
     assert not PENDING and Path("out.safetensors").read_bytes() == before and session.run("r") == 0
+
+
+def test_a_name_that_ends_in_a_slash_is_a_folder(session: Session) -> None:
+    saved(session, 2)
+    session.run("ckptavg((a`model;b`model);(`to;`:mean/))")
+    before = sorted(os.listdir("mean"))
+    assert before == ["model-00001-of-00001.safetensors", "model.safetensors.index.json"]
+    session.run("ckptavg((a`model;a`model);(`to;`:mean))")  # it is a folder already
+    assert [*load_file(next(Path("mean").glob("*.safetensors")))] and os.path.isdir("mean")
+    assert torch.equal(tensors(session, "ckpt`:mean")["w"], state(0)["model"]["w"])
