@@ -20,8 +20,9 @@ from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror, first_line
 from kshell.k_api import load_kapi
 from kshell.lang.compiler import code_cache, hints, stepwise
+from kshell.lang.compiler.built_ins import is_infix, prim
 from kshell.lang.compiler.code_objects import with_frames
-from kshell.lang.compiler.compile import check_stores, compile_statement, is_infix, prim
+from kshell.lang.compiler.compile import check_stores, compile_statement
 from kshell.lang.console import locked
 from kshell.lang.console.show import error_text, show_text
 from kshell.lang.console.standard_input import Input
