@@ -12,7 +12,6 @@ from kshell.values.base.build import string
 from kshell.values.base.core import List, Table, Value, Vec, is_atom, raw, sym_vec
 
 FINITE = "finite"  # the condition that is kshell's own
-ACTIONS = ("log", "pause")  # words; anything else is q text that is run
 
 
 class Watch:

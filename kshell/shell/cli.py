@@ -24,7 +24,7 @@ def tune_allocator() -> None:
     Sets glibc's M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX (peach threads use the same blocks, because their
     own arenas would return large ones at once); elsewhere there is nothing to do.
     """
-    from kshell.session import memory
+    from kshell.values.session import memory
 
     memory.keep_freed(True)
     with suppress(OSError, AttributeError):

@@ -146,14 +146,6 @@ class Room:
             raise TooMuch("reading it would take more memory than twice its size plus 64 MB")
 
 
-class Unbounded(Room):
-    """An unlimited budget: `left` becomes negative by the size that a file would lack."""
-
-    def need(self, n: int) -> None:
-        """Use n bytes."""
-        self.left -= n
-
-
 def wrong(call: str, path: str, e: Exception) -> QError:
     """The error for a file that is not as it was written, or needs too much memory; or for lack of memory, whatever the
     file."""
@@ -161,9 +153,8 @@ def wrong(call: str, path: str, e: Exception) -> QError:
         return as_qerror(e)
     lines = str(e).splitlines()
     reason = lines[0] if lines else "its content is wrong"
-    reason = (
-        reason if len(reason) <= _REASON else reason[:_REASON] + ".."
-    )  # it may show a name in the file
+    if len(reason) > _REASON:  # it may show a name in the file
+        reason = reason[:_REASON] + ".."
     return QError(
         f"{call}: {path} is {'refused' if isinstance(e, TooMuch) else 'damaged'}: {reason}"
     )

@@ -10,7 +10,7 @@ import pytest
 
 from kshell.errors import QError, Source
 from kshell.lang.compiler import joined_lines
-from kshell.lang.compiler.compile import is_infix
+from kshell.lang.compiler.built_ins import is_infix
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.session import Session

@@ -315,7 +315,7 @@ def merged(m: Meanings, old: Any, new: Any) -> Any:
             merged(m, value[i], item) if i < len(value) else encoded(item)
             for i, item in enumerate(new)
         ]
-        return _relisted(m, old, parts)
+        return _relisted(old, parts)
     if isinstance(new, Stored) and isinstance(value, Stored) and new.origin is None:
         return _as_before(value, new)
     return _number(m, old, value, new)
@@ -343,7 +343,8 @@ def _as_before(old: Stored, new: Stored) -> Any:
     return tensor(result)
 
 
-def _relisted(m: Meanings, old: Any, parts: list[Any]) -> Any:
+def _relisted(old: Any, parts: list[Any]) -> Any:
+    """A sequence with these parts, of the class of another."""
     if old.__class__ is Node:
         return Node(old.how, old.callee, (tuple(parts),))
     return tuple(parts) if old.__class__ is tuple else parts

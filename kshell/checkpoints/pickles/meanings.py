@@ -67,9 +67,8 @@ class Branch:
 Maker = Callable[["Meanings", Node], Any]
 _ODD = (TypeError, AttributeError, KeyError, IndexError, OverflowError, struct.error)
 KNOWN: dict[str, Maker] = {}  # by name
-WORDS: dict[
-    str, Callable[[str], Any]
-] = {}  # by how a name begins: what the name itself means, or None
+# by how a name begins: what the name itself means, or None
+WORDS: dict[str, Callable[[str], Any]] = {}
 KEYS = (str, int, float, bool, bytes, type(None), complex)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from math import prod
 from typing import Any, NamedTuple
 
@@ -33,19 +34,23 @@ Found = Iterator[tuple[str, OnDemand]]
 def joined(
     tensors: dict[str, Stored], metadata: dict[str, str], settings: dict[str, Any]
 ) -> dict[str, Stored]:
-    """The tensors of a file or folder with those that are parts of a quantised weight replaced by that weight, whose
-    `parts` they are. `metadata` are the texts of safetensors files; `settings` what quantize_config.json holds, or
-    `quantization_config` of config.json: without them, words of GPTQ and AWQ are not joined. Numbers are computed when
-    they are read. Of the tensors, descriptions in JSON alone are read here. Nothing is wrong with parts that do not
-    fit: they stay as they are."""
+    """The tensors of a file or folder, where a quantised weight replaces the tensors that are its `parts`. `metadata`
+    are the texts of safetensors files; `settings` is what quantize_config.json holds, or `quantization_config` of
+    config.json: without it, words of GPTQ and AWQ are not joined. Numbers are computed when they are read; here, only
+    descriptions in JSON are read. Parts that do not fit each other are no error: they stay as they are."""
     places: dict[str, str] = {}
     made: dict[str, OnDemand] = {}
-    for find in (_torchao, _bitsandbytes_4, _bitsandbytes_8, _words, _float8):
-        for name, weight in find(tensors, metadata, settings):
-            is_free = name not in tensors or name in weight.parts
-            if is_free and name not in made and not places.keys() & weight.parts.keys():
-                made[name] = weight
-                places.update(dict.fromkeys(weight.parts, name))
+    for name, weight in chain(
+        _torchao(tensors, metadata),
+        _bitsandbytes_4(tensors),
+        _bitsandbytes_8(tensors),
+        _words(tensors, settings),
+        _float8(tensors, settings),
+    ):
+        is_free = name not in tensors or name in weight.parts
+        if is_free and name not in made and not places.keys() & weight.parts.keys():
+            made[name] = weight
+            places.update(dict.fromkeys(weight.parts, name))
     found: dict[str, Stored] = {}
     for name, tensor in tensors.items():
         if name in places:
@@ -97,7 +102,7 @@ def _sizes(found: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _torchao(tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str, Any]) -> Found:
+def _torchao(tensors: Tensors, metadata: Mapping[str, str]) -> Found:
     """Tensors that torchao has flattened: a.weight is a._weight_qdata, a._weight_scale and so on, with a description
     of it in the metadata."""
     for name, text in metadata.items():
@@ -123,9 +128,7 @@ def _torchao(tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[st
             yield name, made
 
 
-def _bitsandbytes_4(
-    tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str, Any]
-) -> Found:
+def _bitsandbytes_4(tensors: Tensors) -> Found:
     """nf4 and fp4 of bitsandbytes: the weight, and beside it absmax, quant_map and a description."""
     for key in tensors:
         name, mark, kind = key.rpartition(_STATE)
@@ -197,9 +200,7 @@ def _nested(
     return schemes.Nested(table, outer, block, float(offset))
 
 
-def _bitsandbytes_8(
-    tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str, Any]
-) -> Found:
+def _bitsandbytes_8(tensors: Tensors) -> Found:
     """Rows in 8 bits of bitsandbytes: weight, SCB, and weight_format, which is 0 for rows; others are tiled for
     kernels of old."""
     for key, scale in tensors.items():
@@ -235,7 +236,7 @@ class _Parts(NamedTuple):
     groups: Stored | None
 
 
-def _words(tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str, Any]) -> Found:
+def _words(tensors: Tensors, settings: Mapping[str, Any]) -> Found:
     """Numbers of a few bits in words: l.qweight, l.qzeros, l.scales and l.g_idx of GPTQ or AWQ are l.weight."""
     join = _of_settings(settings)
     for key in tensors:
@@ -336,7 +337,7 @@ def _fits(inputs: int, group: int, count: int) -> bool:
     return (group > 0 or group == -1) and count == -(-inputs // _length(inputs, group))
 
 
-def _float8(tensors: Tensors, metadata: Mapping[str, str], settings: Mapping[str, Any]) -> Found:
+def _float8(tensors: Tensors, settings: Mapping[str, Any]) -> Found:
     """Weights of float8 with scales by which they are multiplied, whatever their name is: one, one a row, or one a
     block."""
     sizes = _sizes(settings.get("weight_block_size")) or _USUAL_BLOCK

@@ -6,7 +6,7 @@ optimizer or another object stands for its state_dict.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +43,6 @@ from kshell.values.base.core import (
     seq_items,
     text_of,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def is_optimizer(v: dict[Any, Any]) -> bool:
@@ -136,6 +133,7 @@ def _key(x: Any, where: str) -> Any:
 
 
 def not_held(x: Value, where: str) -> QError:
+    """The error for a value that no checkpoint can hold."""
     return QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
 
 
@@ -145,6 +143,7 @@ def from_q(x: Value) -> Any:
 
 
 def of_handle(h: Any, where: str) -> Any:
+    """What a checkpoint holds of the object of a handle. QError if it cannot hold this kind."""
     h.get()
     if behaves("checkpoint", h) is None:
         raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")

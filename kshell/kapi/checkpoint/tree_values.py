@@ -205,9 +205,8 @@ def _bytes(v: bytes | bytearray) -> Any:
 OBJECT_HANDLE = Hook()  # makes the handle of an object: kapi/checkpoint/objects.py
 
 
-_PLAIN: OrderedDict[int, tuple[Any, Branch]] = (
-    OrderedDict()
-)  # by the identity of the keys of a dictionary
+# by the identity of the keys of a dictionary
+_PLAIN: OrderedDict[int, tuple[Any, Branch]] = OrderedDict()
 _PLAIN_MOST, _SMALL = 32, 10_000  # dictionaries, and values in the file of one
 
 

@@ -199,9 +199,8 @@ def graph_of(tree: Any, file: Branch | None = None) -> Any:
     """The object to be written for a tree; `file` is what it was read as, if that is known otherwise."""
     if isinstance(tree, Branch):
         return tree.graph
-    beside: dict[
-        int, Branch
-    ] = {}  # by the identity of a part of the tree: a file's object in its place
+    # by the identity of a part of the tree: a file's object in its place
+    beside: dict[int, Branch] = {}
     if file is not None:
         beside[id(tree)] = file
     places: dict[int, _Places] = {}

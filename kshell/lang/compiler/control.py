@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kshell import registry
 from kshell.errors import QError
 from kshell.lang.compiler import inline, tree_queries
 from kshell.lang.compiler.code_objects import Block
@@ -47,6 +48,9 @@ class ControlMixin:
         def error(self, text: str, node: N.Node) -> QError: ...
         def mark(self, node: N.Node) -> str: ...
         def is_word(self, name: str) -> bool: ...
+        def simple(self, e: E) -> E: ...
+        def eval_many(self, nodes: Sequence[N.Node]) -> list[E]: ...
+        def verb_name(self, entry: registry.Entry, n: int) -> str: ...
 
     # ------------------------------------------------------------ blocks
     def sub(self, run: Callable[[], object]) -> tuple[Block, Kinds]:
@@ -83,7 +87,7 @@ class ControlMixin:
         block = self.block
         try:
             while len(args) > 1:
-                test, value = inline.condition(self, args[0]), args[1]  # type: ignore[arg-type]
+                test, value = inline.condition(self, args[0]), args[1]
                 consequent, after = self.sub(partial(self.leaf, value, target))
                 levels.append((self.block, test, consequent, after))
                 self.block, self.kinds, args = [], dict(self.kinds), args[2:]
@@ -136,14 +140,14 @@ class ControlMixin:
                 self.statement(node)
 
     def if_(self, args: list[N.Node]) -> None:
-        test = inline.condition(self, args[0])  # type: ignore[arg-type]
+        test = inline.condition(self, args[0])
         consequent, kinds = self.sub(lambda: self.body(args[1:]))
         self.block += [f"if {test}:", consequent]
         self.kinds = join(self.kinds, kinds)
 
     def while_(self, args: list[N.Node]) -> None:
         def run() -> None:
-            test = inline.condition(self, args[0])  # type: ignore[arg-type]
+            test = inline.condition(self, args[0])
             if self.block:
                 self.emit(f"if not {test}: break")
                 self.body(args[1:])

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from kshell import registry
 from kshell.lang.compiler.expr import E
 from kshell.parse import tree as N
 from kshell.values.base.types import LONG_MAX as M
 
-if TYPE_CHECKING:
-    from kshell.lang.compiler.compile import Compiler
-
 ARITH = {"+": "+", "-": "-", "*": "*"}
 COMPARE = {"<": "<", ">": ">", "<=": "<=", ">=": ">=", "=": "==", "<>": "!="}
 
 
-def dyad(c: Compiler, node: N.Node, name: str, x: E, y: E) -> E | None:
+class Emitter(Protocol):
+    """What inlining needs of the compiler."""
+
+    inlines: bool
+
+    def temp(self) -> str: ...
+    def mark(self, node: N.Node) -> str: ...
+    def simple(self, e: E) -> E: ...
+    def expr(self, node: N.Node) -> E: ...
+    def eval_many(self, nodes: Sequence[N.Node]) -> list[E]: ...
+    def verb_name(self, entry: registry.Entry, n: int) -> str: ...
+
+
+def dyad(c: Emitter, node: N.Node, name: str, x: E, y: E) -> E | None:
     """`x name y` as inline code, or None if this operator has none or the known types exclude it."""
     if x.held or y.held:
         return None  # a vector, a symbol, a null: never a plain number
@@ -42,7 +53,7 @@ def both(x: E, y: E) -> tuple[set[str | None], bool]:
     return {x.kind, y.kind}, x.kind == y.kind == "j"
 
 
-def call(c: Compiler, node: N.Node, name: str, x: E, y: E) -> str:
+def call(c: Emitter, node: N.Node, name: str, x: E, y: E) -> str:
     entry = registry.find("verb", name)
     assert entry is not None
     return f"{c.verb_name(entry, 2)}({c.mark(node)}{x.s},{y.s})"
@@ -56,7 +67,7 @@ def int_test(x: E, y: E) -> str:
     )
 
 
-def arith(c: Compiler, node: N.Node, name: str, x: E, y: E) -> E | None:
+def arith(c: Emitter, node: N.Node, name: str, x: E, y: E) -> E | None:
     kinds, longs = both(x, y)
     if kinds == {"f"}:
         x, y = c.simple(x), c.simple(y)
@@ -102,7 +113,7 @@ def in_range(t: str, name: str, x: E, y: E) -> str:
 
 
 def compare(
-    c: Compiler, node: N.Node, name: str, x: E, y: E
+    c: Emitter, node: N.Node, name: str, x: E, y: E
 ) -> tuple[tuple[str, str], str | None, str | None]:
     """((test, native comparison), the call otherwise or None if never, the type of the whole)."""
     x, y = c.simple(x), c.simple(y)
@@ -114,7 +125,7 @@ def compare(
     return ("False", "False"), call(c, node, name, x, y), None
 
 
-def condition(c: Compiler, node: N.Node) -> str:
+def condition(c: Emitter, node: N.Node) -> str:
     """A Python expression that is true if the node's value meets a condition."""
     if (
         isinstance(node, N.Apply)
@@ -135,7 +146,7 @@ def condition(c: Compiler, node: N.Node) -> str:
     return f"_true({c.mark(node)}{expression.s})"
 
 
-def monad(c: Compiler, node: N.Node, name: str, x: E) -> E | None:
+def monad(c: Emitter, node: N.Node, name: str, x: E) -> E | None:
     """`name x` as inline code if the type is known."""
     if name == "neg" and x.kind == "f":
         return E(f"(-{x.s})", "f", impure=x.impure, glob=x.glob, deps=x.deps)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell.lang.compiler.compile import prim
+from kshell.lang.compiler.built_ins import prim
 from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.tree_queries import column_names
 from kshell.lang.each import grouped, verb_at_once

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang.compiler.compile import prim
+from kshell.lang.compiler.built_ins import prim
 from kshell.lang.each import peach
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import RESERVED, clean

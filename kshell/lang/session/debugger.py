@@ -14,7 +14,7 @@ from typing import Any
 
 from kshell.errors import Frame, QError
 from kshell.lang.compiler import code_objects
-from kshell.lang.compiler.compile import prim
+from kshell.lang.compiler.built_ins import prim
 from kshell.lang.console import error_report
 from kshell.lang.session import resume
 from kshell.values.base.core import NIL, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kshell.errors import QError
-from kshell.lang.compiler.compile import known
+from kshell.lang.compiler.built_ins import known
 from kshell.lang.compiler.literal import value_of
 from kshell.lang.session.views import parts
 from kshell.lang.verbs import disk

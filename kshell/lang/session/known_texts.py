@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kshell import registry
 from kshell.errors import Source
-from kshell.lang.compiler.compile import is_infix
+from kshell.lang.compiler.built_ins import is_infix
 from kshell.parse import parse_text
 from kshell.parse import tree as N
 from kshell.values.change.names import Names

@@ -11,8 +11,9 @@ from typing import Any
 from kshell import registry
 from kshell.errors import Frame, QError, Source
 from kshell.lang.compiler.aggregate_calls import aggregate_of
+from kshell.lang.compiler.built_ins import is_infix, known
 from kshell.lang.compiler.code_objects import build, caller_locals
-from kshell.lang.compiler.compile import Compiler, check_stores, compile_lambda, is_infix, known
+from kshell.lang.compiler.compile import Compiler, check_stores, compile_lambda
 from kshell.lang.compiler.expr import K_UNARY, E
 from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.tree_queries import column_names, group_clash, inferred_name, walk

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kshell.errors import Source, first_line
+from kshell.lang.compiler.built_ins import is_infix
 from kshell.lang.compiler.code_objects import frames
-from kshell.lang.compiler.compile import compile_statement, is_infix
+from kshell.lang.compiler.compile import compile_statement
 from kshell.lang.session.views import statement as view_statement
 from kshell.parse import parse_text
 from kshell.parse import tree as N

@@ -11,7 +11,8 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError, Source, os_text
 from kshell.ipc import tls_settings, wire
-from kshell.lang.compiler.compile import compile_lambda, is_infix
+from kshell.lang.compiler.built_ins import is_infix
+from kshell.lang.compiler.compile import compile_lambda
 from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
 from kshell.parse import tree as N

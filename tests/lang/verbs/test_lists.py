@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.lang.compiler.compile import prim
+from kshell.lang.compiler.built_ins import prim
 from kshell.lang.verbs import apply_, arith, compare, lists, search, sets, sort, strings, take  # noqa: F401
 from kshell.registry import find
 from kshell.values.base import types as T
