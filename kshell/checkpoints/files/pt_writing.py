@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from kshell.checkpoints.base.copying import FileRun, run_of
 from kshell.checkpoints.base.stored import PIECE, WIDTHS, Memory, Run, turn
 from kshell.checkpoints.pickles.machine import Node
 from kshell.checkpoints.pickles.meanings import Kept, Meanings
@@ -41,14 +42,8 @@ class ZipWriter:
         self, name: str, length: int, into: Callable[[memoryview, int], None], work: Task
     ) -> int:
         """Add a member of some bytes, which into(memory, start) gives; its checksum."""
-        raw = name.encode()
-        offset, crc = self._at, 0
-        is_wide = length >= _WIDE
-        extra = struct.pack("<HHQQ", 1, 16, length, length) if is_wide else b""
-        begin = offset + _LOCAL.size + len(raw) + len(extra) + 4
-        padding = -begin % _ALIGNED
-        extra += struct.pack("<HH", 0x4246, padding) + b"Z" * padding
-        self._head(raw, crc, length, extra)
+        raw, extra = self._begun(name, 0, length)
+        crc = 0
         out = memoryview(bytearray(min(PIECE, length)))
         for start in range(0, length, PIECE):
             if PENDING:
@@ -58,12 +53,35 @@ class ZipWriter:
             crc = zlib.crc32(piece, crc)
             self._file.write(piece)
             work.add(len(piece))
-        end = self._at = offset + _LOCAL.size + len(raw) + len(extra) + length
-        self._file.seek(self._start + offset)
+        self._file.seek(self._start + self._at)
         self._head(raw, crc, length, extra)
-        self._file.seek(self._start + end)
-        self._entries.append((raw, crc, length, offset))
+        self._ended(raw, crc, length, extra)
+        self._file.seek(self._start + self._at)
         return crc
+
+    def copy(self, name: str, run: FileRun, work: Task) -> None:
+        """Add a member whose bytes are in a file, with the checksum that they have there."""
+        raw, extra = self._begun(name, run.crc, run.length)
+        for part in run.turns():
+            if PENDING:
+                give_up()
+            part.copy(self._file)
+            work.add(part.length)
+        self._ended(raw, run.crc, run.length, extra)
+
+    def _begun(self, name: str, crc: int, length: int) -> tuple[bytes, bytes]:
+        """Write the head of a member; its name and its extra field."""
+        raw = name.encode()
+        extra = struct.pack("<HHQQ", 1, 16, length, length) if length >= _WIDE else b""
+        padding = -(self._at + _LOCAL.size + len(raw) + len(extra) + 4) % _ALIGNED
+        extra += struct.pack("<HH", 0x4246, padding) + b"Z" * padding
+        self._head(raw, crc, length, extra)
+        return raw, extra
+
+    def _ended(self, raw: bytes, crc: int, length: int, extra: bytes) -> None:
+        """Note a member of which everything is written."""
+        self._entries.append((raw, crc, length, self._at))
+        self._at += _LOCAL.size + len(raw) + len(extra) + length
 
     def _head(self, raw: bytes, crc: int, length: int, extra: bytes) -> None:
         size = min(length, _WIDE)
@@ -194,12 +212,14 @@ def write(
     for name, text in texts:
         archive.add(f"{root}/{name}", len(text), _giving(text), work)
     for key in sorted(memories.found, key=int):
-        memory = memories.found[key]
-        crc = archive.add(f"{root}/data/{key}", memory.length, memory.into, work)
-        if isinstance(memory, Memory):
-            memory.compare(
-                crc
-            )  # what was damaged is not written with a checksum that says otherwise
+        memory, name = memories.found[key], f"{root}/data/{key}"
+        run = run_of(memory)
+        if run is not None and run.crc:
+            archive.copy(name, run, work)
+            continue
+        crc = archive.add(name, memory.length, memory.into, work)
+        if isinstance(memory, Memory):  # what is damaged gets no checksum that says otherwise
+            memory.compare(crc)
     archive.add(f"{root}/version", 2, _giving(b"3\n"), work)
     return archive.close()
 

@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import chain, repeat
+from operator import sub
+from typing import Any, NamedTuple
 
 from kshell.checkpoints.base.stored import File, Memory, Pieced, Stored, Strided
 from kshell.checkpoints.files import safetensors
@@ -52,27 +55,75 @@ def is_safetensors(begin: bytes, size: int) -> bool:
     return begin[8:].lstrip()[:1] == b"{" and 2 <= length <= size - 8
 
 
-def read_file(file: File, room: Room) -> tuple[dict[str, Stored], dict[str, str]]:
-    """The tensors of a .safetensors file by name, and its metadata. ValueError and the like if it is damaged."""
-    places, meta, origin = safetensors.read_header(file, room)
-    sums = safetensors.sums(places, meta)
-    memory = Memory(file, origin, file.size - origin)
-    return {place.name: _stored(place, memory, sums.get(place.name, 0)) for place in places}, meta
+class Columns(NamedTuple):
+    """Tensors by name: the columns of what is known of them before one is read."""
+
+    names: list[str]
+    dtypes: list[str]  # torch's names
+    shapes: list[Sequence[int]]
+    nbytes: list[int]
+    schemes: list[str]
+
+    @classmethod
+    def of(cls, tensors: dict[str, Stored]) -> Columns:
+        """Those of tensors."""
+        found = tensors.values()
+        return cls(
+            list(tensors),
+            [tensor.dtype for tensor in found],
+            [tensor.shape for tensor in found],
+            [tensor.nbytes for tensor in found],
+            [tensor.scheme for tensor in found],
+        )
 
 
-def _stored(place: safetensors.Place, memory: Memory, crc: int) -> Stored:
-    start, length = memory.offset + place.start, place.end - place.start
-    part = Memory(memory.file, start, length, place.name, crc=crc)
-    dtype = DTYPES.get(place.dtype)
+class Weights:
+    """The tensors of .safetensors files, which are made when they are asked for: a file may have very many, and often
+    only their names, types and sizes are wanted."""
+
+    def __init__(self, columns: Columns, make: Callable[[], dict[str, Stored]]) -> None:
+        self.columns, self._make = columns, make
+
+    @cached_property
+    def tensors(self) -> dict[str, Stored]:
+        """The tensors by name."""
+        return self._make()
+
+
+def read_file(file: File, room: Room) -> tuple[Weights, dict[str, str]]:
+    """The tensors of a .safetensors file, and its metadata. ValueError and the like if it is damaged."""
+    found = safetensors.read_header(file, room)
+    sums = safetensors.sums(found)
+
+    def make() -> dict[str, Stored]:
+        crcs = sums or repeat(0)
+        return {
+            place.name: _stored(place, file, found.origin, crc)
+            for place, crc in zip(found.places, crcs, strict=False)
+        }
+
+    if safetensors.BITS.keys() & {*found.dtypes}:
+        weights = Weights(Columns.of(tensors := make()), lambda: tensors)
+    else:
+        dtypes = list(map(DTYPES.__getitem__, found.dtypes))
+        nbytes = list(map(sub, found.ends, found.starts))
+        columns = Columns(found.names, dtypes, found.shapes, nbytes, [""] * len(dtypes))
+        weights = Weights(columns, make)
+    return weights, found.metadata
+
+
+def _stored(place: safetensors.Place, file: File, origin: int, crc: int) -> Stored:
+    name, kind, shape, start, end = place
+    part = Memory(file, origin + start, end - start, name, crc=crc)
+    dtype = DTYPES.get(kind)
     if dtype is None:
-        packed = Packed("uint8", (place.end - place.start,), part)
-        packed.scheme = place.dtype
-        packed.options = {"size": place.shape}
+        packed = Packed("uint8", (end - start,), part)
+        packed.scheme = kind
+        packed.options = {"size": tuple(shape)}
         return packed
-    shape = place.shape
-    if place.dtype in safetensors.HALVES:
+    if kind in safetensors.HALVES:
         shape = (*shape[:-1], shape[-1] // 2)
-    return Strided.whole(dtype, shape, part)
+    return Strided.whole(dtype, tuple(shape), part)
 
 
 # ------------------------------------------------------------------ folders
@@ -85,10 +136,15 @@ def read_index(path: str, suffix: str, room: Room) -> tuple[dict[str, str], Any]
         raise ValueError("it is too long")
     index = bounded_names(file.read(0, file.size), room)
     locations = index["weight_map"]
-    for name, place in locations.items():
-        if place.__class__ is not str or "/" in place or not place.endswith(suffix):
-            raise ValueError(f"{name} is in a file outside the folder")
-    return dict(locations), index.get("metadata")
+    outside = {
+        place
+        for place in {*locations.values()}
+        if place.__class__ is not str or "/" in place or not place.endswith(suffix)
+    }
+    if outside:
+        name = next(name for name, place in locations.items() if place in outside)
+        raise ValueError(f"{name} is in a file outside the folder")
+    return locations, index.get("metadata")
 
 
 def index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
@@ -105,13 +161,10 @@ def check_index(where: dict[str, str], digests: dict[str, Any], about: Any) -> N
 
 
 def joined(
-    folder: str, locations: dict[str, str], read: Callable[[str], dict[str, Any]]
+    folder: str, locations: dict[str, str], contents: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """The tensors of a folder's files, in the order of its index; those that it does not name at the end. QError if one
-    is missing."""
-    contents = {
-        file: read(os.path.join(folder, file)) for file in dict.fromkeys(locations.values())
-    }
+    """The tensors of a folder's files (`contents`, by name of the file), in the order of its index; those that it does
+    not name at the end. QError if one is missing."""
     found = {}
     for name, file in locations.items():
         if name not in contents[file]:
@@ -121,6 +174,32 @@ def joined(
         for name, tensor in tensors.items():
             found.setdefault(name, tensor)
     return found
+
+
+def joined_weights(folder: str, locations: dict[str, str], contents: dict[str, Weights]) -> Weights:
+    """The same of .safetensors files, of which no tensor is made."""
+    columns = [
+        [*chain.from_iterable(parts)]
+        for parts in zip(*(weights.columns for weights in contents.values()), strict=True)
+    ]
+    names, files = columns[0], []
+    for file, weights in contents.items():
+        files += [file] * len(weights.columns.names)
+    rows = dict(zip(names, range(len(names)), strict=True))
+    order = [rows.get(name, -1) for name in locations]
+    is_exact = len(rows) == len(names) == len(locations) and -1 not in order
+    if not is_exact or [*map(files.__getitem__, order)] != [*locations.values()]:
+        numbers: dict[str, dict[str, int]] = {file: {} for file in contents}
+        for i, (file, name) in enumerate(zip(files, names, strict=True)):
+            numbers[file][name] = i
+        order = [*joined(folder, locations, numbers).values()]
+    taken = [[*map(column.__getitem__, order)] for column in columns]
+
+    def make() -> dict[str, Stored]:
+        tensors = {file: weights.tensors for file, weights in contents.items()}
+        return joined(folder, locations, tensors)
+
+    return Weights(Columns(*taken), make)
 
 
 def sharded(files: list[tuple[dict[str, Stored], dict[str, str]]]) -> dict[str, Stored]:

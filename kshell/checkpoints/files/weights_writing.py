@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Mapping
 from typing import BinaryIO, NamedTuple
 
+from kshell.checkpoints.base.copying import FileRun, run_of_tensor
 from kshell.checkpoints.base.stored import Composite, Stored
 from kshell.checkpoints.files import safetensors
 from kshell.checkpoints.files.weights import DTYPES, Packed, index_digest
@@ -94,16 +95,33 @@ class File:
         return safetensors.header(self._places, {**meta, safetensors.DIGEST: self.digest})
 
     def _pour(self, f: BinaryIO | None) -> str:
-        """Read the tensors in the order of the file, and write them unless there is nowhere to; their checksums."""
+        """Read the tensors in the order of the file, and write them unless there is nowhere to; their checksums. Those
+        that a file has as they are to be are copied from it, neighbours at once."""
         work = Task("saving", self.size)
+        waiting: FileRun | None = None
         with _Behind(f) as behind:
+
+            def copy(run: FileRun | None) -> None:
+                for turn in run.turns() if run is not None else ():
+                    if PENDING:
+                        give_up()
+                    behind.write(turn)
+                    work.add(turn.length)
+
             for place in sorted(self._places, key=lambda p: (p.start, p.end)):
-                behind.begin()
-                for piece in self._tensors[place.name].pieces(_PIECE, _TURNS):
+                tensor = self._tensors[place.name]
+                run = run_of_tensor(tensor)
+                both = waiting and run and waiting.joined(run)
+                if both is None:
+                    copy(waiting)
+                waiting = both or run
+                behind.begin(run.crc if run is not None else 0)
+                for piece in tensor.pieces(_PIECE, _TURNS) if run is None else ():
                     if PENDING:
                         give_up()
                     behind.write(piece)
                     work.add(len(piece))
+            copy(waiting)
         return "".join(f"{crc:08x}" for crc in behind.sums)
 
 
@@ -113,7 +131,7 @@ class _Behind:
 
     def __init__(self, f: BinaryIO | None) -> None:
         self._file = f
-        self._waiting: queue.Queue[memoryview | None] = queue.Queue(1)
+        self._waiting: queue.Queue[memoryview | FileRun | int | None] = queue.Queue(1)
         self._problem: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="kshell writer", daemon=True)
         self.sums: list[int] = []
@@ -128,11 +146,11 @@ class _Behind:
         if self._problem is not None and kind is None:
             raise self._problem
 
-    def begin(self) -> None:
-        """The next piece is the first of another tensor."""
-        self._waiting.put(memoryview(b""))
+    def begin(self, crc: int) -> None:
+        """The next piece is the first of another tensor; this is the checksum of what is copied."""
+        self._waiting.put(crc)
 
-    def write(self, piece: memoryview) -> None:
+    def write(self, piece: memoryview | FileRun) -> None:
         """Have a piece written. OSError if an earlier one could not be."""
         if self._problem is not None:
             raise self._problem
@@ -142,15 +160,21 @@ class _Behind:
         while (piece := self._waiting.get()) is not None:
             if self._problem is not None:
                 continue
-            if not len(piece):
-                self.sums.append(0)
-                continue
             try:
-                if self._file is not None:
-                    self._file.write(piece)
-                self.sums[-1] = zlib.crc32(piece, self.sums[-1])
+                self._take(piece)
             except BaseException as e:
                 self._problem = e
+
+    def _take(self, piece: memoryview | FileRun | int) -> None:
+        if isinstance(piece, int):
+            self.sums.append(piece)
+        elif isinstance(piece, FileRun):
+            if self._file is not None:
+                piece.copy(self._file)
+        else:
+            if self._file is not None:
+                self._file.write(piece)
+            self.sums[-1] = zlib.crc32(piece, self.sums[-1])
 
 
 def write_file(path: str, value: object) -> None:

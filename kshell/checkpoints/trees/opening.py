@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from kshell.checkpoints.base.stored import File, Stored
 from kshell.checkpoints.files import arrays, legacy, pt, safetensors, weights
+from kshell.checkpoints.files.weights import Columns, Weights
 from kshell.checkpoints.pickles.machine import Node
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.quantized import gguf
@@ -43,12 +44,26 @@ class Opened:
 
     path: str
     kind: str
-    value: Any
+    content: Any  # its value, or the weights that are it
     metadata: dict[str, Any] = field(default_factory=dict)
     made: int = 0  # values in its pickles
     beside: list[Branch] = field(
         default_factory=list
     )  # what was read in its pickles that is not in its value
+
+    @property
+    def value(self) -> Any:
+        """What it holds."""
+        content = self.content
+        return content.tensors if isinstance(content, Weights) else content
+
+    @property
+    def columns(self) -> Columns:
+        """The names, types and sizes of its tensors."""
+        content = self.content
+        if isinstance(content, Weights):
+            return content.columns
+        return Columns.of(leaves.tensors_of(content))
 
 
 def opened(path: str) -> Opened:
@@ -96,17 +111,22 @@ def _zip(path: str, kind: str, file: File, room: Room) -> Opened:
 
 
 def _weights(path: str, kind: str, file: File, room: Room) -> Opened:
-    tensors, metadata = weights.read_file(file, room)
-    return Opened(path, kind, tensors, dict(metadata), len(tensors))
+    found, metadata = weights.read_file(file, room)
+    return Opened(path, kind, found, metadata, len(found.columns.names))
 
 
 def dequantized(found: Opened) -> dict[str, Stored]:
     """The tensors of weights, those that are quantised as what they stand for."""
     folder = found.path if os.path.isdir(found.path) else os.path.dirname(found.path)
     tensors = leaves.tensors_of(found.value, _torchao)
-    if found.kind == "gguf" or not _QUANTIZED & {tensor.dtype for tensor in tensors.values()}:
+    if found.kind == "gguf" or not may_be_quantized(tensor.dtype for tensor in tensors.values()):
         return tensors  # GGUF's are that already
     return quantized.joined(tensors, found.metadata, _settings(folder))
+
+
+def may_be_quantized(dtypes: Iterable[str]) -> bool:
+    """Is one of these a type of which quantised weights are made?"""
+    return not _QUANTIZED.isdisjoint(dtypes)
 
 
 def _torchao(m: Meanings, node: Node) -> Stored | None:
@@ -257,14 +277,23 @@ def _indexed(path: str, names: list[str]) -> Opened | None:
     digests: dict[str, Any] = {}
     beside: list[Branch] = []
 
-    def read(file: str) -> dict[str, Any]:
-        part = _checked(file, lambda: of_file(file))
+    parts: dict[str, Opened] = {}
+    for name in dict.fromkeys(locations.values()):
+        file = os.path.join(path, name)
+        part = _checked(file, lambda file=file: of_file(file))  # type: ignore[misc]
         metadata.update(part.metadata)
-        beside.extend(leaves.branches_of(part.value))
-        digests[os.path.basename(file)] = part.metadata.get(safetensors.DIGEST)
-        return leaves.by_name(part.value)
-
-    tensors = weights.joined(path, locations, read)
+        digests[name] = part.metadata.get(safetensors.DIGEST)
+        parts[name] = part
+    contents = {
+        name: part.content for name, part in parts.items() if isinstance(part.content, Weights)
+    }
+    tensors: Any
+    if len(contents) == len(parts):
+        tensors = weights.joined_weights(path, locations, contents)
+    else:
+        beside = [branch for part in parts.values() for branch in leaves.branches_of(part.value)]
+        by_name = {name: leaves.by_name(part.value) for name, part in parts.items()}
+        tensors = weights.joined(path, locations, by_name)
     _checked(index, lambda: weights.check_index(locations, digests, about))
     return Opened(path, "sharded", tensors, metadata, beside=beside)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from kshell.checkpoints.files.weights import Columns
 from kshell.checkpoints.pickles.machine import Machine
 from kshell.checkpoints.pickles.meanings import KNOWN, WORDS, Branch
 from kshell.checkpoints.trees.leaves import branches_of, tensors_of
-from kshell.checkpoints.trees.opening import Opened, dequantized, opened
+from kshell.checkpoints.trees.opening import Opened, dequantized, may_be_quantized, opened
 from kshell.errors import CallError
 from kshell.kapi.base.args import flag_of, items
 from kshell.kapi.base.call import api
@@ -61,18 +62,18 @@ def ckpttable(x: Value) -> Value:
     if is_path(arguments[0]):
         return _of_file(opened(path_of(arguments[0], "ckpttable")), flag)
     found = tensors_of(tree_of(arguments[0]))
-    columns = described(found, {})[:4]
+    columns = described(Columns.of(found), {})[:4]
     statistics = norms_and_bad(list(found.values())) if flag else []
     return table([*PLAIN[:4], *("norm", "bad")[: len(statistics)]], [*columns, *statistics])
 
 
 def _of_file(found: Opened, flag: bool) -> Table:
-    tensors = tensors_of(found.value)
-    schemes = _schemes(found)
+    columns = found.columns
+    schemes = _schemes(found) if may_be_quantized(columns.dtypes) else {}
     if not flag:
-        return table(list(PLAIN), described(tensors, schemes))
-    columns = MeasuredCols(found.path, tensors, schemes)
-    return Table(list(columns.names), columns)
+        return table(list(PLAIN), described(columns, schemes))
+    measured = MeasuredCols(found, columns, schemes)
+    return Table(list(measured.names), measured)
 
 
 def _schemes(found: Opened) -> dict[str, str]:

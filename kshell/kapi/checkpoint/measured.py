@@ -11,11 +11,16 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from kshell.checkpoints.base.stored import Composite, Stored
+from kshell.checkpoints.files.weights import Columns
+from kshell.checkpoints.trees.leaves import tensors_of
+from kshell.checkpoints.trees.opening import Opened
 from kshell.kapi.base.convert import dtype_symbol
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.checkpoint.stored_tensors import read_tensor, windows
@@ -31,6 +36,8 @@ from kshell.values.base.core import (
     Value,
     Vec,
     flat_list,
+    sym,
+    sym_codes,
     sym_vec,
 )
 from kshell.values.session.interrupts import PENDING, give_up
@@ -138,15 +145,19 @@ _PASSES: tuple[tuple[tuple[str, ...], Callable[[Stored], Sequence[Any]]], ...] =
 class MeasuredCols(LazyCols):
     """The columns of such a table; `schemes` says how tensors are quantised."""
 
-    def __init__(self, path: str, tensors: dict[str, Stored], schemes: dict[str, str]) -> None:
-        super().__init__([*PLAIN, *MEASURED], path)
-        self._tensors = list(tensors.values())
+    def __init__(self, found: Opened, columns: Columns, schemes: dict[str, str]) -> None:
+        super().__init__([*PLAIN, *MEASURED], found.path)
+        self._found, self._nbytes = found, columns.nbytes
         self._known: dict[tuple[int, str], Any] = {}  # by row and column
-        for i, column in enumerate(described(tensors, schemes)):
+        for i, column in enumerate(described(columns, schemes)):
             list.__setitem__(self, i, column)
 
+    @cached_property
+    def _tensors(self) -> list[Stored]:
+        return list(tensors_of(self._found.value).values())
+
     def make(self, i: int) -> Value:
-        return self._column(self.names[i], range(len(self._tensors)))
+        return self._column(self.names[i], range(len(self._nbytes)))
 
     def taken(self, name: str, rows: np.ndarray) -> ListValue:
         """Some rows of a column: no others are computed."""
@@ -156,17 +167,17 @@ class MeasuredCols(LazyCols):
 
     def head(self, n: int) -> Table:
         """The first rows."""
-        rows = np.arange(min(n, len(self._tensors)))
+        rows = np.arange(min(n, len(self._nbytes)))
         return Table(self.names, [self.taken(name, rows) for name in self.names])
 
     def _column(self, name: str, rows: Sequence[int]) -> ListValue:
         names, work = next((names, work) for names, work in _PASSES if name in names)
         missing = [row for row in rows if (row, name) not in self._known]
-        task = Task("reading", sum(self._tensors[row].nbytes for row in missing))
+        task = Task("reading", sum(self._nbytes[row] for row in missing))
         for row in missing:
             for column, value in zip(names, work(self._tensors[row]), strict=True):
                 self._known[row, column] = value
-            task.add(self._tensors[row].nbytes)
+            task.add(self._nbytes[row])
         return column_of(name, [self._known[row, name] for row in rows])
 
 
@@ -177,23 +188,30 @@ def column_of(name: str, values: list[Any]) -> ListValue:
     return longs(values) if name == "bad" else floats(values)
 
 
-def described(tensors: dict[str, Stored], schemes: dict[str, str]) -> list[ListValue]:
-    """Names, types, sizes, bytes and schemes of tensors, as columns."""
-    found = tensors.values()
-    symbols = {dtype: dtype_symbol(dtype) or dtype for dtype in {t.dtype for t in found}}
+def described(columns: Columns, schemes: dict[str, str]) -> list[ListValue]:
+    """Names, types, sizes, bytes and schemes of tensors, as columns; `schemes` has those that are others, by name."""
+    own = columns.schemes
+    if schemes:
+        own = list(map(schemes.get, columns.names, own))
     return [
-        sym_vec(list(tensors)),
-        sym_vec([symbols[tensor.dtype] for tensor in found]),
-        _sizes([tensor.shape for tensor in found]),
-        longs([tensor.nbytes for tensor in found]),
-        sym_vec([schemes.get(name, tensor.scheme) for name, tensor in tensors.items()]),
+        Vec(T.S, sym_codes(columns.names)),
+        _words(columns.dtypes, lambda dtype: dtype_symbol(dtype) or dtype),
+        _sizes(columns.shapes),
+        longs(columns.nbytes),
+        _words(own),
     ]
 
 
-def _sizes(shapes: list[tuple[int, ...]]) -> List:
+def _words(values: list[str], shown: Callable[[str], str] = str) -> Vec:
+    """A column of words, of which there are few."""
+    codes = {value: sym(shown(value)).v for value in {*values}}
+    return Vec(T.S, np.array([*map(codes.__getitem__, values)], np.int32))
+
+
+def _sizes(shapes: Sequence[Sequence[int]]) -> List:
     """Shapes as a column."""
-    items = np.fromiter((n for shape in shapes for n in shape), np.int64)
-    return flat_list(T.J, items, np.cumsum([len(shape) for shape in shapes], dtype=np.int64))
+    items = np.array([*chain.from_iterable(shapes)], np.int64)
+    return flat_list(T.J, items, np.cumsum([*map(len, shapes)], dtype=np.int64))
 
 
 def norms_and_bad(tensors: Sequence[Stored]) -> list[Vec]:
