@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import struct
 import tarfile
 import warnings
@@ -283,6 +284,32 @@ def dcp(folder: Path) -> tuple[Path, Tensors]:
 
 
 @kind
+def dcp_alone(folder: Path) -> tuple[Path, Tensors]:
+    """Two processes that wrote without each other: each has metadata of its own parts."""
+    w, small = numbers(5, 3), numbers(2)
+    tensors: list[dict[str, Any]] = [{"w": ((5, 3), [((0, 0), w[:3])]), "small": ((2,), [((0,), small)])}, {"w": ((5, 3), [((3, 0), w[3:])])}]
+    for rank, own in enumerate(tensors):
+        inner = folder / "inner"
+        os.mkdir(inner)
+        write_dcp(inner, own, {"step": 3}, relative_path=f"__{rank}_0.distcp")
+        os.rename(inner / "__0_0.distcp", folder / f"__{rank}_0.distcp")
+        os.rename(inner / ".metadata", folder / f"__{rank}.metadata")
+        shutil.rmtree(inner)
+    return folder, {"w": w, "small": small}
+
+
+@kind
+def dcp_safetensors(folder: Path) -> tuple[Path, Tensors]:
+    """Parts in a .safetensors file a process, of which the metadata tell places that are not true."""
+    w = numbers(5, 3)
+    parts = [((0, 0), w[:3].clone()), ((3, 0), w[3:].clone())]
+    write_dcp(folder, {"w": ((5, 3), parts)}, {}, offset=0, length=8)
+    for rank, (offsets, part) in enumerate(parts):
+        save_file({"w": part}, folder / f"__{rank}_0.distcp", {"DCP_SHARDING_INFO": json.dumps({"w": {"saved_offsets": offsets}}), "DCP_VERSION": "1.0"})
+    return folder, {"w": w}
+
+
+@kind
 def dtensors(folder: Path) -> tuple[Path, Tensors]:
     w, column, same = numbers(5, 2), numbers(3, 5), numbers(4)
     for rank in range(4):
@@ -306,51 +333,94 @@ def sharded_tensors(folder: Path) -> tuple[Path, Tensors]:
 
 
 def zero(folder: Path, stage: int) -> tuple[Path, Tensors]:
-    """DeepSpeed's files of two processes: two groups, frozen parameters, buffers, and a second name of one."""
+    """DeepSpeed's files of two processes, with its fields and types: two groups, frozen parameters, buffers, and a second name
+    of one."""
     groups = [{"a": numbers(3, 5), "b": numbers(7, seed=1)}, {"c": numbers(3, seed=2)}]
-    frozen, buffer = numbers(5, seed=3), torch.arange(3.0)
+    frozen, buffer = numbers(5, seed=3).bfloat16(), torch.arange(3.0)
     inner = folder / "global_step3"
     os.mkdir(inner)
     (folder / "latest").write_text("global_step3")
     every = {name: t for group in groups for name, t in group.items()}
-    held = {name: t.half() if stage < 3 else torch.zeros(0).half() for name, t in every.items()}
-    held |= {"frozen": frozen.half() if stage < 3 else torch.zeros(0).half(), "buffer": buffer}
+    held = {name: t.bfloat16() if stage < 3 else torch.zeros(0).bfloat16() for name, t in every.items()}
+    held |= {"frozen": frozen if stage < 3 else torch.zeros(0).bfloat16(), "buffer": buffer}
+    held["alias"] = held["a"]
     shapes = [OrderedDict((name, t.shape) for name, t in group.items()) for group in groups]
     for rank in range(2):
-        model: dict[str, Any] = {"module": held, "buffer_names": ["buffer"], "param_shapes": shapes, "frozen_param_shapes": {"frozen": frozen.shape},
-                                 "frozen_param_fragments": None if stage == 1 else {"frozen": _share(frozen, rank) if stage == 3 else frozen},
-                                 "shared_params": {"alias": "a"}, "ds_version": "0.19.8", "global_steps": 3}
+        fragments = OrderedDict(frozen=_share(frozen, rank) if stage == 3 else frozen)
+        model: dict[str, Any] = {
+            "module": OrderedDict(held), "buffer_names": ["buffer"], "optimizer": None, "param_shapes": shapes,
+            "frozen_param_shapes": None if stage == 1 else OrderedDict(frozen=frozen.shape), "shared_params": {} if rank else {"alias": "a"},
+            "frozen_param_fragments": None if stage == 1 else fragments, "lr_scheduler": None, "data_sampler": None, "random_ltd": None,
+            "skipped_steps": 0, "global_steps": 3, "global_samples": 24, "dp_world_size": 2, "mp_world_size": 1,
+            "checkpoint_parallel_dimensions": {"pp_degree": 1, "tp_degree": 1}, "ds_config": {"bf16": {"enabled": True}}, "ds_version": "0.19.8"}
         if stage == 3 or rank == 0:
             prefix = f"zero_pp_rank_{rank}_" if stage == 3 else ""
             save(model, inner / f"{prefix}mp_rank_00_model_states.pt")
         own = {"zero_stage": Made("deepspeed.runtime.zero.config.ZeroStageEnum", (stage,), call=True),
-               "loss_scaler": Made("deepspeed.runtime.fp16.loss_scaler.LossScaler", (), {"cur_scale": 1.0}), **_own(groups, rank, stage)}
-        save({"optimizer_state_dict": own, "ds_version": "0.19.8"}, inner / f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt")
-    kept = frozen.half() if stage == 1 else frozen
-    return folder, {f"full.{name}": t for name, t in {**every, "frozen": kept, "buffer": buffer, "alias": every["a"]}.items()}
+               "loss_scaler": Made("deepspeed.runtime.fp16.loss_scaler.LossScaler", (), {"cur_scale": 1.0, "dynamic": False}),
+               "dynamic_loss_scale": False, "overflow": False, **_own(groups, rank, stage)}
+        save({"optimizer_state_dict": own, "ds_config": {}, "ds_version": "0.19.8"}, inner / f"bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt")
+    moments = {f"optimizer.state.{name}.{key}": t for name in every for key, t in {**_moments(every[name]), "step": torch.tensor(3.0)}.items()}
+    return folder, {f"full.{name}": t for name, t in {**every, "frozen": frozen, "buffer": buffer, "alias": every["a"]}.items()} | moments
+
+
+def _moments(t: torch.Tensor) -> Tensors:
+    return {"exp_avg": t / 3, "exp_avg_sq": t * t}
 
 
 def _own(groups: list[Tensors], rank: int, stage: int) -> dict[str, Any]:
     """What a process has of the parameters."""
+    kinds = [groups, *([{name: _moments(t)[key] for name, t in group.items()} for group in groups] for key in ("exp_avg", "exp_avg_sq"))]
+    paddings = [[1, *[0] * (len(group) - 1)] for group in groups]
+    flats, first, second = [[_part(group, rank, stage, padding) for group, padding in zip(kind, paddings, strict=True)] for kind in kinds]
+    if stage == 3:  # parameters go on in the next
+        flats, first, second = [[line[:7].clone(), line[7:].clone()] for line in map(torch.cat, (flats, first, second))]
+    else:  # the moments of the last process have the padding, its parameters have not
+        first, second = [[torch.cat([t, torch.zeros(len(t) % 2)]) for t in kind] for kind in (first, second)]
+    state = {i: {"step": torch.tensor(3.0), "exp_avg": first[i], "exp_avg_sq": second[i]} for i in range(2)}
+    options = {"betas": (0.9, 0.999), "eps": 1e-8, "foreach": None}
+    base = {"state": state, "param_groups": [{"weight_decay": d, "lr": 4e-4, **options, "params": [i]} for i, d in enumerate((0.1, 0.0))]}
     if stage == 3:
-        shares = [[_share(t, rank) for t in group.values()] for group in groups]
-        flat = torch.cat([part for group in shares for part in group])
-        return {"partition_count": 2, "fp32_flat_groups": [flat[:7].clone(), flat[7:].clone()]}  # parameters go on in the next
-    flats, paddings = [], []
-    for group in groups:
-        padding = [1, *[0] * (len(group) - 1)]
-        line = torch.cat([torch.cat([t.reshape(-1), torch.zeros(n)]) for t, n in zip(group.values(), padding, strict=True)])
-        length = -(-len(line) // 4) * 2
-        flats.append(line[rank * length:(rank + 1) * length].clone())  # the last one without padding
-        paddings.append(padding)
-    return {"partition_count": [2, 2], "single_partition_of_fp32_groups": flats, "param_alignment_paddings": paddings}
+        return {"partition_count": 2, "optimizer_state_dict": base, "fp32_flat_groups": flats}
+    slices = [OrderedDict((name, Made("deepspeed.utils.tensor_fragment.fragment_address", (t.numel(), 0))) for name, t in group.items()) for group in groups]
+    return {"clip_grad": 0.5, "base_optimizer_state": base, "single_partition_of_fp32_groups": flats, "group_paddings": [0, 1],
+            "param_alignment_paddings": paddings, "partition_count": [2, 2], "ds_version": "0.19.8", "param_slice_mappings": slices}
+
+
+def _part(group: Tensors, rank: int, stage: int, padding: list[int]) -> torch.Tensor:
+    """What a process has of a group, in one vector: in stage 3 a share of each, else of all. The last one's is without padding."""
+    if stage == 3:
+        return torch.cat([_share(t, rank) for t in group.values()])
+    line = torch.cat([torch.cat([t.reshape(-1), torch.zeros(n)]) for t, n in zip(group.values(), padding, strict=True)])
+    length = -(-len(line) // 4) * 2
+    return line[rank * length:(rank + 1) * length].clone()
+
+
+@kind
+def universal(folder: Path) -> tuple[Path, Tensors]:
+    """DeepSpeed's form for other numbers of processes, as it makes it of stage 3: flat vectors, and steps with the groups."""
+    _, wanted = zero(folder, 3)
+    made, parts = folder / "made", folder / "global_step3"
+    os.mkdir(made)
+    for file in parts.glob("*_model_states.pt"):
+        os.rename(file, made / file.name)
+    shutil.rmtree(parts)
+    os.unlink(folder / "latest")
+    (folder / "latest_universal").write_text("made")
+    for name, t in {"a": numbers(3, 5), "b": numbers(7, seed=1), "c": numbers(3, seed=2)}.items():
+        os.makedirs(made / "zero" / name)
+        for key, part in {"fp32": t, **_moments(t)}.items():
+            torch.save(part.reshape(-1), made / "zero" / name / f"{key}.pt")
+    base = {"state": {i: {"step": torch.tensor(3.0)} for i in range(2)}, "param_groups": []}
+    save({"optimizer_state_dict": base, "param_groups": [{"lr": 0.5, "params": [i]} for i in range(2)]}, made / "zero" / "optimizer_state.pt")
+    return folder, wanted
 
 
 def _share(t: torch.Tensor, rank: int) -> torch.Tensor:
     """An equal share of a tensor, the last one filled up."""
     share = -(-t.numel() // 2)
     part = t.reshape(-1)[rank * share:(rank + 1) * share]
-    return torch.cat([part, torch.full((share - len(part),), -1.0)])
+    return torch.cat([part, torch.full((share - len(part),), -1.0, dtype=t.dtype)])
 
 
 @kind

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kshell.checkpoints.base.stored import WIDTHS, File, Pieced, Stored
+from kshell.checkpoints.files import weights
 from kshell.checkpoints.files.pt import NotOne, Zip, bare
 from kshell.checkpoints.files.pt import read as read_zip
 from kshell.checkpoints.pickles.machine import Node
@@ -20,6 +21,12 @@ from kshell.errors import QError, refused
 from kshell.store.archive import WRONG, Room, wrong
 
 _PACKAGE = "torch.distributed.checkpoint."
+
+
+def is_beside(name: Any) -> bool:
+    """Is this the name of a file of another kind in such a folder, as Lightning's meta.pt?"""
+    is_name = name.__class__ is str and name == os.path.basename(name)
+    return is_name and name.endswith((".pt", ".ckpt"))
 
 
 class _Place(NamedTuple):
@@ -99,9 +106,10 @@ class _Metadata:
         return fields_of(self.m, node)
 
     def places(self) -> dict[tuple[str, tuple[int, ...]], _Place]:
-        """Where the part of a tensor is that begins at some offsets."""
+        """Where the part of a tensor is that begins at some offsets; other values have no offsets."""
         found = {}
         files: dict[str, File | None] = {}
+        ends: dict[str, int] = {}  # of the values that are no tensors
         for index, info in self._dict(self.root["storage_data"]).items():
             key = self.record(index, "metadata.MetadataIndex")
             place = self.record(info, "filesystem._StorageInfo")
@@ -118,9 +126,12 @@ class _Metadata:
             if any(n.__class__ is not int or n < 0 for n in numbers):
                 raise ValueError(f"{key['fqn']} has a wrong place")
             if path not in files:
-                files[path] = _opened(os.path.join(self.folder, path))
+                files[path], ends[path] = _opened(os.path.join(self.folder, path)), 0
             place_of = _Place(os.path.join(self.folder, path), *numbers, files[path])
             found[key["fqn"], where] = place_of
+            if offsets is None:
+                ends[path] = max(ends[path], sum(numbers))
+        self.blobs = {path: _blob(file, ends[path]) for path, file in files.items() if file}
         return found
 
     def _dict(self, x: Any) -> dict[Any, Any]:
@@ -170,8 +181,26 @@ class _Metadata:
                 (name, offsets), places.get((name, ())) if not any(offsets) else None
             )
             if place is not None:
-                parts.append((offsets, _Item(dtype, sizes, place)))
+                parts.append((offsets, self._part(name, dtype, sizes, place)))
         return Pieced(dtype, shape, parts, f"{self.folder}: a part of {name} is missing")
+
+    def _part(self, name: str, dtype: str, sizes: tuple[int, ...], place: _Place) -> Stored:
+        blob = self.blobs.get(os.path.basename(place.path))
+        if blob is None:
+            return _Item(dtype, sizes, place)
+        found = blob[name]
+        if (found.dtype, found.shape) != (dtype, sizes):
+            raise ValueError(f"the part of {name} in {place.path} is of another type or size")
+        return found
+
+
+def _blob(file: File, start: int) -> dict[str, Stored] | None:
+    """The tensors of a file of which the end, after the values that are no tensors, is a .safetensors file: of these
+    the metadata tell places that are not true. None if each part is a file of torch.save."""
+    size = file.size - start
+    if size < 10 or not weights.is_safetensors(file.read(start, min(size, 64)), size):
+        return None
+    return weights.read_file(file.part(start, size), Room(size))[0]
 
 
 def nested(entries: dict[str, Any], paths: dict[str, tuple[Any, ...]]) -> dict[str, Any]:
@@ -214,9 +243,23 @@ def read(folder: str, beside: list[Branch]) -> dict[str, Any]:
     """The tensors and values of a folder: whole, whatever processes have written them, in the dictionaries and lists in
     which they were saved. What the metadata say is added to `beside`. ValueError and the like if they are damaged."""
     names = sorted(name for name in os.listdir(folder) if name.endswith(".metadata"))
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
+    paths: dict[str, tuple[Any, ...]] = {}
     for name in [".metadata"] if ".metadata" in names else names:
         metadata = _Metadata(folder, name)
         beside.append(metadata.tree)
-        found |= nested(metadata.entries(), metadata.paths())
-    return found
+        paths |= metadata.paths()
+        for key, value in metadata.entries().items():
+            entries[key] = _united(entries[key], value) if key in entries else value
+    ordered = {name: entries[name] for name in paths if name in entries}  # as they were saved
+    return nested(ordered | entries, paths)
+
+
+def _united(a: Any, b: Any) -> Any:
+    """An entry of which the metadata of two processes tell: a tensor has the parts of both. Values that are no tensors
+    are the first one's, as where processes write together."""
+    if not isinstance(a, Pieced) or not isinstance(b, Pieced):
+        return a
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        raise ValueError("its processes have written tensors of different sizes under one name")
+    return Pieced(a.dtype, a.shape, [*a.parts, *b.parts], a.missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from kshell.checkpoints.base.stored import Composite, Stored
@@ -107,9 +107,14 @@ class _Described:
         )
 
 
-def write(folder: str, tree: Any, sources: list[Meanings]) -> None:
-    """Write nested dictionaries of tensors and other values to a folder, which may be there. QError for values that it
-    cannot hold."""
+def write(
+    folder: str,
+    tree: Any,
+    sources: list[Meanings],
+    beside: Sequence[tuple[str, atomic.Fill]] = (),
+) -> None:
+    """Write nested dictionaries of tensors and other values to a folder, which may be there, and files beside. QError
+    for values that it cannot hold."""
     if not isinstance(tree, dict):
         raise CallError("ckptdcp", "expecting a dictionary")
     entries = {".".join(map(str, path)): (path, value) for path, value in flattened(tree)}
@@ -138,5 +143,6 @@ def write(folder: str, tree: Any, sources: list[Meanings]) -> None:
     files = [
         (os.path.join(folder, _DATA), fill),
         (os.path.join(folder, ".metadata"), fill_metadata),
+        *beside,
     ]
     atomic.write_all(files)

@@ -15,6 +15,8 @@ from kshell.checkpoints.pickles.meanings import Branch
 from kshell.checkpoints.trees.leaves import FULL
 from kshell.errors import QError
 
+OPTIMIZER = "optimizer"  # the key of the optimizers' state that is put together so
+OTHER_VERSION = (KeyError, TypeError, AttributeError, IndexError)  # of files that have other fields
 _MODEL = re.compile(r"(zero_pp_rank_(\d+)_)?mp_rank_(\d+)_model_states\.pt")
 _OPTIM = re.compile(r"(bf16_)?zero_pp_rank_(\d+)_mp_rank_(\d+)_optim_states\.pt")
 
@@ -46,21 +48,24 @@ def folder_of(path: str, names: list[str]) -> str | None:
     DeepSpeed's."""
     if any(_OPTIM.fullmatch(name) for name in names):
         return path
-    if "latest" not in names:
-        return None
-    with open(os.path.join(path, "latest"), "rb") as f:
+    return named_folder(path, "latest") if "latest" in names else None
+
+
+def named_folder(path: str, file: str) -> str:
+    """The folder inside another that a file of it names. ValueError if it names none."""
+    with open(os.path.join(path, file), "rb") as f:
         tag = f.read(256).decode().strip()
     inner = os.path.join(path, tag)
     if tag != os.path.basename(tag) or tag in ("", ".", "..") or not os.path.isdir(inner):
-        raise ValueError("latest names no folder in it")
+        raise ValueError(f"{file} names no folder in it")
     return inner
 
 
 def read(folder: str, open_file: Callable[[str], Any]) -> dict[str, Any]:
-    """The files of a folder by name; before them the whole weights of all processes in float32, under
-    `full`, and counts of steps."""
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".pt"))
-    files = {name: open_file(os.path.join(folder, name)) for name in names}
+    """The files of a folder by name; before them the whole weights of all processes in float32, under `full`, the state
+    of their optimizers by the names of parameters, under `optimizer`, and counts of steps."""
+    files = files_in(folder, open_file)
+    names = list(files)
     optim = _by_rank(files, _OPTIM)
     model = _by_rank(files, _MODEL)
     if (
@@ -71,9 +76,26 @@ def read(folder: str, open_file: Callable[[str], Any]) -> dict[str, Any]:
         return files  # parts of tensors of several processes side by side, which only the model can join
     try:
         zero = _Zero(optim, model)
-        return {FULL: zero.weights()} | zero.counts() | files
-    except (KeyError, TypeError, AttributeError, IndexError):
-        return files  # of another version
+        whole = {FULL: zero.weights()}
+    except OTHER_VERSION:
+        return files
+    try:
+        state = {OPTIMIZER: zero.optimizer()}
+    except OTHER_VERSION:
+        state = {}
+    joined = whole | state
+    return joined | {key: x for key, x in zero.counts().items() if key not in joined} | files
+
+
+def files_in(folder: str, open_file: Callable[[str], Any]) -> dict[str, Any]:
+    """The files of a folder by name."""
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".pt"))
+    return {name: open_file(os.path.join(folder, name)) for name in names}
+
+
+def models_of(files: dict[str, Any]) -> list[Any]:
+    """The files that hold the model, in the order of their processes; none if these are parallel in other ways."""
+    return _by_rank(files, _MODEL) if len(_parallel(list(files), _MODEL)) == 1 else []
 
 
 def _by_rank(files: dict[str, Any], form: re.Pattern[str]) -> list[Any]:
@@ -85,25 +107,77 @@ def _parallel(names: list[str], form: re.Pattern[str]) -> set[str]:
     return {m[3] for name in names if (m := form.fullmatch(name))}
 
 
-def _plain(branch: Branch, x: Any = None) -> Any:
+def plain(branch: Branch, x: Any = None) -> Any:
     """A value with all that is in it, of dictionaries and lists."""
     value = branch.meanings.of(branch.graph if x is None else x)
     if isinstance(value, dict):
         return {
-            key: _plain(branch, part) if part is not None else None for key, part in value.items()
+            key: plain(branch, part) if part is not None else None for key, part in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_plain(branch, part) if part is not None else None for part in value]
+        return [plain(branch, part) if part is not None else None for part in value]
     return value
 
 
-class _Zero:
+class Model:
+    """What the files say that hold the model, in the order of the processes."""
+
+    def __init__(self, files: list[Any]) -> None:
+        self.models = [_fields(tree) for tree in files]
+        self.first = self.models[0]
+        self.shapes: list[dict[str, Any]] = self.first["param_shapes"]  # a group each
+
+    def completed(self, found: dict[str, Stored]) -> dict[str, Stored]:
+        """The whole weights, of the parameters that were trained: with frozen ones, buffers, those of which nobody has
+        a master copy, and others by their second names."""
+        module = self.first["module"]
+        found = found | self._frozen()
+        for name in self.first.get("buffer_names") or []:
+            found[name] = module[name]
+        for name, tensor in module.items():
+            if isinstance(tensor, Stored) and name not in found and tensor.count:
+                found[name] = tensor  # those of stage 3 are empty
+        for alias, name in (self.first.get("shared_params") or {}).items():
+            found[alias] = found[name]
+        if any(not isinstance(tensor, Stored) for tensor in found.values()):
+            raise TypeError("a parameter that is no tensor")
+        return found
+
+    def counts(self) -> dict[str, Any]:
+        """Steps, versions and other plain values of the model's file."""
+        kinds = (int, float, str, bool)
+        return {key: value for key, value in self.first.items() if value.__class__ in kinds}
+
+    def named(self, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The groups of an optimizer, in which numbers stand for vectors, with the names of the parameters in these."""
+        return [
+            {**group, "params": [name for i in group["params"] for name in self.shapes[i]]}
+            for group in groups
+        ]
+
+    def _frozen(self) -> dict[str, Stored]:
+        found: dict[str, Stored] = {}
+        for name, size in (self.first.get("frozen_param_shapes") or {}).items():
+            parts = [
+                fragment
+                for model in self.models
+                if isinstance(
+                    fragment := (model.get("frozen_param_fragments") or {}).get(name), Stored
+                )
+            ]
+            if parts:
+                found[name] = Slice(parts, 0, tuple(size))
+            else:  # stage 1 has none
+                found[name] = self.first["module"][name]
+        return found
+
+
+class _Zero(Model):
     """What the files of all processes say, in the order of their ranks."""
 
     def __init__(self, optim: list[Any], model: list[Any]) -> None:
+        super().__init__(model)
         self.states = [self._of(tree, "optimizer_state_dict") for tree in optim]
-        self.models = [_fields(tree) for tree in model]
-        self.model = self.models[0]
         self.stage = int(_number(self.states[0]["zero_stage"]))
         count = self.states[0]["partition_count"]
         wanted = max(count) if isinstance(count, list) else count
@@ -117,79 +191,61 @@ class _Zero:
         return _fields(Branch(tree.meanings, tree.meanings.of(tree.graph)[key]))
 
     def weights(self) -> dict[str, Stored]:
-        """The whole weights by name: parameters in float32, buffers, frozen ones and others by their second names."""
-        module = self.model["module"]
-        found: dict[str, Stored] = {}
-        for group, shapes in enumerate(self.model["param_shapes"]):
-            found |= self._third(shapes) if self.stage == 3 else self._group(group, shapes)
-        found |= self._frozen()
-        for name in self.model.get("buffer_names") or []:
-            found[name] = module[name]
-        for name, tensor in module.items():  # of which nobody has a master copy
-            if isinstance(tensor, Stored) and name not in found and tensor.count and self.stage < 3:
-                found[name] = tensor
-        for alias, name in (self.model.get("shared_params") or {}).items():
-            found[alias] = found[name]
-        if any(not isinstance(tensor, Stored) for tensor in found.values()):
-            raise TypeError("a parameter that is no tensor")
-        return found
+        """The whole weights by name: parameters in float32, buffers and others."""
+        key = "fp32_flat_groups" if self.stage == 3 else "single_partition_of_fp32_groups"
+        return self.completed(self._cut([state[key] for state in self.states]))
 
-    def counts(self) -> dict[str, Any]:
-        """Steps, versions and other plain values of the model's file."""
-        kinds = (int, float, str, bool)
-        return {key: value for key, value in self.model.items() if value.__class__ in kinds}
+    def optimizer(self) -> dict[str, Any]:
+        """The state of the optimizer by the names of parameters, and its groups: as torch's get_state_dict has them."""
+        key = "optimizer_state_dict" if self.stage == 3 else "base_optimizer_state"
+        inner = [state[key] for state in self.states]
+        vectors = [list(part["state"].values()) for part in inner]  # a dictionary a group
+        state: dict[str, dict[str, Any]] = {name: {} for group in self.shapes for name in group}
+        for field in vectors[0][0]:
+            values = [[group[field] for group in groups] for groups in vectors]
+            if all(isinstance(part, Stored) and part.shape for part in values[0]):
+                for name, tensor in self._cut(values).items():
+                    state[name][field] = tensor
+            else:  # a count of steps, of all parameters of a group
+                for value, group in zip(values[0], self.shapes, strict=True):
+                    for name in group:
+                        state[name][field] = value
+        return {"state": state, "param_groups": self.named(inner[0]["param_groups"])}
 
-    def _group(self, group: int, shapes: dict[str, Any]) -> dict[str, Stored]:
-        """Stages 1 and 2: the processes' parts of a group one after the other, cut into parameters."""
-        parts = [state["single_partition_of_fp32_groups"][group] for state in self.states]
-        padding = self._padding(group)
+    def _cut(self, vectors: list[list[Stored]]) -> dict[str, Stored]:
+        """The parameters, of the vectors that each process has: one for each group."""
         found: dict[str, Stored] = {}
-        at = 0
-        for i, (name, size) in enumerate(shapes.items()):
-            shape = tuple(size)
-            found[name] = Slice(parts, at, shape)
-            at += prod(shape) + (padding[i] if i < len(padding) else 0)
+        if self.stage == 3:
+            self._thirds(vectors, found)
+            return found
+        for group, shapes in enumerate(self.shapes):
+            parts = [each[group] for each in vectors]
+            padding = self._padding(group)
+            at = 0
+            for i, (name, size) in enumerate(shapes.items()):
+                shape = tuple(size)
+                found[name] = Slice(parts, at, shape)
+                at += prod(shape) + (padding[i] if i < len(padding) else 0)
         return found
 
     def _padding(self, group: int) -> list[int]:
         every = self.states[0].get("param_alignment_paddings")
         return every[group] if isinstance(every, list) and group < len(every) else []
 
-    def _third(self, shapes: dict[str, Any]) -> dict[str, Stored]:
+    def _thirds(self, vectors: list[list[Stored]], found: dict[str, Stored]) -> None:
         """Stage 3: each process has an equal share of each parameter."""
-        found: dict[str, Stored] = {}
-        for name, size in shapes.items():
-            shape = tuple(size)
-            count = prod(shape)
-            share = -(-count // len(self.states))
-            parts: list[Stored] = [
-                Slice(state["fp32_flat_groups"], self._at, (share,)) for state in self.states
-            ]
-            self._at += share
-            found[name] = Slice(parts, 0, shape)
-        return found
-
-    _at = 0  # items of each process that are taken, in stage 3
-
-    def _frozen(self) -> dict[str, Stored]:
-        found: dict[str, Stored] = {}
-        for name, size in (self.model.get("frozen_param_shapes") or {}).items():
-            parts = [
-                fragment
-                for model in self.models
-                if isinstance(
-                    fragment := (model.get("frozen_param_fragments") or {}).get(name), Stored
-                )
-            ]
-            if parts:
-                found[name] = Slice(parts, 0, tuple(size))
-            else:  # stage 1 has none
-                found[name] = self.model["module"][name]
-        return found
+        at = 0
+        for shapes in self.shapes:
+            for name, size in shapes.items():
+                shape = tuple(size)
+                share = -(-prod(shape) // len(vectors))
+                parts: list[Stored] = [Slice(each, at, (share,)) for each in vectors]
+                at += share
+                found[name] = Slice(parts, 0, shape)
 
 
 def _fields(tree: Any) -> dict[str, Any]:
-    found = _plain(tree)
+    found = plain(tree)
     if not isinstance(found, dict):
         raise TypeError("no dictionary")
     return found

@@ -231,15 +231,38 @@ def _settled(m: Meanings, part: Any) -> Any:
 # ------------------------------------------------------------------ the files of several processes
 
 
+_FLAT = "_flat_param"  # of FSDP's own form, in which other tensors are parts too, and do not say of what
+
+
 def joined(files: dict[str, Any]) -> dict[str, Any]:
-    """The files of a folder, by name; before them the tensors that are put together from parts in all of them."""
+    """The files of a folder, by name; before them the tensors that are put together from parts in several files, and
+    those that each of these files has whole, as buffers, of which the first one's are taken."""
+    by_file = [tensors_of(tree) for tree in files.values()]
+    names = [{name for name, tensor in found.items() if _is_part(tensor)} for found in by_file]
     parts: dict[str, list[Stored]] = {}
-    for tree in files.values():
-        for name, tensor in tensors_of(tree).items():
-            if "whole" in tensor.options:
-                parts.setdefault(name, []).append(tensor)
-    whole = {name: _whole(name, pieces) for name, pieces in parts.items()}
+    for found, parted in zip(by_file, names, strict=True):
+        for name, tensor in found.items() if parted else ():
+            parts.setdefault(name, []).append(tensor)
+    whole: dict[str, Stored] = {}
+    for found, parted in zip(by_file, names, strict=True):
+        fellows = sum(not parted.isdisjoint(others) for others in names)
+        is_flat = any(name.rsplit(".", 1)[-1] == _FLAT for name in parted)
+        for name in found if parted else ():
+            if name not in whole and all(map(_is_part, parts[name])):
+                whole[name] = _whole(name, parts[name])
+            elif name not in whole and not is_flat and _is_alike(parts[name], fellows):
+                whole[name] = parts[name][0]
     return ({FULL: whole} if whole else {}) | files
+
+
+def _is_part(tensor: Stored) -> bool:
+    return "whole" in tensor.options
+
+
+def _is_alike(copies: list[Stored], wanted: int) -> bool:
+    """Are these as many tensors of one type and size?"""
+    kinds = {(copy.dtype, copy.shape) for copy in copies}
+    return len(copies) == wanted and len(kinds) == 1
 
 
 def _whole(name: str, pieces: list[Stored]) -> Stored:

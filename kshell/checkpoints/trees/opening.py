@@ -20,7 +20,7 @@ from kshell.checkpoints.pickles.machine import Node
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.quantized import gguf
 from kshell.checkpoints.quantized import joining as quantized
-from kshell.checkpoints.trees import dcp, deepspeed, leaves
+from kshell.checkpoints.trees import dcp, deepspeed, leaves, universal
 from kshell.errors import QError, refused
 from kshell.store import unfinished
 from kshell.store.archive import WRONG, Room, described_cost, wrong
@@ -236,14 +236,14 @@ def _of_dcp(path: str, names: list[str]) -> Opened | None:
     tree = dcp.read(path, beside)
     for name in names:
         file = os.path.join(path, name)
-        if name.endswith((".pt", ".ckpt")) and os.path.isfile(file):
+        if dcp.is_beside(name) and os.path.isfile(file):
             tree[name] = _checked(file, lambda file=file: of_file(file)).value  # type: ignore[misc]
     return Opened(path, "dcp", tree, beside=beside)
 
 
 def _of_run(path: str, names: list[str]) -> Opened | None:
-    """What a training run has saved: each file under its name, weights in several files under that of one, and folders
-    of torch.distributed.checkpoint under theirs."""
+    """What a training run has saved: each file under its name, weights in several files under that of one, folders of
+    torch.distributed.checkpoint under theirs, and what DeepSpeed has joined."""
     if not any(_RUN.fullmatch(name) for name in names):
         return None
     tree: dict[str, Any] = {}
@@ -257,6 +257,9 @@ def _of_run(path: str, names: list[str]) -> Opened | None:
         inner = os.path.join(path, name)
         if _is_dcp(inner):
             tree[name] = _checked(inner, lambda inner=inner: _of_dcp(inner, [])).value  # type: ignore[misc]
+    joined = _of_deepspeed(path, [name for name in names if name.startswith("latest")])
+    if joined is not None:
+        tree = joined.value | tree
     return _several(path, [name for name in names if name not in weights_files], tree)
 
 
@@ -321,11 +324,15 @@ def _sharded(path: str, names: list[str]) -> Opened | None:
 
 
 def _of_deepspeed(path: str, names: list[str]) -> Opened | None:
-    folder = deepspeed.folder_of(path, names)
-    if folder is None:
-        return None
-    tree = deepspeed.read(folder, lambda file: _checked(file, lambda: of_file(file)).value)
-    return Opened(path, "deepspeed", tree)
+    """A folder of DeepSpeed's, of which another names the one with the parts; other files of that under their names."""
+    for kind in (deepspeed, universal):
+        folder = kind.folder_of(path, names)
+        if folder is not None:
+            tree = kind.read(folder, lambda file: _checked(file, lambda: of_file(file)).value)
+            others = [name for name in names if folder != path and name not in tree]
+            found = _several(path, others, tree)
+            return Opened(path, "deepspeed", tree if found is None else found.value)
+    return None
 
 
 def _several(path: str, names: list[str], tree: dict[str, Any] | None = None) -> Opened | None:
@@ -349,7 +356,7 @@ def _several(path: str, names: list[str], tree: dict[str, Any] | None = None) ->
     return Opened(path, "folder", joined)
 
 
-_FOLDERS = (_of_dcp, _of_deepspeed, _of_run, _indexed, _sharded, _several)
+_FOLDERS = (_of_dcp, _of_run, _of_deepspeed, _indexed, _sharded, _several)
 
 
 def tensors_of(value: Any) -> dict[str, Stored]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from kshell.checkpoints.files import pt_writing, safetensors, weights_writing
 from kshell.checkpoints.files.weights_writing import META
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
-from kshell.checkpoints.trees import dcp_writing
+from kshell.checkpoints.trees import dcp, dcp_writing
 from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.checkpoints.trees.opening import opened
 from kshell.errors import SAID, CallError, QError
@@ -44,18 +44,26 @@ if TYPE_CHECKING:
 
 def write_pt(path: str, tree: object, x: Value = NIL) -> None:
     """Write a tree to a .pt file; `x` is the q value that it is of, which may tell what file it was read from."""
+    atomic.write(path, _filling(path, tree, x))
+
+
+def _filling(path: str, tree: object, x: Value) -> atomic.Fill:
+    """What writes a tree to a .pt file."""
     file = file_of(x)
     sources = sources_of(tree) or ([file.meanings] if file is not None else [])
-    write_graph(path, graph_of(tree, file), sources, protocol_of(sources))
+    return _writing(path, graph_of(tree, file), sources, protocol_of(sources))
 
 
 def write_graph(path: str, graph: object, sources: list[Meanings], protocol: int) -> None:
     """Write an object to a .pt file; `sources` are the pickles of which it has parts."""
+    atomic.write(path, _writing(path, graph, sources, protocol))
 
+
+def _writing(path: str, graph: object, sources: list[Meanings], protocol: int) -> atomic.Fill:
     def fill(f: BinaryIO) -> None:
         pt_writing.write(f, graph, sources, protocol, _root(path))
 
-    atomic.write(path, fill)
+    return fill
 
 
 def _root(path: str) -> str:
@@ -141,7 +149,8 @@ def ckpt(x: Value) -> Value:
 )
 def ckptdcp(x: Value) -> Value:
     """Write a dictionary to a folder of torch.distributed.checkpoint, which torch's `load` reads on any number of
-    processes, and `ckpt` too. In an optimizer's state parameters have their names, as in torch's `get_state_dict`.
+    processes, and `ckpt` too. In an optimizer's state parameters have their names, as in torch's `get_state_dict`. What
+    has a name with the ending .pt, as Lightning's `meta.pt`, is a file of its own.
 
     q)m:module enlist(`linear;2;1)
     q)ckptdcp(`:docsdcp;`epoch`model!(3;m))
@@ -155,8 +164,20 @@ def ckptdcp(x: Value) -> Value:
         raise QError(f"ckptdcp: expecting a folder and a dictionary, given {len(arguments)} args")
     path = path_of(arguments[0], "ckptdcp")
     tree = tree_of(arguments[1], is_named=True)
-    dcp_writing.write(path, tree, sources_of(tree))
+    files = _beside(path, tree, arguments[1])
+    dcp_writing.write(path, tree, sources_of(tree), files)
     return arguments[0]
+
+
+def _beside(folder: str, tree: Any, x: Value) -> list[tuple[str, atomic.Fill]]:
+    """The parts of a tree that are files beside those of torch.distributed.checkpoint, and leave the tree for that."""
+    if not isinstance(tree, dict) or x.__class__ is not Dict:
+        return []
+    values = dict(zip(tree, seq_items(x.v), strict=True))
+    names = [name for name, value in tree.items() if isinstance(value, dict | Branch)]
+    names = [name for name in names if dcp.is_beside(name)]
+    paths = {name: os.path.join(folder, name) for name in names}
+    return [(path, _filling(path, tree.pop(name), values[name])) for name, path in paths.items()]
 
 
 def _tell_name(given: list[Value]) -> None:

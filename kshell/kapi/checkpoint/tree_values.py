@@ -28,7 +28,7 @@ from kshell.registry import Hook
 from kshell.store.archive import WRONG, wrong
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, guid_vec, longs, regular, symdict
-from kshell.values.base.core import NIL, Dict, Table, Value, Vec, long, seq_items, sym
+from kshell.values.base.core import NIL, Dict, Table, Value, Vec, long, seq_items, sym, sym_vec
 from kshell.values.base.from_numpy import typed
 
 MOST = 5_000_000  # maximum number of values in a checkpoint
@@ -71,10 +71,14 @@ class _Reader(ToQ):
 
     def _branch(self, v: Branch) -> Value:
         before, self.meanings = self.meanings, v.meanings
+        handles = self.handles
         try:
-            return self.value(v.graph)
+            value = self.value(v.graph)
         finally:
             self.meanings = before
+        if self.handles == handles and v.meanings.document is not None:
+            _note_file(value, v, v.meanings.document.machine.made)
+        return value
 
     def _object(self, v: Any, key: str) -> Value:
         meanings = self.meanings
@@ -139,10 +143,11 @@ class _Reader(ToQ):
         if (
             names
             and all(isinstance(row, dict) and list(row) == names for row in rows)
-            and all(number.__class__ is int for number in state)
             and all(isinstance(name, str) for name in names)
+            and {*map(type, state)} in ({int}, {str})
         ):
-            return Dict(Table(["parm"], [longs(list(state))]), self._table(rows, names))
+            keys = longs(list(state)) if int in map(type, state) else sym_vec(list(state))
+            return Dict(Table(["parm"], [keys]), self._table(rows, names))
         self.depth += 1
         table = self._dict(state)
         self.depth -= 1
@@ -229,10 +234,7 @@ def to_q_value(v: object, made: int = MOST, path: str = "it") -> Value:
     q could show, or many times more than were made. QError for what is damaged in the file at `path`."""
     try:
         reader = _Reader(min(MOST, made + _AGAIN))
-        value = reader.value(v)
-        if isinstance(v, Branch) and not reader.handles:
-            _note_file(value, v, made)
-        return value
+        return reader.value(v)
     except (RecursionError, *WRONG) as e:
         problem = wrong("ckpt", v.meanings.path if isinstance(v, Branch) else path, e)
     raise problem

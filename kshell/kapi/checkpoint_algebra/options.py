@@ -9,7 +9,12 @@ from kshell.kapi.base.args import parse_options, split
 from kshell.registry import Option
 from kshell.values.base.core import Value
 
-TO = Option("to", "any", None, doc="a file, a folder (its name ends in /) or a module to write the result to")
+TO = Option(
+    "to",
+    "any",
+    None,
+    doc="a file, a folder (its name ends in /) or a module to write the result to",
+)
 BYTES = Option("bytes", "long", None, doc="the most bytes of a file in a folder", low=1)
 KEEP = Option("keep", "boolean", False, doc="keep tensors that not all have")
 WEIGHTS = Option("weights", "doubles", None, doc="a factor for each checkpoint, 1 if not given")

@@ -17,7 +17,7 @@ from tests.checkpoints.quantized import gguf_files
 
 KIND_OF = {"objects": "pt", "deflated": "pt", "torchscript": "pt", "exported": "pt", "bare": "pickle", "sharded_bin": "sharded", "hf_shards": "dcp",
            "dtensors": "folder", "sharded_tensors": "folder", "trainer": "folder", "accelerate": "folder", "zero1": "deepspeed", "zero2": "deepspeed",
-           "zero3": "deepspeed"}
+           "zero3": "deepspeed", "universal": "deepspeed", "dcp_alone": "dcp", "dcp_safetensors": "dcp"}
 
 
 def check(path: Path, wanted: Tensors) -> None:

@@ -43,8 +43,8 @@ def fails(path: Path, *why: str) -> None:
     ("dcp", "__1_0.distcp", ["__1_0.distcp"]),
     ("dtensors", "rank1.pt", ["a part of w is missing"]),
     ("sharded_tensors", "rank0.pt", []),
-    ("zero1", "global_step3/zero_pp_rank_1_mp_rank_00_optim_states.pt", ["2 processes have written this checkpoint, 1 are there"]),
-    ("zero3", "global_step3/zero_pp_rank_0_mp_rank_00_optim_states.pt", ["2 processes have written this checkpoint, 1 are there"]),
+    ("zero1", "global_step3/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt", ["2 processes have written this checkpoint, 1 are there"]),
+    ("zero3", "global_step3/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", ["2 processes have written this checkpoint, 1 are there"]),
 ])
 def test_a_file_is_missing(name: str, file: str, why: list[str], tmp_path: Path) -> None:
     path, _ = KINDS[name](tmp_path)
