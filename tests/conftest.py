@@ -4,7 +4,8 @@
 Generated inputs are the same at every run of continuous integration, and new ones at every run by hand.
 
 Tests of a long product are marked `sampled(n)`: one of n is run by `make test`, another one each time, and all by
-`make test-all`. With KSHELL_SLOW=n one in n of the other slow tests is run, where they are run.
+`make test-all`. Tests of hypothesis, which try a hundred inputs each, are sampled(3) where they do not say otherwise. With
+KSHELL_SLOW=n one in n of the other slow tests is run, where they are run.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 # which of the sampled and slow tests are drawn; the processes that run tests take it from the one that starts them
 SAMPLE = os.environ.setdefault("KSHELL_SAMPLE", str(random.randrange(1_000_000)))
 SLOW = int(os.environ.get("KSHELL_SLOW", "1"))
+PROPERTIES = 3  # one in so many of the tests of hypothesis is drawn
+
+gc.disable()  # until all tests are collected: what that makes stays
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -51,6 +55,18 @@ class Draw:
         return (place + crc32(f"{SAMPLE} {name}".encode())) % n == 0
 
 
+def one_in(item: pytest.Item) -> int:
+    """How many cases of a test there are to each that is drawn."""
+    if sampled := item.get_closest_marker("sampled"):
+        return int(sampled.args[0])
+    return PROPERTIES if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) else 1
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A sampled test that is not drawn counts as slow; a slow one that is not drawn is left out. Which folder a test's file
@@ -64,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("slow"):
             if not draw(name + " slow", SLOW):
                 left_out.append(item)
-        elif (sampled := item.get_closest_marker("sampled")) and not draw(name, sampled.args[0]):
+        elif (n := one_in(item)) > 1 and not draw(name, n):
             item.add_marker(pytest.mark.slow)
     if left_out:
         gone = set(left_out)

@@ -86,7 +86,7 @@ def test_a_program_in_the_middle_of_its_training(tmp_path: Path) -> None:
 def test_queries_change_no_bit(tmp_path: Path) -> None:
     steps = {"STEPS": "150", "PAUSE": "0.015"}
     found: list[str] = []
-    by_itself = threading.Thread(target=lambda: found.append(alone(tmp_path / "alone", PROGRAMS["plain"], **steps)))
+    by_itself = threading.Thread(target=lambda: found.append(alone(tmp_path / "alone", PROGRAMS["plain"], by=subprocess.Popen, **steps)))
     by_itself.start()
     with running(tmp_path / "asked", PROGRAMS["plain"], *PYTHON, **steps) as program:
         program.wait_for(2)

@@ -305,21 +305,23 @@ class Program:
 
 
 @contextmanager
-def running(folder: Path, text: str, *words: str, start: bool = True, **environment: str) -> Iterator[Program]:
+def running(
+    folder: Path, text: str, *words: str, start: bool = True, by: Any = None, **environment: str
+) -> Iterator[Program]:
     """A program, until the end of the block, which may start it itself."""
     folder.mkdir(exist_ok=True)
     program = Program(folder, text, **environment)
     try:
         if start:
-            program.start(*words)
+            program.start(*words, by=by)
         yield program
     finally:
         program.kill()
 
 
-def alone(folder: Path, text: str, **environment: str) -> str:
+def alone(folder: Path, text: str, *, by: Any = warm.Process, **environment: str) -> str:
     """The digest of a program's parameters that was run by python alone."""
-    with running(folder, text, sys.executable, "train.py", **environment) as program:
+    with running(folder, text, sys.executable, "train.py", by=by, **environment) as program:
         return program.ended()
 
 

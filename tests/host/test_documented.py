@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kshell import registry
 from kshell.attach import place
 from kshell.attach.client import Attached
 from kshell.shell.attached import Console, leaving
 from tests import ROOT
 from tests.host.programs import Program
+from tests.support import warm
 from tests.support.runner import Step, clean, transcript
 
 PAGE = ROOT / "docs" / "attach.md"
@@ -29,7 +29,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program
     made = Program(tmp_path, "")
     (tmp_path / "train.py").unlink()
     monkeypatch.setenv("KSHELL_RUN", str(made.run))
-    made.start(sys.executable, "-m", "kshell", "run", str(ROOT / "examples" / "train.py"), "100000")
+    made.start(sys.executable, "-m", "kshell", "run", str(ROOT / "examples" / "train.py"), "100000", by=warm.Process)
     try:
         made.until(lambda: (state := place.asked(made.pid)) and state.step > 500)
         yield made
@@ -80,12 +80,3 @@ def test_the_names_of_the_page_are_there() -> None:
     assert len(named) >= 7
     page = (ROOT / "docs" / "reference" / "run.md").read_text()
     assert named <= set(re.findall(r"^### `(.*)`$", page, re.M))
-
-
-def test_the_names_of_a_program_that_listens_are_in_no_other_session() -> None:
-    """Writing their page of the reference does not make them known."""
-    from tests.docs.test_docs import builder
-
-    before = registry.find("name", ".run.step")
-    assert "### `.run.step`" in builder().pages()["run.md"]
-    assert registry.find("name", ".run.step") is before

@@ -13,6 +13,7 @@ import pytest
 from tests.host.programs import PROGRAMS, Client, Refused, running
 from tests.host.test_ranks import RANKS, edited, ranks, torchrun
 from tests.host.trainers import TRAINERS
+from tests.support import warm
 
 STEP, ROW = 60, 3
 # what the text of a program has before it trains
@@ -73,19 +74,25 @@ def test_the_step_the_layer_and_the_rows_are_named(tmp_path: Path, name: str) ->
 
 def scenario(client: Any, program: Any) -> None:
     """A client goes back to a state that it kept, with another rate."""
+
+    def step(n: int) -> None:
+        at = client(".run.step")
+        client(f"step {n}")
+        program.until(lambda: client(".run.step") == at + n)
+
     client("pause[]")
     client("keep[]")
-    client("step 20")
+    step(20)
     client("keep[]")
     kept = client(".run.step")
-    client("step 10")
+    step(10)
     norms = client("exec norm from parmtable net")
     assert client("rollback[]; lr(optimizer;.001)") is None
     assert list(client("exec norm from parmtable net")) != list(norms)
-    client("step 5")
+    step(5)
     assert client(f"rollback {kept - 20}") == kept - 20
     client("undo 1")
-    client("step 1")
+    step(1)
     client("skip[]")
     client("go[]")
 
@@ -99,7 +106,7 @@ def test_a_run_goes_back_and_is_replayed(tmp_path: Path) -> None:
         log = next(program.folder.glob("kshell-edits-*.q"))
         assert [log.read_text().count(f"{word}[]") for word in ("keep", "rollback", "skip")] == [2, 1, 1]
     words = ("kshell", "run", "--replay", str(log), "train.py")
-    with running(tmp_path / "b", PROGRAMS["plain"], sys.executable, "-m", *words, PAUSE="0", STEPS="150") as program:
+    with running(tmp_path / "b", PROGRAMS["plain"], sys.executable, "-m", *words, by=warm.Process, PAUSE="0", STEPS="150") as program:
         assert program.ended() == end
 
 

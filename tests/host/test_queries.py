@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.host.programs import PROGRAMS, Client, Refused, alone, running
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_that_listens_computes_the_same_bits(tmp_path: Path, name: str) -> None:
-    expected = alone(tmp_path / "alone", PROGRAMS[name], STEPS="60", PAUSE="0")
+    expected = alone(tmp_path / "alone", PROGRAMS[name], by=subprocess.Popen, STEPS="60", PAUSE="0")
     with running(tmp_path / "listens", PROGRAMS[name], STEPS="60", PAUSE="0") as program:
         assert program.ended() == expected
     assert list((tmp_path / "listens" / "run").iterdir()) == []

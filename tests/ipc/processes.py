@@ -9,21 +9,24 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kshell.store import codec
 from kshell.values.base.core import Value
+from tests.support import warm
 
 LOGIN = b"user:\x06\0"
 START = "\\p 20000/32000\n-1 string system\"p\";\n"
 
 
 class Server:
-    """A kshell that runs a script and listens; `say` gives it lines at its console."""
+    """A kshell that runs a script and listens; `say` gives it lines at its console. It is forked from one that has
+    imported torch; what a test says of imports or memory is started `by` subprocess.Popen."""
 
-    def __init__(self, folder: Path, script: str = "", args: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, script: str = "", args: tuple[str, ...] = (), by: Any = warm.Process) -> None:
         path = folder / "server.q"
         path.write_text(START + script)
-        self.process = subprocess.Popen(
+        self.process = by(
             [sys.executable, "-m", "kshell", "-q", *args, str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

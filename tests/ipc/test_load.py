@@ -13,19 +13,20 @@ import pytest
 from tests import ROOT
 from tests.ipc.processes import Client, Server, eventually
 from tests.ipc.test_port import shown, text
+from tests.support import warm
 
 
 @pytest.mark.parametrize(("clients", "count"), [(40, 50), pytest.param(200, 1000, marks=pytest.mark.slow)])
 def test_every_answer_is_right_and_nothing_stays(tmp_path: Path, clients: int, count: int) -> None:
-    with Server(tmp_path, "", ("--log", "log")) as server:
+    with Server(tmp_path, "", ("--log", "log"), by=subprocess.Popen) as server:
         status = Path(f"/proc/{server.process.pid}/status")
 
         def resident() -> int:
             return next(int(line.split()[1]) >> 10 for line in status.read_text().splitlines() if line.startswith("VmRSS"))
 
         def run(several: int, each: int) -> list[str]:
-            done = subprocess.run([sys.executable, "-m", "tests.ipc.load", str(server.port), str(several), str(each)], cwd=ROOT,
-                                  capture_output=True, text=True, timeout=550, check=False)
+            done = warm.run([sys.executable, "-m", "tests.ipc.load", str(server.port), str(several), str(each)], cwd=ROOT,
+                            capture_output=True, timeout=550)
             assert done.returncode == 0, done.stderr[-2000:]
             return json.loads(done.stdout)
 

@@ -16,6 +16,7 @@ from tests.ipc.test_http import basic
 from tests.ipc.test_training_page import ask
 from tests.ipc.test_websocket import BytesMessage, Talk, TextMessage
 from tests.ipc.web import reply
+from tests.support import warm
 
 
 def test_the_events_as_a_table() -> None:
@@ -63,7 +64,7 @@ def test_queries_are_written_if_asked(tmp_path: Path) -> None:
 
 def test_limits_are_written(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    with Server(tmp_path, "", ("--log", str(path), "-T", "1", "-w", "500")) as server:
+    with Server(tmp_path, "", ("--log", str(path), "-T", "1", "-w", "500"), by=subprocess.Popen) as server:
         client = Client(server.port)
         with pytest.raises(ValueError, match="stop"):
             client.ask(text("while[1b;1]"))
@@ -79,8 +80,8 @@ def test_limits_are_written(tmp_path: Path) -> None:
 
 
 def test_the_log_on_standard_error(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kshell", "-q", "--log", "-", "-p", "0W"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    process = warm.Process(
+        [sys.executable, "-m", "kshell", "-q", "--log", "-", "-p", "0W"], stdin=warm.PIPE, stderr=warm.PIPE, cwd=tmp_path
     )
     assert process.stderr is not None
     assert " - - listen localhost:" in process.stderr.readline()

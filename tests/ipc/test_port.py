@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from kshell.store import codec
 from kshell.values.base.build import string as text
 from kshell.values.base.core import NIL, List, Value
 from tests.ipc.processes import Client, Server, eventually, framed
+from tests.support import warm
 
 Q = Session()
 
@@ -269,8 +269,8 @@ def test_forms_of_the_port() -> None:
 
 def test_the_end_of_input_is_not_the_end(tmp_path: Path) -> None:
     (tmp_path / "s.q").write_text("\\p 0W\n-1 string system\"p\";\n.z.pc:{ended::x}\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kshell", "-q", "s.q"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=tmp_path, text=True
+    process = warm.Process(
+        [sys.executable, "-m", "kshell", "-q", "s.q"], stdin=warm.DEVNULL, stdout=warm.PIPE, cwd=tmp_path
     )
     assert process.stdout is not None
     client = Client(int(process.stdout.readline()))
@@ -355,13 +355,13 @@ def test_options_of_the_command(tmp_path: Path) -> None:
         for login in (b"plain:wrong", b"nobody:secret", b"plain", b"md5:5ebe2294ecd0e0f08eab7690d2a6ee69", b""):
             assert Client(server.port, login + b"\x06\0").capability == b""
     users.chmod(0o666)
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q", "-U", str(users), "-p", "0W"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = warm.run([sys.executable, "-m", "kshell", "-q", "-U", str(users), "-p", "0W"], stdin=warm.DEVNULL, capture_output=True)
     assert done.returncode == 2 and "can be written by others" in done.stderr
 
 
 def test_the_port_of_an_option(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kshell", "-q", "-p", "0W"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    process = warm.Process(
+        [sys.executable, "-m", "kshell", "-q", "-p", "0W"], stdin=warm.PIPE, stdout=warm.PIPE, cwd=tmp_path
     )
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write('-1 string system"p";\n')

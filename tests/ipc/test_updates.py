@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from kshell.session import Session
 from kshell.store import atomic, kdb
 from kshell.values.base.build import string as text
 from tests.ipc.processes import Client, Server, eventually
+from tests.support import warm
 
 TABLE = "t:([]v:`long$())\nadd:{`t insert enlist x;count t}\n"
 
@@ -115,10 +115,10 @@ def test_the_log_alone_is_enough_and_belongs_to_one(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kshell", "-q", "alone", "-l"]
     lines = '0"a:1"\n-1 string a;\n'
     for _ in range(2):
-        done = subprocess.run(command, input=lines, capture_output=True, text=True, cwd=tmp_path)
+        done = warm.run(command, input=lines, capture_output=True, cwd=tmp_path)
         assert done.stdout == "1\n1\n" or done.stdout.endswith("1\n"), done.stderr
     with Server(tmp_path, TABLE, ("-l",)):
-        done = subprocess.run([*command[:-2], "server", "-l"], input="", capture_output=True, text=True, cwd=tmp_path)
+        done = warm.run([*command[:-2], "server", "-l"], input="", capture_output=True, cwd=tmp_path)
         assert done.returncode == 1 and "another process has it open" in done.stderr
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_replayed_is_an_error(tmp_path: Path) -> None:
         ask(server, "a:1", "add 5")
         kill(server)
     (tmp_path / "server.q").write_text("0\n")
-    done = subprocess.run([sys.executable, "-m", "kshell", "server", "-l"], input="", capture_output=True, text=True, cwd=tmp_path)
+    done = warm.run([sys.executable, "-m", "kshell", "server", "-l"], input="", capture_output=True, cwd=tmp_path)
     assert done.returncode == 1 and "server.log: message 2: add" in done.stderr
     assert messages(tmp_path) == 2
 
@@ -204,10 +204,10 @@ def test_a_checkpoint_and_the_empty_log_come_together(logging: Session, tmp_path
 
 @pytest.mark.parametrize(("words", "problem"), [(("-l",), "-l: needs the name"), (("-r", ":localhost:5000"), "-r: replication is not supported"), (("-m",), "-m needs a folder"), (("-n", "2", "a.q", "-L"), "not with several processes")])
 def test_options_that_do_not_fit(words: tuple[str, ...], problem: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "kshell", *words], input="", capture_output=True, text=True)
+    done = warm.run([sys.executable, "-m", "kshell", *words], input="", capture_output=True)
     assert done.returncode == 2 and problem in done.stderr
 
 
 def test_there_is_one_memory_domain() -> None:
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q", "-m", "/tmp", "-e", ".m.a:1 2;a:.m.a;a"], input="", capture_output=True, text=True)
+    done = warm.run([sys.executable, "-m", "kshell", "-q", "-m", "/tmp", "-e", ".m.a:1 2;a:.m.a;a"], input="", capture_output=True)
     assert done.stdout == "1 2\n" and not done.stderr

@@ -7,7 +7,6 @@ import inspect
 import os
 import select
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from kshell.session import Session
 from kshell.values.base.build import string as text
 from kshell.values.session.restrict import confinement
 from tests.ipc.processes import Client, Server, eventually
+from tests.support import warm
 
 
 def users_file(folder: Path, content: str = "me:secret\n") -> Path:
@@ -141,7 +141,7 @@ def test_the_file_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("-u", "1", "-U", "f"), ("-U", "f", "-u", "f"), ("-u", "f", "-u", "1"), ("-u",)])
 def test_u_excludes_the_other_u(words: tuple[str, ...]) -> None:
-    done = subprocess.run([sys.executable, "-m", "kshell", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = warm.run([sys.executable, "-m", "kshell", *words], stdin=warm.DEVNULL, capture_output=True)
     assert done.returncode == 2 and "-u" in done.stderr and "Traceback" not in done.stderr
 
 

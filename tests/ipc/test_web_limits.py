@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def test_bodies_and_messages_fit_the_memory_that_is_left(monkeypatch: pytest.Mon
 
 
 def test_a_large_body_leaves_the_process_alive(tmp_path: Path) -> None:
-    with Server(tmp_path, ".z.pp:{.h.hy[`txt;string count x 0]}\n", ("-w", "100")) as server:
+    with Server(tmp_path, ".z.pp:{.h.hy[`txt;string count x 0]}\n", ("-w", "100"), by=subprocess.Popen) as server:
         for head, piece in ((b"Content-Length: 600000000", bytes(1 << 20)), (b"Transfer-Encoding: chunked", chunk(bytes(1 << 20)))):
             raw = Raw(server.port, POST + head + b"\r\n\r\n")
             try:

@@ -20,6 +20,7 @@ from tests import ROOT
 from tests.ipc.processes import Client, Server, eventually
 from tests.ipc.web import reply
 from tests.shell.test_cli import Terminal
+from tests.support import warm
 
 TRAIN = """
 m:module seq(`sequential;(`linear;`a;8;64);`relu;(`linear;`b;64;1))
@@ -198,14 +199,14 @@ def test_an_exit_of_a_client_does_not_end_a_program(text: str, works: str) -> No
 
 def test_an_exit_that_ends_a_program() -> None:
     code = "from kshell import Session\ns=Session()\ns.run('.z.exit:{-1 string x;}')\ns.run('exit 3')\nprint('not here')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = warm.run([sys.executable, "-c", code], capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (3, "3\n", "")
 
 
 def test_z_exit_is_called_once_by_whatever_ends_the_process(tmp_path: Path) -> None:
     (tmp_path / "s.q").write_text('.z.exit:{-1"bye ",string x;exit 9}\n')
     for line, code in (("exit 3\n", 3), ("\\\\\n", 0), ("", 0)):
-        done = subprocess.run([sys.executable, "-m", "kshell", "-q", "-i", "s.q"], input=line, capture_output=True, text=True, cwd=tmp_path)
+        done = warm.run([sys.executable, "-m", "kshell", "-q", "-i", "s.q"], input=line, capture_output=True, cwd=tmp_path)
         assert (done.stdout, done.returncode) == (f"bye {code}\n", 9), done.stderr
 
 

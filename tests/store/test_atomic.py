@@ -188,6 +188,7 @@ def status(field: str) -> int:
         return next(int(line.split()[1]) << 10 for line in f if line.startswith(field))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(2))
 def test_damaged_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     """2,000 damaged files: a value or one q error, within 64 MB more than twice the file, and no time."""

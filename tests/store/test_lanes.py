@@ -72,6 +72,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("ones")
 @pytest.mark.parametrize("body", KINDS.values(), ids=KINDS)
 def test_large_messages_are_compressed(body: bytes) -> None:
@@ -87,6 +88,7 @@ def test_what_does_not_shrink_stays_as_it_is() -> None:
         assert compress.compress(message) is message
 
 
+@pytest.mark.sampled(2)
 def test_messages_of_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("_LANES", 16), ("_ROUND", 200_000), ("_CHUNK", 10_007)):
         monkeypatch.setattr(lanes, name, value)

@@ -100,6 +100,7 @@ def _hurried() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("_hurried")
 @pytest.mark.parametrize("length", [7, 20])
 def test_threads_write_symbols_that_are_new_to_all_of_them(length: int) -> None:

@@ -72,6 +72,7 @@ def test_old_or_new(number: int, most: int, server: Server) -> None:
 # ------------------------------------------------------------------ files that grow at their end
 
 
+@pytest.mark.sampled(2)
 def test_a_log_that_ends_in_a_part_of_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut anywhere: the whole messages are counted, and after the log is opened again what is added can be read."""
     monkeypatch.chdir(tmp_path)

@@ -126,7 +126,7 @@ def differing(session: Session, top: Path, text: str, names: tuple[str, ...]) ->
     return found
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_tells_what_exists_outside(places: tuple[Session, Path], monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     session, top = places

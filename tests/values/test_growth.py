@@ -195,7 +195,7 @@ def python(x: Any) -> Any:
     return [python(i) for i in x.items] if isinstance(x, List) else x
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @given(TEXTS)
 def test_lists_of_strings(texts: list[bytes]) -> None:
     s = Session()

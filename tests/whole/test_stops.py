@@ -136,6 +136,7 @@ def test_the_report_says_what_was_carried_out(session: Session) -> None:
     assert "'stop\n  (insert was carried out)" in reports
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("file", ["c.pt", "c.safetensors"])
 def test_a_tensor_of_a_file_that_is_read_is_given_up(file: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two parts of it, not when all is read."""

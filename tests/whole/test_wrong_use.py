@@ -276,7 +276,7 @@ def named_by(name: str, text: str) -> bool:
         any(registry.find(k, said) for k in ("module", "loss"))  # a text that was run; a module's or loss's complaint
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_kinds(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ load_kapi()
 MODULES = [e for e in registry.entries("module") if e.examples and e.since == "ktorch"]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_inputs_of_modules(kind: str) -> None:
@@ -350,7 +350,7 @@ def test_wrong_inputs_of_modules(kind: str) -> None:
     assert errors > 100
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("kind", ["module", "loss", "optimizer"])

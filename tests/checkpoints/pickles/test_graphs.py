@@ -257,6 +257,7 @@ def test_wrong_pickles(data: bytes, why: str | None) -> None:
         graph_of(data)
 
 
+@pytest.mark.sampled(2)
 def test_bombs_are_counted_before_they_are_made() -> None:
     for data in [
         b"(" + b"N" * 1_800_000 + b"t.",

@@ -156,6 +156,7 @@ class Spy:
         return self.pattern.findall(text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 def test_only_foreign_messages_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every function with wrong arguments: what the patterns are asked about came from torch, numpy or Python."""

@@ -185,6 +185,7 @@ FORMS = ("{}(w;{{x}})", "{}(w;`nosuch;\"q\")", "{}(w;w;`nosuch;1b;1b;1b;1b;1b;1b
 OUTSIDE = {"free", "return", "png", "help"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 def test_no_error_keeps_its_tensors() -> None:
     """Of each function: its errors are kept, and the tensor that was given goes as soon as its name does."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from kshell.session import Session
 from kshell.shell.complete import candidates
 from kshell.shell.notes import annotator
 from tests import ROOT
+from tests.support import warm
 from tests.support.runner import console
 
 FILE = '''
@@ -269,8 +269,8 @@ def test_a_checkpoint_has_its_tensors(s: Session, tmp_path: Path) -> None:
 def resumed(path: Path, *lines: str) -> str:
     """What a fresh process prints."""
     text = "\n".join(lines)
-    done = subprocess.run([sys.executable, "-m", "kshell", "-q"], input=text, capture_output=True, text=True,
-                          cwd=path.parent, timeout=120, env={"PYTHONPATH": str(ROOT), "PATH": "/bin"})
+    done = warm.run([sys.executable, "-m", "kshell", "-q"], input=text, capture_output=True,
+                    cwd=path.parent, timeout=120, env={"PYTHONPATH": str(ROOT), "PATH": "/bin"})
     return done.stdout + done.stderr
 
 

@@ -88,6 +88,7 @@ def same(s: Session, before: dict[str, object]) -> None:
     assert all(s.run(f"mapped {k}") is True for k in before)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WHOLES)
 def test_an_error_later_in_the_line_loses_nothing(s: Session, name: str) -> None:
     before = contents(s)
@@ -99,6 +100,7 @@ def test_an_error_later_in_the_line_loses_nothing(s: Session, name: str) -> None
     same(s, before)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WHOLES)
 def test_a_result_that_nothing_refers_to_loses_nothing(s: Session, name: str) -> None:
     before = contents(s)
@@ -109,6 +111,7 @@ def test_a_result_that_nothing_refers_to_loses_nothing(s: Session, name: str) ->
     same(s, before)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WHOLES)
 def test_after_the_whole_is_freed_the_parts_are_there(s: Session, name: str) -> None:
     before = contents(s)
@@ -118,6 +121,7 @@ def test_after_the_whole_is_freed_the_parts_are_there(s: Session, name: str) -> 
     same(s, before)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WHOLES)
 def test_the_whole_works_without_its_parts(s: Session, name: str) -> None:
     """Handles of parts that are freed, or dropped, are not those of the whole."""
@@ -133,6 +137,7 @@ def test_the_whole_works_without_its_parts(s: Session, name: str) -> None:
     assert match(now, before)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WHOLES)
 def test_a_snapshot_keeps_what_is_lent(s: Session, tmp_path: Path, name: str) -> None:
     before = contents(s)

@@ -226,6 +226,7 @@ def changed(m: Any, rng: random.Random) -> Any:
     return m
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("times", [75, pytest.param(1500, marks=pytest.mark.slow)])
 def test_manifests_with_other_contents(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A q error that changes nothing, or a session that works; the checksums are right, so what is read may differ."""

@@ -105,6 +105,7 @@ REFUSED = [
     "fsdp: gradients are averaged already", "allreduce: a sharded tensor is one of all processes already", "clone: FSD"]
 
 
+@pytest.mark.sampled(3)
 def test_around_a_module(tmp_path: Path) -> None:
     done = job(2, "--timeout", "30", script(tmp_path, "\\c 100 200", *PARTS))
     assert done.returncode == 0, done.stderr

@@ -57,6 +57,7 @@ def test_row_agrees_with_torch(entry: Entry) -> None:
         assert default is None or default == o.default, o.name
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("entry", MODULES, ids=lambda e: e.name)
 def test_row_round_trip(entry: Entry, s: Session) -> None:
     """What is made has the type, and its state makes the same again: options, parameters, buffers."""

@@ -86,7 +86,7 @@ def test_what_cannot_be_put_around() -> None:
         assert text in said.a.tobytes().decode(), (name, around, said)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_generators_of_the_user_are_left_alone() -> None:
     """By making one, three steps, its state, restoring it: torch's, numpy's, Python's and q's own."""
     s = Session(out=io.StringIO())
@@ -113,7 +113,7 @@ def test_generators_of_the_user_are_left_alone() -> None:
     assert not wrong and len(STACKS) > 100
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_functions_and_timings() -> None:
     """A step by a function that gives the loss is the step without (by torch's other kernels); its phases have times; all without a process group."""
     s = Session(out=io.StringIO())

@@ -17,6 +17,7 @@ from kshell.session import Session
 from kshell.values.base.build import string
 from kshell.values.base.core import List
 from kshell.values.session.interrupts import HOLD
+from tests.support import warm
 
 KSHELL = [sys.executable, "-m", "kshell", "-q"]
 
@@ -172,6 +173,5 @@ print(steps > 10)
                                   "nograd m;backward mse(forward(m;x);64 1#0e);step o", "run k"])
 def test_gradients_may_be_looked_at_while_another_thread_trains(step: str) -> None:
     """Reading a gradient that another thread is dropping ended the process."""
-    done = subprocess.run([sys.executable, "-c", TRAINED_AND_LOOKED_AT, step], capture_output=True, text=True, timeout=60,
-                          check=False)
+    done = warm.run([sys.executable, "-c", TRAINED_AND_LOOKED_AT, step], capture_output=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "True\n")
