@@ -186,8 +186,8 @@ def joined_weights(folder: str, locations: dict[str, str], contents: dict[str, W
     for file, weights in contents.items():
         files += [file] * len(weights.columns.names)
     rows = dict(zip(names, range(len(names)), strict=True))
-    order = [rows.get(name, -1) for name in locations]
-    is_exact = len(rows) == len(names) == len(locations) and -1 not in order
+    order: list[Any] = [*map(rows.get, locations)]
+    is_exact = len(rows) == len(names) == len(locations) and None not in order
     if not is_exact or [*map(files.__getitem__, order)] != [*locations.values()]:
         numbers: dict[str, dict[str, int]] = {file: {} for file in contents}
         for i, (file, name) in enumerate(zip(files, names, strict=True)):

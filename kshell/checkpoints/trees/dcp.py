@@ -200,7 +200,7 @@ def _blob(file: File, start: int) -> dict[str, Stored] | None:
     size = file.size - start
     if size < 10 or not weights.is_safetensors(file.read(start, min(size, 64)), size):
         return None
-    return weights.read_file(file.part(start, size), Room(size))[0]
+    return weights.read_file(file.part(start, size), Room(size))[0].tensors
 
 
 def nested(entries: dict[str, Any], paths: dict[str, tuple[Any, ...]]) -> dict[str, Any]:

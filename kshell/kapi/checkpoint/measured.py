@@ -60,10 +60,10 @@ def _pieces(tensor: Stored) -> Any:
         yield whole.reshape(-1)
         return
     for window in windows(tensor):
-        for start in range(0, len(window), _ITEMS):
+        for piece in window.split(_ITEMS):
             if PENDING:
                 give_up()
-            yield window[start : start + _ITEMS]
+            yield piece
 
 
 def _real(piece: Any) -> Any:
@@ -92,10 +92,9 @@ def _squares(real: Any) -> float:
         count = real.numel() - real.numel() % _ROW
         rows = real[:count].reshape(-1, _ROW)
         wide = {} if real.dtype == torch.float32 else {"dtype": torch.float32}
-        norms = torch.linalg.vector_norm(rows, dim=1, **wide).double()
-        least, most = map(float, torch.aminmax(norms)) if count else (0.0, 0.0)
-        if least > _LEAST and math.isfinite(most):
-            total = float(norms.square().sum())
+        norms = torch.linalg.vector_norm(rows, dim=1, **wide).numpy()
+        if count and norms.min() > _LEAST and norms.max() < math.inf:  # and none is nan
+            total = float(np.square(norms, dtype=np.float64).sum())
             rest = real[count:]
             return total + float(rest.double().square().sum()) if len(rest) else total
     return float(real.double().square().sum())

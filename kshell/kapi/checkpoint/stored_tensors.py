@@ -53,8 +53,8 @@ _QUANTIZED = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 # ------------------------------------------------------------------ memory
 
 
-def _mapped(memory: Memory, at: int = 0, count: int = -1) -> UntypedStorage | None:
-    """A private map of some memory of a file, or of some bytes of it; None if the system makes none."""
+def _mapped(memory: Memory, at: int = 0, count: int = -1) -> Any:
+    """A private map of some memory of a file, or of some bytes of it, as a buffer; None if the system makes none."""
     memory.file.check()
     count = memory.length if count < 0 else count
     start = memory.file.start + memory.offset + at
@@ -67,7 +67,7 @@ def _mapped(memory: Memory, at: int = 0, count: int = -1) -> UntypedStorage | No
         return None
     buffer = (ctypes.c_uint8 * count).from_address(address + start - first)
     weakref.finalize(buffer, _LIBC.munmap, address, length)
-    return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+    return buffer
 
 
 def windows(stored: Stored) -> Iterator[Any]:
@@ -77,15 +77,13 @@ def windows(stored: Stored) -> Iterator[Any]:
             yield piece_of(stored.dtype, piece)
         return
     memory: Any = stored.memory
-    width = WIDTHS[stored.dtype]
-    dtype = dtype_of(_QUANTIZED.get(stored.dtype, stored.dtype))
     for at in range(0, memory.length, _WINDOW):
         count = min(_WINDOW, memory.length - at)
-        storage = _mapped(memory, at, count)
-        if storage is None:
-            storage, out = storages.fresh(count)
-            memory.into(out, at)
-        yield torch.empty(0, dtype=dtype).set_(storage, 0, (count // width,))
+        buffer = _mapped(memory, at, count)
+        if buffer is None:
+            buffer = bytearray(count)
+            memory.into(memoryview(buffer), at)
+        yield piece_of(stored.dtype, buffer)
 
 
 def _is_window(tensor: Strided, memory: Any) -> bool:
@@ -113,9 +111,10 @@ def _storage_of(tensor: Strided) -> UntypedStorage:
         return known
     storage = None
     if _is_mappable(tensor, memory):
-        storage = _mapped(memory)
-        if storage is not None and memory.crc:
-            memory.verified(storages.memory_of(storage, memory.length))
+        buffer = _mapped(memory)
+        if buffer is not None:
+            storage = torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+            memory.verified(memoryview(buffer))
     if storage is None:
         storage, out = storages.fresh(memory.length)
         memory.into(out)
@@ -187,7 +186,7 @@ def read_part(stored: Stored, start: int, stop: int) -> Any:
     return part
 
 
-def piece_of(dtype: str, piece: memoryview) -> Any:
+def piece_of(dtype: str, piece: Any) -> Any:
     """The numbers in some bytes, which they share."""
     kind = dtype_of(_QUANTIZED.get(dtype, dtype))
     return torch.frombuffer(piece, dtype=kind) if len(piece) else torch.empty(0, dtype=kind)
