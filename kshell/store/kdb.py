@@ -11,8 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple, TypeGuard, cast
 
 import numpy as np
@@ -34,7 +33,7 @@ PAGED = b"\xfd\x20"
 OLD = b"\xff\x20"
 PAGE = 4096
 ANYMAP = 77  # the type of a list whose items are in a second file
-_HEAD = struct.Struct("<2sbB4xq")
+HEAD = struct.Struct("<2sbB4xq")
 _MAPPED = 1 << 16  # files of at least this size are mapped instead of read
 _SHORT = 127  # an item with a one-byte header, 127 + type, and one byte for its length
 
@@ -86,11 +85,11 @@ def files_of(path: str, x: Value, packing: Packing | None = None) -> list[tuple[
         files = [(path, [page.ljust(PAGE - 16, b"\0"), *_vector_parts(x)])]
     elif x.__class__ is Vec and x.t != T.S:
         files = [(path, _vector_parts(x))]
-    elif _is_nested(x):
-        entries, items = _nested(x)
+    elif is_nested(x):
+        entries, items = nested(x)
         page = PAGED.ljust(PAGE - 16, b"\0")
-        first: list[Part] = [page, _HEAD.pack(b"\0\0", ANYMAP, 0, len(entries)), _view(entries)]
-        files = [(path + "#", [page.ljust(PAGE, b"\0"), _view(items)]), (path, first)]
+        first: list[Part] = [page, HEAD.pack(b"\0\0", ANYMAP, 0, len(entries)), view(entries)]
+        files = [(path + "#", [page.ljust(PAGE, b"\0"), view(items)]), (path, first)]
     else:
         files = [(path, [GENERAL, encode(x, file=True)])]
     if packing is not None and packing.algorithm:
@@ -101,17 +100,17 @@ def files_of(path: str, x: Value, packing: Packing | None = None) -> list[tuple[
     return files
 
 
-def _view(a: Array) -> memoryview:
+def view(a: Array) -> memoryview:
     plain: Any = np.ascontiguousarray(a).reshape(-1).view(np.uint8)
     return memoryview(plain)
 
 
 def _vector_parts(x: Vec) -> list[Part]:
     magic = VECTOR if x.t != T.ENUM else b"\0\0"
-    return [_HEAD.pack(magic, x.t, ATTRS.index(x.attr), len(x.a)), _view(x.a)]
+    return [HEAD.pack(magic, x.t, ATTRS.index(x.attr), len(x.a)), view(x.a)]
 
 
-def _is_nested(x: Value) -> TypeGuard[List]:
+def is_nested(x: Value) -> TypeGuard[List]:
     """Is it a list of only vectors of fixed-width items?"""
     if x.__class__ is Nd:
         return bool(x.a.ndim == 2 and x.t != T.S)
@@ -125,7 +124,7 @@ def _is_nested(x: Value) -> TypeGuard[List]:
     )
 
 
-def _nested(x: List) -> tuple[Array, Array]:
+def nested(x: List) -> tuple[Array, Array]:
     """The offset of each item, with a flag in the top byte for those with a short header; and the bytes of the
     items."""
     regular = as_nd(x)
@@ -141,7 +140,7 @@ def _nested(x: List) -> tuple[Array, Array]:
         else:
             padding = -offset % 16
             block, flag = (
-                bytes(padding) + _HEAD.pack(b"\0\0", item.t, 0, count) + item.a.tobytes(),
+                bytes(padding) + HEAD.pack(b"\0\0", item.t, 0, count) + item.a.tobytes(),
                 0,
             )
             offset += padding
@@ -155,7 +154,7 @@ def _rows(x: Nd) -> tuple[Array, Array]:
     rows, count = x.a.shape
     items = np.ascontiguousarray(x.a).view(np.uint8).reshape(rows, count * x.a.itemsize)
     short = count < 256
-    header = bytes((_SHORT + x.t, count)) if short else _HEAD.pack(b"\0\0", x.t, 0, count)
+    header = bytes((_SHORT + x.t, count)) if short else HEAD.pack(b"\0\0", x.t, 0, count)
     stride = len(header) + items.shape[1]
     stride += 0 if short else -stride % 16
     array = np.zeros((rows, stride), np.uint8)
@@ -282,18 +281,18 @@ def torn_at(data: Bytes) -> int:
     return -1
 
 
-def _head_at(data: Bytes, at: int) -> tuple[int, str, int]:
+def head_at(data: Bytes, at: int) -> tuple[int, str, int]:
     """Type, attribute and count in the header at an offset."""
     if len(data) < at + 16:
         raise QError("corrupt")
-    _, qtype, attribute, count = _HEAD.unpack(bytes(data[at : at + 16]))
+    _, qtype, attribute, count = HEAD.unpack(bytes(data[at : at + 16]))
     if attribute >= len(ATTRS):
         raise QError("corrupt")
     return qtype, ATTRS[attribute], count
 
 
 def _vector(data: Bytes, at: int, dom: str = "") -> Value:
-    qtype, attribute, count = _head_at(data, at)
+    qtype, attribute, count = head_at(data, at)
     if qtype not in T.DTYPE or qtype == T.S:
         raise QError("corrupt")
     size = T.TYPE[qtype].size
@@ -306,14 +305,14 @@ def _vector(data: Bytes, at: int, dom: str = "") -> Value:
 
 
 def _paged(path: str, data: Bytes) -> Value:
-    qtype, _, _ = _head_at(data, PAGE - 16)
+    qtype, _, _ = head_at(data, PAGE - 16)
     domain = bytes(data[16 : PAGE - 16]).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
     if T.ENUM <= qtype < ANYMAP:
         data = data if qtype == T.ENUM else data[: PAGE - 14] + bytes((T.ENUM,)) + data[PAGE - 13 :]
         return _vector(data, PAGE - 16, domain)
     if qtype != ANYMAP:
         return _vector(data, PAGE - 16)
-    count = _head_at(data, PAGE - 16)[2] or (len(data) - PAGE) // 8
+    count = head_at(data, PAGE - 16)[2] or (len(data) - PAGE) // 8
     if PAGE + 8 * count > len(data):
         raise QError("corrupt")
     return _items(np.frombuffer(data, np.uint64, count, PAGE), contents(path + "#"))
@@ -373,7 +372,7 @@ def _item(data: Bytes, at: int, short: bool) -> Value:
         if qtype > 0:
             count, start = data[at + 1], at + 2
     else:
-        qtype, _, count = _head_at(data, at)
+        qtype, _, count = head_at(data, at)
         start = at + 16
     row = T.TYPE.get(abs(qtype))
     if row is None or row.num in (T.S, T.ENUM):
@@ -401,157 +400,3 @@ def _old(data: Bytes) -> Value:
     ):
         raise QError("type")
     return Vec(qtype, np.frombuffer(data, T.DTYPE[qtype], count, 16), ATTRS[attribute])
-
-
-# ------------------------------------------------------------------ appending
-
-
-def append(files: Sequence[tuple[str, Value]]) -> bool:
-    """Append to files in one folder, vectors or lists of vectors, in place: to all or none, even if the process ends;
-    returns false if one cannot be appended to. The attribute s is kept if a vector is still ascending; any other is
-    dropped.
-
-    The new counts are written last, after all items. Data is not synced, unlike when a file is replaced: appending is
-    for rows that come by the thousand.
-    """
-    problem: OSError | None = None
-    appending = _Appending(files)
-    try:
-        return unfinished.in_turn(os.path.dirname(files[0][0]) or ".", appending.work)
-    except OSError as error:
-        problem = error
-    raise refused(problem, appending.path)
-
-
-class _Target(NamedTuple):
-    """An open file that x is appended to, its first bytes, and the second file of a list."""
-
-    path: str
-    f: BinaryIO
-    first: bytes
-    second: BinaryIO | None
-    x: Any  # a list if there is a second file, else a vector
-
-    def before(self) -> list[unfinished.Before]:
-        """The records from which its files are restored if an append fails."""
-        records = [_before(self.path, self.f, self.first)]
-        if self.second is not None:
-            records.append(_before(self.path + "#", self.second))
-        return records
-
-    def poured(self) -> tuple[BinaryIO, int, bytes]:
-        """Write the items; returns what must be written last, as _poured does."""
-        if self.second is None:
-            return _poured(self.f, self.first, self.x)
-        return _poured_items(self.f, self.first, self.second, self.x)
-
-
-class _Appending:
-    """Values to append to files; `path` is the last opened file, for error messages."""
-
-    def __init__(self, files: Sequence[tuple[str, Value]]) -> None:
-        self.files = files
-        self.path = ""
-
-    def work(self, note: Callable[[list[unfinished.Before]], None]) -> bool:
-        """Append to all files; false, with nothing done, if one of them does not allow it."""
-        with ExitStack() as streams:
-            targets: list[_Target] = []
-            for path, x in self.files:
-                self.path = path
-                target = _target(streams, path, x)
-                if target is None:
-                    return False
-                targets.append(target)
-            note([record for target in targets for record in target.before()])
-            headers = [target.poured() for target in targets]
-            for file, offset, header in headers:
-                _put(file, offset, header)
-        return True
-
-
-def _opened(streams: ExitStack, path: str) -> BinaryIO:
-    """Open an existing file to read and write; it is closed with the others."""
-    return streams.enter_context(open(path, "r+b", 0))
-
-
-def _target(streams: ExitStack, path: str, x: Value) -> _Target | None:
-    """The file to append x to; None if it cannot be appended to in place."""
-    file = _opened(streams, path)
-    first_page = file.read(PAGE)
-    if not _can_append(first_page, x):
-        return None
-    second = None if x.__class__ is Vec else _opened(streams, path + "#")
-    return _Target(path, file, first_page, second, x)
-
-
-def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
-    """The record from which a file with this header is restored if appending fails."""
-    status = os.fstat(f.fileno())
-    offset = 0 if first[:2] == VECTOR else PAGE - 16
-    return unfinished.Before(
-        os.path.basename(path), status.st_ino, status.st_size, offset, first[offset : offset + 16]
-    )
-
-
-def _can_append(first: bytes, x: Value) -> bool:
-    """Can x be appended in place to a file with this header?"""
-    if x.__class__ is not Vec:
-        return (
-            _is_nested(x)
-            and first[:2] == PAGED
-            and len(first) == PAGE
-            and first[PAGE - 14] == ANYMAP
-        )
-    if x.t == T.ENUM:
-        return (
-            first[:2] == PAGED
-            and first[PAGE - 14] == T.ENUM
-            and (
-                first[16 : PAGE - 16].split(b"\0", 1)[0] == x.dom.encode("utf-8", "surrogateescape")
-            )
-        )
-    return x.t != T.S and first[:2] == VECTOR and first[2] == x.t
-
-
-def _put(f: BinaryIO, at: int, data: bytes | memoryview) -> None:
-    """Write bytes at an offset of a file."""
-    f.seek(at)
-    with memoryview(data) as remaining:
-        written = 0
-        while written < len(remaining):
-            written += f.write(remaining[written:])
-
-
-def _poured(f: BinaryIO, first: bytes, x: Vec) -> tuple[BinaryIO, int, bytes]:
-    """Append a vector to the one in a file with this header; returns the offset and content of its new header."""
-    offset = 0 if first[:2] == VECTOR else PAGE - 16
-    qtype, attribute, count = _head_at(first, offset)
-    size = T.TYPE[qtype].size
-    count = count or (os.fstat(f.fileno()).st_size - offset - 16) // size
-    attr_code = ATTRS.index(
-        attribute if attribute == "s" and _still_sorted(f, offset, count, x) else ""
-    )
-    _put(f, offset + 16 + count * size, _view(x.a))
-    return f, offset, _HEAD.pack(first[offset : offset + 2], qtype, attr_code, count + len(x.a))
-
-
-def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: List) -> tuple[BinaryIO, int, bytes]:
-    """Append vectors to those in a file and its second one, like _poured."""
-    count = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
-    start = os.fstat(g.fileno()).st_size - PAGE
-    start += -start % 16
-    entries, items = _nested(x)
-    _put(g, PAGE + start, _view(items))
-    _put(f, PAGE + 8 * count, _view(entries + np.uint64(start)))
-    return f, PAGE - 16, _HEAD.pack(first[PAGE - 16 : PAGE - 14], ANYMAP, 0, count + len(entries))
-
-
-def _still_sorted(f: BinaryIO, at: int, n: int, x: Vec) -> bool:
-    """Is a sorted vector still sorted with x appended?"""
-    f.seek(at + 16 + max(n - 1, 0) * x.a.itemsize)
-    last_item = np.frombuffer(f.read(x.a.itemsize) if n else b"", x.a.dtype)
-    if x.t in (T.G, T.ENUM):
-        return False
-    joined = np.concatenate([last_item, x.a])
-    return bool((joined[1:] >= joined[:-1]).all())

@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from kshell.errors import QError
-from kshell.store import kdb, unfinished
+from kshell.store import appending, kdb, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, sym_names, sym_vec
 from kshell.values.items.pick import take_at
@@ -183,6 +183,6 @@ def append(path: str, rows: Table) -> bool:
         return False
     if any(not storable(column) for column in rows.cols):
         return False
-    return kdb.append(
+    return appending.append(
         [(f"{path}/{name}", column) for name, column in zip(rows.names, rows.cols, strict=True)]
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kshell.errors import QError
 from kshell.lang.verbs.internal import message
 from kshell.session import Session
-from kshell.store import atomic, codec, compress, kdb, parted, splay
+from kshell.store import appending, atomic, codec, compress, kdb, parted, splay
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, string
 from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom, sym_vec
@@ -110,7 +110,7 @@ def test_nested_round_trip(session: Any, tmp_path: Path, items: list[Vec]) -> No
 def test_append_is_join(session: Any, tmp_path: Path, both: tuple[Vec, Vec]) -> None:
     path = str(tmp_path / "v")
     kdb.write(path, both[0])
-    assert kdb.append([(path, both[1])])
+    assert appending.append([(path, both[1])])
     assert kdb.read(path).a.tobytes() == both[0].a.tobytes() + both[1].a.tobytes()
 
 

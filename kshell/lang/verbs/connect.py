@@ -11,7 +11,7 @@ from kshell.errors import QError, os_text
 from kshell.ipc.address import peer, url
 from kshell.lang.console.standard_input import Input
 from kshell.registry import verb
-from kshell.store import codec, kdb, tails
+from kshell.store import appending, codec, kdb, tails
 from kshell.store.runs import symbol_bytes
 from kshell.values.base import types as T
 from kshell.values.base.build import text_bytes
@@ -168,7 +168,7 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
     x = args[0]
     if handle < 0:
         _put(open_file, lines(x))
-    elif not (_is_counted(x, open_file.path) and kdb.append([(open_file.path, x)])):
+    elif not (_is_counted(x, open_file.path) and appending.append([(open_file.path, x)])):
         _put(open_file, data_of(x))
     return None
 

@@ -15,7 +15,7 @@ from kshell.lang.verbs.dicts import enumerate_value
 from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing
 from kshell.registry import LOAD_INTO, verb
-from kshell.store import kdb, splay, unfinished
+from kshell.store import appending, kdb, splay, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.core import (
@@ -196,7 +196,7 @@ def _appended_in_place(where: str, folder: bool, y: Value) -> bool:
     """Append rows to a splayed table or items to a vector; false if the file must be rewritten."""
     if folder:
         return y.__class__ is Table and _appended(where, y)
-    return y.__class__ is Vec and os.path.exists(where) and kdb.append([(where, y)])
+    return y.__class__ is Vec and os.path.exists(where) and appending.append([(where, y)])
 
 
 def _stays_vector(old: Value, y: Value) -> bool:
