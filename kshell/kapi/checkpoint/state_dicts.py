@@ -143,7 +143,7 @@ def from_q(x: Value) -> Any:
 
 
 def of_handle(h: Any, where: str) -> Any:
-    """What a checkpoint holds of the object of a handle. QError if it cannot hold this kind."""
+    """The state of a handle's object, for a checkpoint. QError if a checkpoint cannot hold this kind."""
     h.get()
     if behaves("checkpoint", h) is None:
         raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
