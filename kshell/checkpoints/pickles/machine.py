@@ -22,9 +22,7 @@ from kshell.store.archive import Room
 _LONG = 4096  # texts of at least this many bytes are counted before they are created
 _DEEPEST = 20  # tuples in tuples that are a key
 _NESTED = 1000  # tuples in tuples: Python looks into them without a limit of its own, as when it needs their hash
-_TIMES = (
-    64  # bytes of memory allowed for a byte of a pickle: a list takes one there, and 64 in memory
-)
+_TIMES = 48  # bytes of memory allowed for a byte of a pickle: small values are larger in memory
 _NODE = 400  # approximate bytes of a node, besides its arguments
 _I4, _U2, _U4, _U8, _F8 = (struct.Struct(f) for f in ("<i", "<H", "<I", "<Q", ">d"))
 

@@ -654,7 +654,7 @@ index("index_bomb", "memory", shard, text=b'{"weight_map":[' + b"[]," * (4 << 20
 # ------------------------------------------------------------------ the process
 
 SECONDS = 30
-PICKLED = 32  # bytes of memory for a byte of a pickle
+PICKLED = 48  # bytes of memory for a byte of a pickle
 
 
 def answer(s: Session, name: str, folder: Path) -> dict[str, Any]:
