@@ -68,6 +68,7 @@ print([finder if isinstance(finder, type) else type(finder) for finder in sys.me
 """
 
 
+@pytest.mark.sampled(2)
 def test_torch_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import sys\n" + SAME)
     (tmp_path / "begun.py").write_text("import fake_host\n" + SAME)

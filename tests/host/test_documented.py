@@ -14,7 +14,6 @@ from kshell.attach.client import Attached
 from kshell.shell.attached import Console, leaving
 from tests import ROOT
 from tests.host.programs import Program
-from tests.support import warm
 from tests.support.runner import Step, clean, transcript
 
 PAGE = ROOT / "docs" / "attach.md"
@@ -29,7 +28,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program
     made = Program(tmp_path, "")
     (tmp_path / "train.py").unlink()
     monkeypatch.setenv("KSHELL_RUN", str(made.run))
-    made.start(sys.executable, "-m", "kshell", "run", str(ROOT / "examples" / "train.py"), "100000", by=warm.Process)
+    made.start(sys.executable, "-m", "kshell", "run", str(ROOT / "examples" / "train.py"), "100000")
     try:
         made.until(lambda: (state := place.asked(made.pid)) and state.step > 500)
         yield made

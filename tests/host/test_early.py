@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.host.programs import BEGIN, END, NET, alone, running
-from tests.support import warm
 
 # an event loop runs before the steps, as between the cells of a notebook
 WAITS = """
@@ -63,9 +61,7 @@ EDITS = ["lr(optimizer;.05)", "child(net;`3;(`linear;16;1))", "freeze(net;`0)", 
 
 def replayed(folder: Path, text: str, log: Path) -> tuple[str, str]:
     """The digest of a program that replays a log, and what it printed."""
-    words = [sys.executable, "-m", "kshell", "run", "--replay", str(log), "train.py"]
-    with running(folder, text, start=False, STEPS="20", PAUSE="0") as program:
-        program.start(*words, by=warm.Process)
+    with running(folder, text, STEPS="20", PAUSE="0", KSHELL_REPLAY=str(log)) as program:
         (folder / "go").touch()
         output = program.output()
         assert program.process is not None and program.process.returncode == 0 and program.log[-1][0] == "end", output

@@ -13,7 +13,6 @@ import pytest
 from tests.host.programs import PROGRAMS, Client, Refused, running
 from tests.host.test_ranks import RANKS, edited, ranks, torchrun
 from tests.host.trainers import TRAINERS
-from tests.support import warm
 
 STEP, ROW = 60, 3
 # what the text of a program has before it trains
@@ -106,7 +105,7 @@ def test_a_run_goes_back_and_is_replayed(tmp_path: Path) -> None:
         log = next(program.folder.glob("kshell-edits-*.q"))
         assert [log.read_text().count(f"{word}[]") for word in ("keep", "rollback", "skip")] == [2, 1, 1]
     words = ("kshell", "run", "--replay", str(log), "train.py")
-    with running(tmp_path / "b", PROGRAMS["plain"], sys.executable, "-m", *words, by=warm.Process, PAUSE="0", STEPS="150") as program:
+    with running(tmp_path / "b", PROGRAMS["plain"], sys.executable, "-m", *words, PAUSE="0", STEPS="150") as program:
         assert program.ended() == end
 
 

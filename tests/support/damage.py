@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 # a session to be saved, and all of what is in it
 WHOLE = """a:til 50;t:([]s:`x`y;b:("ab";"cd"));f:{x+a};y:300#`p`q`r
@@ -12,6 +13,16 @@ q:module seq(`sequential;(`linear;3;2);`relu;(`linear;2;1))
 o:opt(`adam;q;.1);m:model(q;loss`mse;o);train(m;w;tensor 4 1#1e);run m"""
 STATE = ("-8!(a;t;f 1;y;tensor w;(state m)`module;delete pointer from((state m)`optimizer)`parms;(state m)`train;"
          "rng[]`q)")
+
+
+class Run:
+    """A pickle of it calls a function."""
+
+    def __init__(self, fn: Any, *args: Any) -> None:
+        self.asked = fn, args
+
+    def __reduce__(self) -> Any:
+        return self.asked
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:

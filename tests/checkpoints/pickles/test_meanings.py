@@ -28,7 +28,8 @@ from kshell.checkpoints.trees.opening import opened
 from kshell.errors import QError
 from kshell.store.archive import Room
 from tests.checkpoints.pickles import things
-from tests.checkpoints.pickles.things import Color, Named, Pair, Plain, Run, graph_of
+from tests.checkpoints.pickles.things import Color, Named, Pair, Plain, graph_of
+from tests.support.damage import Run
 
 UTC = datetime.UTC
 EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30), "east")

@@ -97,16 +97,6 @@ class Counted:
         return Counted, (self.first,), self.state or None, iter(self.items), iter(self.pairs.items())
 
 
-class Run:
-    """A pickle of it calls a function."""
-
-    def __init__(self, fn: Any, *args: Any) -> None:
-        self.asked = fn, args
-
-    def __reduce__(self) -> Any:
-        return self.asked
-
-
 def graph_of(data: bytes) -> tuple[Machine, Any]:
     """What a pickle says."""
     machine = Machine(data, Room(len(data)))

@@ -25,7 +25,7 @@ from kshell.errors import QError
 from kshell.session import Session
 from kshell.store.archive import head
 from kshell.store.snapshot import Encoder
-from tests.support.damage import STATE, WHOLE, memory, peak_from_here, reading, size_of
+from tests.support.damage import STATE, WHOLE, Run, memory, peak_from_here, reading, size_of
 
 Members = dict[str, bytes]
 MADE: Members = {}
@@ -108,16 +108,6 @@ def npy(text: str, data: bytes = b"") -> bytes:
 def place(m: dict[str, Any], name: str) -> int:
     """The number of the array of variable `name`."""
     return m["spaces"]["."][name][-1]
-
-
-class Run:
-    """A pickle of it runs a command."""
-
-    def __init__(self, fn: Any, *args: Any) -> None:
-        self.asked = fn, args
-
-    def __reduce__(self) -> Any:
-        return self.asked
 
 
 EVIL = pickle.dumps(Run(os.system, "touch ran"), 2)

@@ -47,12 +47,6 @@ def plain(*words: str) -> str:
     return out
 
 
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session()
-
-
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize(("kind", "optimizer"), PAIRS)
 def test_a_script_goes_on_with_what_was_saved_here(kind: str, optimizer: str, session: Session) -> None:

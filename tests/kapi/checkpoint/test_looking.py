@@ -21,12 +21,6 @@ from tests.checkpoints.making import Made, Name, save
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session(out=io.StringIO(), err=io.StringIO())
-
-
 def rows(session: Session, path: str) -> set[tuple[str, ...]]:
     """name, how, known, times of each row."""
     session.run(f"w:ckptwhy`:{path}")

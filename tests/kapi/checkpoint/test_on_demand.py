@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import shutil
 from collections.abc import Iterator
@@ -22,12 +21,6 @@ from kshell.session import Session
 from tests.checkpoints.kinds import KINDS, write_dcp
 
 LARGE = (300, 512)  # more bytes than are copied rather than mapped
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session(out=io.StringIO(), err=io.StringIO())
 
 
 @pytest.fixture

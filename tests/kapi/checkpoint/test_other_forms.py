@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
@@ -25,12 +24,6 @@ from tests.support.damage import damaged, memory, peak_from_here, reading
 pytestmark = pytest.mark.filterwarnings("ignore")
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
          torch.bool, torch.complex64, torch.complex128]
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session(out=io.StringIO(), err=io.StringIO())
 
 
 def state() -> dict[str, Any]:

@@ -177,12 +177,6 @@ def test_training_goes_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
 # ------------------------------------------------------------------ parts, errors
 
 
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session()
-
-
 def test_some_names(session: Session) -> None:
     session.run("a:1;b:2;.n.c:3;.n.d.e:4;.p.q:5")
     session.run("v::a+b")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import collections
 import datetime
-import io
 import pathlib
 import zipfile
 from collections.abc import Callable
@@ -25,12 +24,6 @@ from tests.checkpoints.making import Made, save
 from tests.checkpoints.pickles.things import Color, Pair, Plain, Same, Slots, attributes
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session(out=io.StringIO(), err=io.StringIO())
 
 
 class Alike(Same):

@@ -19,12 +19,6 @@ from kshell.session import Session
 BASE = "base_model.model."
 
 
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session()
-
-
 def tensors(session: Session, line: str) -> dict[str, torch.Tensor]:
     return dict(tensors_in(session.run(line)))
 

@@ -22,12 +22,6 @@ from kshell.session import Session
 from kshell.values.session.interrupts import PENDING
 
 
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session()
-
-
 def state(seed: int, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
     g = torch.Generator().manual_seed(seed)
     w = torch.randn(6, 5, generator=g).to(dtype)

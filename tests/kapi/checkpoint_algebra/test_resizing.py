@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,6 @@ from kshell.kapi.checkpoint.trees import tensors_in
 from kshell.session import Session
 
 OLD, NEW = 11, 14
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.chdir(tmp_path)
-    return Session()
 
 
 class Language(torch.nn.Module):
