@@ -25,7 +25,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint import objects  # noqa: F401  # registers the handles of objects
 from kshell.kapi.checkpoint.state_dicts import NAMES, from_q
-from kshell.kapi.checkpoint.tree_values import file_of, to_q_value
+from kshell.kapi.checkpoint.tree_values import to_q_value
 from kshell.kapi.checkpoint.trees import graph_of, protocol_of, sources_of, tree_of
 from kshell.kapi.module.spec import is_state, state_dict
 from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
@@ -50,11 +50,10 @@ if TYPE_CHECKING:
     from kshell.kapi.train.model import Model
 
 
-def write_pt(path: str, tree: object, x: Value = NIL) -> None:
-    """Write a tree to a .pt file; `x` is the q value that it is of, which may tell what file it was read from."""
-    file = file_of(x)
-    sources = sources_of(tree) or ([file.meanings] if file is not None else [])
-    graph = graph_of(tree, file)
+def write_pt(path: str, tree: object) -> None:
+    """Write a tree to a .pt file."""
+    sources = sources_of(tree)
+    graph = graph_of(tree)
 
     def fill(f: BinaryIO) -> None:
         pt_writing.write(f, graph, sources, protocol_of(sources), _root(path))
@@ -131,7 +130,7 @@ def ckpt(x: Value) -> Value:
     elif path.endswith(".safetensors"):
         weights_writing.write_file(path, tree)
     else:
-        write_pt(path, tree, arguments[1])
+        write_pt(path, tree)
     return arguments[0]
 
 
