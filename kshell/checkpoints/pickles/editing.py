@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 import datetime
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, Word, content
 from kshell.checkpoints.pickles.writing import call, named
 from kshell.errors import QError
+from kshell.registry import Hook
 
 # fmt: off  # a table
 STORAGES = {
@@ -52,6 +53,29 @@ _PARAMETER = "torch.nn.parameter.Parameter"
 _UTILS = "torch._utils."
 
 
+class Read(dict):
+    """A dictionary with the keys of one in a file, of whose class it is."""
+
+    def __init__(self, pairs: Iterable[tuple[Any, Any]], branch: Branch) -> None:
+        super().__init__(pairs)
+        self.branch = branch
+
+
+def like(old: dict[Any, Any], pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """A dictionary with these entries, of the class of another."""
+    return Read(pairs, old.branch) if old.__class__ is Read else dict(pairs)
+
+
+class Unheld(Protocol):
+    """A value that can be written only where a file has the same. `is_unheld` tells it from others."""
+
+    is_unheld: bool
+    problem: QError  # of writing it as a new one
+
+    def shows(self, m: Meanings, old: Any) -> bool:
+        """Is it what an object of a pickle shows?"""
+
+
 # ------------------------------------------------------------------ new objects
 
 
@@ -60,6 +84,10 @@ def encoded(x: Any) -> Any:
     of a pickle. QError for others."""
     if isinstance(x, Branch):
         return x.graph
+    if x.__class__ is Node or x.__class__ is Global:
+        return x
+    if x.__class__ is Read:
+        return merged(x.branch.meanings, x.branch.graph, x)
     if isinstance(x, Stored):
         return x.origin.graph if x.origin is not None else tensor(x)
     if x.__class__ is dict:
@@ -69,6 +97,8 @@ def encoded(x: Any) -> Any:
     if x is None or x.__class__ in (bool, int, float, str, bytes, complex):
         return x
     maker = _MAKERS.get(x.__class__)
+    if hasattr(x, "is_unheld"):
+        raise x.problem
     if maker is None:
         raise QError(f"ckpt: a {type(x).__name__} cannot be written")
     return maker(x)
@@ -218,6 +248,8 @@ def alike(m: Meanings, old: Any, new: Any, depth: int = 0) -> bool:
     """Is a value what an object of a pickle shows?"""
     if isinstance(new, Branch):
         return new.graph is old
+    if hasattr(new, "is_unheld"):
+        return bool(new.shows(m, old))
     if isinstance(new, Stored):
         return new.origin is not None and new.origin.graph is old
     value = m.of(old)
@@ -243,11 +275,31 @@ def alike(m: Meanings, old: Any, new: Any, depth: int = 0) -> bool:
             and len(new) == len(value)
             and all(alike(m, part, item, depth + 1) for part, item in zip(value, new, strict=True))
         )
-    return _same(m, value, new)
+    if _same(m, value, new):
+        return True
+    is_odd = isinstance(value, datetime.time) or getattr(value, "dtype", _PLAIN).kind in "cOVUSmM"
+    return is_odd and SHOWN.fn is not None and _equal(SHOWN.fn(m, old), new)
+
+
+_PLAIN = np.dtype(float)
+SHOWN = Hook()  # what q shows for an object of a pickle, as it is written: kapi/checkpoint/trees.py
+
+
+def _equal(x: Any, y: Any) -> bool:
+    """Are two values of a tree equal, whose arrays are NumPy's?"""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return x.__class__ is y.__class__ and x.dtype == y.dtype and np.array_equal(x, y)
+    if isinstance(x, dict) and isinstance(y, dict):
+        return list(x) == list(y) and all(map(_equal, x.values(), y.values()))
+    if isinstance(x, list | tuple) and isinstance(y, list | tuple):
+        return len(x) == len(y) and all(map(_equal, x, y))
+    return x is y or bool(x == y)
 
 
 def _same(m: Meanings, old: Any, new: Any) -> bool:
     """Are two values without parts the same for q?"""
+    if old is new:
+        return True
     old = m.of(old)
     if isinstance(old, np.ndarray):
         return _is_equal(old, new)
@@ -279,14 +331,13 @@ def _same(m: Meanings, old: Any, new: Any) -> bool:
 def _is_equal(x: np.ndarray, y: Any) -> bool:
     """Does an array have the same items as a list, an array of q's, or what stands for times?"""
     if x.dtype.names:
-        rows = [dict(zip(x.dtype.names, row, strict=True)) for row in x.tolist()]
-        return bool(rows == y)
+        return _equal([dict(zip(x.dtype.names, row, strict=True)) for row in x.tolist()], y)
     if not x.size and isinstance(y, np.ndarray | list):
         return not len(y) or x.shape[0] == len(y)
     if x.dtype.kind in "mM" or not isinstance(y, np.ndarray | list):
-        return bool(y == x)
+        return not x.ndim and bool(y == x)
     if x.dtype.kind not in "biufSU":
-        return bool(x.tolist() == y)
+        return _equal(x.tolist(), y)
     try:
         items = np.asarray(y)
     except ValueError:
@@ -297,11 +348,14 @@ def _is_equal(x: np.ndarray, y: Any) -> bool:
 def merged(m: Meanings, old: Any, new: Any) -> Any:
     """The object for a value that takes the place of another object: that object itself if the value is what it shows,
     else one of the same kind, of which the parts that are still the same are its own."""
+    if new.__class__ is Read and (new.branch.meanings is not m or new.branch.graph is not old):
+        return merged(new.branch.meanings, new.branch.graph, new)
     if alike(m, old, new):
         return old
     value = m.of(old)
     if isinstance(value, dict) and isinstance(new, dict):
         known = {_name(m, key): (key, part) for key, part in value.items()}
+        known |= {key: (key, part) for key, part in value.items()}
         pairs = {}
         for key, item in new.items():
             if key in known:
@@ -324,6 +378,10 @@ def merged(m: Meanings, old: Any, new: Any) -> Any:
 def _name(m: Meanings, key: Any) -> Any:
     """A key as q shows it."""
     value = m.of(key)
+    try:
+        hash(value)
+    except TypeError:
+        return key
     return value.item() if isinstance(value, np.generic) else value
 
 

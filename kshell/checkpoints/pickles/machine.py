@@ -49,7 +49,8 @@ class Node:
 
     `how`: `call` of a function with arguments, `new` object of a class, `instance` of a class as protocols 0 and 1 make
     it, `object` for something kept elsewhere (by its id), `extension` for a number in a registry. `steps` is what was
-    done to it then: ("items", values), ("pairs", keys and values), ("state", value), in order.
+    done to it then: ("items", values), ("pairs", keys and values), ("state", value), and ("effect", a call with it as
+    the first argument, whose result is not used), in order.
     """
 
     __slots__ = ("__weakref__", "args", "callee", "how", "kwargs", "steps")
@@ -86,8 +87,12 @@ class Node:
 
     @property
     def states(self) -> list[Any]:
-        """The states that it was given."""
-        return [state for kind, state in self.steps if kind == "state"]
+        """The states that it was given, also by functions of its class."""
+        return [
+            added if kind == "state" else added.args[1]
+            for kind, added in self.steps
+            if kind == "state" or (kind == "effect" and len(added.args) == 2)
+        ]
 
     @property
     def state(self) -> Any:
@@ -362,8 +367,16 @@ class Machine:
     def _drop(self) -> None:
         if self.marks and len(self.stack) == self.marks[-1]:
             self.marks.pop()
-        else:
-            self.pop()
+            return
+        made = self.pop()
+        target = (
+            made.args[0]
+            if made.__class__ is Node and made.args.__class__ is tuple and made.args
+            else None
+        )
+        if target.__class__ is Node and made.how == "call":  # for what it does to the object
+            self.room.need(100)
+            target.steps.append(("effect", made))
 
     def _drop_marked(self) -> None:
         self.marked()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from kshell.checkpoints.base.stored import (
@@ -51,6 +52,7 @@ _STORAGES = {
 # fmt: on
 _ALIASES = {"half": "float16", "float": "float32", "double": "float64", "int": "int32", "long": "int64",
             "short": "int16", "cfloat": "complex64", "cdouble": "complex128", "chalf": "complex32"}  # fmt: skip
+_PACKED = ("quint4x2", "quint2x4")  # of which a byte has several
 _LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 _SCHEMES = ("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "per_channel_symmetric",
             "per_channel_affine_float_qparams")  # fmt: skip
@@ -187,6 +189,8 @@ def _quantized(m: Meanings, x: Node) -> Stored:
     storage, offset, shape, stride, how, grad, *_ = given(x, 6)
     kept = _kept(m, storage)
     scheme, *numbers = m.plain(how, tuple)
+    if kept.dtype in _PACKED and prod(m.ints(shape)) > kept.memory.length:
+        raise Unknown
     tensor = _view(m, kept, kept.dtype, offset, shape, stride, grad)
     tensor.scheme = m.plain(scheme, Word).removeprefix("torch.")
     scales, zeros, *axis = (m.of(number) for number in numbers)

@@ -216,6 +216,10 @@ class Pickler:
                 self._add_items(added)
             elif kind == "pairs":
                 self._add_pairs(added)
+            elif kind == "effect":
+                self._save(added.callee)
+                self._save(added.args)
+                self._out += b"R0"
             else:
                 self._save(added)
                 self._out += b"b"

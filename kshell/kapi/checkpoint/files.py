@@ -25,7 +25,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint import objects  # noqa: F401  # registers the handles of objects
 from kshell.kapi.checkpoint.state_dicts import NAMES, from_q
-from kshell.kapi.checkpoint.tree_values import file_of, to_q_value
+from kshell.kapi.checkpoint.tree_values import to_q_value
 from kshell.kapi.checkpoint.trees import graph_of, protocol_of, sources_of, tree_of
 from kshell.kapi.module.spec import is_state, state_dict
 from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
@@ -42,16 +42,15 @@ if TYPE_CHECKING:
     from kshell.kapi.train.model import Model
 
 
-def write_pt(path: str, tree: object, x: Value = NIL) -> None:
-    """Write a tree to a .pt file; `x` is the q value that it is of, which may tell what file it was read from."""
-    atomic.write(path, _filling(path, tree, x))
+def write_pt(path: str, tree: object) -> None:
+    """Write a tree to a .pt file."""
+    atomic.write(path, _filling(path, tree))
 
 
-def _filling(path: str, tree: object, x: Value) -> atomic.Fill:
+def _filling(path: str, tree: object) -> atomic.Fill:
     """What writes a tree to a .pt file."""
-    file = file_of(x)
-    sources = sources_of(tree) or ([file.meanings] if file is not None else [])
-    return _writing(path, graph_of(tree, file), sources, protocol_of(sources))
+    sources = sources_of(tree)
+    return _writing(path, graph_of(tree), sources, protocol_of(sources))
 
 
 def write_graph(path: str, graph: object, sources: list[Meanings], protocol: int) -> None:
@@ -135,7 +134,7 @@ def ckpt(x: Value) -> Value:
     elif path.endswith(".safetensors"):
         weights_writing.write_file(path, tree)
     else:
-        write_pt(path, tree, arguments[1])
+        write_pt(path, tree)
     return arguments[0]
 
 
@@ -164,20 +163,19 @@ def ckptdcp(x: Value) -> Value:
         raise QError(f"ckptdcp: expecting a folder and a dictionary, given {len(arguments)} args")
     path = path_of(arguments[0], "ckptdcp")
     tree = tree_of(arguments[1], is_named=True)
-    files = _beside(path, tree, arguments[1])
+    files = _beside(path, tree)
     dcp_writing.write(path, tree, sources_of(tree), files)
     return arguments[0]
 
 
-def _beside(folder: str, tree: Any, x: Value) -> list[tuple[str, atomic.Fill]]:
+def _beside(folder: str, tree: Any) -> list[tuple[str, atomic.Fill]]:
     """The parts of a tree that are files beside those of torch.distributed.checkpoint, and leave the tree for that."""
-    if not isinstance(tree, dict) or x.__class__ is not Dict:
+    if not isinstance(tree, dict):
         return []
-    values = dict(zip(tree, seq_items(x.v), strict=True))
     names = [name for name, value in tree.items() if isinstance(value, dict | Branch)]
     names = [name for name in names if dcp.is_beside(name)]
     paths = {name: os.path.join(folder, name) for name in names}
-    return [(path, _filling(path, tree.pop(name), values[name])) for name, path in paths.items()]
+    return [(path, _filling(path, tree.pop(name))) for name, path in paths.items()]
 
 
 def _tell_name(given: list[Value]) -> None:

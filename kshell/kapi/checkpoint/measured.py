@@ -73,8 +73,16 @@ def _real(piece: Any) -> Any:
     return piece if piece.is_floating_point() and piece.element_size() > 1 else piece.float()
 
 
+def _is_counted(tensor: Stored) -> bool:
+    """Has a tensor numbers with which torch computes?"""
+    is_meta = isinstance(tensor, Composite) and tensor.kind == "meta"
+    return not is_meta and not tensor.dtype.startswith(("bits", "float4_", "float6_"))
+
+
 def sums(tensor: Stored) -> tuple[float, int]:
-    """The norm of a tensor, and the number of its values that are not finite."""
+    """The norm of a tensor, and the number of its values that are not finite; null if it has no numbers."""
+    if not _is_counted(tensor):
+        return math.nan, NULL_J.v
     total, bad = 0.0, 0
     for piece in _pieces(tensor):
         real = _real(piece)
@@ -102,6 +110,8 @@ def _squares(real: Any) -> float:
 
 def extent(tensor: Stored) -> tuple[float, float, float, float]:
     """The lowest and highest finite value of a tensor, their mean, and the share of zeros; nan if there are none."""
+    if not _is_counted(tensor):
+        return math.nan, math.nan, math.nan, math.nan
     low, high, total, finite, zeros, count = math.inf, -math.inf, 0.0, 0, 0, 0
     for piece in _pieces(tensor):
         real = _real(piece)
@@ -220,8 +230,7 @@ def norms_and_bad(tensors: Sequence[Stored]) -> list[Vec]:
     task = Task("loading", sum(tensor.nbytes for tensor in tensors))
     rows: list[tuple[float, int]] = []
     for tensor in tensors:
-        is_meta = isinstance(tensor, Composite) and tensor.kind == "meta"
-        rows.append((math.nan, NULL_J.v) if is_meta else sums(tensor))
+        rows.append(sums(tensor))
         task.add(tensor.nbytes)
     bad = np.array([bad for _, bad in rows], np.int64)
     return [floats([norm for norm, _ in rows]), Vec(T.J, bad)]

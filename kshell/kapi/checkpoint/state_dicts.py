@@ -91,7 +91,8 @@ class FromValue(FromQ):
             return x.a.tolist()
         raise not_held(x, where)
 
-    def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
+    def keys(self, x: Dict, where: str) -> list[Any]:
+        """The keys of a dictionary. QError if one is there twice, or a checkpoint cannot hold it."""
         keys = x.k
         if keys.__class__ is Table:
             if len(keys.cols) != 1:
@@ -103,6 +104,10 @@ class FromValue(FromQ):
         plain_keys = [_key(self.value(item), where) for item in seq_items(keys)]
         if len(set(map(repr, plain_keys))) != len(plain_keys):
             raise CallError("ckpt", f"{where or 'it'} has a key twice")
+        return plain_keys
+
+    def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
+        plain_keys = self.keys(x, where)
         values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
         result = {
             key: self.value(value, within(where, key))

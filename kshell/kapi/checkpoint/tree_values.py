@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from kshell.checkpoints.base.stored import Stored
+from kshell.checkpoints.pickles.editing import Read
 from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import Branch, Kept, Meanings, content
 from kshell.errors import QError
@@ -28,7 +29,18 @@ from kshell.registry import Hook
 from kshell.store.archive import WRONG, wrong
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, guid_vec, longs, regular, symdict
-from kshell.values.base.core import NIL, Dict, Table, Value, Vec, long, seq_items, sym, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    Table,
+    Value,
+    Vec,
+    long,
+    seq_items,
+    sym,
+    sym_vec,
+)
 from kshell.values.base.from_numpy import typed
 
 MOST = 5_000_000  # maximum number of values in a checkpoint
@@ -44,7 +56,6 @@ class _Reader(ToQ):
         self.room = room
         self.depth = 0
         self.meanings: Meanings | None = None  # of the pickle that the values are of
-        self.handles = 0  # that were made
 
     def value(self, v: object, key: str = "") -> Value:
         self.room -= 1
@@ -52,10 +63,14 @@ class _Reader(ToQ):
             raise QError("limit")
         if v.__class__ is Branch:
             return self._branch(v)
+        if v.__class__ is Read:
+            return self._read(v)
+        shown = getattr(v, "shown", None)
+        if shown is not None:
+            return shown
         if v.__class__ is Node or v.__class__ is Global:
             return self._object(v, key)
         if isinstance(v, Stored):
-            self.handles += 1
             return stored_handle(v) if v.live is None else tensor_handle(v.live)
         if v is None:
             return NIL
@@ -66,19 +81,28 @@ class _Reader(ToQ):
         if isinstance(v, str):
             return sym(str(v))
         if isinstance(v, dict):
-            return self.dictionary(v)
+            shown = self.dictionary(v)
+            if v.__class__ is dict and self.meanings is not None:
+                _note(shown, v, Branch(self.meanings, v))
+            return shown
         return self.sequence(v) if isinstance(v, list | tuple) else self.other(v, key)
 
     def _branch(self, v: Branch) -> Value:
         before, self.meanings = self.meanings, v.meanings
-        handles = self.handles
         try:
-            value = self.value(v.graph)
+            return self.value(v.graph)
         finally:
             self.meanings = before
-        if self.handles == handles and v.meanings.document is not None:
-            _note_file(value, v, v.meanings.document.machine.made)
-        return value
+
+    def _read(self, v: Read) -> Value:
+        """A dictionary that was one of a file, as a part of a tree."""
+        before, self.meanings = self.meanings, v.branch.meanings
+        try:
+            made = self.dictionary(v)
+        finally:
+            self.meanings = before
+        _note(made, v, v.branch)
+        return made
 
     def _object(self, v: Any, key: str) -> Value:
         meanings = self.meanings
@@ -86,10 +110,12 @@ class _Reader(ToQ):
             raise QError("ckpt: an object of a pickle without its file")
         found = meanings.of(v)
         if found is v or found.__class__ is Global:
-            self.handles += 1
             handle: Value = OBJECT_HANDLE.fn(Branch(meanings, v))
             return handle
-        return self.value(found, key)
+        made = self.value(found, key)
+        if isinstance(found, dict):
+            _note(made, found, Branch(meanings, v))
+        return made
 
     def shown(self, v: Any) -> Any:
         """A value of Python, for one of a pickle."""
@@ -132,9 +158,9 @@ class _Reader(ToQ):
 
     def _dict(self, v: dict[Any, Any]) -> Value:
         values = self.inside(v.values())
-        if all(isinstance(key, str) for key in v):
-            return symdict(list(v), values)
-        return Dict(collapse(self.inside(v)), collapse(values))
+        is_named = all(isinstance(key, str) for key in v)
+        keys = sym_vec(list(v)) if is_named else collapse(self.inside(v))
+        return Dict(keys, collapse(values))
 
     def _states(self, state: dict[Any, Any]) -> Value:
         """The state of an optimizer: a keyed table, if all parameters have the same buffers."""
@@ -210,23 +236,35 @@ def _bytes(v: bytes | bytearray) -> Any:
 OBJECT_HANDLE = Hook()  # makes the handle of an object: kapi/checkpoint/objects.py
 
 
-# by the identity of the keys of a dictionary
-_PLAIN: OrderedDict[int, tuple[Any, Branch]] = OrderedDict()
-_PLAIN_MOST, _SMALL = 32, 10_000  # dictionaries, and values in the file of one
+class _Noted(NamedTuple):
+    """A dictionary of a file: what tells its keys in q, the keys themselves, and the object that it was."""
+
+    alive: ref[Any]
+    keys: list[Any]
+    branch: Branch
 
 
-def file_of(x: Value) -> Branch | None:
-    """The object of a file that a dictionary without handles was read as, if it was one of the last that were read.
-    (What has handles can be told by these.)"""
-    found = _PLAIN.get(id(x.k)) if x.__class__ is Dict else None
-    return found[1] if found is not None and found[0] is x.k else None  # type: ignore[union-attr]
+_NOTED: dict[int, _Noted] = {}  # by identity of what tells the keys; while these are used
 
 
-def _note_file(x: Value, branch: Branch, made: int) -> None:
-    if x.__class__ is Dict and made < _SMALL:
-        _PLAIN[id(x.k)] = (x.k, branch)
-        while len(_PLAIN) > _PLAIN_MOST:
-            _PLAIN.popitem(last=False)
+def _teller(keys: Any) -> Any:
+    """What keys of q are known by: these and copies of them with other values have it."""
+    return keys.a if keys.__class__ is Vec else keys if keys.__class__ is List else None
+
+
+def _note(x: Value, v: dict[Any, Any], branch: Branch) -> None:
+    teller = _teller(x.k) if x.__class__ is Dict else None
+    if teller is not None:
+        number = id(teller)
+        alive = ref(teller, lambda _: _NOTED.pop(number, None))
+        _NOTED[number] = _Noted(alive, list(v), branch)
+
+
+def noted(x: Dict) -> _Noted | None:
+    """The dictionary of a file that has the keys of this one, if these are still the ones that it was read with."""
+    teller = _teller(x.k)
+    found = _NOTED.get(id(teller))
+    return found if found is not None and found.alive() is teller else None
 
 
 def to_q_value(v: object, made: int = MOST, path: str = "it") -> Value:

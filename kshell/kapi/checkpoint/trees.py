@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 
 from kshell.checkpoints.base.stored import Stored
-from kshell.checkpoints.pickles.editing import encoded, filled, merged
+from kshell.checkpoints.pickles.editing import SHOWN, Read, encoded, filled, merged
 from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import Branch, Meanings
 from kshell.checkpoints.trees.leaves import tensors_of
+from kshell.errors import QError
 from kshell.kapi.base.handles import KHandle, TensorHandle, stale
 from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.kapi.checkpoint.state_dicts import FromValue, named_state, not_held, of_handle
 from kshell.kapi.checkpoint.stored_tensors import Living, Unwritten, origin_of, stored_of, tensor_of
+from kshell.kapi.checkpoint.tree_values import noted, to_q_value
 from kshell.kapi.optim.tables import TENSORS_IN
 from kshell.values.base import types as T
-from kshell.values.base.core import Atom, Nd, Value, Vec
-from kshell.values.base.from_numpy import typed
+from kshell.values.base.core import Atom, Dict, List, Nd, Value, Vec
+from kshell.values.base.match import match
 
 _MOST = 1_000_000  # objects of a file that are compared
 _NUMPYS = (T.E, T.X)  # types of atoms that Python has in numpy alone
@@ -73,36 +75,60 @@ class _FromQ(FromValue):
             return x.__class__(map(self._settled, x))
         return self.living.of(x) if loaded() and isinstance(x, torch.Tensor) else x
 
+    def keys(self, x: Dict, where: str) -> list[Any]:
+        found = noted(x)
+        return super().keys(x, where) if found is None else found.keys
+
+    def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
+        found = noted(x)
+        made = super().dictionary(x, where)
+        return made if found is None else Read(made.items(), found.branch)
+
     def atom(self, x: Value, where: str) -> Any:
-        if x.__class__ is Atom and x.t in _NUMPYS:
-            return np.asarray(x.v, T.DTYPE[x.t])[()]
-        if x.__class__ is Atom and x.t == T.G:
-            return uuid.UUID(bytes=bytes(x.v))
-        if x.__class__ is Atom and x.t in (T.P, T.D, T.N):
-            return _time(x, where)
-        return super().atom(x, where)
+        try:
+            if x.__class__ is Atom and x.t in _NUMPYS:
+                return np.asarray(x.v, T.DTYPE[x.t])[()]
+            if x.__class__ is Atom and x.t == T.G:
+                return uuid.UUID(bytes=bytes(x.v))
+            if x.__class__ is Atom and x.t in (T.P, T.D, T.N):
+                return _time(x, where)
+            return super().atom(x, where)
+        except QError as e:
+            if x.__class__ is not Atom:
+                raise
+            return Shown(x, e)
 
     def array(self, x: Value, where: str) -> Any:
         if x.__class__ in (Vec, Nd) and x.t == T.E:
             return np.ascontiguousarray(x.a, np.float32)
-        if x.__class__ in (Vec, Nd) and x.t in (T.P, T.D, T.N):
-            return Times(x.t, x.a)
-        return super().array(x, where)
+        if x.__class__ is Nd and x.t == T.X:
+            return np.ascontiguousarray(x.a, np.uint8)
+        if x.__class__ is List:
+            return super().array(x, where)
+        try:
+            return super().array(x, where)
+        except QError as e:
+            if x.__class__ is not Vec and x.__class__ is not Nd:
+                raise
+            return Shown(x, e)
 
 
-class Times:
-    """Times, dates or spans of q, which are written only where a file has the same."""
+class Shown:
+    """A value that a checkpoint holds only where the file has what shows as it."""
 
-    def __init__(self, t: int, a: np.ndarray) -> None:
-        self.t, self.a = t, a
+    is_unheld = True
+
+    def __init__(self, x: Value, problem: QError) -> None:
+        self.shown, self.problem = x, problem
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, np.ndarray) or other.dtype.kind not in "mM":
-            return False
-        kind, items = typed(other)
-        return kind == self.t and np.array_equal(items, self.a)
+        return isinstance(other, Shown) and match(self.shown, other.shown)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def shows(self, m: Meanings, old: Any) -> bool:
+        """Is it what q shows for an object of a pickle?"""
+        return match(to_q_value(Branch(m, old)), self.shown)
 
 
 def _time(x: Atom, where: str) -> Any:
@@ -122,6 +148,12 @@ def tree_of(x: Value, is_named: bool = False) -> Any:
     """The tree of a q value. `is_named`: in an optimizer's state, parameters have their names. QError if a checkpoint
     cannot hold it."""
     return _FromQ(is_named).value(x)
+
+
+@SHOWN.set
+def _shown(m: Meanings, old: Any) -> Any:
+    """What q shows for an object of a pickle, as it is written."""
+    return tree_of(to_q_value(Branch(m, old)))
 
 
 @TENSORS_IN.set
@@ -169,18 +201,22 @@ _HOLDING = (dict, list, tuple, Node, Global)
 def sources_of(tree: Any) -> list[Meanings]:
     """The pickles of which a tree has parts."""
     found: dict[int, Meanings] = {}
-    for _, leaf in _leaves(tree):
-        branch = _branch_of(leaf)
-        if branch is not None:
-            found[id(branch.meanings)] = branch.meanings
+    for above, leaf in _leaves(tree):
+        for part in (*above, leaf):
+            branch = _branch_of(part)
+            if branch is not None and branch.meanings.document is not None:
+                found[id(branch.meanings)] = branch.meanings
     return list(found.values())
 
 
-def _branch_of(leaf: Any) -> Branch | None:
-    """The object of a file that a leaf is."""
-    if isinstance(leaf, Branch):
-        return leaf
-    return leaf.origin if isinstance(leaf, Stored) else None
+def _branch_of(part: Any) -> Branch | None:
+    """The object of a file that a part of a tree is, or was."""
+    if isinstance(part, Branch):
+        return part
+    if part.__class__ is Read:
+        branch: Branch = part.branch
+        return branch
+    return part.origin if isinstance(part, Stored) else None
 
 
 def _leaves(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -195,14 +231,12 @@ def _leaves(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
         yield above, tree
 
 
-def graph_of(tree: Any, file: Branch | None = None) -> Any:
-    """The object to be written for a tree; `file` is what it was read as, if that is known otherwise."""
+def graph_of(tree: Any) -> Any:
+    """The object to be written for a tree."""
     if isinstance(tree, Branch):
         return tree.graph
     # by the identity of a part of the tree: a file's object in its place
     beside: dict[int, Branch] = {}
-    if file is not None:
-        beside[id(tree)] = file
     places: dict[int, _Places] = {}
     for above, leaf in _leaves(tree):
         branch = _branch_of(leaf)
@@ -222,7 +256,7 @@ def graph_of(tree: Any, file: Branch | None = None) -> Any:
 
 def _graph(tree: Any, beside: dict[int, Branch]) -> Any:
     """The object for a part of a tree: compared with what the file has in its place."""
-    old = beside.get(id(tree))
+    old = tree.branch if tree.__class__ is Read else beside.get(id(tree))
     if old is not None and _is_of(tree, old.meanings):
         return merged(old.meanings, old.graph, tree)
     if isinstance(tree, dict):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from kshell.checkpoints.pickles.editing import like
 from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.kapi.checkpoint_algebra.sources import Named
 
@@ -161,7 +162,7 @@ def _renamed(tree: Any, new: Mapping[str, str], start: str, moved: list[tuple[st
         return Named(new.get(tree.name, tree.name))
     if not isinstance(tree, dict):
         return tree
-    result: dict[Any, Any] = {}
+    result = like(tree, ())
     for key, value in tree.items():
         if not isinstance(value, Named):
             inner = _renamed(value, new, f"{start}{key}.", moved)
@@ -181,11 +182,12 @@ def _renamed(tree: Any, new: Mapping[str, str], start: str, moved: list[tuple[st
 def without(tree: Any, is_dropped: Callable[[str], bool], start: str = "") -> Any:
     """A tree without the keys of dictionaries whose names, joined by dots, are dropped. Items of lists stay."""
     if isinstance(tree, dict):
-        return {
-            key: without(value, is_dropped, f"{start}{key}.")
+        kept = [
+            (key, without(value, is_dropped, f"{start}{key}."))
             for key, value in tree.items()
             if not is_dropped(f"{start}{key}")
-        }
+        ]
+        return like(tree, kept)
     if isinstance(tree, list | tuple):
         return type(tree)(
             [without(item, is_dropped, f"{start}{i}.") for i, item in enumerate(tree)]

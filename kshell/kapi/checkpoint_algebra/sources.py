@@ -11,6 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kshell.checkpoints.base.stored import Composite, Stored, Strided
+from kshell.checkpoints.pickles.editing import like
 from kshell.checkpoints.pickles.meanings import Branch
 from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.errors import CallError, QError
@@ -30,7 +31,7 @@ from kshell.kapi.checkpoint.files import read
 from kshell.kapi.checkpoint.stored_tensors import dtype_of, read_part, read_tensor
 from kshell.kapi.checkpoint.trees import tree_of
 from kshell.kapi.checkpoint_algebra.problems import problem
-from kshell.optim.leaves import leaves_of, mapped
+from kshell.optim.leaves import leaves_of
 from kshell.values.base.core import Dict, List, Table, Value, Vec, seq_items
 
 if TYPE_CHECKING:
@@ -94,10 +95,15 @@ class TreeSource:
                 if name in self._tensors:
                     raise problem(f"two tensors have the name {name}")
                 self._tensors[name] = leaf
-        self._tree = mapped(self._leaf, value)
+        self._tree = self._named(value, ())
 
-    def _leaf(self, path: tuple[Any, ...], leaf: Any) -> Any:
-        return Named(dotted(path)) if isinstance(leaf, Stored) else leaf
+    def _named(self, x: Any, path: tuple[Any, ...]) -> Any:
+        """A tree with names of tensors in their place. Its dictionaries are still of the classes of a file's."""
+        if isinstance(x, dict):
+            return like(x, [(key, self._named(part, (*path, key))) for key, part in x.items()])
+        if isinstance(x, list | tuple):
+            return type(x)([self._named(part, (*path, i)) for i, part in enumerate(x)])
+        return Named(dotted(path)) if isinstance(x, Stored) else x
 
     def names(self) -> list[str]:
         return list(self._tensors)
@@ -145,7 +151,7 @@ def replaced(fn: Callable[[str], Any], tree: Any) -> Any:
     if isinstance(tree, Named):
         return fn(tree.name)
     if isinstance(tree, dict):
-        return {key: replaced(fn, value) for key, value in tree.items()}
+        return like(tree, [(key, replaced(fn, value)) for key, value in tree.items()])
     if isinstance(tree, list | tuple):
         return type(tree)([replaced(fn, value) for value in tree])
     return tree

@@ -138,8 +138,35 @@ def _rows(items: list[Value], keys: ListValue) -> List | Table:
             return Table(
                 names, [Vec(qtype, column) for column in np.ascontiguousarray(np.stack(arrays).T)]
             )
+    if _are_tables(values):
+        return Table(names, [_across(values, i) for i in range(len(names))])
     rows = [value.items for value in values]
     return Table(names, [collapse([row[index] for row in rows]) for index in range(len(names))])
+
+
+def _are_tables(values: Sequence[Value]) -> bool:
+    """Are these tables with the same columns?"""
+    first = values[0]
+    return first.__class__ is Table and all(
+        value.__class__ is Table and value.names == first.names for value in values
+    )
+
+
+def _across(cols: Sequence[ListValue], i: int) -> ListValue:
+    """Item i of each of some columns, as `collapse` makes it. Rows of tables stay in columns: to make each row of
+    dictionaries in dictionaries would take time that grows without bound with their depth."""
+    first = cols[0]
+    if _are_tables(cols):
+        tables = cast("list[Table]", cols)
+        names = tables[0].names
+        return Table(
+            list(names), [_across([t.cols[c] for t in tables], i) for c in range(len(names))]
+        )
+    if first.__class__ is Vec and first.t != T.ENUM:
+        arrays = [col.a[i : i + 1] for col in cols if col.__class__ is Vec and col.t == first.t]
+        if len(arrays) == len(cols):
+            return Vec(first.t, np.concatenate(arrays))
+    return collapse([col.item(i) for col in cols])
 
 
 def enlist(x: Value) -> ListValue:

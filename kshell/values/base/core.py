@@ -269,7 +269,7 @@ class List:
     threads may read at the same time, so `flat` is read once into a local.
     """
 
-    __slots__ = ("_attr", "flat", "items", "look")
+    __slots__ = ("__weakref__", "_attr", "flat", "items", "look")
     _attr: str
     # the number of searches for single items, later the number of indexed items and their positions
     look: int | list[Any]
