@@ -48,12 +48,14 @@ def _no_function() -> None:
 
 
 class Source:
-    """A text that was parsed as a unit: a line, a lambda or a script; with file and first line number if known."""
+    """A text that was parsed as a unit: a line, a lambda or a script; with file and first line number if known. Or a
+    line of a Python function with this name."""
 
-    __slots__ = ("file", "function", "line", "name", "text")
+    __slots__ = ("file", "function", "is_python", "line", "name", "text")
 
     def __init__(self, text: str, file: str = "", line: int = 0, name: str = "") -> None:
         self.text, self.file, self.line, self.name = text, file, line, name
+        self.is_python = False
         # a weak reference to the function whose text it is, or what gives None
         self.function: Callable[[], Any] = _no_function
 

@@ -40,6 +40,7 @@ from kshell.values.session import context, interrupts, progress, restrict
 
 R = TypeVar("R")
 registry.load_package("kshell.lang")
+registry.load_package("kshell.embedpy")
 
 
 class Session(LinesMixin, JobMixin, PortMixin, PromptMixin):

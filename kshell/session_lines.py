@@ -331,7 +331,7 @@ class LinesMixin:
         self, path: str, lines: Iterator[tuple[int, str]], kept: Any, space: str = ""
     ) -> Value:
         """Run the lines of a script, or the remaining ones, in a namespace if given."""
-        # f.p is a script of p) lines
+        # f.t is a script of t) lines
         letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""
         before, full_path = self.names.current, os.path.abspath(path)
         outer, depth, last_line = self._kept, len(self.scripts), 0
@@ -340,7 +340,7 @@ class LinesMixin:
                 self._kept, self.names.current = kept, space or before
                 self.scripts.append(path)
                 for line, text in lines:
-                    if letter:
+                    if letter and text[1:2] != ")":
                         self._foreign(N.Prefixed(letter, text, 0, len(text)))
                     else:
                         self._run(text, full_path, line, False, True)

@@ -47,7 +47,7 @@ def statement(
     if text[start + 1 : start + 2] == ")" and text[start].isascii() and text[start].isalpha():
         if text[start] != "q":
             return [tree.Prefixed(text[start], text[start + 2 : end], start, end)]
-        start += 2
+        return statement(text, start + 2, end, is_infix, source)
     tokens = lex(text, start, end, source)
     tokens.is_infix = is_infix
     nodes = fast._row(tokens, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kshell.parse.lex import left_open, string_end
+from kshell.parse.python_block import python_end
 
 Span = tuple[int, int]  # start and end offsets of a text
 
@@ -26,7 +27,7 @@ def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Ite
         if typed and start >= 0 and not skipping and line[:1] not in " \t" and within <= offset:
             within = _string_end(text, start, offset)
         if offset < within:
-            end = offset + len(stripped)
+            end = offset + len(stripped) if stripped else end
         elif skipping:
             skipping = stripped != "\\"
         elif stripped == "/":
@@ -41,6 +42,8 @@ def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Ite
             if start >= 0:
                 yield start, end
             start, end = offset, offset + len(stripped)
+            if line.startswith("p)"):
+                within = python_end(text, offset)
     if start >= 0:
         yield start, end
 

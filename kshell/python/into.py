@@ -23,6 +23,7 @@ from kshell.errors import QError, first_line, message_of
 from kshell.python import arrow, interchange
 from kshell.python.objects import Function, Table
 from kshell.python.outof import from_q
+from kshell.python.torch_side import adopt
 from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, guid_vec, longs, regular, string
@@ -80,9 +81,7 @@ def _can(x: object, *names: str) -> bool:
 def _duck(x: Any) -> Value:
     """Convert an object of a class outside Python and numpy: torch objects, data frames and columns, arrays of other
     libraries, functions."""
-    from kshell.kapi.console import adopt
-
-    adopted = adopt.value_of(x)
+    adopted = adopt().value_of(x)
     if adopted is not None:
         return adopted
     if missing(x):
@@ -179,10 +178,8 @@ def listing(items: list[Any]) -> Value:
             return Vec(T.F if item_class is float else T.B, np.array(items))
         if item_class is int:
             return longs(_longs(items))
-    from kshell.kapi.console import adopt
-
-    if adopt.all_tensors(items):
-        return adopt.vector_of(items)
+    if adopt().all_tensors(items):
+        return adopt().vector_of(items)
     values = [to_q(item) for item in items]
     return collapse(_filled(values) if any(item is NIL for item in values) else values)
 
@@ -210,19 +207,15 @@ def _filled(items: list[Value]) -> list[Value]:
 
 
 def _dict(x: Mapping[Any, Any]) -> Value:
-    from kshell.kapi.console import adopt
-
     keys, values = list(x), list(x.values())
-    if adopt.all_tensors(values) and all(isinstance(key, str) for key in keys):
-        return adopt.dict_of(x)
+    if adopt().all_tensors(values) and all(isinstance(key, str) for key in keys):
+        return adopt().dict_of(x)
     return Dict(_items(keys), _items(values))
 
 
 def _items(items: list[Any]) -> ListValue:
     """The list of keys, values or column items; tensors become handles."""
-    from kshell.kapi.console import adopt
-
-    if adopt.all_tensors(items):
+    if adopt().all_tensors(items):
         return List([to_q(item) for item in items])
     return cast("ListValue", listing(items))  # only for handles of tensors
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshell.python.objects import Function, Table
+from kshell.python.torch_side import adopt
 from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
@@ -53,9 +54,7 @@ def from_q(x: Value) -> Any:
     if x.__class__ is Dict:
         return _dict(x)
     if isinstance(x, Handle):
-        from kshell.kapi.console import adopt
-
-        return adopt.object_of(x)  # type: ignore[arg-type]
+        return adopt().object_of(x)
     if x.__class__ is Foreign:
         return x.obj
     return _function(x) if isinstance(x, QFunction) else None

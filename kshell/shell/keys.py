@@ -9,6 +9,7 @@ from prompt_toolkit.filters import has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from kshell.parse import python_block
 from kshell.parse.lex import complete, open_at
 from kshell.shell.context import statement_start
 
@@ -19,6 +20,10 @@ DRAWN = 1000  # maximum lines that are redrawn normally when they run
 def wants_more(text: str) -> bool:
     """Does Enter start another line? After an open bracket, string or comment; and after a line that begins with a
     blank outside brackets, until an empty one."""
+    if text.startswith("p)"):
+        lines = text.split("\n")
+        is_block = len(lines) > 1 and lines[-1].strip() and lines[-1][0] in " \t"
+        return bool(is_block) or python_block.wants_more(text)
     if not complete(text):
         return True
     start = text.rfind("\n") + 1

@@ -8,6 +8,7 @@ import sys
 import warnings
 
 from kshell.errors import QError, QExit, first_line
+from kshell.parse.python_block import belongs, wants_more
 from kshell.session import Session
 from kshell.shell.options import USAGE, Options
 from kshell.shell.run_line import attempt, enter, report, tick
@@ -164,18 +165,29 @@ def lines(session: Session) -> int:
     """Run lines from standard input one at a time, flushing the output of each before reading the next, with the timer
     function in between; returns 1 if any failed."""
     failed = False
+    block = ""  # Python code that is incomplete
     while True:
         failed |= tick(session)
         sys.stdout.flush()
         line = next_line(session)
         if line is None:
             continue
+        text = line.decode("utf-8", "surrogateescape").rstrip("\n")
+        if block and line and belongs(block, text):
+            block += "\n" + text
+            continue
+        if block:
+            failed |= enter(session, block)
+            block = ""
+        if text.startswith("p)") and wants_more(text):
+            block = text
+            continue
         if not line:
             if session.ipc is None or not session.ipc.stays:
                 return int(failed)
             session.ipc.input_ended()
             continue
-        failed |= enter(session, line.decode("utf-8", "surrogateescape").rstrip("\n"))
+        failed |= enter(session, text)
 
 
 def next_line(session: Session) -> bytes | None:

@@ -34,7 +34,7 @@ FAMILIES = sorted((ROOT / "docs" / "families").glob("*.md"))
 LINKED = [ROOT / "README.md", ROOT / "CHANGELOG.md",
           *sorted(p for folder in ("docs", "examples", "grammar") for p in (ROOT / folder).rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- fresh -->\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
-NAMED = re.compile(r"(?:#|/) (\w+\.(?:py|q))\n")
+NAMED = re.compile(r"(?:#|/) (\w+\.(?:py|q|p))\n")
 TIMED = re.compile(r"\\ts?(:\d+)? ")
 
 

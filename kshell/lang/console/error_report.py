@@ -31,8 +31,9 @@ def frame_lines(frame: Frame, n: int) -> list[str]:
     line = text[start:] if end < 0 else text[start:end]
     place = f"  [{n}]  "
     if source.file:
-        place += f"{source.file}:{source.line + text.count(chr(10), 0, start)}: "
-    if source.name and not start:
+        within = f" in {source.name}" if source.is_python and source.name else ""
+        place += f"{source.file}:{source.line + text.count(chr(10), 0, start)}{within}: "
+    if source.name and not start and not source.is_python:
         place += f"{source.name}:"
     line, pos = _window(line, pos - start)
     return [place + _plain(line), " " * len(place) + _plain(line[:pos], blank=True) + "^"]

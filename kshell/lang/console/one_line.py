@@ -30,6 +30,7 @@ from kshell.values.base.functions import (
     ListProj,
     Prim,
     Proj,
+    PyCall,
 )
 from kshell.values.base.primitives import in_k
 from kshell.values.items.pick import is_link
@@ -173,6 +174,13 @@ def _enum_vec(x: Any) -> Vec:
     return Vec(T.ENUM, np.array([x.v], np.int64), "", x.dom)
 
 
+# as embedPy's functions are in q
+_PY_CALLS = {
+    "": "{[f;x]embedPy[f;x]}[foreign]enlist",
+    "*": "{[f;x]embedPy[f;x]}[foreign]enlist",
+    "<": "{[f;x]qcallable[f;x]}[foreign]enlist",
+    ">": "{[f;x]pycallable[f;x]}[foreign]enlist",
+}
 _BY_CLASS: dict[type, Any] = {
     Vec: _Writer.vec,
     List: lambda w, x, room: w.list_(x, room) if x.items else "()",
@@ -186,6 +194,7 @@ _BY_CLASS: dict[type, Any] = {
     Derived: _Writer.derived,
     Iter: lambda w, x, room: x.glyph,
     Foreign: lambda w, x, room: "foreign",
+    PyCall: lambda w, x, room: _PY_CALLS[x.how],
     NIL.__class__: lambda w, x, room: "::",
     HOLE.__class__: lambda w, x, room: "",
 }

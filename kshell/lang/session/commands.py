@@ -328,7 +328,8 @@ def directory(arg: str) -> Value:
 
 @command("l", "\\l name", "\\l", effect="changes")
 def load(arg: str) -> Value:
-    """Run a script, load a data file, splayed table or database; for a Python file (.py), register its entries.
+    """Run a script, load a data file, splayed table or database; run a file of Python (.p); register the entries of one
+    whose name ends in .py. `p.q`, embedPy's script, is there already.
 
     Without a name, under -l and -L, save all variables to NAME.qdb and empty the log of updates.
 
@@ -341,6 +342,8 @@ def load(arg: str) -> Value:
         port = running().ipc
         if port is not None and port.updates is not None:
             port.updates.checkpoint()
+        return NIL
+    if arg == "p.q":  # embedPy's script: its names are there
         return NIL
     if arg.endswith(".py") and os.path.isfile(expanded(arg)):
         forbid("\\l")  # Python may do anything

@@ -7,12 +7,14 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.lang.verbs.disk import load_any
+from kshell.registry import Hook
 from kshell.store import compress, kdb, parted, splay, unfinished
 from kshell.values.base.core import NIL, Value, sym
 from kshell.values.session.context import running
 from kshell.values.session.restrict import check_read, expanded, is_outside
 
 SCRIPTS = (".q", ".k", ".s", ".p", ".t", ".q_")
+PYTHON_FILE = Hook()  # runs one, or gives its statements to the program's own `.p.e`
 _DATA = (kdb.GENERAL, kdb.VECTOR, kdb.PAGED, compress.MAGIC[:2])
 
 
@@ -37,6 +39,9 @@ def load(arg: str) -> Value:
         name = os.path.basename(path)
         session.names.set(name, kdb.read(path))
         return sym(name)
+    if path.endswith(".p") and os.path.isfile(path):
+        PYTHON_FILE.fn(path, session.names.spaces.get(".p", {}).get("e"))
+        return NIL
     return session.load(path)
 
 

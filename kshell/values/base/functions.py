@@ -299,6 +299,19 @@ class Foreign(Function):
         return f"Foreign({type(self.obj).__name__})"
 
 
+class PyCall(Foreign):
+    """A Python object that can be applied (type 105h), as embedPy's functions make it. `how` says what its results
+    become: empty for a wrapped object, whose first argument may be a word (kshell/embedpy/applying.py); `*`, `<` or `>`
+    for a declared function, whose results are wrapped, q values or bare. `call` is set there."""
+
+    __slots__ = ("how",)
+    t = 105
+
+    def __init__(self, obj: object, how: str = "") -> None:
+        super().__init__(obj)
+        self.how = how
+
+
 class Handle:
     """Base of the k-api's handles: to q, a one-item general list (type 0h) that contains a long.
 

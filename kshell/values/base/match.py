@@ -9,7 +9,17 @@ import numpy as np
 
 from kshell.values.base import types as T
 from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec
-from kshell.values.base.functions import Comp, Derived, Foreign, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.base.functions import (
+    Comp,
+    Derived,
+    Foreign,
+    Iter,
+    Lambda,
+    ListProj,
+    Prim,
+    Proj,
+    PyCall,
+)
 from kshell.values.base.primitives import in_k
 
 TOLERANCE = 2.0**-43  # relative, as in q's comparisons
@@ -123,6 +133,7 @@ _RULES: dict[type, Any] = {
     Table: _tables,
     Prim: _prims,
     Foreign: lambda x, y: x.obj is y.obj,
+    PyCall: lambda x, y: x.obj is y.obj and x.how == y.how,
     Proj: lambda x, y: match(x.f, y.f) and _all(x.args, y.args),
     ListProj: lambda x, y: _all(x.args, y.args),
     Comp: lambda x, y: _all(x.fs, y.fs),

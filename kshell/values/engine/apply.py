@@ -18,6 +18,7 @@ from kshell.values.base.functions import (
     Lambda1,
     Prim,
     Proj,
+    PyCall,
 )
 from kshell.values.base.primitives import spelled
 from kshell.values.items.index import index, index1
@@ -35,6 +36,8 @@ def apply1(f: Value, x: Value) -> Value:
         function = f.fns.get(1) or f.fns.get(-1)
         if function is not None:
             return function(x)
+    if f.__class__ is PyCall and x is not HOLE:
+        return f.call((x,))
     return apply(f, (x,))
 
 

@@ -79,8 +79,8 @@ def _function_key(x: Value) -> Hashable:
         return "l", x.text
     if isinstance(x, Prim):
         return ("p", in_k(x.name), x.t) if x.python is None else ("o", id(x.python))
-    if x.__class__ is Foreign:
-        return "o", id(x.obj)
+    if isinstance(x, Foreign):
+        return "o", id(x.obj), x.t
     if isinstance(x, Derived):
         return "d", x.glyph, key_of(x.f)
     if isinstance(x, Iter):

@@ -1,0 +1,236 @@
+"""Applying Python objects in q: what the first argument of a wrapped object says, the arguments of a call, and the
+errors of Python code."""
+
+from __future__ import annotations
+
+import operator
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.embedpy.callables import RaisedInPython
+from kshell.embedpy.into_q import to_q
+from kshell.embedpy.out_of_q import to_python
+from kshell.embedpy.tracebacks import python_frames
+from kshell.errors import QError, as_qerror, first_line, message_of
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
+from kshell.values.base.functions import Foreign, Function, Prim, PyCall
+from kshell.values.session.context import RESTRICTED
+from kshell.values.session.restrict import refuse
+
+# exceptions whose class the function that failed implies already, by its name
+_IMPLIED: dict[str, tuple[type[BaseException], ...]] = {
+    "getattr": (AttributeError,),
+    "import": (ImportError,),
+    "e": (SyntaxError,),
+    "eval": (SyntaxError,),
+}
+_PASSING = (MemoryError, RecursionError, SystemError)
+
+
+class Word(Function):
+    """What `pykw`, `pyarglist` and `pykwargs` make: arguments of a call that are not positional."""
+
+    __slots__ = ("kind", "name", "value")
+    t, rank = 105, 0
+
+    def __init__(self, kind: str, value: Value, name: str = "") -> None:
+        self.kind, self.value, self.name = kind, value, name
+
+
+def failed(where: str, e: BaseException) -> QError:
+    """The q error for an exception that Python code let go on: embedPy's text, with the exception's class where the
+    name of the function does not imply it."""
+    if isinstance(e, QError):
+        error = QError(e.text, hint=e.hint) if isinstance(e, RaisedInPython) else e
+        error.frames = [*e.frames]
+    elif isinstance(e, _PASSING):
+        error = as_qerror(e)
+    else:
+        implied = (*_IMPLIED.get(where, ()), UnicodeError)
+        kind = "" if isinstance(e, implied) else f"{type(e).__name__}: "
+        error = QError(first_line(f"{where}: {kind}{message_of(e)}"))
+    error.frames += python_frames(e.__traceback__)
+    TRACEBACK[:] = traceback.format_exception(e)
+    if WHOLE:
+        error.text = "".join(TRACEBACK).rstrip()
+    return error
+
+
+TRACEBACK: list[str] = []  # the lines of Python's report of the last error
+WHOLE: list[bool] = []  # is it the error's text?
+
+
+def guarded(where: str, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """The result of Python code; a q error for its exceptions. An interrupt, and the end of the program by q, go on."""
+    refuse(f".p.{where}")
+    problem: QError
+    try:
+        return work(*args, **named)
+    except Exception as e:
+        problem = failed(where, e)
+    except SystemExit as e:
+        problem = QError(f"{where}: SystemExit: {e.code}")
+    raise problem
+
+
+# ------------------------------------------------------------------ calls
+
+
+_SAME = frozenset((int, float, bool))  # classes of atoms that Python has
+
+
+def call(obj: Any, args: Sequence[Value]) -> Any:
+    """The Python result of a call with q arguments. A single :: is none."""
+    if RESTRICTED.get():
+        refuse(".p.call")
+    problem: QError
+    try:
+        for argument in args:
+            if argument.__class__ is Word:
+                positional, named = _arguments(args)
+                return obj(*positional, **named)
+        if args[0] is NIL and len(args) == 1:
+            return obj()
+        return obj(*[x if x.__class__ in _SAME else to_python(x) for x in args])
+    except Exception as e:
+        problem = failed("call", e)
+    except SystemExit as e:
+        problem = QError(f"call: SystemExit: {e.code}")
+    raise problem
+
+
+def _arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The positional and keyword arguments of a call."""
+    positional: list[Value] = []
+    more: list[Value] | None = None
+    named: list[tuple[str, Value]] = []
+    stage = ""
+    for argument in args:
+        kind = argument.kind if argument.__class__ is Word else ""
+        if stage == "pykwargs":
+            raise QError("only one pykwargs allowed" if kind == stage else "pykwargs last")
+        if kind == "pykw":
+            named.append((argument.name, argument.value))
+            stage = kind
+        elif kind == "pykwargs":
+            named += _pairs(argument.value)
+            stage = kind
+        elif stage:
+            raise QError("keywords last")
+        elif kind == "pyarglist":
+            if more is not None:
+                raise QError("only one pyargs allowed")
+            more = list(seq_items(argument.value)) if _is_list(argument.value) else [argument.value]
+        else:
+            positional.append(argument)
+    if len({name for name, _ in named}) < len(named):
+        raise QError("dupnames")
+    converted = [to_python(x) for x in [*positional, *(more or ())]]
+    return converted, {name: to_python(value) for name, value in named}
+
+
+def _is_list(x: Value) -> bool:
+    return isinstance(x, (Vec, List))
+
+
+def _pairs(x: Any) -> list[tuple[str, Value]]:
+    """The entries of a dictionary with symbols as keys."""
+    pairs: list[tuple[Any, Value]] = (
+        list(zip(x.k.items, x.v.items, strict=True)) if x.__class__ is Dict else [(NIL, x)]
+    )
+    if any(key.__class__ is not Sym for key, _ in pairs):
+        raise QError("type")
+    return [(key.s, value) for key, value in pairs]
+
+
+# ------------------------------------------------------------------ wrapped objects
+
+
+def run(f: PyCall, args: Sequence[Value]) -> Value:
+    """A Python object applied to arguments. Of a declared function all are arguments; what the first says to a wrapped
+    object is in the table below."""
+    how = f.how
+    if how:
+        found = call(f.obj, args)
+        return to_q(found) if how == "<" else Foreign(found) if how == ">" else PyCall(found)
+    first: Any = args[0]
+    if first.__class__ is Sym:
+        name = first.s
+        if not name:
+            return to_q(f.obj)
+        if name == ".":
+            return Foreign(f.obj)
+        if name[0] == ":":
+            return _then(PyCall(attribute(f.obj, name[1:])), args[1:])
+    elif first.__class__ is Prim and first.entry is not None:
+        word = _WORDS.get(first.name)
+        if word is not None:
+            return word(f, args[1:])
+        if getattr(first.entry, "infix", False):
+            raise QError("NYI")
+    return PyCall(call(f.obj, args))
+
+
+PyCall.call = run  # type: ignore[method-assign, assignment]
+
+
+def _then(w: PyCall, rest: Sequence[Value]) -> Value:
+    """What further arguments say to a result."""
+    return run(w, rest) if rest else w
+
+
+def attribute(obj: Any, path: str) -> Any:
+    """An attribute of an object; after dots, of that."""
+    for name in path.split("."):
+        obj = guarded("getattr", getattr, obj, name)
+    return obj
+
+
+def put_attribute(obj: Any, path: str, value: Value) -> Value:
+    """Give an attribute a value."""
+    *above, name = path.split(".")
+    target = attribute(obj, ".".join(above)) if above else obj
+    guarded("setattr", lambda: setattr(target, name, to_python(value)))
+    return NIL
+
+
+def _declare(how: str) -> Callable[[PyCall, Sequence[Value]], Value]:
+    def declared(f: PyCall, rest: Sequence[Value]) -> Value:
+        made = PyCall(f.obj, how)
+        return run(made, rest) if rest else made
+
+    return declared
+
+
+def _item(f: PyCall, rest: Sequence[Any]) -> Value:
+    if not rest:
+        raise QError("rank")
+    found = guarded("call", lambda: operator.getitem(f.obj, to_python(rest[0])))
+    return _then(PyCall(found), rest[1:])
+
+
+def _put_item(f: PyCall, rest: Sequence[Any]) -> Value:
+    if len(rest) != 2:
+        raise QError("rank")
+    key, value = rest
+    if _is_list(value) and len(value) == 1:
+        value = seq_items(value)[0]  # embedPy's programs enlist it, since it joins the two
+    guarded("call", lambda: operator.setitem(f.obj, to_python(key), to_python(value)))
+    return NIL
+
+
+def _put(f: PyCall, rest: Sequence[Any]) -> Value:
+    if len(rest) != 2 or rest[0].__class__ is not Sym:
+        raise QError("type" if len(rest) == 2 else "rank")
+    return put_attribute(f.obj, rest[0].s.removeprefix(":"), rest[1])
+
+
+_WORDS: dict[str, Callable[[PyCall, Sequence[Value]], Value]] = {
+    "*": _declare("*"),
+    "<": _declare("<"),
+    ">": _declare(">"),
+    "@": _item,
+    "=": _put_item,
+    ":": _put,
+}

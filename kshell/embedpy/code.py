@@ -1,0 +1,65 @@
+"""Running Python text: in `__main__`, which kshell's command gives to its user."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from functools import lru_cache
+from itertools import count
+from types import CodeType, ModuleType
+from typing import Any
+
+_KEPT = 500  # texts whose code is kept
+_NUMBERS = count(1)
+
+
+def main_module() -> ModuleType:
+    """The module in which Python text runs: the program's own; of the command `kshell` a fresh one, and its paths and
+    arguments are as those of Python without a program."""
+    main = sys.modules["__main__"]
+    if getattr(main, "__kshell_command__", False) or _is_command(main):
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        sys.argv[:] = [""]
+        home = os.environ.get("QHOME")
+        sys.path[:] = dict.fromkeys(["", *([home] if home else []), *_without_command(sys.path)])
+    return main
+
+
+def _is_command(main: ModuleType) -> bool:
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return bool(spec.name == "kshell.__main__")
+    file = os.path.basename(getattr(main, "__file__", None) or "")
+    return file in ("kshell", "kshell-script.py", "kshell.exe") and hasattr(main, "main")
+
+
+def _without_command(path: list[str]) -> list[str]:
+    """The folders of modules without that of the command."""
+    own = os.path.dirname(sys.executable)
+    return [folder for folder in path if folder not in (own, "")]
+
+
+def execute(text: str, file: str = "", line: int = 0) -> None:
+    """Run statements, which are at a line of a file if they are of one."""
+    exec(_compiled(text, "exec", file, line), main_module().__dict__)
+
+
+def evaluate(text: str) -> Any:
+    """The value of an expression."""
+    return eval(_compiled(text.strip(" \t"), "eval", "", 0), main_module().__dict__)
+
+
+@lru_cache(_KEPT)
+def _compiled(text: str, mode: str, file: str, line: int) -> CodeType:
+    """The code of a text, whose lines tracebacks show."""
+    padded = "\n" * max(line - 1, 0) + text
+    try:
+        compile(text, "", mode)  # the error of a nameless text
+    except SyntaxError:
+        if not file:
+            raise
+    name = file or f"<p) {next(_NUMBERS)}>"
+    if not file:
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    return compile(padded, name, mode, dont_inherit=True)

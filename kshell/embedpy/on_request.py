@@ -1,0 +1,289 @@
+"""Conversions of `.p` that are asked for by name, settings of `.p`, and Python files and items."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell.embedpy import applying, code, into_q, scripts
+from kshell.embedpy.applying import guarded
+from kshell.embedpy.names import object_of
+from kshell.embedpy.out_of_q import to_python
+from kshell.errors import QError
+from kshell.lang.names.define import constant, name
+from kshell.values.base import core
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import NIL, Atom, Value, Vec, text_of
+from kshell.values.base.functions import Foreign, Function, Handle, PyCall
+from kshell.values.engine.apply import apply
+from kshell.values.session.context import running
+from kshell.values.session.restrict import expanded
+
+constant(
+    ".p.numpy",
+    True,
+    "Is numpy there? It is.",
+    """q).p.numpy
+    1b
+    """,
+)
+
+
+# ------------------------------------------------------------------ q values as other Python values
+
+
+@name(".p.topy", effect="changes")
+def as_python(x: Value) -> Value:
+    """A q value as Python's own classes: lists, numbers, text, dates and times.
+
+    q).p.repr .p.topy 2026.01.02 0Nd
+    "[datetime.date(2026, 1, 2), None]"
+    """
+    return PyCall(guarded("topy", _plain, x))
+
+
+def _session_value(x: Value) -> Any:
+    """The Python value of a q value as a Session gives it."""
+    from kshell.python import outof
+
+    return outof.from_q(x)
+
+
+def _plain(x: Any) -> Any:
+    if x.__class__ is Vec and x.t == T.C:
+        return to_python(x)
+    if x.__class__ is Atom and x.t == T.C:
+        return to_python(x)
+    return _own(_session_value(x))
+
+
+def _own(x: Any) -> Any:
+    """A Python value without numpy's classes."""
+    if isinstance(x, dict):
+        return {key: _own(value) for key, value in x.items()}
+    if isinstance(x, np.ma.MaskedArray):
+        return x.tolist()
+    if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "mM":
+        items = x if x.dtype.str[4:] != "[ns]" else x.astype(x.dtype.kind + "8[us]")
+        return items.tolist()
+    if isinstance(x, np.ndarray | np.generic):
+        return x.tolist()
+    if isinstance(x, bytes):
+        return x.decode("utf-8")
+    return [_own(item) for item in x] if isinstance(x, list) else x
+
+
+@name(".p.tonp", effect="changes")
+def as_array(x: Value) -> Value:
+    """A q value as an array of numpy: of several dimensions for a regular nested list, with numpy's own dates and
+    times; a table as one with names.
+
+    q).p.tonp[(1 2;3 4)][`:shape;`]
+    2 2
+    """
+    return PyCall(guarded("tonp", _array, x))
+
+
+def _array(x: Value) -> Any:
+    made = _session_value(x)
+    if isinstance(made, dict):
+        columns = [np.asarray(column) for column in made.values()]
+        return np.rec.fromarrays(columns, names=",".join(made))  # type: ignore[call-overload]
+    return np.asarray(made)
+
+
+_EXAMPLE = """
+
+    q)type[@[.p.NAME;1 2;{x}]]in 105 10h  / an error's text, without the package
+    1b
+    """
+
+
+def _frame(package: str, make: Callable[[Any, Any], Any], doc: str) -> None:
+    def convert(x: Value) -> Value:
+        module = guarded("import", importlib.import_module, package)
+        return PyCall(guarded(word, make, module, _session_value(x)))
+
+    word = {"pandas": "topd", "polars": "topl", "pyarrow": "topa"}[package]
+    convert.__doc__ = doc + _EXAMPLE.replace("NAME", word)
+    name(f".p.{word}", effect="changes")(convert)
+
+
+def _pandas(pandas: Any, x: Any) -> Any:
+    if not isinstance(x, dict):
+        return pandas.Series(x)
+    frame, key = pandas.DataFrame(x), getattr(x, "key", ())
+    return frame.set_index(list(key)) if key else frame
+
+
+_frame(
+    "pandas",
+    _pandas,
+    "A table as a DataFrame of pandas, its keys as the index; a list as a Series.",
+)
+_frame("polars", lambda m, x: m.DataFrame(x) if isinstance(x, dict) else m.Series(x),
+       "A table as a DataFrame of polars; a list as a Series.")  # fmt: skip
+_frame("pyarrow", lambda m, x: m.table(x) if isinstance(x, dict) else m.array(x),
+       "A table as a Table of Arrow; a list as an Array.")  # fmt: skip
+
+
+@name(".p.topt", effect="changes")
+def as_tensor(x: Value) -> Value:
+    """A q value as a tensor of PyTorch; the object of a handle as it is.
+
+    q).p.topt[1 2e][`:dtype;`]
+    `float
+    """
+    if isinstance(x, Foreign | Handle):
+        return PyCall(object_of(x))
+    tensor = running().names.load_builtins()["tensor"]
+    return PyCall(to_python(apply(tensor, [x])))
+
+
+# ------------------------------------------------------------------ Python values as other q values
+
+
+@name(".p.toq", effect="changes")
+def to_q(x: Value) -> Value:
+    """A Python value as a q value, as a Session takes it: also dates, UUIDs, data frames, sets; text as symbols.
+
+    q).p.toq .p.eval"__import__('datetime').date(2026,1,2)"
+    2026.01.02
+    """
+    from kshell.python import into
+
+    return guarded("toq", lambda: into.to_q(object_of(x)))
+
+
+@name(".p.toq0", ".p.toq0[x;1b]", effect="changes")
+def to_q_text(x: Value, y: Value) -> Value:
+    """The same, with text as strings if the second argument is 1b.
+
+    q).p.toq0[.p.eval"'ab'";1b]
+    "ab"
+    """
+    if y.__class__ is not bool:
+        raise QError("type")
+    found = object_of(x)
+    return string(found) if y and isinstance(found, str) else to_q(x)
+
+
+@name(".p.each", effect="changes")
+def each(x: Value, y: Value) -> Value:
+    """The results of a q function for each item of any Python iterable, which is not made a list; of :: nothing.
+
+    q).p.each[neg;.p.eval"range(3)"]
+    0 -1 -2
+    """
+    results: list[Value] = []
+    is_kept = x is not NIL
+    iterator = guarded("call", lambda: iter(object_of(y)))
+    while True:
+        found = guarded("call", lambda: next(iterator, _END))
+        if found is _END:
+            break
+        if is_kept:
+            results.append(apply(x, [into_q.to_q(found)]))
+    return core.COLLAPSE.fn(results) if is_kept else NIL
+
+
+_END = object()
+
+
+# ------------------------------------------------------------------ files, errors, settings
+
+
+@name(".p.loadPy", effect="changes")
+def load(x: Value) -> Value:
+    """Run a Python file in `__main__`, whatever its name ends in.
+
+    q)`:f.txt 0:enlist"n=5";
+    q).p.loadPy"f.txt"
+    q).p.qeval"n"
+    5
+    """
+    scripts.run(expanded(text_of(x).removeprefix(":")))
+    return NIL
+
+
+@name(".p.traceback", effect="changes")
+def traceback(x: Value) -> Value:
+    """Python's whole report of the last error in Python code, as a string.
+
+    q)@[.p.eval;"1/0";{x}];
+    q)last"\\n"vs -1_ .p.traceback[]
+    "ZeroDivisionError: division by zero"
+    """
+    return string("".join(applying.TRACEBACK))
+
+
+@name(".p.console", effect="changes")
+def console(x: Value) -> Value:
+    """Python's prompt on the variables of `__main__`; Ctrl-D or `quit()` comes back.
+
+    q)10h=type @[{if[not x;'"no terminal"];.p.console[]};0b;{x}]
+    1b
+    """
+    import code as prompt
+
+    if not sys.stdin.isatty():
+        raise QError("console: there is no terminal")
+
+    def leave() -> None:
+        raise SystemExit
+
+    variables = code.main_module().__dict__
+    with contextlib.suppress(SystemExit):
+        prompt.interact("", local={**variables, "quit": leave, "exit": leave}, exitmsg="")
+    return NIL
+
+
+@name(".p.setconv", effect="changes")
+def set_conversion(x: Value) -> Value:
+    """Set the function that is called with each bare object which has no q value; :: is none.
+
+    q).p.setconv{$[`date~.p.py2q .p.getattr[.p.getattr[x;`$"__class__"];`$"__name__"];x;x]}
+    q).p.setconv(::)
+    """
+    if not isinstance(x, Function) and x is not NIL:
+        raise QError("type")
+    into_q.CONVERSION[:] = [x] if x is not NIL else []
+    return NIL
+
+
+@name(".p.getconv", effect="changes")
+def conversion(x: Value) -> Value:
+    """The function that was set by `.p.setconv`.
+
+    q).p.getconv[]
+    """
+    return into_q.CONVERSION[0] if into_q.CONVERSION else NIL
+
+
+@name(".p.setpyerr", effect="changes")
+def set_traceback(x: Value) -> Value:
+    """With 1, the text of an error in Python code is Python's whole report.
+
+    q).p.setpyerr 1
+    q)@[.p.eval;"1/0";{last"\\n"vs x}]
+    "ZeroDivisionError: division by zero"
+    q).p.setpyerr 0
+    """
+    applying.WHOLE[:] = [True] if bool(core.raw(x)) else []
+    return NIL
+
+
+@name(".p.getpyerr", effect="changes")
+def is_traceback(x: Value) -> Value:
+    """Is the text of an error in Python code the whole report?
+
+    q).p.getpyerr[]
+    0
+    """
+    return int(bool(applying.WHOLE))

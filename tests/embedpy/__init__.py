@@ -1,0 +1,1 @@
+"""Python at the q prompt."""
