@@ -176,8 +176,9 @@ def test_bad_messages_end_their_connection_only(server: Server, client: Client, 
 def test_handlers_replace_the_defaults(tmp_path: Path) -> None:
     server = Server(
         tmp_path,
-        '.z.pg:{$[10h=type x;"text ",x;x]}\n.z.ps:{seen::x}\n.z.bm:{bad::x}\n.z.pw:{[u;p](u=`good)and p~"secret"}\n',
+        '.z.pg:{$[10h=type x;"text ",x;x]}\n.z.ps:{seen::x}\n.z.bm:{bad::x}\n.z.pw:{[u;p](u=`good)and p~"secret"}\n-1"set";\n',
     )
+    assert server.line() == "set"  # clients are let in between the lines of a script
     refused = Client(server.port, b"bad:secret\x06\0")
     assert refused.capability == b""
     good = Client(server.port, b"good:secret\x06\0")
@@ -326,7 +327,8 @@ def test_a_begun_message_without_progress_is_given_up(monkeypatch: pytest.Monkey
 
 
 def test_the_log(tmp_path: Path) -> None:
-    with Server(tmp_path, ".z.pw:{[u;p]u=`good}\n", ("--log", str(tmp_path / "log"))) as server:
+    with Server(tmp_path, '.z.pw:{[u;p]u=`good}\n-1"set";\n', ("--log", str(tmp_path / "log"))) as server:
+        assert server.line() == "set"
         Client(server.port, b"good\x06\0").close()
         Client(server.port, b"\x1b[2Jbad\x06\0").close()
         noisy = Client(server.port, b"good\x06\0")
