@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
-import sysconfig
+from functools import cache
 from itertools import islice
 from types import TracebackType
 
@@ -12,8 +12,15 @@ import kshell
 from kshell.errors import Frame, Source
 
 _OWN = os.path.dirname(kshell.__file__) + os.sep
-_PACKAGES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")})
 _SHOWN = 2  # frames of installed packages
+
+
+@cache
+def _packages() -> tuple[str, ...]:
+    """The folders of Python's own modules and of installed packages."""
+    import sysconfig
+
+    return tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")})
 
 
 def python_frames(tb: TracebackType | None) -> list[Frame]:
@@ -28,7 +35,7 @@ def python_frames(tb: TracebackType | None) -> list[Frame]:
         file = level.tb_frame.f_code.co_filename
         if file.startswith((_OWN, "<frozen", "<q>")):
             continue
-        if file.startswith(_PACKAGES):
+        if file.startswith(_packages()):
             packages += 1
             if packages > _SHOWN:
                 continue
