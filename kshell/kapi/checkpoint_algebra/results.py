@@ -102,8 +102,15 @@ def options_of(
     return {option.name: given.get(option.name, option.default) for option in options}
 
 
-def deliver(call: str, result: Result, to: Value | None, most: int | None) -> Value:
-    """The result as a q dictionary; or, written to a file or folder, that; or :: when it is put into a module."""
+def deliver(
+    call: str,
+    result: Result,
+    to: Value | None,
+    most: int | None,
+    beside: Callable[[str], dict[str, bytes]] | None = None,
+) -> Value:
+    """The result as a q dictionary; or, written to a file or folder, that; or :: when it is put into a module.
+    `beside` gives the other files that change with a folder."""
     if to is None or to is NIL:
         if most is not None:
             raise CallError(call, "bytes is for a folder", at="bytes", given="no folder")
@@ -124,7 +131,10 @@ def deliver(call: str, result: Result, to: Value | None, most: int | None) -> Va
     if most is None and not os.path.isdir(path):
         weights_writing.write_file(path, tree)
     else:
-        weights_writing.write_folder(path, tree, 5_000_000_000 if most is None else most)
+        limit = 5_000_000_000 if most is None else most
+        weights_writing.write_folder(
+            path, tree, limit, beside(path) if beside is not None else None
+        )
     return to
 
 
