@@ -5,40 +5,54 @@ from __future__ import annotations
 import contextlib
 import io
 from tokenize import TokenError
+from typing import Any
 
 import numpy as np
 
 from kshell.checkpoints.base.stored import WIDTHS, File, Memory, Strided, contiguous
-from kshell.checkpoints.files.pt import Zip
+from kshell.checkpoints.files.pt import Zip, bare
+from kshell.errors import QError
+from kshell.store.archive import Room
 
 BEGIN = b"\x93NUMPY"
 _LONGEST = 1 << 16  # bytes of a header
 _KINDS = "biufc"  # booleans and numbers
 
 
-def read_array(file: File) -> Strided:
-    """The tensor of a .npy file. ValueError and the like if it is damaged, or holds anything but numbers."""
-    return _tensor(Memory(file, 0, file.size), "it")
+def read_array(file: File, room: Room) -> Any:
+    """The tensor of a .npy file; an array of texts, times or rows, an object of its pickle. ValueError and the like if
+    it is damaged."""
+    return _value(Memory(file, 0, file.size), "it", room)
 
 
-def read_arrays(archive: Zip) -> dict[str, Strided]:
-    """The tensors of the members of a .npz file, by name."""
+def read_arrays(archive: Zip, room: Room) -> dict[str, Any]:
+    """The same of the members of a .npz file, by name."""
     return {
-        name.removesuffix(".npy"): _tensor(archive.memory(name), name) for name in archive.members
+        name.removesuffix(".npy"): _value(archive.memory(name), name, room)
+        for name in archive.members
     }
 
 
-def _tensor(memory: Memory, name: str) -> Strided:
-    """The tensor of an array that stands somewhere in a file, perhaps compressed."""
+def _value(memory: Memory, name: str, room: Room) -> Any:
+    """What an array is that stands somewhere in a file, perhaps compressed."""
     begin = bytearray(min(_LONGEST, memory.length))
     memory.into(memoryview(begin))
     start, shape, is_fortran, dtype = _header(begin, name)
     kind = "" if dtype.fields or dtype.kind not in _KINDS else str(dtype.newbyteorder("="))
-    if kind not in WIDTHS:
-        raise ValueError(f"{name} is an array of {dtype}, which no tensor holds")
+    if dtype.hasobject:
+        if memory.packed >= 0 or dtype.kind != "O":
+            text = f"{name} is an array of {dtype} in a compressed file, which kshell does not read"
+            raise QError(f"ckpt: {memory.file.path}: {text}")
+        return bare(memory.file.part(memory.offset + start, memory.length - start), room)
     size = int(np.prod(shape, dtype=object)) if shape else 1
     if size * dtype.itemsize != memory.length - start:
         raise ValueError(f"{name} has a wrong length")
+    if kind not in WIDTHS:
+        room.need(2 * memory.length)
+        data = bytearray(memory.length - start)
+        _part(memory, start).into(memoryview(data))
+        array = np.frombuffer(data, dtype)
+        return array.reshape(shape[::-1]).T if is_fortran else array.reshape(shape)
     stride = contiguous(tuple(shape[::-1]))[::-1] if is_fortran else None
     return Strided(kind, shape, _part(memory, start), stride, 0, not dtype.isnative)
 

@@ -31,7 +31,8 @@ _MEMBERS = ("pickle", "storages", "tensors", "sys_info")
 
 def is_legacy(begin: bytes) -> bool:
     """Are these the first 32 bytes of a file of before 1.6?"""
-    return begin[:1] == b"\x80" and begin.find(_BEGIN, 0, 32) in (2, 11)
+    is_text = begin.startswith(b"L%dL\n." % MAGIC)  # in protocols 0 and 1
+    return is_text or (begin[:1] == b"\x80" and begin.find(_BEGIN, 0, 32) in (2, 11))
 
 
 def is_tar(begin: bytes) -> bool:

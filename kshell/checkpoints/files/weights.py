@@ -17,7 +17,7 @@ from kshell.checkpoints.files import safetensors
 from kshell.errors import QError
 from kshell.store.archive import Room, bounded_names
 
-INDEX = re.compile(r"(.*)\.(safetensors|bin)\.index\.json")
+INDEX = re.compile(r"(.*)\.(safetensors|bin)\.index(\.[\w-]+)?\.json")  # also of a variant, as fp16
 SHARDING = "DCP_SHARDING_INFO"  # in the metadata of files of torch.distributed.checkpoint
 # fmt: off  # a table
 DTYPES = {

@@ -8,7 +8,7 @@ import queue
 import re
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import BinaryIO, NamedTuple
 
 from kshell.checkpoints.base.copying import FileRun, run_of_tensor
@@ -185,11 +185,14 @@ def write_file(path: str, value: object) -> None:
 # ------------------------------------------------------------------ folders
 
 
-def write_folder(path: str, value: object, most: int) -> None:
+def write_folder(
+    path: str, value: object, most: int, beside: Mapping[str, bytes] | None = None
+) -> None:
     """Write tensors to files of at most so many bytes (at least one tensor each), and their index.
 
     Files of an earlier save are replaced, others in the folder stay. At any moment the folder is one checkpoint: new
     files have names that the earlier index has not, and the new index comes last. What a killed save left is removed.
+    `beside`: other files of the folder, which change together with it.
     """
     earlier = _earlier(path)
     tensors, meta = named_tensors(value)
@@ -215,12 +218,20 @@ def write_folder(path: str, value: object, most: int) -> None:
                 (os.path.join(path, name), file.fill)
                 for name, file in zip(names, files, strict=True)
             ),
+            *((os.path.join(path, name), _filled(text)) for name, text in (beside or {}).items()),
             (os.path.join(path, earlier.stem + _INDEX), index),
         ]
     )
     for name in earlier.files:
         if name not in names:
             os.unlink(os.path.join(path, name))
+
+
+def _filled(text: bytes) -> Callable[[BinaryIO], None]:
+    def fill(f: BinaryIO) -> None:
+        f.write(text)
+
+    return fill
 
 
 def _shards(tensors: dict[str, Stored], most: int) -> list[dict[str, Stored]]:

@@ -93,15 +93,16 @@ class Listed(Stored):
     dtype = "float32"
 
     def __init__(
-        self, name: str, shape: tuple[int, ...], scheme: str, packed: Strided | None
+        self, path: str, name: str, shape: tuple[int, ...], scheme: str, packed: Strided | None
     ) -> None:
-        self.name, self.shape, self.scheme, self.packed = name, shape, scheme, packed
+        self.path, self.name, self.shape = path, name, shape
+        self.scheme, self.packed = scheme, packed
 
     def into(self, out: memoryview, start: int = 0) -> None:
         """QError that says so."""
         kind = self.scheme.removeprefix("type ")
         raise QError(
-            f"ckpt: {_shown(self.name)} is of type {kind}, whose numbers kshell does not compute"
+            f"ckpt: {self.path}: {_shown(self.name)} is of type {kind}, whose numbers kshell does not compute"
         )
 
 
@@ -351,10 +352,10 @@ def _stored(file: File, start: int, t: _Tensor, foreign: bool, order: str) -> St
     if t.kind in PLAIN:
         return Strided(PLAIN[t.kind][1], t.shape, memory, foreign=foreign)
     if t.kind not in quants.QUANTISED:
-        return Listed(t.name, t.shape, f"type {t.kind}", None)
+        return Listed(file.path, t.name, t.shape, f"type {t.kind}", None)
     scheme, kind = quants.QUANTISED[t.kind]
     rows = (*t.shape[:-1], t.shape[-1] // kind.size * kind.length)
     packed = Strided("uint8", rows, memory, contiguous(rows))
     if kind.compute is None:
-        return Listed(t.name, t.shape, scheme, packed)
+        return Listed(file.path, t.name, t.shape, scheme, packed)
     return Blocks(t.name, t.shape, scheme, packed, order == ">")

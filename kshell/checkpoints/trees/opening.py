@@ -99,7 +99,7 @@ def of_file(path: str) -> Opened:
 def _zip(path: str, kind: str, file: File, room: Room) -> Opened:
     archive = pt.Zip(file, room)
     if archive.members and all(name.endswith(".npy") for name in archive.members):
-        return Opened(path, "npz", arrays.read_arrays(archive))
+        return Opened(path, "npz", arrays.read_arrays(archive, room))
     try:
         value = pt.read(archive)
     except pt.NotOne as e:
@@ -198,7 +198,7 @@ _KINDS: tuple[tuple[str, Callable[[bytes, int], bool], _Read], ...] = (
     ("safetensors", weights.is_safetensors, _weights),
     ("gguf", lambda begin, _: begin.startswith(b"GGUF"), _gguf),
     ("npy", lambda begin, _: begin.startswith(arrays.BEGIN),
-     lambda path, kind, file, _: Opened(path, kind, arrays.read_array(file))),
+     lambda path, kind, file, room: Opened(path, kind, arrays.read_array(file, room))),
     ("legacy", lambda begin, _: legacy.is_legacy(begin[:32]),
      lambda path, kind, file, room: Opened(path, kind, legacy.read(file, room))),
     ("tar", lambda begin, _: legacy.is_tar(begin), _tar),
@@ -265,7 +265,8 @@ def _of_run(path: str, names: list[str]) -> Opened | None:
 
 def _indexed(path: str, names: list[str]) -> Opened | None:
     """Weights in several files, with an index."""
-    indexes = [name for name in names if weights.INDEX.fullmatch(name)]
+    found = [m for name in names if (m := weights.INDEX.fullmatch(name))]
+    indexes = [m[0] for m in found if not m[3]] or [m[0] for m in found]
     if not indexes:
         return None
     by_kind = [name for name in indexes if ".safetensors." in name] or indexes
@@ -356,7 +357,25 @@ def _several(path: str, names: list[str], tree: dict[str, Any] | None = None) ->
     return Opened(path, "folder", joined)
 
 
-_FOLDERS = (_of_dcp, _of_run, _of_deepspeed, _indexed, _sharded, _several)
+def _inside(path: str, names: list[str], depth: int = 1) -> Opened | None:
+    """The checkpoints in the folders of a folder, by name: of diffusers' pipelines, of a run's steps, and, one deeper,
+    of a hub's cache."""
+    tree: dict[str, Any] = {}
+    for name in names:
+        inner = os.path.join(path, name)
+        if name.startswith(".") or os.path.islink(inner) or not os.path.isdir(inner):
+            continue
+        files = sorted(unfinished.names_in(inner))
+        found = next((part for read in _FLAT if (part := read(inner, files)) is not None), None)
+        if found is None and depth:
+            found = _inside(inner, files, depth - 1)
+        if found is not None:
+            tree[name] = found.value
+    return Opened(path, "folder", tree) if tree else None
+
+
+_FLAT = (_of_dcp, _of_run, _of_deepspeed, _indexed, _sharded, _several)
+_FOLDERS = (*_FLAT, _inside)
 
 
 def tensors_of(value: Any) -> dict[str, Stored]:

@@ -18,7 +18,7 @@ from kshell.kapi.checkpoint.state_dicts import from_q
 from kshell.kapi.checkpoint.tree_values import OBJECT_HANDLE, to_q_value
 from kshell.kapi.checkpoint.trees import tree_of
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NIL, List, Value, is_list, sym, sym_vec
+from kshell.values.base.core import NIL, List, Table, Value, is_list, sym, sym_vec
 from kshell.values.change.amend import amend
 from kshell.values.items.index import index
 
@@ -144,6 +144,14 @@ OBJECT_HANDLE.set(ObjectHandle)
 @behaviour("checkpoint", ObjectHandle)
 def _checkpoint(h: ObjectHandle) -> Any:
     return from_q(to_q_value(h.tree()))
+
+
+@behaviour("help", ObjectHandle)
+def _help(h: ObjectHandle) -> Value:
+    """Its attributes, each with what it is."""
+    found = list(h.attributes())
+    kinds = [kname(h.part(name)) for name in found]
+    return Table(["attribute", "value"], [sym_vec(found), sym_vec(kinds)])
 
 
 @behaviour("str", ObjectHandle)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from kshell.checkpoints.trees.opening import settings_at
 from kshell.errors import CallError
 from kshell.kapi.base.args import items, long_of, names_of
 from kshell.kapi.base.call import api
@@ -212,7 +215,21 @@ def ckptvocab(x: Value) -> Value:
         for name, size in _grown_in(call, source, optimizer, single, sizes, order):
             make = partial(_resized, source, name, rows, options, "")
             made[name] = Made(source.dtype(name), (rows, *size[1:]), make)
-    return deliver(call, Result(tree, made), options)
+    before = model.shape(wanted[0])[0]
+    result = Result(tree, made)
+    return deliver(call, result, options, lambda path: _settings(path, before, rows))
+
+
+def _settings(path: str, before: int, rows: int) -> dict[str, bytes]:
+    """The settings of a folder's model with another number of rows, if it has the former number there."""
+    file = os.path.join(path, "config.json")
+    found = settings_at(file) if os.path.isfile(file) else {}
+    places = [found, *(part for part in found.values() if isinstance(part, dict))]
+    changed = [part for part in places if part.get("vocab_size") == before]
+    for part in changed:
+        part["vocab_size"] = rows
+    text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return {"config.json": text.encode()} if changed else {}
 
 
 def _check_rows(call: str, model: Source, names: Sequence[str]) -> None:

@@ -90,9 +90,15 @@ def passed(source: Source, name: str) -> Made:
     return Made(source.dtype(name), source.shape(name), make, key, source.stored(name))
 
 
-def deliver(call: str, result: Result, options: Mapping[str, Any]) -> Value:
+def deliver(
+    call: str,
+    result: Result,
+    options: Mapping[str, Any],
+    beside: Callable[[str], dict[str, bytes]] | None = None,
+) -> Value:
     """Deliver a result as the options `to` and `bytes` of a call say: a q dictionary; the name of the file or folder to
-    which it was written; or :: if it was put into a module."""
+    which it was written; or :: if it was put into a module. `beside` gives the other files that change with a
+    folder."""
     to, most = options["to"], options["bytes"]
     if to is None or to is NIL:
         if most is not None:
@@ -113,7 +119,9 @@ def deliver(call: str, result: Result, options: Mapping[str, Any]) -> Value:
         return to
     _check(call, tree)
     if is_folder:
-        weights_writing.write_folder(path.rstrip("/") or path, tree, most or _FILE_BYTES)
+        path = path.rstrip("/") or path
+        more = beside(path) if beside is not None else None
+        weights_writing.write_folder(path, tree, most or _FILE_BYTES, more)
     else:
         weights_writing.write_file(path, tree)
     return to
