@@ -15,8 +15,8 @@ from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, as_qerror, first_line, message_of
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
 from kshell.values.base.functions import Foreign, Function, Prim, PyCall
-from kshell.values.session.context import RESTRICTED
-from kshell.values.session.restrict import refuse
+from kshell.values.session.context import CONFINED, RESTRICTED
+from kshell.values.session.restrict import forbid, refuse
 
 # exceptions whose class the function that failed implies already, by its name
 _IMPLIED: dict[str, tuple[type[BaseException], ...]] = {
@@ -64,6 +64,7 @@ WHOLE: list[bool] = []  # is it the error's text?
 def guarded(where: str, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """The result of Python code; a q error for its exceptions. An interrupt, and the end of the program by q, go on."""
     refuse(f".p.{where}")
+    forbid(f".p.{where}")
     problem: QError
     try:
         return work(*args, **named)
@@ -82,8 +83,9 @@ _SAME = frozenset((int, float, bool))  # classes of atoms that Python has
 
 def call(obj: Any, args: Sequence[Value]) -> Any:
     """The Python result of a call with q arguments. A single :: is none."""
-    if RESTRICTED.get():
+    if RESTRICTED.get() or CONFINED.get():
         refuse(".p.call")
+        forbid(".p.call")
     problem: QError
     try:
         for argument in args:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from functools import lru_cache
 from itertools import count
 from types import CodeType, ModuleType
 from typing import Any
 
+from kshell.values.session.restrict import SHARED_FOLDER
+
 _KEPT = 500  # texts whose code is kept
+_CODE: dict[tuple[str, str, str, int], CodeType] = {}
 _NUMBERS = count(1)
 
 
@@ -18,11 +20,12 @@ def main_module() -> ModuleType:
     """The module in which Python text runs: the program's own; of the command `kshell` a fresh one, and its paths and
     arguments are as those of Python without a program."""
     main = sys.modules["__main__"]
-    if getattr(main, "__kshell_command__", False) or _is_command(main):
+    if _is_command(main):
         main = sys.modules["__main__"] = ModuleType("__main__")
         sys.argv[:] = [""]
         home = os.environ.get("QHOME")
-        sys.path[:] = dict.fromkeys(["", *([home] if home else []), *_without_command(sys.path)])
+        first = [*([] if SHARED_FOLDER else [""]), *([home] if home else [])]
+        sys.path[:] = dict.fromkeys([*first, *_without_command(sys.path)])
     return main
 
 
@@ -50,16 +53,18 @@ def evaluate(text: str) -> Any:
     return eval(_compiled(text.strip(" \t"), "eval", "", 0), main_module().__dict__)
 
 
-@lru_cache(_KEPT)
 def _compiled(text: str, mode: str, file: str, line: int) -> CodeType:
-    """The code of a text, whose lines tracebacks show."""
-    padded = "\n" * max(line - 1, 0) + text
-    try:
-        compile(text, "", mode)  # the error of a nameless text
-    except SyntaxError:
+    """The code of a text, whose lines tracebacks show; that of the last ones is kept."""
+    key = (text, mode, file, line)
+    found = _CODE.get(key)
+    if found is None:
         if not file:
-            raise
-    name = file or f"<p) {next(_NUMBERS)}>"
-    if not file:
-        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    return compile(padded, name, mode, dont_inherit=True)
+            compile(text, "", mode)  # its error is that of a nameless text
+        name = file or f"<p) {next(_NUMBERS)}>"
+        found = _CODE[key] = compile("\n" * max(line - 1, 0) + text, name, mode, dont_inherit=True)
+        if not file:
+            linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        while len(_CODE) > _KEPT:
+            old = _CODE.pop(next(iter(_CODE)))
+            linecache.cache.pop(old.co_filename if old.co_filename[:1] == "<" else "", None)
+    return found

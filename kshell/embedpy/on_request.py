@@ -23,7 +23,7 @@ from kshell.values.base.core import NIL, Atom, Value, Vec, text_of
 from kshell.values.base.functions import Foreign, Function, Handle, PyCall
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
-from kshell.values.session.restrict import expanded
+from kshell.values.session.restrict import expanded, forbid
 
 constant(
     ".p.numpy",
@@ -232,6 +232,7 @@ def console(x: Value) -> Value:
     """
     import code as prompt
 
+    forbid(".p.console")
     if not sys.stdin.isatty():
         raise QError("console: there is no terminal")
 
@@ -248,7 +249,10 @@ def console(x: Value) -> Value:
 def set_conversion(x: Value) -> Value:
     """Set the function that is called with each bare object which has no q value; :: is none.
 
-    q).p.setconv{$[`date~.p.py2q .p.getattr[.p.getattr[x;`$"__class__"];`$"__name__"];x;x]}
+    q).p.setconv .p.repr
+    q).p.qeval"(1,int)"
+    1
+    "<class 'int'>"
     q).p.setconv(::)
     """
     if not isinstance(x, Function) and x is not NIL:

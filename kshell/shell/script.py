@@ -12,6 +12,7 @@ from kshell.parse.python_block import belongs, wants_more
 from kshell.session import Session
 from kshell.shell.options import USAGE, Options
 from kshell.shell.run_line import attempt, enter, report, tick
+from kshell.values.session import restrict
 
 PROGRESS = 10  # seconds between progress lines in a pipe
 
@@ -78,6 +79,7 @@ def _start(session: Session, opts: Options) -> int:
 
 def forget_folder() -> None:
     """From now on Python imports nothing from the current folder, where clients may write."""
+    restrict.SHARED_FOLDER[:] = [True]
     here = os.path.realpath(os.getcwd())
     sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder or here) != here]
 

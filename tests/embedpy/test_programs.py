@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import os
 import subprocess
 import sys
@@ -12,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kshell.embedpy import code
 from kshell.embedpy.callables import QFunction
 from kshell.errors import QError
 from kshell.parse.python_block import python_end, wants_more
 from kshell.session import Session
+from kshell.values.session.restrict import confinement
 from tests import ROOT
 from tests.support.damage import memory
 
@@ -146,6 +149,24 @@ def test_a_q_function_in_other_threads_reads_and_assigns_nothing() -> None:
     session.run(".p.e\"for f in (get,put):\\n t=threading.Thread(target=work,args=(f,))\\n t.start()\\n t.join()\"")
     assert session.show(session.run(".p.qeval\"got\"")).split() == ["6", '"noupdate:', "`.", '`a"'] and session.run("a") == 0
     assert threading.active_count() >= 1
+
+
+def test_users_who_may_run_nothing_run_no_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.p").write_text("x = 1\n")
+    session = Session()
+    session.run("w:.p.eval\"len\"")
+    with confinement():
+        for text in ("p)1", ".p.eval\"1\"", ".p.import`os", "w\"abc\"", "w`:real", "\\l f.p", ".p.loadPy\"f.p\"", ".p.console[]"):
+            with pytest.raises(QError, match=r"^access"):
+                session.run(text)
+    assert session.run("(w\"abc\")`") == 3
+
+
+def test_texts_are_kept_for_a_while() -> None:
+    session = Session()
+    session.run("{.p.qeval string x}each til 3000;")
+    assert len(code._CODE) <= 500 and sum(name.startswith("<p)") for name in linecache.cache) <= 501
 
 
 def test_nothing_stays() -> None:

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from kshell.checkpoints.base.stored import WIDTHS, Stored
+from kshell.checkpoints.pickles.machine import Global, Node
 from kshell.checkpoints.pickles.meanings import Branch
 from kshell.checkpoints.trees.leaves import FULL
 from kshell.errors import QError
@@ -108,7 +109,7 @@ def _parallel(names: list[str], form: re.Pattern[str]) -> set[str]:
 
 
 def plain(branch: Branch, x: Any = None) -> Any:
-    """A value with all that is in it, of dictionaries and lists."""
+    """A value with all that is in it, of dictionaries and lists; an object of an unknown class is a branch."""
     value = branch.meanings.of(branch.graph if x is None else x)
     if isinstance(value, dict):
         return {
@@ -116,7 +117,7 @@ def plain(branch: Branch, x: Any = None) -> Any:
         }
     if isinstance(value, list | tuple):
         return [plain(branch, part) if part is not None else None for part in value]
-    return value
+    return Branch(branch.meanings, value) if value.__class__ in (Node, Global) else value
 
 
 class Model:
@@ -253,4 +254,4 @@ def _fields(tree: Any) -> dict[str, Any]:
 
 def _number(x: Any) -> int:
     """A stage: a number, or an object of an enumeration made of one."""
-    return int(x.args[0]) if hasattr(x, "args") else int(x)
+    return int(x.graph.args[0]) if isinstance(x, Branch) else int(x)

@@ -26,6 +26,8 @@ REVAL, READ_ONLY = "reval", "read-only"
 # called with at most so many arguments ("own" checks itself)
 WORDS = {"changes": "noupdate", "opens": "access"}
 READS = {"reads0": 0, "reads1": 1, "reads2": 2}
+# set if clients may write in the current folder, from which Python imports nothing then
+SHARED_FOLDER: list[bool] = []
 EFFECTS = ("none", "own", *READS, *WORDS)
 
 
