@@ -29,7 +29,8 @@ def sockets() -> Iterator[None]:
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A process that has run the module's SCRIPT, with its ARGS on the command line."""
     script, args = getattr(request.module, "SCRIPT", ""), getattr(request.module, "ARGS", ())
-    with Server(tmp_path_factory.mktemp("server"), script, args) as running:
+    with Server(tmp_path_factory.mktemp("server"), script + '-1"set";\n', args) as running:
+        assert running.line() == "set"  # clients are let in between the lines of a script
         yield running
         if running.process.poll() is None:
             running.end()
