@@ -14,7 +14,7 @@ from kshell.embedpy.out_of_q import to_python
 from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, as_qerror, first_line, message_of
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
-from kshell.values.base.functions import Foreign, Function, Prim, PyCall
+from kshell.values.base.functions import Foreign, Prim, Proj, PyCall
 from kshell.values.session.context import CONFINED, RESTRICTED
 from kshell.values.session.restrict import forbid, refuse
 
@@ -28,14 +28,19 @@ _IMPLIED: dict[str, tuple[type[BaseException], ...]] = {
 _PASSING = (MemoryError, RecursionError, SystemError)
 
 
-class Word(Function):
-    """What `pykw`, `pyarglist` and `pykwargs` make: arguments of a call that are not positional."""
+def _no_call(*args: Value) -> Value:
+    raise QError("rank", hint="it is an argument of a Python function")
 
-    __slots__ = ("kind", "name", "value")
-    t, rank = 105, 0
 
-    def __init__(self, kind: str, value: Value, name: str = "") -> None:
-        self.kind, self.value, self.name = kind, value, name
+# functions of which `pykw`, `pyarglist` and `pykwargs` make projections: arguments of a call that are not positional
+KEYWORD, ARGUMENTS, KEYWORDS = (
+    Prim(name, {3: _no_call}) for name in ("pykw", "pyarglist", "pykwargs")
+)
+_WORDS_OF_CALLS = {id(word) for word in (KEYWORD, ARGUMENTS, KEYWORDS)}
+
+
+def _is_word(x: Value) -> bool:
+    return x.__class__ is Proj and id(x.f) in _WORDS_OF_CALLS
 
 
 def failed(where: str, e: BaseException) -> QError:
@@ -89,7 +94,7 @@ def call(obj: Any, args: Sequence[Value]) -> Any:
     problem: QError
     try:
         for argument in args:
-            if argument.__class__ is Word:
+            if argument.__class__ is Proj and _is_word(argument):
                 positional, named = _arguments(args)
                 return obj(*positional, **named)
         if args[0] is NIL and len(args) == 1:
@@ -109,21 +114,25 @@ def _arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     named: list[tuple[str, Value]] = []
     stage = ""
     for argument in args:
-        kind = argument.kind if argument.__class__ is Word else ""
+        kind = argument.f.name if _is_word(argument) else ""
         if stage == "pykwargs":
             raise QError("only one pykwargs allowed" if kind == stage else "pykwargs last")
         if kind == "pykw":
-            named.append((argument.name, argument.value))
+            named.append((argument.args[0].s, argument.args[1]))
             stage = kind
         elif kind == "pykwargs":
-            named += _pairs(argument.value)
+            named += _pairs(argument.args[0])
             stage = kind
         elif stage:
             raise QError("keywords last")
         elif kind == "pyarglist":
             if more is not None:
                 raise QError("only one pyargs allowed")
-            more = list(seq_items(argument.value)) if _is_list(argument.value) else [argument.value]
+            more = (
+                list(seq_items(argument.args[0]))
+                if _is_list(argument.args[0])
+                else [*argument.args]
+            )
         else:
             positional.append(argument)
     if len({name for name, _ in named}) < len(named):

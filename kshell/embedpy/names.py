@@ -9,7 +9,16 @@ from typing import Any
 
 from kshell import registry
 from kshell.embedpy import code
-from kshell.embedpy.applying import Word, attribute, call, guarded, put_attribute, run
+from kshell.embedpy.applying import (
+    ARGUMENTS,
+    KEYWORD,
+    KEYWORDS,
+    attribute,
+    call,
+    guarded,
+    put_attribute,
+    run,
+)
 from kshell.embedpy.into_q import to_q
 from kshell.embedpy.out_of_q import to_python
 from kshell.errors import QError
@@ -18,7 +27,7 @@ from kshell.lang.names.namespaces import contents
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Sym, Value, Vec, seq_items
-from kshell.values.base.functions import Foreign, PyCall
+from kshell.values.base.functions import Foreign, Proj, PyCall
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
 
@@ -530,7 +539,7 @@ def keyword(x: Any, y: Value) -> Value:
     """
     if x.__class__ is not Sym:
         raise QError("type")
-    return Word("pykw", y, x.s)
+    return Proj(KEYWORD, (x, y), 1)
 
 
 @registry.verb("pyarglist", effect="none")
@@ -541,7 +550,7 @@ def argument_list(x: Value) -> Value:
     q)f[pyarglist 5 3]
     2
     """
-    return Word("pyarglist", x)
+    return Proj(ARGUMENTS, (x,), 2)
 
 
 @registry.verb("pykwargs", effect="none")
@@ -552,7 +561,7 @@ def keywords(x: Value) -> Value:
     q)f[pykwargs`b`a!3 5]
     2
     """
-    return Word("pykwargs", x)
+    return Proj(KEYWORDS, (x,), 2)
 
 
 @registry.verb("print", effect="none")

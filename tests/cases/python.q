@@ -151,3 +151,27 @@ type .p.qeval"__import__('datetime').date(2026,1,1)"  / 112h
 .p.toq0[.p.eval"'ab'";0b]  / `ab
 .p.each[neg;.p.eval"range(3)"]  / 0 -1 -2
 .p.setconv{`bare}; r:.p.qeval"[1,object()]"; .p.setconv(::); r  / 1\n`bare
+/ words for arguments
+`a pykw 1  / pykw[`a;1]
+(`a pykw 1)~`a pykw 1  / 1b
+(`a pykw 1)~`a pykw 2  / 0b
+f:.p.eval["lambda **k: sorted(k.values())";<]; f[`a pykw 1;`b pykw 2;pykwargs`c`d!3 4]  / 1 2 3 4
+"a"pykw 1  / 'type
+1 pykw 1  / 'type
+(pyarglist 1 2)~pyarglist 1 2  / 1b
+f:.p.eval["lambda *a: len(a)";<]; f[pyarglist()]  / 0
+f:.p.eval["lambda *a: len(a)";<]; f[1;pyarglist 2 3;4]  / 4
+f:.p.eval["lambda *a: a[-1]";<]; f[pyarglist`a`b;7]  / ,"b"
+f:.p.eval["lambda *a: len(a)";<]; f[pyarglist(1;"ab");`c]  / 3
+f:.p.eval["lambda *a: len(a)";<]; f[`k pykw 1;pyarglist 1 2]  / 'keywords last
+(pykwargs`a`b!1 2)~pykwargs`a`b!1 2  / 1b
+f:.p.eval["lambda a=0,b=0: a-b";<]; f[5;pykwargs(enlist`b)!enlist 3]  / 2
+f:.p.eval["lambda a=0,b=0: a-b";<]; f[pykwargs 5]  / 'type
+print 1  / 1
+print`a`b  / ['a', 'b']
+print"abc"  / abc
+print(1;`a)  / [1, 'a']
+print .p.eval"{'a':1}"  / {'a': 1}
+print(::)  / None
+print"\351"  / 'print: 'utf-8' codec can't decode byte 0xe9 in position 0: unexpected end of data
+print 1+`a  / 'type

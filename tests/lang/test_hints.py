@@ -67,7 +67,6 @@ HINTS = [
     ("t.nosuch", "type", ""),
     ("len(t)", "len", "len of Python is here: count x"),
     ("for i in range(10)", "range", "range of Python is here: til n"),
-    ("{[a]print a}1", "print", "print of Python is here: show x"),
     ("torch.zeros(2,3)", "torch.zeros", "there are no modules of Python here: \\?zeros searches the help by torch's names"),
     ("import torch", "torch", "there are no modules of Python here: \\?name searches the help by torch's names"),
     ("'`len", "len", ""),

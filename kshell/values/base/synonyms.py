@@ -287,7 +287,6 @@ TORCH: dict[str, tuple[tuple[str, ...], str]] = {
 # Python words -> what to write here
 PYTHON = {
     "len": "count x",
-    "print": "show x",
     "range": "til n",
     "str": "string x",
     "int": "`long$x",
