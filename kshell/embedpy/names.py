@@ -441,7 +441,7 @@ _builtin(
     tuple,
     """Python's `tuple` of an iterable, wrapped.
 
-    q).p.repr .p.tuple 1 2
+    q).p.repr .p.tuple .p.eval"[1,2]"
     "(1, 2)"
     """,
 )

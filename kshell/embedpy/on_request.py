@@ -25,14 +25,7 @@ from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
 from kshell.values.session.restrict import expanded, forbid
 
-constant(
-    ".p.numpy",
-    True,
-    "Is numpy there? It is.",
-    """q).p.numpy
-    1b
-    """,
-)
+constant(".p.numpy", True, "Is numpy there? It is.", "q).p.numpy\n1b")
 
 
 # ------------------------------------------------------------------ q values as other Python values
