@@ -7,6 +7,7 @@ import operator
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from kshell.embedpy.callables import RaisedInPython
 from kshell.embedpy.into_q import to_q
@@ -15,7 +16,7 @@ from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, as_qerror, first_line, message_of
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
 from kshell.values.base.functions import Foreign, Prim, Proj, PyCall
-from kshell.values.session.context import CONFINED, RESTRICTED
+from kshell.values.session.context import CONFINED, RESTRICTED, perhaps
 from kshell.values.session.restrict import forbid, refuse
 
 # exceptions whose class the function that failed implies already, by its name
@@ -57,13 +58,14 @@ def failed(where: str, e: BaseException) -> QError:
         error = QError(first_line(f"{where}: {kind}{message_of(e)}"))
     error.frames += python_frames(e.__traceback__)
     TRACEBACK[:] = traceback.format_exception(e)
-    if WHOLE:
+    if WHOLE and perhaps() in WHOLE:
         error.text = "".join(TRACEBACK).rstrip()
+        error.args = (error.text,)
     return error
 
 
 TRACEBACK: list[str] = []  # the lines of Python's report of the last error
-WHOLE: list[bool] = []  # is it the error's text?
+WHOLE: WeakSet[Any] = WeakSet()  # the sessions in which it is the error's text
 
 
 def guarded(where: str, work: Callable[..., Any], *args: Any, **named: Any) -> Any:

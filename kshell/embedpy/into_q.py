@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from kshell.values.base.core import (
     sym_codes,
 )
 from kshell.values.base.functions import APPLY, Foreign, Function, Handle
+from kshell.values.session.context import perhaps
 
 _Q_VALUES = (Vec, List, Nd, Dict, Table, Atom, Sym, Special, Function, Handle)
 # numpy's types that q has, and others in a type that holds all their numbers
@@ -42,7 +44,8 @@ _TYPES: dict[str, tuple[int, str]] = {
     "u8": (T.J, "i8"), "f2": (T.E, "f4"),
 }  # fmt: skip
 
-CONVERSION: list[Value] = []  # the q function for objects that have no q value, if one was set
+# the q functions for objects that have no q value, by session
+CONVERSION: WeakKeyDictionary[Any, Value] = WeakKeyDictionary()
 
 
 def to_q(x: Any) -> Value:
@@ -65,7 +68,8 @@ def _other(x: Any) -> Value:
             return adopted
     if cls.__module__.startswith("pandas.core.arrays"):
         return array(np.asarray(x))
-    return APPLY.fn(CONVERSION[0], [Foreign(x)]) if CONVERSION else Foreign(x)
+    convert_other = CONVERSION.get(perhaps()) if CONVERSION else None
+    return Foreign(x) if convert_other is None else APPLY.fn(convert_other, [Foreign(x)])
 
 
 def _int(x: int) -> Value:

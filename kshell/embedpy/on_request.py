@@ -250,7 +250,10 @@ def set_conversion(x: Value) -> Value:
     """
     if not isinstance(x, Function) and x is not NIL:
         raise QError("type")
-    into_q.CONVERSION[:] = [x] if x is not NIL else []
+    if x is NIL:
+        into_q.CONVERSION.pop(running(), None)
+    else:
+        into_q.CONVERSION[running()] = x
     return NIL
 
 
@@ -260,7 +263,7 @@ def conversion(x: Value) -> Value:
 
     q).p.getconv[]
     """
-    return into_q.CONVERSION[0] if into_q.CONVERSION else NIL
+    return into_q.CONVERSION.get(running(), NIL)
 
 
 @name(".p.setpyerr", effect="changes")
@@ -272,7 +275,8 @@ def set_traceback(x: Value) -> Value:
     "ZeroDivisionError: division by zero"
     q).p.setpyerr 0
     """
-    applying.WHOLE[:] = [True] if bool(core.raw(x)) else []
+    change = applying.WHOLE.add if core.raw(x) else applying.WHOLE.discard
+    change(running())
     return NIL
 
 
@@ -283,4 +287,4 @@ def is_traceback(x: Value) -> Value:
     q).p.getpyerr[]
     0
     """
-    return int(bool(applying.WHOLE))
+    return int(running() in applying.WHOLE)

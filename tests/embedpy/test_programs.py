@@ -191,3 +191,13 @@ def test_arrays_are_views_that_q_does_not_change() -> None:
     assert not view.flags.owndata and not view.flags.writeable
     session.run("v[3]:7;v+:1;v,:1")
     assert np.array_equal(view, np.arange(1000))
+
+
+def test_settings_are_a_sessions_own() -> None:
+    first, second = Session(), Session()
+    first.run(".p.setpyerr 1;.p.setconv{`bare}")
+    assert second.run(".p.getpyerr[]") == 0 and second.run("type .p.qeval\"object()\"").v == 112
+    with pytest.raises(QError, match=r"^eval: ZeroDivisionError"):
+        second.run(".p.eval\"1/0\"")
+    with pytest.raises(QError, match=r"^Traceback"):
+        first.run(".p.eval\"1/0\"")
