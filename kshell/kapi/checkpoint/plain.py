@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from kshell.checkpoints.trees.opening import opened
 from kshell.checkpoints.trees.plain import Plain
+from kshell.errors import CallError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
 from kshell.kapi.base.paths import is_path, path_of
 from kshell.kapi.checkpoint.files import write_graph
 from kshell.kapi.checkpoint.trees import sources_of, tree_of
@@ -42,6 +44,8 @@ def ckptplain(x: Value) -> Value:
     `:docs.pt
     """
     arguments = [x] if is_path(x) else items(x)
+    if len(arguments) == 2 and not is_path(arguments[1]) and is_path(arguments[0]):
+        raise CallError("ckptplain", expected="a file to write", given=kname(arguments[1]))
     if len(arguments) != 2 or not is_path(arguments[1]):
         arguments = [x]
     tree = (

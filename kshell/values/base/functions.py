@@ -307,6 +307,11 @@ class PyCall(Foreign):
     __slots__ = ("how",)
     t = 105
 
+    @property
+    def hint(self) -> str:
+        """How to get at what is in the object."""
+        return "an attribute of a Python object is w`:name, an item w[@;key], its q value w`"
+
     def __init__(self, obj: object, how: str = "") -> None:
         super().__init__(obj)
         self.how = how

@@ -112,7 +112,8 @@ def test_values_of_q_and_holders_of_themselves(session: Session) -> None:
 
 
 def test_errors(session: Session) -> None:
-    for text in ("ckptplain`:none.pt", "ckptplain(`a`b!(1;{x}))", "ckptplain(`:none.pt;`:x.pt)", "ckptplain({x};`:x.pt)"):
+    for text in ("ckptplain`:none.pt", "ckptplain(`a`b!(1;{x}))", "ckptplain(`:none.pt;`:x.pt)", "ckptplain({x};`:x.pt)",
+                 "ckptplain(`:none.pt;\"x.pt\")"):
         with pytest.raises(QError, match=r"ckpt|No such"):
             session.run(text)
     assert not [*Path(".").iterdir()]
