@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import linecache
 import os
 import sys
@@ -9,6 +10,7 @@ from itertools import count
 from types import CodeType, ModuleType
 from typing import Any
 
+from kshell.values.session.context import running
 from kshell.values.session.restrict import SHARED_FOLDER
 
 _KEPT = 500  # texts whose code is kept
@@ -25,8 +27,31 @@ def main_module() -> ModuleType:
         sys.argv[:] = [""]
         home = os.environ.get("QHOME")
         first = [*([] if SHARED_FOLDER else [""]), *([home] if home else [])]
+        if not sys.stdin.isatty():
+            sys.stdin = _Lines()  # type: ignore[assignment]
         sys.path[:] = dict.fromkeys([*first, *_without_command(sys.path)])
+        if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+            os.environ.setdefault("MPLBACKEND", "module://kshell.python.figures")
     return main
+
+
+class _Lines(io.TextIOBase):
+    """Standard input of Python code where kshell reads its own lines from there: the next of them."""
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 0
+
+    def readline(self, limit: int = -1) -> str:  # type: ignore[override]
+        line: bytes = running().input.line() or b""
+        return line.decode("utf-8", "surrogateescape")
+
+    def read(self, size: int = -1) -> str:  # type: ignore[override]
+        if size < 0:
+            return "".join(iter(self.readline, ""))
+        return bytes(running().input.take(size)).decode("utf-8", "surrogateescape")
 
 
 def is_command(main: ModuleType) -> bool:

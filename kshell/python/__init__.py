@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         arrow,
         arrowout,
         display,
+        figures,
         frames,
         interchange,
         into,
