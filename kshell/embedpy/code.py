@@ -28,7 +28,7 @@ def main_module() -> ModuleType:
         home = os.environ.get("QHOME")
         first = [*([] if SHARED_FOLDER else [""]), *([home] if home else [])]
         if not sys.stdin.isatty():
-            sys.stdin = _Lines()  # type: ignore[assignment]
+            sys.stdin = _Lines()
         sys.path[:] = dict.fromkeys([*first, *_without_command(sys.path)])
         if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
             os.environ.setdefault("MPLBACKEND", "module://kshell.python.figures")
