@@ -21,7 +21,7 @@ from kshell.kapi.module.named_inputs import named_output
 from kshell.registry import Hook
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, text_of
-from kshell.values.base.functions import Foreign, Function
+from kshell.values.base.functions import Foreign, Function, Prim
 from kshell.values.base.narrow import is_text
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.restrict import forbid, refuse
@@ -70,8 +70,11 @@ def guarded(part: str, fn: Callable[..., Any], *args: Any) -> Any:
 
 
 def _of_q(f: Value) -> Callable[..., Any]:
+    one_list = isinstance(f, Prim) and f.entry is not None and f.entry.kind == "api"
+
     def call(*args: Any) -> Any:
-        return as_torch(applied(f, [as_q(x) for x in args] or [NIL]))
+        given: list[Value] = [as_q(x) for x in args] or [NIL]
+        return as_torch(applied(f, [List(given)] if one_list and len(given) > 1 else given))
 
     return call
 
