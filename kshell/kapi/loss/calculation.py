@@ -54,24 +54,14 @@ def loss_record(entry: Entry) -> LossRecord:
     return record
 
 
-def known(m: Module) -> Entry | None:
-    """The loss type of a live torch module; None for a class that calculates by itself."""
-    entries = list(registry.entries("loss"))
-    if len(_BY_CLASS) < len(entries):  # a file may have added some
-        _BY_CLASS.update({class_of(entry): entry for entry in entries})
-    for cls in type(m).__mro__:
-        if cls in _BY_CLASS:
-            own = getattr(type(m), "forward", None) is not getattr(cls, "forward", None)
-            return None if own else _BY_CLASS[cls]
-    return None
-
-
 def type_of(m: Module) -> Entry:
     """The loss type of a live torch module."""
-    entry = known(m)
-    if entry is None:
-        raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
-    return entry
+    if not _BY_CLASS:
+        _BY_CLASS.update({class_of(entry): entry for entry in registry.entries("loss")})
+    for cls in type(m).__mro__:
+        if cls in _BY_CLASS:
+            return _BY_CLASS[cls]
+    raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
 
 
 def calculate(m: Module, tensors: Sequence[Any]) -> Any:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell import nn
+from kshell import nn, registry
 from kshell.errors import CallError, QError
-from kshell.kapi.base.handles import LossHandle, ModuleHandle
+from kshell.kapi.base.handles import ADOPT
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.loss.calculation import calculate, known
+from kshell.kapi.loss.calculation import calculate
 from kshell.kapi.loss.user_functions import guarded, is_callable, user_function
 from kshell.kapi.module.forward import first_of
+from kshell.kapi.module.options import class_of
 from kshell.values.base.core import NIL, Value
 
 if TYPE_CHECKING:
@@ -31,25 +32,38 @@ def loss_of(x: Value) -> Module | None:
     return None
 
 
-def value_of(m: Module) -> Value:
-    """The q value of a loss: a handle, or what was given for it."""
+def given_for(m: Module) -> Value | None:
+    """What was given for a loss that is no module: a function, or `::`; None for a module."""
     if m.__class__ is nn.given_losses.OwnLoss:
         return NIL
     if m.__class__ is nn.given_losses.GivenLoss:
         given: Value = m.given
         return given
-    return LossHandle(m) if known(m) is not None else ModuleHandle(m)
+    return None
+
+
+def value_of(m: Module) -> Value:
+    """The q value of a loss: a handle, or what was given for it."""
+    given = given_for(m)
+    return ADOPT.fn(m) if given is None else given  # type: ignore[no-any-return]
+
+
+def computed(m: Module) -> bool:
+    """Is it a loss that kshell computes from tensors: of a class in its table, or one derived without a forward?"""
+    own = [entry for entry in registry.entries("loss") if entry.file.startswith(registry.FOLDER)]
+    computes = next((cls for cls in type(m).__mro__ if "forward" in cls.__dict__), None)
+    return any(class_of(entry) is computes for entry in own)
 
 
 def on_output(m: Module) -> Callable[[Any, Sequence[Any]], Any]:
     """The loss as a function of a module's output and a list of targets."""
-    if known(m) is not None:
-        return lambda output, targets: calculate(m, [first_of(output), *targets])
     if m.__class__ is nn.given_losses.GivenLoss:
         fn: Callable[..., Any] = m.fn
         return lambda output, targets: _one(fn(output, *targets))
     if m.__class__ is nn.given_losses.OwnLoss:
         return lambda output, targets: _one(m(output))
+    if computed(m):
+        return lambda output, targets: calculate(m, [first_of(output), *targets])
     return lambda output, targets: _one(guarded(type(m).__name__, m, output, *targets))
 
 

@@ -35,11 +35,10 @@ from kshell.kapi.loss.calculation import (
     LossRecord,
     calculate,
     inputs,
-    known,
     loss_record,
     type_of,
 )
-from kshell.kapi.loss.given import on_output, value_of
+from kshell.kapi.loss.given import computed, given_for, on_output, value_of
 from kshell.kapi.loss.user_functions import as_torch
 from kshell.kapi.module.api import every_option
 from kshell.kapi.module.describe import cpp_text, number
@@ -356,10 +355,13 @@ def make(entry: Entry, args: Sequence[Value]) -> Any:
 
 def definition(m: Module, every: bool) -> Value:
     """Type and options of a loss; of another class its name alone; what was given for a function or none."""
-    entry = known(m)
-    if entry is None:
-        x = value_of(m)
-        return symdict(["module"], [sym(type(m).__name__)]) if isinstance(x, KHandle) else x
+    given = given_for(m)
+    if given is not None:
+        return given
+    try:
+        entry = type_of(m)
+    except QError:
+        return symdict(["module"], [sym(type(m).__name__)])
     return symdict(
         ["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)]
     )
@@ -425,7 +427,7 @@ def _of_object(h: Value | None, rest: Sequence[Value]) -> Value:
     flag = flag_of(rest[0]) if len(rest) == 1 else None
     if flag is not None and isinstance(h, LossHandle):
         return definition(module, flag)
-    if known(module) is None:
+    if not computed(module):
         return tensor_handle(on_output(module)(as_torch(rest[0]), inputs(rest[1:])))
     return tensor_handle(calculate(module, inputs(rest)))
 
