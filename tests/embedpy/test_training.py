@@ -390,3 +390,27 @@ def test_restricted_code_runs_no_loss_of_python(session: Session) -> None:
     session.run("fresh .p.get`ce;h:evaluate(net;x)")
     with pytest.raises(QError, match=r"^noupdate: loss"):
         session.run("reval parse\"loss(m;h;y)\"")
+
+
+# ------------------------------------------------------------------ snapshots
+
+
+@pytest.mark.parametrize("given", ["{ce(x;y)}", "::", ".p.get`ce"])
+def test_a_snapshot_keeps_a_loss_of_q_and_says_what_it_leaves_out(session: Session, tmp_path: Path, given: str) -> None:
+    net = "net:module seq(`sequential;(`linear;`a;4;6);`relu;(`linear;`b;6;3));start:copyparms net"
+    session.run(f"{net};fresh loss`ce;model(m;{given});train(m;.p.get`pairs);snapshot`$\":{tmp_path}/s.ks\"")
+    left_out = session.errors.getvalue()  # type: ignore[attr-defined]
+    assert "the data of a model, which comes from the function pairs" in left_out
+    assert ("the loss of a model, which is a function of Python" in left_out) is given.startswith(".p")
+    again = Session(out=io.StringIO(), err=io.StringIO())
+    again.run(f"resume`$\":{tmp_path}/s.ks\"")
+    if given.startswith("{"):
+        assert again.run("(loss m)~{ce(x;y)}") is True
+        assert floats(again, "run(m;x;y)") == floats(session, "run(m;x;y)")
+    elif given == "::":
+        assert again.run("(::)~loss m") is True
+    else:
+        with pytest.raises(QError, match="^loss: the model has none: its file does not hold the function of Python"):
+            again.run("run(m;x;y)")
+        again.run("model(m;loss`ce)")
+        assert again.run("7=count run(m;x;y)") is True

@@ -32,6 +32,19 @@ def loss_of(x: Value) -> Module | None:
     return None
 
 
+def missing_loss() -> Module:
+    """In the place of a loss that a file does not hold."""
+
+    def missing(*_: Any) -> Any:
+        raise CallError(
+            "loss",
+            "the model has none: its file does not hold the function of Python; model(m;f) sets it",
+            says=("model",),
+        )
+
+    return nn.given_losses.GivenLoss(NIL, missing)
+
+
 def given_for(m: Module) -> Value | None:
     """What was given for a loss that is no module: a function, or `::`; None for a module."""
     if m.__class__ is nn.given_losses.OwnLoss:
@@ -45,7 +58,7 @@ def given_for(m: Module) -> Value | None:
 def value_of(m: Module) -> Value:
     """The q value of a loss: a handle, or what was given for it."""
     given = given_for(m)
-    return ADOPT.fn(m) if given is None else given  # type: ignore[no-any-return]
+    return ADOPT.fn(m) if given is None else given
 
 
 def computed(m: Module) -> bool:
