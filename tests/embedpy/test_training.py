@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +19,7 @@ from torch import nn
 
 from kshell.errors import QError
 from kshell.session import Session
+from tests import ROOT
 
 PYTHON = """
 import torch, dataclasses, numpy as np, collections
@@ -383,7 +388,7 @@ def test_errors_have_the_frames_of_both(session: Session) -> None:
     session.run("fresh .p.eval\"lambda a, b: 1/0\";train(m;x;y)")
     with pytest.raises(QError) as caught:
         session.run("f:{[]run m};f[]")
-    assert [frame.source.is_python for frame in caught.value.frames] == [True, False, False]
+    assert [frame.source.is_python for frame in caught.value.frames] == [True, False, False] and not caught.value.hint
 
 
 def test_restricted_code_runs_no_loss_of_python(session: Session) -> None:
@@ -410,7 +415,47 @@ def test_a_snapshot_keeps_a_loss_of_q_and_says_what_it_leaves_out(session: Sessi
     elif given == "::":
         assert again.run("(::)~loss m") is True
     else:
-        with pytest.raises(QError, match="^loss: the model has none: its file does not hold the function of Python"):
+        with pytest.raises(QError, match=r"^loss: the model has none: its file does not hold the function of Python"):
             again.run("run(m;x;y)")
         again.run("model(m;loss`ce)")
         assert again.run("7=count run(m;x;y)") is True
+
+
+# ------------------------------------------------------------------ processes
+
+PROGRAM = """
+p)import torch, time, sys
+p)from torch.utils.data import DataLoader, TensorDataset
+seed 5; x:tensor(`randn;50 4); y:tensor(`randint;3;50)
+q:module seq(`sequential;(`linear;4;6);`relu;(`linear;6;3)); start:copyparms q
+m:model(q;loss`ce;opt(`adamw;q;.01)); train(m;`batchsize`metrics;(8;`batchloss)); train(m;x;y)
+a:run m
+copyparms(q;start)
+k:model(q;loss`ce;opt(`adamw;q;.01)); train(k;`metrics;`batchloss)
+w:.p.import[`torch.utils.data;`:DataLoader][.p.import[`torch.utils.data;`:TensorDataset][x;y];`batch_size pykw 8;`num_workers pykw 2]
+-1 string train(k;w)
+-1 string a~run k
+p)def slow():
+    for i in range(1000):
+        print("batch", i, flush=True); time.sleep(.1); yield x[:8], y[:8]
+.p.set[`x;x]; .p.set[`y;y];
+@[run;(k;.p.get`slow);{-1"got ",x}]
+-1"after"
+run(k;.p.get`slow)
+"""
+
+
+def test_workers_and_an_interrupt_in_a_process(tmp_path: Path) -> None:
+    """Two worker processes give what arrays give; Ctrl-C ends a pass over an endless generator, also while it waits."""
+    (tmp_path / "s.q").write_text(PROGRAM)
+    with subprocess.Popen([sys.executable, "-m", "kshell", "-q", "s.q"], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}) as running:
+        assert running.stdout is not None and running.stderr is not None
+        lines: list[str] = []
+        for line in running.stdout:
+            lines.append(line.strip())
+            if line == "batch 5\n":
+                running.send_signal(signal.SIGINT)
+        assert lines == ["7", "1", *(step := [f"batch {i}" for i in range(6)]), "got stop", "after", *step]
+        assert "'stop\n" in running.stderr.read()
+        assert running.wait(60) == 130
