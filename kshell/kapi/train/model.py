@@ -56,6 +56,7 @@ class Data:
     """Inputs and targets (each None, a tensor, a list or a dictionary of tensors), shared with the user's handles."""
 
     __slots__ = ("batch", "generator", "hidden", "n", "order", "x", "y")
+    what = ""  # what the data comes from batch by batch, if it does
 
     def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
         self.x, self.y = x, y
@@ -116,7 +117,14 @@ class Model:
     def inputs(self, test: bool = False) -> list[Any]:
         """The stored inputs for training, or for testing, on the module's device; those in a dictionary by name, if the
         module's inputs have these names."""
-        x = self.data_of(test).x
+        data = self.data_of(test)
+        if data.what:
+            raise CallError(
+                UNSAID,
+                f"the data comes batch by batch from {data.what}: give inputs, or go through it by run",
+                says=("model",),
+            )
+        x = data.x
         tensors = brought(parts_of(x), self.module)
         return (
             Inputs((), dict(zip(x, tensors, strict=True)))
