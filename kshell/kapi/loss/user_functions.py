@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError, first_line, message_of
+from kshell.errors import SAID, UNSAID, CallError, QError, first_line, message_of
 from kshell.kapi.base.args import names_of
-from kshell.kapi.base.convert import is_array, to_tensor
+from kshell.kapi.base.convert import is_array, kname, to_tensor
 from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
@@ -136,7 +136,11 @@ def as_torch(x: Any) -> Any:
         return [as_torch(item) for item in x.items]
     if is_array(x):
         return to_tensor(x)
-    return x.obj if isinstance(x, KHandle) else x
+    if isinstance(x, KHandle):
+        return x.obj
+    raise CallError(
+        UNSAID, f"a {kname(x)} is no tensor, number, text, list or dictionary of them", given=SAID
+    )
 
 
 def batch_of(x: Value) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kshell.errors import CallError, QError, first_line, message_of
+from kshell.errors import SAID, CallError, QError, first_line, message_of
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.loss.user_functions import FAILED, batch_of, guarded, tensor_of_array
@@ -188,7 +188,7 @@ class Reader:
         raise CallError(
             self.call,
             f"a batch is {what}, expected (input;target) or a dictionary of inputs by name",
-            says=(what,),
+            given=SAID,
         )
 
     def _named(self, batch: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
