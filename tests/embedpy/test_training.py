@@ -19,6 +19,7 @@ from torch import nn
 
 from kshell.errors import QError
 from kshell.session import Session
+from kshell.values.session.restrict import confinement
 from tests import ROOT
 
 PYTHON = """
@@ -395,6 +396,15 @@ def test_restricted_code_runs_no_loss_of_python(session: Session) -> None:
     session.run("fresh .p.get`ce;h:evaluate(net;x)")
     with pytest.raises(QError, match=r"^noupdate: loss"):
         session.run("reval parse\"loss(m;h;y)\"")
+
+
+def test_users_who_may_run_no_python_run_none_in_training(session: Session) -> None:
+    session.run("fresh .p.get`ce;train(m;x;y);k:model(net;loss`ce;opt(`adamw;net;.01));i:0")
+    with confinement():
+        for text in ("run m", "run(k;.p.pyget`pairs)"):
+            with pytest.raises(QError, match=r"^access"):
+                session.run(text)
+        assert session.run("-9h=type run(k;{[]i+:1;$[4=i;::;(8#tensor x;8#tensor y)]})") is True
 
 
 # ------------------------------------------------------------------ snapshots

@@ -64,6 +64,11 @@ class Source(Data):
         """Begin a pass: an iterator over its batches."""
         return iter(self.obj)
 
+    def begin(self, call: str, s: Settings) -> Iterator[Any]:
+        """`open`, where Python may run."""
+        opened: Iterator[Any] = guarded(f"{call}: {self.what}", self.open, s)
+        return opened
+
     def again(self) -> bool:
         """Can there be another pass?"""
         return not hasattr(self.obj, "__next__")
@@ -88,6 +93,9 @@ class Asked(Source):
 
     def length(self, s: Settings) -> int | None:
         return None
+
+    def begin(self, call: str, s: Settings) -> Iterator[Any]:
+        return self.open(s)
 
     def open(self, s: Settings) -> Iterator[Any]:
         while (batch := applied(self.given, [NIL])) is not NIL:
@@ -267,7 +275,7 @@ def batches(
 ) -> Iterator[tuple[list[Any], list[Any]]]:
     """The inputs and targets of each batch for this task. `change` is applied to each batch as it came."""
     reader = Reader(m, call)
-    opened = guarded(f"{call}: {source.what}", source.open, s)
+    opened = source.begin(call, s)
     empty = True
     for i in range(sys.maxsize):
         batch = _next(call, source, opened, i)
