@@ -14,6 +14,7 @@ from kshell.embedpy.into_q import to_q
 from kshell.embedpy.out_of_q import to_python
 from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, as_qerror, first_line, message_of
+from kshell.kapi.loss.user_functions import FAILED
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
 from kshell.values.base.functions import Foreign, Prim, Proj, PyCall
 from kshell.values.session.context import CONFINED, RESTRICTED, perhaps
@@ -44,6 +45,7 @@ def _is_word(x: Value) -> bool:
     return x.__class__ is Proj and id(x.f) in _WORDS_OF_CALLS
 
 
+@FAILED.set
 def failed(where: str, e: BaseException) -> QError:
     """The q error for an exception that Python code let go on: embedPy's text, with the exception's class where the
     name of the function does not imply it."""
