@@ -9,8 +9,10 @@ from itertools import count
 from types import CodeType, ModuleType
 from typing import Any
 
+from kshell.registry import Hook
 from kshell.values.session.restrict import SHARED_FOLDER
 
+RAN = Hook(lambda text, file: None)  # called when statements have run: classes.py
 _KEPT = 500  # texts whose code is kept
 _CODE: dict[tuple[str, str, str, int], CodeType] = {}
 _NUMBERS = count(1)
@@ -27,6 +29,11 @@ def main_module() -> ModuleType:
         first = [*([] if SHARED_FOLDER else [""]), *([home] if home else [])]
         sys.path[:] = dict.fromkeys([*first, *_without_command(sys.path)])
     return main
+
+
+def has_torch() -> bool:
+    """Has something imported torch? Without it there are no classes of modules."""
+    return hasattr(sys.modules.get("torch"), "optim")
 
 
 def _is_command(main: ModuleType) -> bool:
@@ -46,6 +53,7 @@ def _without_command(path: list[str]) -> list[str]:
 def execute(text: str, file: str = "", line: int = 0) -> None:
     """Run statements, which are at a line of a file if they are of one."""
     exec(_compiled(text, "exec", file, line), main_module().__dict__)
+    RAN.fn(text, file)
 
 
 def evaluate(text: str) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
+from kshell.kapi.base.python_types import entry_of_object
 from kshell.kapi.module.options import (
     ModuleRecord,
     as_dict,
@@ -53,6 +54,9 @@ def _classes() -> dict[type, Entry]:
 
 def type_of(m: Module) -> Entry | None:
     """The module type of a live module: that of its class, or of the nearest base class that has one."""
+    known = entry_of_object(m, "module")
+    if known is not None:
+        return known
     classes = _classes()
     for cls in type(m).__mro__:
         entry = classes.get(cls)
