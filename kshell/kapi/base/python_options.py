@@ -7,6 +7,7 @@ as q values, since a class need not store it.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.python_types import PyType, made_of, mark
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
-from kshell.values.base.build import symdict
+from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import (
     NIL,
     NULL_J,
@@ -163,8 +164,12 @@ def _symbol(x: Any) -> Any:
     return text_of(x) if is_text or x.__class__ is Sym else None
 
 
+def _long(x: Value) -> Any:
+    return None if x is NULL_J else long_of(x)
+
+
 def _double(x: Value) -> Any:
-    number = number_of(x)
+    number = math.nan if x is NULL_J else number_of(x)
     return None if number is None else float(number)
 
 
@@ -175,7 +180,7 @@ def _tensor(x: Value) -> Any:
 
 
 _READ: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "long": (long_of, "long scalar"),
+    "long": (_long, "long scalar"),
     "double": (_double, "long/double scalar"),
     "boolean": (flag_of, "boolean scalar"),
     "symbol": (_symbol, "symbol"),
@@ -200,7 +205,8 @@ def value_of(name: str, p: Param, x: Any) -> Any:
     if value is not None:
         return value
     if p.strict:
-        raise CallError(name, at=p.name, expected=_READ[p.takes][1], given=kname(x))
+        given = "null" if x is NULL_J else kname(x)
+        raise CallError(name, at=p.name, expected=_READ[p.takes][1], given=given)
     return TO_PYTHON.fn(x)
 
 
@@ -243,7 +249,7 @@ class _Arguments:
         for p, x in zip(self.places, positional, strict=False):
             self._put(p, x)
         if len(positional) > count and self.rest is not None:
-            self._put(self.rest, List(list(positional[count:])))
+            self._put(self.rest, collapse(list(positional[count:])))
         for key, x in by_name:
             rest = self.rest if self.rest is not None and key == self.rest.name else None
             self._put(self.named.get(key) or rest or Param(key, "any", NIL), x)
@@ -298,7 +304,10 @@ class _Arguments:
 
 
 def build(t: PyType, entry: Entry, args: Sequence[Value], before: int) -> Any:
-    """A module or loss of a type of Python, from q's arguments; it knows how it was made."""
+    """A module or loss of a type of Python, from q's arguments; it knows how it was made. `before` is 0 for a state,
+    which may come from a file: what could call a function in it would run a file's code."""
+    if before == 0 and any(map(has_functions, args)):
+        raise QError(f"{entry.name}: a function is among the options of a state")
     arguments = _Arguments(entry.name, parameters(t.obj), args, before)
     made = arguments.call(t.obj)
     if not isinstance(made, torch.nn.Module):

@@ -11,12 +11,12 @@ import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from kshell import registry
-from kshell.errors import CallError, QError
+from kshell.errors import CallError, QError, first_line
 from kshell.kapi.base.lazy_torch import torch
 from kshell.registry import Entry, Option
 from kshell.values.base.core import Value
@@ -320,11 +320,19 @@ def type_of_class(cls: type) -> PyType | None:
     return found if found is not None and _TYPES.get(found.full) is found else None
 
 
-def entry_of_object(x: Any, kind: str) -> Entry | None:
-    """The entry of the type of Python that an object is of; None if it is of none."""
+def entry_of_object(x: Any, kind: str, own: Mapping[type, Entry]) -> Entry | None:
+    """The entry of an object: of the type of Python that made it, else of its class, or the nearest base class that has
+    one; `own` are the entries by class that are not of Python."""
     made = made_of(x)
-    found = made.type if made is not None else type_of_class(type(x))
-    return None if found is None else found.entry(kind)
+    if made is not None:
+        return made.type.entry(kind)
+    for cls in type(x).__mro__:
+        entry = own.get(cls)
+        if entry is None and (found := type_of_class(cls)) is not None:
+            entry = found.entry(kind)
+        if entry is not None:
+            return entry
+    return None
 
 
 # ------------------------------------------------------------------ how an object was made
@@ -358,7 +366,7 @@ def made_of(x: Any) -> Made | None:
 
 
 def is_known(x: Any) -> bool:
-    """Can an object of a type of Python be made again: is it known how it was made, or does its class take nothing?"""
+    """Can an object be made again by a type of Python: is it known how it was made, or does its class take nothing?"""
     made = made_of(x)
     if made is not None:
         return True
@@ -380,12 +388,7 @@ def record_of(t: PyType) -> dict[str, str]:
 
 def missing(name: str, record: dict[str, str]) -> QError:
     """The error for a snapshot with objects of a type that is none here."""
-    file = record.get("file", "")
+    file, name = first_line(record.get("file", "")), first_line(name)
     way = f"load its file first (\\l {file} when it was saved)" if file else "define it first"
     kind = "class" if "." in record.get("class", "") else "type"
     return QError(f"resume: no {kind} {name} here: {way}")
-
-
-def is_type(x: Any) -> bool:
-    """Was an object's class, or what made it, made a type of Python?"""
-    return made_of(x) is not None or type_of_class(type(x)) is not None

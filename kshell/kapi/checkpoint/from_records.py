@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from kshell import nn
-from kshell.errors import SAID, UNSAID, CallError, QError
+from kshell.errors import SAID, UNSAID, CallError, QError, first_line
 from kshell.kapi.base import python_types
 from kshell.kapi.base.args import length_of, pairs
 from kshell.kapi.base.convert import dtype_named
@@ -82,6 +82,8 @@ def _unfilled() -> Any:
 def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
     """The entry for a record's type. Even an intact file may contain types of a class that is not registered here.
     A type of Python counts only if it is one already."""
+    if rec["type"].__class__ is not str:
+        raise ValueError(f"the class of a {kind} is no type")
     if "python" in rec:
         full = str(rec["python"]["class"])
         entry = python_types.type_of_name(kind, full) or python_types.type_of_name(
@@ -349,7 +351,7 @@ class Loader:
         """Note that the file of a type is not the one that it was when an object was saved."""
         digest = rec["python"].get("digest")
         if digest and python is not None and python.digest != digest:
-            self.changed.setdefault(name, str(rec["python"].get("file")))
+            self.changed.setdefault(name, first_line(rec["python"]["file"]))
 
     def _fill(self, i: int, m: Module) -> None:
         """Fill a new module with its name, parameters, buffers and children."""

@@ -296,8 +296,8 @@ class Saver:
         entry = find("optimizer", o.entry.name)
         # it is wrapped in fp16, which is restored
         inner = o.torch.inner if "fp16" in o.wraps else o.torch
-        if entry is None:
-            entry = python_types.entry_of_object(inner, "optimizer")
+        if entry is None and (python := optimizer_record(o.entry).python) is not None:
+            entry = python.entry("optimizer")
         if entry is None or entry is not o.entry or not is_of(entry, inner):
             raise QError(f"an optimizer of class {type(inner).__name__} cannot be saved")
         if o.outer is not None:
@@ -405,7 +405,8 @@ def _dict(saver: Saver, tensors: dict[str, Tensor | None]) -> list[list[Any]]:
 def _check_makeable(m: Module, variable: str) -> None:
     """Raise an error that names the variable if a module could not be recreated."""
     prefix = f"{variable}: " if variable else ""
-    if python_types.is_type(m):
+    entry = type_of(m)
+    if entry is not None and module_record(entry).python is not None and _is_of_python(m):
         if not python_types.is_known(m):
             word = type_name(m)
             raise QError(
@@ -418,7 +419,6 @@ def _check_makeable(m: Module, variable: str) -> None:
             f"{prefix}a module of class {type(m).__name__} cannot be saved: its class is not a module "
             "type; load its file with \\l or name it (.p.type), or save its tensors with ckpt"
         )
-    entry = type_of(m)
     if entry is None or module_record(entry).cls is None:
         return
     missing = [
@@ -431,6 +431,11 @@ def _check_makeable(m: Module, variable: str) -> None:
             f"{prefix}a module of class {type(m).__name__} cannot be saved: its option {missing[0]} is "
             "not one of its attributes"
         )
+
+
+def _is_of_python(m: Module) -> bool:
+    """Is a module of exactly the class that is a type of Python, or did such a type make it?"""
+    return python_types.made_of(m) is not None or python_types.type_of_class(type(m)) is not None
 
 
 def _values_only(entry: Entry, options: Dict) -> Dict:

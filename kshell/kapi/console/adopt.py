@@ -72,10 +72,10 @@ def _is_loss(m: Module) -> bool:
     made = made_of(m)
     if made is not None:
         return made.kind == "loss"
+    if any(class_of(entry) is type(m) for entry in registry.entries("loss")):
+        return True
     found = type_of_class(type(m))
-    if found is not None:
-        return found.kinds[0] == "loss"
-    return any(class_of(entry) is type(m) for entry in registry.entries("loss"))
+    return found is not None and found.kinds[0] == "loss"
 
 
 def opt_of(o: Optimizer) -> Opt:

@@ -65,15 +65,12 @@ def loss_record(entry: Entry) -> LossRecord:
 
 def type_of(m: Module) -> Entry:
     """The loss type of a live torch module."""
-    known = entry_of_object(m, "loss")
-    if known is not None:
-        return known
     if not _BY_CLASS:
         torchs = [entry for entry in registry.entries("loss") if loss_record(entry).python is None]
         _BY_CLASS.update({class_of(entry): entry for entry in torchs})
-    for cls in type(m).__mro__:
-        if cls in _BY_CLASS:
-            return _BY_CLASS[cls]
+    found = entry_of_object(m, "loss", _BY_CLASS)
+    if found is not None:
+        return found
     raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
 
 

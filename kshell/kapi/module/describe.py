@@ -47,22 +47,21 @@ def set_name(m: Module, name: str) -> None:
 def _classes() -> dict[type, Entry]:
     if not _CLASSES or _CLASSES[0][0] != registry.version():
         _CLASSES[:] = [
-            (registry.version(), {class_of(entry): entry for entry in registry.entries("module")})
+            (
+                registry.version(),
+                {
+                    class_of(entry): entry
+                    for entry in registry.entries("module")
+                    if module_record(entry).python is None
+                },
+            )
         ]
     return _CLASSES[0][1]
 
 
 def type_of(m: Module) -> Entry | None:
     """The module type of a live module: that of its class, or of the nearest base class that has one."""
-    known = entry_of_object(m, "module")
-    if known is not None:
-        return known
-    classes = _classes()
-    for cls in type(m).__mro__:
-        entry = classes.get(cls)
-        if entry is not None:
-            return entry
-    return None
+    return entry_of_object(m, "module", _classes())
 
 
 def type_name(m: Module) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.python_types import entry_of_object
+from kshell.kapi.base.python_types import made_of, type_of_class
 from kshell.kapi.optim.optimizer import Opt, OptimizerRecord, class_of
 from kshell.kapi.optim.signatures import signature_options
 from kshell.registry import Entry
@@ -55,7 +55,10 @@ def _held(x: object) -> Any:
 def _entry(x: Any) -> Entry | None:
     """The registered optimizer for the class of an object."""
     cls = type(x)
-    return entry_of_object(x, "optimizer") or next(
+    made, python = made_of(x), type_of_class(cls)
+    if made is not None:
+        return made.type.entry("optimizer")
+    found = next(
         (
             entry
             for entry in registry.entries("optimizer")
@@ -63,6 +66,7 @@ def _entry(x: Any) -> Entry | None:
         ),
         None,
     )
+    return python.entry("optimizer") if found is None and python is not None else found
 
 
 def chain(x: object) -> list[Any]:

@@ -24,7 +24,7 @@ from kshell.kapi.base.call import with_all
 from kshell.kapi.base.errors import refused
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
-from kshell.kapi.base.python_types import PyType, entry_of_object, factory
+from kshell.kapi.base.python_types import PyType, factory, made_of, type_of_class
 from kshell.kapi.optim import wraps
 from kshell.kapi.optim.signatures import HOW, called, signature_options
 from kshell.optim.abilities import Abilities, abilities
@@ -442,7 +442,9 @@ def is_of(entry: Entry, torch_optimizer: Any) -> bool:
     python = optimizer_record(entry).python
     if python is None:
         return type(torch_optimizer) is class_of(entry)
-    return entry_of_object(torch_optimizer, "optimizer") is entry and all(
+    made = made_of(torch_optimizer)
+    by = type_of_class(type(torch_optimizer)) if made is None else made.type
+    return by is python and all(
         (option.torch or option.name).partition(".")[0] in group
         for option in options_of(entry)
         for group in torch_optimizer.param_groups
