@@ -108,7 +108,7 @@ def test_a_users_own_network_loss_and_optimizer_go_on(folder: Path) -> None:
     assert good(folder, "\\l net.py", "resume`:run.ks;", MORE) == whole
     out, err = run(folder, "m:7", "resume`:run.ks", "m", "@[value;\"o\";{x}]")
     assert "'resume: no class ResNet here: load its file first (\\l net.py when it was saved)" in err
-    assert out == ["7", ',"o"']
+    assert out == ["7", ",\"o\""]
     (folder / "net.py").write_text(NET + "\n# another line\n")
     out, err = run(folder, "\\l net.py", "resume`:run.ks;", MORE)
     assert out == whole and re.fullmatch(r"resume: net.py is not as it was when (\w+ ?){3} were saved\n", err)
@@ -136,7 +136,7 @@ def test_a_function_that_p_type_named_goes_on(tmp_path: Path) -> None:
     whole = good(tmp_path, named, make, more)
     good(tmp_path, named, make, "snapshot`:run.ks;")
     assert good(tmp_path, named, "resume`:run.ks;", more) == whole
-    out, err = run(tmp_path, "resume`:run.ks")
+    _, err = run(tmp_path, "resume`:run.ks")
     assert "'resume: no type stack here: load its file first (\\l made.py when it was saved)" in err
     good(tmp_path, named, make, "`:m set state m;")
     assert good(tmp_path, named, "m:module get`:m;-1 .Q.s1 md5 `char$-8!state m;") == good(
