@@ -17,7 +17,7 @@ from kshell.errors import QError, as_qerror, first_line, message_of
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
 from kshell.values.base.functions import Foreign, Prim, Proj, PyCall
 from kshell.values.session.context import CONFINED, RESTRICTED, perhaps
-from kshell.values.session.restrict import forbid, refuse
+from kshell.values.session.restrict import PYTHON_OFF, allow_python
 
 # exceptions whose class the function that failed implies already, by its name
 _IMPLIED: dict[str, tuple[type[BaseException], ...]] = {
@@ -70,8 +70,7 @@ WHOLE: WeakSet[Any] = WeakSet()  # the sessions in which it is the error's text
 
 def guarded(where: str, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """The result of Python code; a q error for its exceptions. An interrupt, and the end of the program by q, go on."""
-    refuse(f".p.{where}")
-    forbid(f".p.{where}")
+    allow_python(f".p.{where}")
     problem: QError
     try:
         return work(*args, **named)
@@ -90,9 +89,8 @@ _SAME = frozenset((int, float, bool))  # classes of atoms that Python has
 
 def call(obj: Any, args: Sequence[Value]) -> Any:
     """The Python result of a call with q arguments. A single :: is none."""
-    if RESTRICTED.get() or CONFINED.get():
-        refuse(".p.call")
-        forbid(".p.call")
+    if PYTHON_OFF or RESTRICTED.get() or CONFINED.get():
+        allow_python(".p.call")
     problem: QError
     try:
         for argument in args:

@@ -19,7 +19,7 @@ from kshell.python.torch_side import adopt
 from kshell.values.base.core import NIL, Sym, Value
 from kshell.values.base.functions import FROM_PYTHON, RUN_PYTHON, TO_PYTHON, Foreign
 from kshell.values.session.context import running
-from kshell.values.session.restrict import forbid, refuse
+from kshell.values.session.restrict import allow_python
 
 TO_PYTHON.set(to_python)
 FROM_PYTHON.set(to_q)
@@ -28,8 +28,7 @@ FROM_PYTHON.set(to_q)
 @RUN_PYTHON.set
 def _run(word: str, obj: Any, *args: Any, **named: Any) -> Any:
     """The result of a type's class or function, where Python may run."""
-    refuse(word)
-    forbid(word)
+    allow_python(word)
     return guarded(word, obj, *args, **named)
 
 

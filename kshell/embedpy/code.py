@@ -22,7 +22,7 @@ def main_module() -> ModuleType:
     """The module in which Python text runs: the program's own; of the command `kshell` a fresh one, and its paths and
     arguments are as those of Python without a program."""
     main = sys.modules["__main__"]
-    if _is_command(main):
+    if is_command(main):
         main = sys.modules["__main__"] = ModuleType("__main__")
         sys.argv[:] = [""]
         home = os.environ.get("QHOME")
@@ -36,7 +36,8 @@ def has_torch() -> bool:
     return hasattr(sys.modules.get("torch"), "optim")
 
 
-def _is_command(main: ModuleType) -> bool:
+def is_command(main: ModuleType) -> bool:
+    """Is it that of kshell's own command?"""
     spec = getattr(main, "__spec__", None)
     if spec is not None:
         return bool(spec.name == "kshell.__main__")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib
 import sys
@@ -23,7 +24,7 @@ from kshell.values.base.core import NIL, Atom, Value, Vec, text_of
 from kshell.values.base.functions import Foreign, Function, Handle, PyCall
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
-from kshell.values.session.restrict import expanded, forbid
+from kshell.values.session.restrict import allow_python, expanded
 
 constant(".p.numpy", True, "Is numpy there? It is.", "q).p.numpy\n1b")
 
@@ -225,16 +226,21 @@ def console(x: Value) -> Value:
     """
     import code as prompt
 
-    forbid(".p.console")
+    allow_python(".p.console")
     if not sys.stdin.isatty():
         raise QError("console: there is no terminal")
 
     def leave() -> None:
         raise SystemExit
 
-    variables = code.main_module().__dict__
-    with contextlib.suppress(SystemExit):
-        prompt.interact("", local={**variables, "quit": leave, "exit": leave}, exitmsg="")
+    # Python's own would close standard input
+    own = {word: getattr(builtins, word, leave) for word in ("quit", "exit")}
+    try:
+        vars(builtins).update(dict.fromkeys(own, leave))
+        with contextlib.suppress(SystemExit):
+            prompt.interact("", local=code.main_module().__dict__, exitmsg="")
+    finally:
+        vars(builtins).update(own)
     return NIL
 
 
