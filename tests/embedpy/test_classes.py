@@ -21,6 +21,7 @@ import kshell
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.base import python_types
+from kshell.kapi.console import completion, help
 from tests import ROOT
 from tests.kapi.checkpoint.hostile import stored
 
@@ -127,6 +128,17 @@ def test_the_classes_of_a_file_are_types(s: kshell.Session) -> None:
         s.run("evaluate(m;1 2e;1 2e;1 2e)")
     with pytest.raises(QError, match="unrecognized module type: `double"):
         s.run("module enlist(`double;3)")
+
+
+def test_help_and_completion_have_them(s: kshell.Session) -> None:
+    s.run("\\l net.py")
+    for call, name in (("module", "Net"), ("loss", "Weighted"), ("opt", "Signs"), ("help", "Net")):
+        assert name in {word for word, _ in completion.of_call(call)}
+    assert "Net" not in {word for word, _ in completion.of_call("loss")}  # it can be one, and is not offered
+    entry = registry.has("module", "Net")
+    assert entry is not None and [o.name for o in completion.options(entry)] == ["n", "act"]
+    assert "A net." in help.entry_text(entry) and "act     any   ::        by default Tanh" in help.entry_text(entry)
+    true(s, "(`lr`beta1`beta2`boost`note!(.1;.5;.9;2.;`none))~help`Signs")
 
 
 def test_no_torch_no_types(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ class Param(NamedTuple):
     sequence: type = list
     strict: bool = False
     kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    said: str = ""  # the default in words, if q has no such value
 
 
 _WORDS = {"bool": "boolean", "int": "long", "float": "double", "str": "symbol", "Tensor": "tensor"}
@@ -116,7 +117,8 @@ def _param(p: inspect.Parameter) -> Param:
             takes = "longs" if kinds == {int} else "doubles" if kinds <= {int, float} else ""
             sequence = type(p.default)
         default = _default(p.default, takes)
-    return Param(p.name, takes or "any", default, sequence, strict, p.kind)
+    said = getattr(p.default, "__name__", type(p.default).__name__) if default is None else ""
+    return Param(p.name, takes or "any", default, sequence, strict, p.kind, said)
 
 
 def _default(x: Any, takes: str) -> Any:
@@ -140,7 +142,7 @@ def options_of(params: Sequence[Param]) -> tuple[Option, ...]:
             p.name,
             p.takes,
             _python_default(p),
-            doc="" if p.default is not None else "Python's default",
+            doc=p.said and f"by default {p.said}",
         )
         for p in params
         if p.kind not in _REST

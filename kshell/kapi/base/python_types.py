@@ -314,7 +314,7 @@ def type_of_name(kind: str, name: str) -> Entry | None:
 def type_of_class(cls: type) -> PyType | None:
     """The type of Python that a class is, or was before its file was loaded again."""
     found = _OF_CLASS.get(cls)
-    if found is None and cls.__module__ == MAIN and classes_in({cls.__name__: cls}, MAIN):
+    if found is None and cls.__module__ == MAIN:
         if vars(sys.modules[MAIN]).get(cls.__name__) is cls:
             found = _in_main(cls.__name__)
     return found if found is not None and _TYPES.get(found.full) is found else None

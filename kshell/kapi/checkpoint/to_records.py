@@ -410,8 +410,8 @@ def _check_makeable(m: Module, variable: str) -> None:
         if not python_types.is_known(m):
             word = type_name(m)
             raise QError(
-                f"{prefix}a module of class {type(m).__name__} that Python made cannot be saved, since its options "
-                f"are not known: make it by its name (module enlist(`{word};..)), or keep its values (ckpt, state)"
+                f"{prefix}a module of class {type(m).__name__} that Python made cannot be saved: make it by its name "
+                f"(module enlist(`{word};..)), or keep its values (ckpt, state)"
             )
         return
     if not _makeable(m):
