@@ -69,6 +69,6 @@ module(`ti;.p.eval"torch.nn.Linear"); objtype module enlist(`ti;3;2)  / `ti
 .p.type["tk";.p.eval"int"]  / 'type
 .p.type[`tk;{x}]  / 'type
 .p.type[`;.p.eval"len"]  / '.p.type: expecting a name, given `
-module[`a;`b]  / 'rank
+module[`a;`b]  / 'module: expecting a name and a class or function of Python, given symbol scalar, symbol scalar
 reval parse"module`Ta"  / 'noupdate: Ta
 reval(`.p.type;enlist`tk;.p.eval"len")  / 'noupdate: .p.type

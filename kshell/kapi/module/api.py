@@ -139,7 +139,12 @@ def _names_python(x: Value) -> bool:
 def _name_python(name: Value, made: Value) -> Value:
     """Make a class or function of Python a type under a name."""
     if name.__class__ is not Sym or not isinstance(made, Foreign):
-        raise QError("rank", hint="module takes one list in parentheses: module(ptr;flag)")
+        raise CallError(
+            "module",
+            expecting="a name and a class or function of Python",
+            given=f"{kname(name)}, {kname(made)}",
+            hint="other arguments are one list in parentheses: module(ptr;flag)",
+        )
     python_types.named("module", name.s, made.obj)
     return NIL
 
