@@ -53,7 +53,7 @@ class Kind:
         name = cls.__dict__.get("name")
         if not name:
             return
-        if name in KINDS:
+        if name in KINDS and not same_class(type(KINDS[name]), cls):
             raise ValueError(f"a kind of entry {name} is registered twice")
         kind = KINDS[name] = cls()
         ENTRIES[name] = {}
@@ -76,6 +76,11 @@ class Kind:
         """An entry's options and defaults as a q dictionary, for help`name and options`name; None if the name is
         not of this kind."""
         return None
+
+
+def same_class(a: type, b: type) -> bool:
+    """Are these a class and what it became when its file was loaded again?"""
+    return (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
 
 
 def answers(method: str, *kinds: str) -> Callable[[F], F]:

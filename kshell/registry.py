@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 from kshell.entry_kinds import ENTRIES, KINDS, TOPICS
@@ -168,8 +169,26 @@ def version() -> int:
     return _VERSION[0]
 
 
-def find(kind: str, name: str) -> Entry | None:
+def has(kind: str, name: str) -> Entry | None:
+    """The registered entry of a kind and name; no other is looked for."""
     return _ENTRIES[kind].get(name)
+
+
+def rename(entry: Entry, name: str) -> None:
+    """Register an entry under another name."""
+    _ENTRIES[entry.kind].pop(entry.name, None)
+    entry.name = name
+    add(entry)
+
+
+def changed() -> None:
+    """Something in a registered entry has changed."""
+    _VERSION[0] += 1
+
+
+def find(kind: str, name: str) -> Entry | None:
+    found = _ENTRIES[kind].get(name)
+    return LATER.fn(kind, name) if found is None else found
 
 
 def known(kind: str, name: str) -> Entry:
@@ -296,6 +315,8 @@ class Hook:
 HANDLE = Hook(())
 # `load(handle;file)`: kapi/checkpoint/loading.py
 LOAD_INTO = Hook()
+# the entry for a kind and name that nobody registered, if there can be one: kapi/base/python_types.py
+LATER = Hook(lambda kind, name: None)
 # wraps fn to check first whether it may run: values/session/restrict.py
 GUARD = Hook(lambda name, effect, fn: fn)
 
@@ -396,13 +417,71 @@ def load_package(name: str) -> None:
                 load_package(f"{name}.{file}")
 
 
-def load_file(path: str) -> None:
-    """Register the entries in a Python file outside kshell."""
+class LoadedFile(NamedTuple):
+    """A Python file that was run as a module, the module of the same file before it, and what it registered."""
+
+    module: ModuleType
+    before: ModuleType | None
+    content: bytes
+    entries: list[Entry]
+
+
+_LOADED: dict[str, LoadedFile] = {}  # by real path
+
+
+def load_file(path: str) -> LoadedFile:
+    """Run a Python file outside kshell as a module of its own, which registers entries. They replace those that the
+    same file registered before; if it fails, these stay."""
     from importlib import util
 
-    name = "kshell_plugin_" + "".join(char if char.isalnum() else "_" for char in path)
+    real = os.path.realpath(path)
+    name = _module_name(real)
     spec = util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(path)
+    with open(path, "rb") as f:
+        content = f.read()
+    earlier, module_before = _LOADED.get(real), sys.modules.get(name)
+    for entry in earlier.entries if earlier else ():
+        _take_out(entry)
+    known = {id(entry) for entry in every()}
     module = sys.modules[name] = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader: Any = spec.loader
+    try:
+        exec(loader.source_to_code(content, spec.origin), module.__dict__)
+    except BaseException:
+        for entry in [entry for entry in every() if id(entry) not in known]:
+            _take_out(entry)
+        for entry in earlier.entries if earlier else ():
+            add(entry)
+        if module_before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = module_before
+        raise
+    added = [entry for entry in every() if id(entry) not in known]
+    loaded = _LOADED[real] = LoadedFile(module, module_before, content, added)
+    return loaded
+
+
+def _take_out(entry: Entry) -> None:
+    if _ENTRIES.get(entry.kind, {}).get(entry.name) is entry:
+        remove(entry.kind, entry.name)
+
+
+def _module_name(path: str) -> str:
+    """The name of the module of a file: that of the file if no other module has it, so that Python finds its classes
+    again, also in worker processes."""
+    from importlib import util
+
+    word = os.path.basename(path).removesuffix(".py")
+    if word.isidentifier():
+        there = sys.modules.get(word)
+        if there is not None:
+            file = getattr(there, "__file__", None)
+        else:
+            spec = util.find_spec(word)
+            file = None if spec is None else spec.origin or path
+        if (there is None and file is None) or (file and os.path.realpath(file) == path):
+            return word
+    return "kshell_plugin_" + "".join(char if char.isalnum() else "_" for char in path)

@@ -13,7 +13,9 @@ from __future__ import annotations
 import gc
 import os
 import random
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
@@ -86,6 +88,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(autouse=True)
+def no_types_of_python() -> Iterator[None]:
+    """Classes of Python that a test made types are none after it: they are those of a process."""
+    yield
+    types = sys.modules.get("kshell.kapi.base.python_types")
+    if types is not None:
+        types.forget_all()
 
 
 @pytest.fixture(autouse=True, scope="module")

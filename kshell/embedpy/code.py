@@ -10,9 +10,11 @@ from itertools import count
 from types import CodeType, ModuleType
 from typing import Any
 
+from kshell.registry import Hook
 from kshell.values.session.context import running
 from kshell.values.session.restrict import SHARED_FOLDER
 
+RAN = Hook(lambda text, file: None)  # called when statements have run: classes.py
 _KEPT = 500  # texts whose code is kept
 _CODE: dict[tuple[str, str, str, int], CodeType] = {}
 _NUMBERS = count(1)
@@ -33,6 +35,11 @@ def main_module() -> ModuleType:
         if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
             os.environ.setdefault("MPLBACKEND", "module://kshell.python.figures")
     return main
+
+
+def has_torch() -> bool:
+    """Has something imported torch? Without it there are no classes of modules."""
+    return hasattr(sys.modules.get("torch"), "optim")
 
 
 class _Lines(io.TextIOBase):
@@ -72,6 +79,7 @@ def _without_command(path: list[str]) -> list[str]:
 def execute(text: str, file: str = "", line: int = 0) -> None:
     """Run statements, which are at a line of a file if they are of one."""
     exec(_compiled(text, "exec", file, line), main_module().__dict__)
+    RAN.fn(text, file)
 
 
 def evaluate(text: str) -> Any:

@@ -33,6 +33,7 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import (
     Comp,
     Derived,
+    Foreign,
     Function,
     Handle,
     Iter,
@@ -79,6 +80,23 @@ def _alike(items: Sequence[Value]) -> TypeGuard[Sequence[Vec]]:
     return _fixed(qtype) and all(
         item.__class__ is Vec and item.t == qtype and not item.attr for item in items
     )
+
+
+def holds_python(x: Any) -> bool:
+    """Is a value an object of Python, or is one inside it? A file holds none."""
+    if x.__class__ is Vec or x.__class__ is Nd or isinstance(x, Foreign):
+        return isinstance(x, Foreign)
+    if isinstance(x, List):
+        return x.flat is None and any(map(holds_python, x.items))
+    if x.__class__ is Dict:
+        return holds_python(x.k) or holds_python(x.v)
+    if x.__class__ is Table:
+        return any(map(holds_python, x.cols))
+    if isinstance(x, Proj | ListProj):
+        return holds_python(getattr(x, "f", None)) or any(map(holds_python, x.args))
+    if isinstance(x, Comp):
+        return any(map(holds_python, x.fs))
+    return isinstance(x, Derived) and holds_python(x.f)
 
 
 def form_cost(form: Form) -> int:

@@ -30,8 +30,8 @@ help"zerograd"  / zerograd ptr\n\nSet the gradients of a tensor, vector, diction
 count help`softmax2d  / module enlist(`softmax2d)\n\nSoftmax over channels.\n\nPyTorch: torch.nn.Softmax2d\n\nq)objtype module`softmax2d\n`softmax2d\n0
 type help`matmul  / / matmul: k-api function\n\nmatmul(x;y)\nmatmul(x;y;output)\n\nThe matrix product of matrices, lists or batches.\n\nPyTorch: torch.matmul\n\nq)matmul(1 2 3;4 5 6)\n32\n\n/ matmul: module type\n\nmodule enlist(`matmul)\n\nMatrix product of two tensors.\n\nq)objtype module`matmul\n`matmul\n99h
 help`foo  / 'help: unrecognized help topic, `foo (near `Floor)
-help 1  / 'help: expecting a name, function or torch object, given long scalar
-help(1;2)  / 'help: expecting a name, function or torch object, given long list
+help 1  / 'help: expecting a name, function, torch or Python object, given long scalar
+help(1;2)  / 'help: expecting a name, function, torch or Python object, given long list
 help model(module enlist(`linear;2;3);loss`mse;opt`sgd)  / 'help: not implemented for models
 help`deltas  / deltas x\ndeltas[x;y]\n\nDifferences between adjacent items; the first item is unchanged.\n\nq)deltas 1 4 9 16\n1 3 5 7
 type help`lr  / lr o\nlr(o;rates)\nlr(o;rates;flag)\n\nThe learning rates of an optimizer or model, one per parameter group; given rates, set them.\n\nIf a scheduler also sets the rates at each step, a line says so, and whether it continues from the given rates or\ncomputes its own. With the flag 1b, the rates from which schedulers compute are multiplied by the same ratio, so\nthat they continue from the given rates.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h

@@ -14,6 +14,7 @@ from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.convert import is_array, kname
 from kshell.kapi.base.handles import GONE, KHandle, stale
+from kshell.kapi.base.python_types import type_of_name
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import synonyms
 from kshell.values.base import types as T
@@ -213,7 +214,7 @@ def spellings(options: Iterable[Option]) -> dict[str, str]:
 
 def entry_named(kind: str, what: str, name: str) -> Entry:
     """The registered entry of a kind and name; if there is none, raise an error that begins with `what`."""
-    found = registry.find(kind, name)
+    found = registry.find(kind, name) or type_of_name(kind, name)
     if found is None:
         called = _called(kind)
         raise unknown(what, name, called, stand=called)

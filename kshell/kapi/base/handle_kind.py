@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kshell.entry_kinds import same_class
 from kshell.errors import QError
 from kshell.values.base.core import Sym, Value
 from kshell.values.base.functions import Handle
@@ -71,7 +72,7 @@ class HandleKind(Handle):
         word = cls.__dict__.get("kind")
         if not word:
             return
-        if word in KINDS or word in TAKEN:
+        if word in TAKEN or (word in KINDS and not same_class(KINDS[word], cls)):
             raise ValueError(f"handle {word} is registered twice")
         if "plural" not in cls.__dict__:
             cls.plural = word + "s"

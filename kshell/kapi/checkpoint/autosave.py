@@ -16,7 +16,7 @@ from kshell.kapi.base.args import flag_of, items, long_of, name_of, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.paths import path_of
-from kshell.kapi.checkpoint.snapshot import Captured, capture
+from kshell.kapi.checkpoint.snapshot import Captured, capture, left_out
 from kshell.store.archive import write
 from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, Value, sym
@@ -45,6 +45,8 @@ class Autosave:
         self.changed = True  # has a line run since the last save?
         self.lock = threading.Lock()
         self._told, self._problem = "", ""
+        self._left: list[str] = []  # variables with objects of Python, not told yet
+        self.left: set[str] = set()  # those that were told
         self._job: Captured | None = None
         self._closed = False
         self._wake = threading.Event()
@@ -72,6 +74,10 @@ class Autosave:
         finally:
             context.leave(token)
             self.lock.release()
+        left, self._left = [name for name in self._left if name not in self.left], []
+        if left:
+            self.left.update(left)
+            self.session.warn(f"autosave: {left_out(left)}\n")
         if self._problem != self._told:
             self._told = self._problem
             if self._told:
@@ -111,7 +117,9 @@ class Autosave:
         """A copy of the state to save, None if something in it cannot be saved."""
         self.count, self.due, self.changed = 0, self._next(), False
         try:
-            return capture(None, "autosave", True)
+            captured = capture(None, "autosave", True)
+            self._left = captured.left
+            return captured
         except QError as e:
             self._problem = e.text
         except MemoryError:
@@ -234,7 +242,10 @@ def autosave(x: Value) -> Value:
     write(path, captured.manifest, captured.members, captured.needs)
     for note in captured.notes:
         session.warn(f"autosave: not saved: {note}\n")
+    if captured.left:
+        session.warn(f"autosave: {left_out(captured.left)}\n")
     _stop(session)
     session.autosave = Autosave(session, path, every, unit == "steps")
+    session.autosave.left.update(captured.left)
     session.autosave.start()
     return arguments[0]

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from kshell import nn
-from kshell.errors import SAID, UNSAID, CallError, QError
+from kshell.errors import SAID, UNSAID, CallError, QError, first_line
+from kshell.kapi.base import python_types
 from kshell.kapi.base.args import length_of, pairs
 from kshell.kapi.base.convert import dtype_named
 from kshell.kapi.base.device_options import is_present
@@ -30,13 +31,15 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import from_record
+from kshell.kapi.base.python_options import has_functions
 from kshell.kapi.checkpoint.to_records import BESIDE, Record, item_cost, needs
 from kshell.kapi.loss import losses
 from kshell.kapi.loss.given import loss_of, missing_loss
 from kshell.kapi.module.builders import build, entry_of
-from kshell.kapi.module.describe import REPLACED, is_container, set_name, type_name
+from kshell.kapi.module.describe import REPLACED, is_container, set_name, type_name, type_of
+from kshell.kapi.module.options import module_record
 from kshell.kapi.optim import scheduler_api, wraps
-from kshell.kapi.optim.optimizer import create, edit_group, group_values
+from kshell.kapi.optim.optimizer import create, edit_group, group_values, optimizer_record
 from kshell.kapi.optim.optimizer import entry_of as optimizer_of
 from kshell.kapi.tensor.batch_view import _Part, _parts
 from kshell.kapi.tensor.storages import fresh, view
@@ -78,7 +81,18 @@ def _unfilled() -> Any:
 
 
 def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
-    """The entry for a record's type. Even an intact file may contain types of a class that is not registered here."""
+    """The entry for a record's type. Even an intact file may contain types of a class that is not registered here.
+    A type of Python counts only if it is one already."""
+    if rec["type"].__class__ is not str:
+        raise ValueError(f"the class of a {kind} is no type")
+    if "python" in rec:
+        full = str(rec["python"]["class"])
+        entry = python_types.type_of_name(kind, full) or python_types.type_of_name(
+            kind, rec["type"]
+        )
+        if entry is None:
+            raise python_types.missing(rec["type"], rec["python"])
+        return entry
     try:
         return find(rec["type"])
     except QError:
@@ -111,6 +125,7 @@ class Loader:
         self._parts: list[tuple[Any, Any, int, int]] = []
         self._lent: list[tuple[KHandle, Record]] = []
         self.moved: set[str] = set()  # missing devices
+        self.changed: dict[str, str] = {}  # types of Python whose files have changed, with these
 
     def record(self, kind: str, i: object) -> Record:
         if i.__class__ is not int or not 0 <= i < len(self.tables[kind]):
@@ -315,14 +330,34 @@ class Loader:
             return self._made["module", i]
         entry = _known("module", rec, entry_of)
         options = self.decoder.value(rec["options"]) if "options" in rec else None
-        module = self._built(entry, options)
-        self._fill(i, module)
-        return module
+        if "python" not in rec:
+            module = self._built(entry, options)
+            self._fill(i, module)
+            return module
+        self._compare(entry.name, module_record(entry).python, rec)
+        if has_functions(options):
+            raise ValueError("a function among options")
+        problem = ""
+        try:
+            module = self._built(entry, options)
+            self._fill(i, module)
+            return module
+        except QError as e:
+            problem = e.text
+        except (ValueError, RuntimeError) as e:
+            problem = str(e)
+        raise QError(f"resume: {entry.name} is not as it was when it was saved: {problem}")
+
+    def _compare(self, name: str, python: Any, rec: Record) -> None:
+        """Note that the file of a type is not the one that it was when an object was saved."""
+        digest = rec["python"].get("digest")
+        if digest and python is not None and python.digest != digest:
+            self.changed.setdefault(name, first_line(rec["python"]["file"]))
 
     def _fill(self, i: int, m: Module) -> None:
         """Fill a new module with its name, parameters, buffers and children."""
         record = self.record("module", i)
-        if record["type"] is not None and type_name(m) != record["type"]:
+        if record["type"] is not None and not self._is_type(m, record):
             raise ValueError(f"module {i} is no {record['type']}")
         self._made["module", i] = m
         self._filling.add(i)
@@ -348,6 +383,13 @@ class Loader:
         m.training = bool(record["training"])
         nn.recompute.set_recompute(m, bool(record["recompute"]))
         self._filling.discard(i)
+
+    def _is_type(self, m: Module, record: Record) -> bool:
+        """Is a module of a record's type? A class may have been a type of Python then, or be one only now."""
+        if type_name(m) == record["type"] or type(m).__name__ == record["type"]:
+            return True
+        python = record.get("python")
+        return python is not None and _known("module", record, entry_of) is type_of(m)
 
     def _put(self, m: Module, own: dict[str, Any], k: str, t: Tensor | None) -> None:
         previous = own.get(k)
@@ -396,13 +438,15 @@ class Loader:
             name: None if number is None else self.record("tensor", number)["shape"]
             for name, number in record["parms"]
         }
-        return record["type"] in (None, type_name(m)) and all(
+        return (record["type"] is None or self._is_type(m, record)) and all(
             param is None or sizes.get(name) == list(param.shape)
             for name, param in m._parameters.items()
         )
 
     @behaviour("from_record", LossHandle)
     def _loss(self, i: int, rec: Record) -> Any:
+        if "module" in rec:
+            return self.get("module", rec["module"])
         loss = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
         set_name(loss, str(rec["name"]))
         for name, number in rec["buffers"]:
@@ -417,6 +461,8 @@ class Loader:
     @behaviour("from_record", OptimizerHandle)
     def _optimizer(self, i: int, rec: Record) -> Any:
         entry = _known("optimizer", rec, optimizer_of)
+        if "python" in rec:
+            self._compare(entry.name, optimizer_record(entry).python, rec)
         groups = [
             ([self.tensor(param) for param in params], self.python(settings))
             for params, settings in rec["groups"]

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from kshell import __version__
-from kshell.errors import SAID, CallError, QError, QExit
+from kshell.errors import SAID, CallError, QError, QExit, first_line
 from kshell.kapi.base.args import items, name_of, names_of
 from kshell.kapi.base.call import api, mapped
 from kshell.kapi.base.convert import dtype_name, dtype_named, kname
@@ -22,7 +22,7 @@ from kshell.kapi.checkpoint.to_records import Saver
 from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
 from kshell.store.costs import function_cost
-from kshell.store.snapshot import VIEW, Decoder, Encoder, Form, is_value
+from kshell.store.snapshot import VIEW, Decoder, Encoder, Form, holds_python, is_value
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, Vec, sym_vec
 from kshell.values.base.functions import Handle
@@ -152,6 +152,8 @@ def snapshot(x: Value) -> Value:
     captured = capture(names)
     for note in captured.notes:
         session.warn(f"snapshot: not saved: {note}\n")
+    if captured.left:
+        session.warn(f"snapshot: {left_out(captured.left)}\n")
     write(path, captured.manifest, captured.members, captured.needs)
     target = items(x)[0]
     return target
@@ -165,6 +167,12 @@ class Captured(NamedTuple):
     members: list[Member]
     needs: int
     notes: list[str]
+    left: list[str]  # the variables with objects of Python, which are left out
+
+
+def left_out(names: Sequence[str]) -> str:
+    """The line about variables that are not in a file."""
+    return f"left out, since Python's objects are in them: {' '.join(names)}"
 
 
 def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False) -> Captured:
@@ -183,10 +191,14 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
 
     encoder = Encoder(handle, copy)
     encoded: dict[str, Any] = {}
+    left: list[str] = []
     for space, variables in spaces.items():
         encoded[space] = {}
         for name, value in variables.items():
             current[0] = _full(space, name)
+            if current[0] not in (names or ()) and holds_python(value):
+                left.append(current[0])
+                continue
             encoded[space][name] = _encoded(encoder, call, current[0], value)
     views = {
         name: value.text
@@ -194,6 +206,8 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         if (names is None or name in names) and (value := session.names.view(name)) is not None
     }
     manifest: dict[str, Any] = {"kshell": __version__, "spaces": encoded, "views": views}
+    if left:
+        manifest["left"] = left
     if names is None:
         manifest["session"] = _session()
         manifest["random"] = encoder.value(states() if loaded() else _own_state())
@@ -202,9 +216,8 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         manifest["objects"] = _finished(saver[0], call)
     encoder.handle = None  # breaks a cycle: it refers to the saver, which refers to all handles
     needs = encoder.needs + sum(map(function_cost, views.values()))
-    return Captured(
-        manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else []
-    )
+    notes = list(dict.fromkeys(saver[0].notes)) if saver else []
+    return Captured(manifest, encoder.members, needs, notes, left)
 
 
 def _own_state() -> Dict:
@@ -433,6 +446,19 @@ class _Plan:
             torch.set_deterministic_debug_mode(int(s["deterministic"]))
 
 
+def _tell(plan: _Plan) -> None:
+    """Lines about what is not as it was saved."""
+    changed = plan.loader.changed if plan.loader is not None else {}
+    for file in dict.fromkeys(changed.values()):
+        named = [name for name, other in changed.items() if other == file]
+        were = "were" if len(named) > 1 else "was"
+        running().warn(f"resume: {file} is not as it was when {' '.join(named)} {were} saved\n")
+    left = plan.manifest.get("left")
+    if plan.wanted is None and isinstance(left, list) and left:
+        text = first_line(" ".join(map(str, left)))
+        running().warn(f"resume: not in the file, since Python's objects were in them: {text}\n")
+
+
 def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     sweep(os.path.realpath(path))  # the session may have been killed while it saved
     with Archive(path, "resume") as archive:
@@ -443,6 +469,7 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()
             assigned = plan.apply()
+            _tell(plan)
             if plan.loader is not None and plan.loader.moved:
                 running().warn(
                     f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n"

@@ -7,11 +7,13 @@ parameter in a module and an optimizer, memory under two tensors. from_records.p
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any, cast
 
 from kshell import nn
 from kshell.errors import QError
+from kshell.kapi.base import python_types
+from kshell.kapi.base.args import pairs
 from kshell.kapi.base.convert import dtype_name
 from kshell.kapi.base.handle_kind import KINDS, HandleKind
 from kshell.kapi.base.handles import (
@@ -31,20 +33,28 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import to_record
+from kshell.kapi.base.python_options import has_functions
 from kshell.kapi.loss import losses
 from kshell.kapi.loss.given import given_for
-from kshell.kapi.module.describe import REPLACED, is_container, name_of_module, options_of, type_of
+from kshell.kapi.module.describe import (
+    REPLACED,
+    is_container,
+    name_of_module,
+    options_of,
+    type_name,
+    type_of,
+)
 from kshell.kapi.module.options import as_dict, class_of, live_values, module_record
 from kshell.kapi.optim import scheduler_api
-from kshell.kapi.optim.optimizer import class_of as optimizer_class
+from kshell.kapi.optim.optimizer import is_of, optimizer_record
 from kshell.kapi.tensor.batch_view import part_of
 from kshell.kapi.tensor.storages import memory_of
 from kshell.kapi.train.sources import Source
 from kshell.optim.groups import settings_of
-from kshell.registry import REQUIRED, find
+from kshell.registry import REQUIRED, Entry, find
 from kshell.store.archive import Member
-from kshell.store.snapshot import Encoder
-from kshell.values.base.core import Value
+from kshell.store.snapshot import Encoder, holds_python
+from kshell.values.base.core import Dict, Value
 from kshell.values.base.functions import Foreign, Handle
 
 if TYPE_CHECKING:
@@ -241,9 +251,11 @@ class Saver:
             "recompute": nn.recompute.recomputes(m),
         }
         if entry is not None and entry.name != "parmdict":
-            record["options"] = self.encoder.value(options_of(m, True, True))
+            record["options"] = self.encoder.value(_values_only(entry, options_of(m, True, True)))
         if entry is not None and module_record(entry).cls is not None:
             record["class"] = entry.target
+        if entry is not None and (python := module_record(entry).python) is not None:
+            record["python"] = python_types.record_of(python)
         replaced = m.__dict__.get(REPLACED, ())
         if replaced:
             record["replaced"] = list(replaced)
@@ -267,6 +279,8 @@ class Saver:
     @behaviour("record", LossHandle)
     def _loss(self, m: Module) -> Record:
         entry = losses.type_of(m)
+        if losses.loss_record(entry).python is not None:
+            return {"type": entry.name, "module": self.ref("module", m)}
         if class_of(entry) is not type(m):
             raise QError(f"a loss of class {type(m).__name__} cannot be saved")
         return {
@@ -284,7 +298,9 @@ class Saver:
         entry = find("optimizer", o.entry.name)
         # it is wrapped in fp16, which is restored
         inner = o.torch.inner if "fp16" in o.wraps else o.torch
-        if entry is None or entry is not o.entry or type(inner) is not optimizer_class(entry):
+        if entry is None and (python := optimizer_record(o.entry).python) is not None:
+            entry = python.entry("optimizer")
+        if entry is None or entry is not o.entry or not is_of(entry, inner):
             raise QError(f"an optimizer of class {type(inner).__name__} cannot be saved")
         if o.outer is not None:
             self.notes.append(f"the {type(o.outer).__name__} around an optimizer")
@@ -306,6 +322,8 @@ class Saver:
                 [kind, self.encoder.value(wrapper.state())] for kind, wrapper in o.wraps.items()
             ],
         }
+        if (python := optimizer_record(entry).python) is not None:
+            record["python"] = python_types.record_of(python)
         if o.abilities.keeps_extra:
             record["extra"] = self.python(state.extra())
         pending = [
@@ -347,7 +365,7 @@ class Saver:
             **self._model_loss(m.loss),
             "optimizer": self.ref("optimizer", m.optimizer),
             "options": [
-                [[name, self.encoder.value(value)] for name, value in settings.items()]
+                [[name, self.encoder.value(value)] for name, value in self._options(settings)]
                 for settings in cast("tuple[dict[str, Value], ...]", (m.train, m.test))
             ],
             "data": [self._data(data) for data in (m.data, m.testdata)],
@@ -362,6 +380,14 @@ class Saver:
             self.notes.append("the loss of a model, which is a function of Python")
             return {"loss": None}
         return {"loss": None, "given": self.encoder.value(given)}
+
+    def _options(self, settings: dict[str, Value]) -> Iterator[tuple[str, Value]]:
+        """The options of a model that can be saved: others are of Python."""
+        for name, value in settings.items():
+            if holds_python(value):
+                self.notes.append(f"the option {name} of a model, which is of Python")
+            else:
+                yield name, value
 
     def _data(self, d: Data) -> Record:
         if isinstance(d, Source):
@@ -393,12 +419,20 @@ def _dict(saver: Saver, tensors: dict[str, Tensor | None]) -> list[list[Any]]:
 def _check_makeable(m: Module, variable: str) -> None:
     """Raise an error that names the variable if a module could not be recreated."""
     prefix = f"{variable}: " if variable else ""
+    entry = type_of(m)
+    if entry is not None and module_record(entry).python is not None and _is_of_python(m):
+        if not python_types.is_known(m):
+            word = type_name(m)
+            raise QError(
+                f"{prefix}a module of class {type(m).__name__} that Python made cannot be saved: make it by its name "
+                f"(module enlist(`{word};..)), or keep its values (ckpt, state)"
+            )
+        return
     if not _makeable(m):
         raise QError(
             f"{prefix}a module of class {type(m).__name__} cannot be saved: its class is not a module "
-            "type; register it with @module from kshell.extend, or save its tensors with ckpt"
+            "type; load its file with \\l or name it (.p.type), or save its tensors with ckpt"
         )
-    entry = type_of(m)
     if entry is None or module_record(entry).cls is None:
         return
     missing = [
@@ -411,6 +445,22 @@ def _check_makeable(m: Module, variable: str) -> None:
             f"{prefix}a module of class {type(m).__name__} cannot be saved: its option {missing[0]} is "
             "not one of its attributes"
         )
+
+
+def _is_of_python(m: Module) -> bool:
+    """Is a module of exactly the class that is a type of Python, or did such a type make it?"""
+    return python_types.made_of(m) is not None or python_types.type_of_class(type(m)) is not None
+
+
+def _values_only(entry: Entry, options: Dict) -> Dict:
+    """The options of a module; a function among those of a type of Python would be code that a file holds."""
+    if module_record(entry).python is not None:
+        for name, value in pairs(options):
+            if has_functions(value):
+                raise QError(
+                    f"the option {name} of a module of type {entry.name} is a function, which no file holds"
+                )
+    return options
 
 
 def _makeable(m: Module) -> bool:

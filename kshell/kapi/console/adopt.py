@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell import registry
+from kshell.kapi.base import python_types as python_types
 from kshell.kapi.base.convert import dtype_name
 from kshell.kapi.base.handles import (
     ADOPT,
@@ -30,6 +31,7 @@ from kshell.kapi.base.handles import (
     tensor_handle,
     vector_handle,
 )
+from kshell.kapi.base.python_types import made_of, type_of_class
 from kshell.kapi.module.options import class_of
 from kshell.kapi.optim import host_schedulers
 from kshell.kapi.optim.host_wrappers import adopt, is_optimizer
@@ -69,7 +71,13 @@ def _scheduler(x: object) -> Value | None:
 
 
 def _is_loss(m: Module) -> bool:
-    return any(class_of(entry) is type(m) for entry in registry.entries("loss"))
+    made = made_of(m)
+    if made is not None:
+        return made.kind == "loss"
+    if any(class_of(entry) is type(m) for entry in registry.entries("loss")):
+        return True
+    found = type_of_class(type(m))
+    return found is not None and found.kinds[0] == "loss"
 
 
 def opt_of(o: Optimizer) -> Opt:

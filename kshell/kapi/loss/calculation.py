@@ -17,16 +17,18 @@ from kshell.kapi.base.handles import (
     VectorHandle,
 )
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.python_options import inputs_of, options_of, parameters
+from kshell.kapi.base.python_types import PyType, entry_of_object, factory
 from kshell.kapi.module.forward import chosen_of
-from kshell.kapi.module.options import TypeRecord, class_of
-from kshell.registry import Entry
+from kshell.kapi.module.options import TypeRecord, class_of, python_fields
+from kshell.registry import Entry, Option
 from kshell.values.base.core import List, Value
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-_BY_CLASS: dict[type, Entry] = {}
+_BY_CLASS: dict[type, Entry] = {}  # of torch's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,13 @@ class LossRecord(TypeRecord):
 KINDS["loss"].record = LossRecord
 
 
+@factory("loss")
+def _of_python(t: PyType) -> tuple[tuple[Option, ...], LossRecord]:
+    least, most = inputs_of(t.obj)
+    fields = python_fields(t) | {"n": (least, most if most > 1 else 9)}
+    return options_of(parameters(t.obj)), LossRecord(**fields)
+
+
 def loss_record(entry: Entry) -> LossRecord:
     """The record of a loss."""
     record: LossRecord = entry.record
@@ -57,10 +66,11 @@ def loss_record(entry: Entry) -> LossRecord:
 def type_of(m: Module) -> Entry:
     """The loss type of a live torch module."""
     if not _BY_CLASS:
-        _BY_CLASS.update({class_of(entry): entry for entry in registry.entries("loss")})
-    for cls in type(m).__mro__:
-        if cls in _BY_CLASS:
-            return _BY_CLASS[cls]
+        torchs = [entry for entry in registry.entries("loss") if loss_record(entry).python is None]
+        _BY_CLASS.update({class_of(entry): entry for entry in torchs})
+    found = entry_of_object(m, "loss", _BY_CLASS)
+    if found is not None:
+        return found
     raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
 
 

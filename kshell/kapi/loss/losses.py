@@ -31,16 +31,11 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
-from kshell.kapi.loss.calculation import (
-    LossRecord,
-    calculate,
-    inputs,
-    loss_record,
-    type_of,
-)
+from kshell.kapi.base.python_options import build as build_of_python
+from kshell.kapi.loss.calculation import LossRecord, calculate, inputs, loss_record, type_of
 from kshell.kapi.loss.given import computed, given_for, on_output, value_of
 from kshell.kapi.loss.user_functions import as_torch
-from kshell.kapi.module.api import every_option
+from kshell.kapi.module.api import every_option, tell_unknown
 from kshell.kapi.module.describe import cpp_text, number
 from kshell.kapi.module.describe import type_of as type_of_module
 from kshell.kapi.module.options import as_dict, class_of, live_values, parse, torch_args
@@ -350,6 +345,9 @@ def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, 
 
 def make(entry: Entry, args: Sequence[Value]) -> Any:
     """The torch module for a loss, from its arguments."""
+    python = loss_record(entry).python
+    if python is not None:
+        return build_of_python(python, entry, args, 1)
     return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
 
 
@@ -362,9 +360,14 @@ def definition(m: Module, every: bool) -> Value:
         entry = type_of(m)
     except QError:
         return symdict(["module"], [sym(type(m).__name__)])
-    return symdict(
-        ["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)]
-    )
+    return symdict(["module", "options"], [sym(entry.name), options_of(m, every)])
+
+
+def options_of(m: Module, every: bool) -> Dict:
+    """The options of a loss."""
+    entry = type_of(m)
+    live = loss_record(entry).live
+    return as_dict(entry, live_values(entry, m), every) if live is None else live(m, every, False)
 
 
 # ------------------------------------------------------------------ the function
@@ -374,6 +377,7 @@ def definition(m: Module, every: bool) -> Value:
     "loss",
     "loss`name",
     "loss(name;options..)",
+    "loss enlist(name;options..)",
     "loss dict",
     "loss l",
     "loss(l;flag)",
@@ -409,6 +413,8 @@ def loss(x: Value) -> Value:
     if is_state(x) and x.__class__ is Dict:
         return _from_dict(x)
     args = items(x)
+    if len(args) == 1 and args[0].__class__ is List and len(args[0]):  # enlisted, as modules are
+        args = args[0].items
     first = args[0] if args else None
     if first.__class__ is Sym:
         return loss_handle(make(entry_of(first.s), args[1:]))
@@ -562,8 +568,8 @@ def _cpp(x: Any) -> str:
 
 @behaviour("options", LossHandle)
 def _options(h: LossHandle) -> Value:
-    entry = type_of(h.obj)
-    return as_dict(entry, live_values(entry, h.obj), every_option())
+    tell_unknown(h.obj, type_of(h.obj))
+    return options_of(h.obj, every_option())
 
 
 @behaviour("state", LossHandle)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.kapi.base import guard
+from kshell.kapi.base import guard, python_types
 from kshell.kapi.base.args import flag_of, is_empty, items, names_of, need
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, kname, ktype_of
@@ -33,14 +33,18 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import live_optimizers
 from kshell.kapi.module import types as _rows  # noqa: F401 (registers the module types)
 from kshell.kapi.module.builders import entry_of
-from kshell.kapi.module.describe import cpp_text, definition, options_of, type_name
+from kshell.kapi.module.describe import cpp_text, definition, options_of, type_name, type_of
+from kshell.kapi.module.options import type_record
 from kshell.kapi.module.spec import define, extend, pairs_from_tree, seq_of, tree_from_pairs
 from kshell.kapi.module.stack import ALONE
 from kshell.kapi.tensor.gradients import drop_gradient, set_flags
 from kshell.kapi.tensor.handle_api import bytes_of, elements_of
+from kshell.registry import Entry
 from kshell.values.base import types as T
 from kshell.values.base.build import string, symdict
 from kshell.values.base.core import NIL, List, Sym, Value, char, sym, sym_vec
+from kshell.values.base.functions import Foreign
+from kshell.values.session.context import running
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -82,16 +86,19 @@ def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
     "module(ptr;depth;module)",
     "module model",
     "module optimizer",
+    "module[name;class]",
+    arity=(1, 2),
     held=True,
     effect="reads1",
 )
-def module(x: Value) -> Value:
+def module(x: Value, *more: Value) -> Value:
     """Make a module, add to one, or get its definition.
 
     A specification is a symbol (`` `relu ``), a list of type, optional name and options, enlisted
     (``enlist(`linear;784;10)``), a tree of these, (depth;value) pairs, or a definition or state returned earlier.
     Options are positional or name-value pairs. If the first argument is a module, the specification is added to it in
-    place. An existing module can be used as a layer, and is then shared.
+    place. An existing module can be used as a layer, and is then shared. `module[name;class]` makes a class or
+    function of Python a type under a name, as `.p.type` does.
 
     q)m:module enlist(`linear;784;10)
     q)module m
@@ -109,6 +116,8 @@ def module(x: Value) -> Value:
     q)childnames m
     `a`1
     """
+    if more or _names_python(x):
+        return _name_python(*((more and (x, *more)) or items(x)))
     args = items(x) if x.__class__ is List else [x]
     first = args[0] if args else NIL
     if isinstance(first, KHandle):
@@ -118,6 +127,26 @@ def module(x: Value) -> Value:
     built = define(x)
     built.__dict__[ALONE] = True
     return module_handle(built)
+
+
+def _names_python(x: Value) -> bool:
+    """Is it a name and a Python object: (name;class), which no specification is?"""
+    if x.__class__ is not List or len(x.items) != 2 or x.items[0].__class__ is not Sym:
+        return False
+    return isinstance(x.items[1], Foreign)
+
+
+def _name_python(name: Value, made: Value) -> Value:
+    """Make a class or function of Python a type under a name."""
+    if name.__class__ is not Sym or not isinstance(made, Foreign):
+        raise CallError(
+            "module",
+            expecting="a name and a class or function of Python",
+            given=f"{kname(name)}, {kname(made)}",
+            hint="other arguments are one list in parentheses: module(ptr;flag)",
+        )
+    python_types.named("module", name.s, made.obj)
+    return NIL
 
 
 def _of_handle(h: KHandle, rest: Sequence[Value]) -> Value:
@@ -479,8 +508,15 @@ def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
     return NIL
 
 
+def tell_unknown(m: Module, entry: Entry | None) -> None:
+    """Say why the options of a module or loss of a Python class are empty, if Python made it."""
+    if entry is None or (type_record(entry).python is not None and not python_types.is_known(m)):
+        running().warn(f"options: Python made this {type(m).__name__}, with what is not known\n")
+
+
 @behaviour("options", ModuleHandle)
 def _options(h: ModuleHandle) -> Value:
+    tell_unknown(h.obj, type_of(h.obj))
     return options_of(h.obj, every_option(), False)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import nn
 from kshell.errors import CallError, QError
-from kshell.kapi.base import guard
+from kshell.kapi.base import guard, python_options
 from kshell.kapi.base.args import entry_named, is_empty, named_values, split
 from kshell.kapi.base.call import mapped
 from kshell.kapi.base.convert import dict_q, kname, own_tensor
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
     """The torch module for an entry, from its arguments: positional ones, then name-value pairs in last position."""
     record = module_record(entry)
+    if record.python is not None:
+        return python_options.build(record.python, entry, args, before)
     if record.parse is not None:
         options = record.parse(entry, args)
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
+from kshell.kapi.base.python_types import entry_of_object
 from kshell.kapi.module.options import (
     ModuleRecord,
     as_dict,
@@ -46,19 +47,21 @@ def set_name(m: Module, name: str) -> None:
 def _classes() -> dict[type, Entry]:
     if not _CLASSES or _CLASSES[0][0] != registry.version():
         _CLASSES[:] = [
-            (registry.version(), {class_of(entry): entry for entry in registry.entries("module")})
+            (
+                registry.version(),
+                {
+                    class_of(entry): entry
+                    for entry in registry.entries("module")
+                    if module_record(entry).python is None
+                },
+            )
         ]
     return _CLASSES[0][1]
 
 
 def type_of(m: Module) -> Entry | None:
     """The module type of a live module: that of its class, or of the nearest base class that has one."""
-    classes = _classes()
-    for cls in type(m).__mro__:
-        entry = classes.get(cls)
-        if entry is not None:
-            return entry
-    return None
+    return entry_of_object(m, "module", _classes())
 
 
 def type_name(m: Module) -> str:

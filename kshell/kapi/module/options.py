@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from kshell import registry
 from kshell.entry_kinds import KINDS
 from kshell.errors import UNSAID, CallError, QError
+from kshell.kapi.base import python_options
 from kshell.kapi.base.args import (
     flag_of,
     is_empty,
     long_of,
+    named_values,
     number_of,
     number_word,
     pairs_hint,
@@ -27,6 +29,7 @@ from kshell.kapi.base.args import (
 from kshell.kapi.base.convert import as_tensor, is_array, kname
 from kshell.kapi.base.handles import KHandle, TensorHandle
 from kshell.kapi.base.plain_values import option_q
+from kshell.kapi.base.python_types import PyType, factory
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.build import symdict
@@ -46,7 +49,9 @@ class TypeRecord:
     """The fields of a module type or loss entry besides name and options."""
 
     # the class itself, if registered by decorator; else the entry's target names it
-    cls: type | None = None
+    cls: Any = None
+    # the class or function of Python's that is a type without being registered: kapi/base/python_types.py
+    python: PyType | None = None
     # option values for help and for the example in the help text
     example: Given = field(default_factory=dict)
     n: tuple[int, int] = (1, 1)  # minimum and maximum number of forward inputs
@@ -71,6 +76,8 @@ class TypeRecord:
     read: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     always: tuple[str, ...] = ()  # options shown even if they have their defaults
     hide: Callable[[Given], Given] | None = None  # selects the option values to show
+    # options of a live object: (object, every, in its state)
+    live: Callable[[Any, bool, bool], Dict] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +90,6 @@ class ModuleRecord(TypeRecord):
     make: Callable[[Entry, Given], Any] | None = None  # builds the module, instead of the class
     # dotted name of a kshell class that modules of the type may have instead of torch's
     made: str = ""
-    # options of a live module: (module, every, in its state)
-    live: Callable[[Any, bool, bool], Dict] | None = None
     alone: str = ""  # the message if a definition has a name but no options; {} is the name
     # how it treats its children
     container: bool = False  # its children are added to it
@@ -452,6 +457,23 @@ _FITS: dict[str, tuple[type, ...]] = {
 }
 
 
+@factory("module")
+def _of_python(t: PyType) -> tuple[tuple[Option, ...], ModuleRecord]:
+    return python_options.options_of(python_options.parameters(t.obj)), ModuleRecord(
+        **python_fields(t), text=python_options.options_text, label="" if t.is_class else t.full
+    )
+
+
+def python_fields(t: PyType) -> dict[str, Any]:
+    """The fields of the record of a module or loss that is a type of Python."""
+    return {
+        "cls": t.obj,
+        "python": t,
+        "n": python_options.inputs_of(t.obj),
+        "live": lambda m, every, state: python_options.live_options(t, m, every),
+    }
+
+
 def remember(entry: Entry, m: Module, given: dict[str, Any]) -> None:
     """Record the options with which a module of a user's class was made, and the attributes of their names at that
     time: an option need not be an attribute, or may be stored in another form."""
@@ -494,6 +516,8 @@ def _own_values(entry: Entry, m: Module) -> dict[str, Any]:
 def live_values(entry: Entry, m: Module) -> dict[str, Any]:
     """The option values of a live torch object, read from its attributes."""
     record = type_record(entry)
+    if record.python is not None:
+        return named_values(python_options.live_options(record.python, m, True))
     if record.cls is not None:
         return _own_values(entry, m)
     readers, like = record.read, record.like

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.optim.optimizer import Opt, OptimizerRecord, class_of, signature_options
+from kshell.kapi.base.python_types import made_of, type_of_class
+from kshell.kapi.optim.optimizer import Opt, OptimizerRecord, class_of
+from kshell.kapi.optim.signatures import signature_options
 from kshell.registry import Entry
 
 if TYPE_CHECKING:
@@ -50,9 +52,13 @@ def _held(x: object) -> Any:
     )
 
 
-def _entry(cls: type) -> Entry | None:
-    """The registered optimizer for a class."""
-    return next(
+def _entry(x: Any) -> Entry | None:
+    """The registered optimizer for the class of an object."""
+    cls = type(x)
+    made, python = made_of(x), type_of_class(cls)
+    if made is not None:
+        return made.type.entry("optimizer")
+    found = next(
         (
             entry
             for entry in registry.entries("optimizer")
@@ -60,12 +66,13 @@ def _entry(cls: type) -> Entry | None:
         ),
         None,
     )
+    return python.entry("optimizer") if found is None and python is not None else found
 
 
 def chain(x: object) -> list[Any]:
     """x and everything that it wraps, from the outermost wrapper to the optimizer."""
     wrappers = [x]
-    while _entry(type(x)) is None:
+    while _entry(x) is None:
         x = _held(x)
         if x is None or any(x is wrapper for wrapper in wrappers):
             break
@@ -80,7 +87,7 @@ def adopt(x: Any, container: Module | None = None) -> Opt:
         return x
     inner = chain(x)[-1]
     inner_class = type(inner)
-    entry = _entry(inner_class) or Entry(
+    entry = _entry(inner) or Entry(
         inner_class.__name__.lower(),
         "optimizer",
         options=signature_options(inner_class),

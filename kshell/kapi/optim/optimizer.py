@@ -24,7 +24,9 @@ from kshell.kapi.base.call import with_all
 from kshell.kapi.base.errors import refused
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
+from kshell.kapi.base.python_types import PyType, factory, made_of, type_of_class
 from kshell.kapi.optim import wraps
+from kshell.kapi.optim.signatures import HOW, called, signature_options
 from kshell.optim.abilities import Abilities, abilities
 from kshell.parallel.group import joined
 from kshell.registry import REQUIRED, Entry, Option
@@ -69,6 +71,8 @@ class OptimizerRecord(TorchRecord):
     sharded: bool = True  # accepts parameters sharded across processes
     meets: bool = False  # with several processes, stepping and adding parameters are collective
     pytorch: str | None = None  # torch's name in help, if not the target; empty: torch has none
+    # the class or function of Python's that is a type without being registered: kapi/base/python_types.py
+    python: PyType | None = None
     # the class's implementation flags, cached by how_of
     how: tuple[Option, ...] | None = field(default=None, init=False)
 
@@ -77,6 +81,11 @@ def optimizer_record(entry: Entry) -> OptimizerRecord:
     """The record of an optimizer."""
     record: OptimizerRecord = entry.record
     return record
+
+
+@factory("optimizer")
+def _of_python(t: PyType) -> tuple[tuple[Option, ...], OptimizerRecord]:
+    return signature_options(t.obj), OptimizerRecord(cls=t.obj, python=t)
 
 
 def row(
@@ -163,43 +172,6 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
     return entry.options
 
 
-_TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
-_SHORT = {"weight_decay": "decay"}
-# how torch computes, not what; and flags that turn one torch class into another
-_HOW = ("foreach", "fused", "maximize", "capturable", "differentiable")
-_OTHER = "decoupled_weight_decay"
-
-
-def signature_options(cls: type) -> tuple[Option, ...]:
-    """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
-    options = []
-    for name, value in list(inspect.signature(cls).parameters.items())[1:]:
-        if (
-            name in _HOW
-            or name == _OTHER
-            or value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD)
-        ):
-            continue
-        if name == "lr":
-            options.append(
-                Option(
-                    "lr",
-                    "double",
-                    REQUIRED if value.default is value.empty else float(value.default),
-                )
-            )
-        elif name == "betas":
-            options += [
-                Option(f"beta{index + 1}", "double", beta, f"betas.{index}")
-                for index, beta in enumerate(value.default)
-            ]
-        elif type(value.default) in _TYPES:
-            options.append(
-                Option(_SHORT.get(name, name), _TYPES[type(value.default)], value.default, name)
-            )
-    return tuple(options)
-
-
 def how_of(entry: Entry) -> tuple[Option, ...]:
     """The implementation flags of the optimizer's class; they are given by name only."""
     record = optimizer_record(entry)
@@ -208,7 +180,7 @@ def how_of(entry: Entry) -> tuple[Option, ...]:
         parameters = inspect.signature(class_of(entry)).parameters
         record.how = tuple(
             Option(name, "boolean", parameters[name].default)
-            for name in _HOW
+            for name in HOW
             if name in parameters and name not in taken
         )
     return record.how
@@ -222,7 +194,7 @@ def known_options() -> frozenset[str]:
     if _KNOWN[0] != registry.version():
         names = frozenset(
             option.name for entry in registry.entries("optimizer") for option in entry.options
-        ).union(_HOW)
+        ).union(HOW)
         _KNOWN[:] = registry.version(), names
     return _KNOWN[1]
 
@@ -438,7 +410,10 @@ def build(entry: Entry, values: Values) -> Any:
     _without_compiler()
     try:
         with optim.comm.alone():
-            torch_optimizer = torch_class([dummy], **torch_args(entry, values))
+            if optimizer_record(entry).python is None:
+                torch_optimizer = torch_class([dummy], **torch_args(entry, values))
+            else:
+                torch_optimizer = called(entry, dummy, torch_args(entry, values))
     except ValueError as exc:
         error = _refused(exc)
     else:
@@ -460,6 +435,20 @@ def build(entry: Entry, values: Values) -> Any:
             given=SAID,
         )
     raise error
+
+
+def is_of(entry: Entry, torch_optimizer: Any) -> bool:
+    """Is a torch optimizer exactly of the class that its type makes?"""
+    python = optimizer_record(entry).python
+    if python is None:
+        return type(torch_optimizer) is class_of(entry)
+    made = made_of(torch_optimizer)
+    by = type_of_class(type(torch_optimizer)) if made is None else made.type
+    return by is python and all(
+        (option.torch or option.name).partition(".")[0] in group
+        for option in options_of(entry)
+        for group in torch_optimizer.param_groups
+    )
 
 
 def complete(entry: Entry, values: Values) -> None:

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from kshell import registry
-from kshell.errors import QError, QExit, first_line
+from kshell.errors import QError, QExit
 from kshell.lang.session import loading
 from kshell.lang.session.repeating import repeat
 from kshell.lang.session.settings_commands import int_atom
@@ -328,8 +328,9 @@ def directory(arg: str) -> Value:
 
 @command("l", "\\l name", "\\l", effect="changes")
 def load(arg: str) -> Value:
-    """Run a script, load a data file, splayed table or database; run a file of Python (.p); register the entries of one
-    whose name ends in .py. `p.q`, embedPy's script, is there already.
+    """Run a script, load a data file, splayed table or database; run a file of Python (.p). One whose name ends in .py
+    is a module of its own: its entries are registered, and its classes of modules, losses and optimizers become types.
+    `p.q`, embedPy's script, is there already.
 
     Without a name, under -l and -L, save all variables to NAME.qdb and empty the log of updates.
 
@@ -347,21 +348,9 @@ def load(arg: str) -> Value:
         return NIL
     if arg.endswith(".py") and os.path.isfile(expanded(arg)):
         allow_python("\\l")  # Python may do anything
-        _entries(arg)
+        loading.PYTHON_MODULE.fn(arg)
         return NIL
     return loading.load(arg)
-
-
-def _entries(path: str) -> None:
-    """Register the entries of a Python file; exceptions become q errors with its path."""
-    try:
-        registry.load_file(path)
-        return
-    except QError:
-        raise
-    except Exception as e:
-        message = first_line(f"{path}: {e or type(e).__name__}")
-    raise QError(message)
 
 
 @command("cd", "\\cd", "\\cd folder", effect="reads0")

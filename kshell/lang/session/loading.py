@@ -15,6 +15,7 @@ from kshell.values.session.restrict import check_read, expanded, is_outside
 
 SCRIPTS = (".q", ".k", ".s", ".p", ".t", ".q_")
 PYTHON_FILE = Hook()  # runs one, or gives its statements to the program's own `.p.e`
+PYTHON_MODULE = Hook()  # runs one as a module of its own, whose entries and classes become types
 _DATA = (kdb.GENERAL, kdb.VECTOR, kdb.PAGED, compress.MAGIC[:2])
 
 

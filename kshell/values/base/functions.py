@@ -16,6 +16,11 @@ from kshell.values.base.build import collapse
 from kshell.values.base.core import HOLE, Value
 
 APPLY = Hook()  # `f[args]` for any value f: values/engine/apply.py
+# q values as Python values, and back, in calls of a program's own Python: embedpy/classes.py
+TO_PYTHON = Hook()
+FROM_PYTHON = Hook()
+# f(*args, **named), with q errors that begin with a name for its exceptions: embedpy/classes.py
+RUN_PYTHON = Hook()
 
 
 class Function:

@@ -91,7 +91,7 @@ def test_several_meanings_are_told_apart(session: Session) -> None:
 def test_wrong_names(session: Session) -> None:
     assert console(session, "help`nosuchname").startswith("'help: unrecognized help topic, `nosuchname\n")
     assert console(session, 'help""').startswith("'help: unrecognized help topic, `\n")
-    assert console(session, "help 1.5").startswith("'help: expecting a name, function or torch object")
+    assert console(session, "help 1.5").startswith("'help: expecting a name, function, torch or Python object")
 
 
 def test_search(session: Session) -> None:
