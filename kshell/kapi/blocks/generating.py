@@ -140,7 +140,9 @@ def _continued(
     generator = None
     if options["seed"] is not None:
         generator = torch.Generator(rows.device).manual_seed(options["seed"])
-    choose = blocks.generation.Choice(options["temperature"], options["topk"], options["topp"], generator)
+    choose = blocks.generation.Choice(
+        options["temperature"], options["topk"], options["topp"], generator
+    )
     padding = torch.tensor(skipped, device=rows.device) if any(skipped) else None
     most = options["maxtokens"]
     if len(rows) * (most + rows.size(1)) > _MOST:

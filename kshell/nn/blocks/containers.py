@@ -48,7 +48,7 @@ class Skip(nn.Module):
     def forward(self, x: Tensor) -> Any:
         *parts, last = self._modules.values() or (None,)
         if not parts or last is None:
-            raise said(ValueError("skip: it has fewer than two modules"))
+            raise ValueError("skip: it has fewer than two modules")
         before = x
         for part in parts:
             before, x = x, part(x)  # type: ignore[misc]
@@ -101,10 +101,8 @@ class Masked(nn.Module):
         if attention_mask is not None and (
             attention_mask.dim() != 2 or attention_mask.shape != x.shape[:2]
         ):
-            raise said(
-                ValueError(
-                    "seqmask: the mask is not of the sizes of the input's first two dimensions"
-                )
+            raise ValueError(
+                "seqmask: the mask is not of the sizes of the input's first two dimensions"
             )
         mask = None if attention_mask is None else attention_mask.bool()
         if CURRENT.get() is not None and mask is not None:

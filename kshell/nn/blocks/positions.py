@@ -210,10 +210,8 @@ class Alibi(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() < 3 or x.shape[-3] != self.heads or x.shape[-2] > x.shape[-1]:
-            raise said(
-                ValueError(
-                    f"alibi: expecting scores of {self.heads} heads, as many keys as queries or more"
-                )
+            raise ValueError(
+                f"alibi: expecting scores of {self.heads} heads, as many keys as queries or more"
             )
         return x + distances(self.heads, x.shape[-2], x.shape[-1], x)
 
