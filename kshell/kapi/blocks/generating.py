@@ -85,7 +85,11 @@ def generate(x: Value) -> Value:
     given = items(x)
     target = handle(given[0]) if given else None
     if len(given) < 2 or not isinstance(target, ModuleHandle | ModelHandle):
-        raise CallError("generate", expecting="a module, tokens and options", given=kname(x))
+        raise CallError(
+            "generate",
+            expecting="a module, tokens and options",
+            given=kname(given[0] if given else x),
+        )
     module = module_of(target)
     options = {option.name: option.default for option in known("api", "generate").options}
     options |= parse_options("generate", _OPTIONS, *split(given[2:]), before=2)
@@ -135,7 +139,8 @@ def _continued(
     cached = blocks.generation.has_cache(m) if options["cache"] is None else options["cache"]
     if cached and not blocks.generation.has_cache(m):
         raise QError(
-            "generate: a part of the module cannot be given a sequence in pieces, which needs cache 0b"
+            "generate: the module has no attention with a cache, or a part that cannot be given a sequence in pieces",
+            hint="leave out cache: it is used wherever it can be",
         )
     generator = None
     if options["seed"] is not None:

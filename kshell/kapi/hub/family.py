@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kshell.errors import CallError, QError
+from kshell.errors import QError
 from kshell.values.base.build import longs, symdict
 from kshell.values.base.core import List, Value, sym, sym_vec
 
@@ -73,16 +73,14 @@ class Settings:
         if value is None:
             raise QError(f"hub: {self.where} has no {name}")
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise CallError("hub", f"{name} of {self.where} is {value!r}", expected=words)
+            raise QError(f"hub: {name} of {self.where} is {value!r}, expecting {words}")
         return value
 
     def size(self, name: str, default: int | None = None) -> int:
         """A positive whole number."""
         value: int = self._checked(name, default, (int,), "a positive whole number")
         if value < 1:
-            raise CallError(
-                "hub", f"{name} of {self.where} is {value}", expected="a positive number"
-            )
+            raise QError(f"hub: {name} of {self.where} is {value}, expecting a positive number")
         return value
 
     def layers(self, name: str) -> range:
@@ -146,9 +144,7 @@ def rotary(c: Settings, headdim: int) -> dict[str, Any]:
     """The options of rotary positions, in the settings of this and of earlier versions of transformers."""
     found = c.get("rope_parameters") or c.get("rope_scaling") or {}
     if not isinstance(found, dict):
-        raise CallError(
-            "hub", f"the rotary positions of {c.where} are {found!r}", expected="settings by name"
-        )
+        raise QError(f"hub: the rotary positions of {c.where} are {found!r}, expecting settings")
     part = Settings(found, c.where)
     kind = part.get("rope_type") or part.get("type") or "default"
     base = part.number("rope_theta", c.number("rope_theta", 10000.0))
@@ -180,12 +176,13 @@ def rotary(c: Settings, headdim: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Plan:
-    """A model to be made: its definition, weights that are others' too, and patterns of tensors in files that are
-    computed here, or belong to parts that are not made."""
+    """A model to be made: its definition, weights that are others' too, patterns of tensors in files that are computed
+    here or belong to parts that are not made, and of names in files with those that they stand for."""
 
     root: Node
     tied: dict[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 load_package("kshell.kapi.hub.families")
 _FILES = ("model.safetensors", "pytorch_model.bin")
-_RENAMED = (
-    (re.compile(r"LayerNorm\.gamma$"), "LayerNorm.weight"),
-    (re.compile(r"LayerNorm\.beta$"), "LayerNorm.bias"),
-)
 
 
 @api("hub", "hub`:folder", "hub(`:folder;architecture)", since="kshell", effect="opens")
@@ -73,7 +69,7 @@ def model_in(folder: str, chosen: str = "") -> Module:
     plan = _plan(c, family, chosen)
     with torch.device("meta"):
         module: Any = define(List(pairs(plan.root)))
-    _fill(module, plan, family, _weights(folder), bool(chosen))
+    _fill(module, plan, family, _weights(folder, plan.renamed), bool(chosen))
     return module
 
 
@@ -97,14 +93,14 @@ def own_name(family: Family, end: str) -> str:
     return upper.get(family.name, family.name.capitalize()) + end
 
 
-def _weights(folder: str) -> dict[str, Stored]:
+def _weights(folder: str, renamed: dict[str, str]) -> dict[str, Stored]:
     """The tensors of a folder by name."""
     file = next((name for name in _FILES if os.path.isfile(os.path.join(folder, name))), "")
     found = dequantized(opened(os.path.join(folder, file) if file else folder))
     names = {}
     for name, stored in found.items():
-        for pattern, new in _RENAMED:
-            name = pattern.sub(new, name)
+        for pattern, new in renamed.items():
+            name = re.sub(pattern, new, name)
         names[name] = stored
     return names
 

@@ -7,6 +7,9 @@ from typing import Any
 from kshell.kapi.hub.family import Node, Plan, Settings, activation, dropouts, family, node
 
 _IGNORED = (r".*position_ids", r"cls\.seq_relationship\..*")
+# as older files and other programs name them
+_RENAMED = {r"LayerNorm\.gamma$": "LayerNorm.weight", r"LayerNorm\.beta$": "LayerNorm.bias"}
+_BIAS = {r"^cls\.predictions\.bias$": "cls.predictions.decoder.bias"}
 _TIED = "cls.predictions.decoder."
 
 
@@ -70,7 +73,7 @@ def _pooler(c: Settings, both: bool) -> Node:
 
 
 def _bare(c: Settings) -> Plan:
-    return Plan(node("seqmask", "", *_parts(c), _pooler(c, True)), {}, _IGNORED)
+    return Plan(node("seqmask", "", *_parts(c), _pooler(c, True)), {}, _IGNORED, _RENAMED)
 
 
 def _masked(c: Settings) -> Plan:
@@ -86,7 +89,7 @@ def _masked(c: Settings) -> Plan:
     root = node("seqmask", "", node("seqmask", "bert", *_parts(c)), node("seqnest", "cls", head))
     is_tied = c.flag("tie_word_embeddings", True)
     tied = {f"{_TIED}weight": "bert.embeddings.word_embeddings.weight"} if is_tied else {}
-    return Plan(root, tied, (*_IGNORED, r"cls\.predictions\.bias", r"bert\.pooler\..*"))
+    return Plan(root, tied, (*_IGNORED, r"bert\.pooler\..*"), _RENAMED | _BIAS)
 
 
 def labels(c: Settings) -> int:
@@ -99,7 +102,7 @@ def _classifier(c: Settings, *pooled: Node) -> Plan:
     p = c.number("classifier_dropout", c.number("hidden_dropout_prob", 0.1))
     last = node("linear", "classifier", **_sizes(c.size("hidden_size"), labels(c)))
     bert = node("seqmask", "bert", *_parts(c), *pooled)
-    return Plan(node("seqmask", "", bert, *dropouts(p, "dropout"), last), {}, _IGNORED)
+    return Plan(node("seqmask", "", bert, *dropouts(p, "dropout"), last), {}, _IGNORED, _RENAMED)
 
 
 family(
