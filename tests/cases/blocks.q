@@ -48,5 +48,15 @@ generate t  / 'generate: expecting a module, tokens and options, given module
 generate(t;0 1e)  / 'generate: expecting longs, lists of longs or a tensor of them, given real list
 / hub
 hub`:nosuch  / 'hub: nosuch is not a folder
-hub 3  / 'hub: expecting a folder and optionally an architecture, given long scalar
+hub 3  / 'hub: expecting a folder or settings, and optionally an architecture, given long scalar
 hub(`:nosuch;3)  / 'hub architecture: expecting a symbol, given long scalar
+c:`model_type`vocab_size`hidden_size`intermediate_size`num_hidden_layers`num_attention_heads!(`llama;50;8;12;1;2)  /
+size forward(hub c;2 3#til 6)  / 2 3 50
+size forward(hub(c;`LlamaModel);2 3#til 6)  / 2 3 8
+size forward(hub .j.k .j.j c;2 3#til 6)  / 2 3 50
+count generate(hub c;1 2 3;4)  / 7
+hub c,(enlist`hidden_size)!enlist 8.5  / 'hub: hidden_size of the dictionary is 8.5, expecting a positive whole number
+hub`hidden_size _ c  / 'hub: the dictionary has no hidden_size
+hub(c;`LlamaForSight)  / 'hub: the architecture LlamaForSight is not known, those of llama are LlamaForCausalLM LlamaModel
+hub c,(enlist`model_type)!enlist`nosuch  / 'hub: models of type nosuch are not known, only those of bert llama qwen2 mistral mixtral gpt2 vit
+hub()!()  / 'hub: models of type unknown are not known, only those of bert llama qwen2 mistral mixtral gpt2 vit

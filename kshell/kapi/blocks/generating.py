@@ -158,7 +158,7 @@ def _continued(
             m, rows, most, choose, options["stop"] or (), padding, cached, _pause
         )
 
-    return in_mode(m, False, run)  # type: ignore[no-any-return]
+    return in_mode(m, False, run)
 
 
 def _pause() -> None:

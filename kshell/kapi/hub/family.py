@@ -10,9 +10,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
+from kshell.kapi.base.args import named_values
+from kshell.kapi.base.convert import kname
 from kshell.values.base.build import longs, symdict
-from kshell.values.base.core import List, Value, sym, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    NULL_J,
+    Dict,
+    List,
+    Sym,
+    Value,
+    is_list,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
+from kshell.values.base.narrow import is_text
 
 MOST_LAYERS = 10_000
 
@@ -57,6 +72,21 @@ def pairs(n: Node, depth: int = 0) -> list[Value]:
     return found
 
 
+def plain(x: Value, where: str) -> Any:
+    """The setting that a q value stands for: a null is none, whole floats are also sizes, as JSON's numbers are."""
+    if x.__class__ is Sym or is_text(x):
+        return x.s if x.__class__ is Sym else text_of(x)
+    if x.__class__ is Dict:
+        return {name: plain(value, where) for name, value in named_values(x).items()}
+    if is_list(x):
+        return [plain(item, where) for item in seq_items(x)]
+    if x is NIL or x is NULL_J or (x.__class__ is float and x != x):
+        return None
+    if x.__class__ in (bool, int, float):
+        return x
+    raise CallError("hub", at=where, expecting="a setting", given=kname(x))
+
+
 class Settings:
     """The settings of a model, from its config.json; a missing or wrong one is an error that names it."""
 
@@ -78,7 +108,12 @@ class Settings:
 
     def size(self, name: str, default: int | None = None) -> int:
         """A positive whole number."""
-        value: int = self._checked(name, default, (int,), "a positive whole number")
+        value: int = self._checked(name, default, (int, float), "a positive whole number")
+        if value != int(value):
+            raise QError(
+                f"hub: {name} of {self.where} is {value}, expecting a positive whole number"
+            )
+        value = int(value)
         if value < 1:
             raise QError(f"hub: {name} of {self.where} is {value}, expecting a positive number")
         return value

@@ -16,20 +16,30 @@ from kshell.kapi.base.handles import module_handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import is_path, path_of
 from kshell.kapi.checkpoint.stored_tensors import tensor_of
-from kshell.kapi.hub.family import FAMILIES, Family, Plan, Settings, pairs
+from kshell.kapi.hub.family import FAMILIES, Family, Plan, Settings, pairs, plain
 from kshell.kapi.module.spec import define
 from kshell.kapi.module.stack import ALONE
 from kshell.registry import load_package
-from kshell.values.base.core import List, Value
+from kshell.values.base.core import Dict, List, Value
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
 load_package("kshell.kapi.hub.families")
+# classes whose weights are drawn from a normal distribution
+_DRAWN = {"Linear", "Embedding", "TransposedLinear", "LearnedPositions", "Conv2d"}
 _FILES = ("model.safetensors", "pytorch_model.bin")
 
 
-@api("hub", "hub`:folder", "hub(`:folder;architecture)", since="kshell", effect="opens")
+@api(
+    "hub",
+    "hub`:folder",
+    "hub(`:folder;architecture)",
+    "hub settings",
+    "hub(settings;architecture)",
+    since="kshell",
+    effect="opens",
+)
 def hub(x: Value) -> Value:
     """The model in a folder of the Hugging Face hub's form, as a module of the types here, without transformers.
 
@@ -38,16 +48,30 @@ def hub(x: Value) -> Value:
     parameters are maps of the files, of which only the pages that are written are copied. An architecture, such as
     `BertModel, opens only that part of the model.
 
-    q)@[hub;`:nosuch;{x}]
-    "hub: nosuch is not a folder"
+    For a dictionary, the settings of config.json, the model is new, with random weights.
+
+    q)c:`model_type`vocab_size`hidden_size`intermediate_size!(`llama;50;8;12)
+    q)m:hub c,`num_hidden_layers`num_attention_heads!1 2
+    q)size forward(m;2 3#til 6)
+    2 3 50
+    q)childnames child(m;`model.layers.0)
+    `input_layernorm`self_attn`post_attention_layernorm`mlp
     """
-    given = items(x)
-    if not 1 <= len(given) <= 2 or not is_path(given[0]):
-        raise CallError("hub", expecting="a folder and optionally an architecture", given=kname(x))
+    given = [x] if x.__class__ is Dict else items(x)
+    is_new = bool(given) and given[0].__class__ is Dict
+    if not 1 <= len(given) <= 2 or not (is_new or is_path(given[0])):
+        raise CallError(
+            "hub",
+            expecting="a folder or settings, and optionally an architecture",
+            given=kname(given[0] if given else x),
+        )
     chosen = name_of(given[1]) if len(given) > 1 else ""
     if chosen is None:
         raise CallError("hub", at="architecture", expecting="a symbol", given=kname(given[1]))
-    module = model_in(path_of(given[0], "hub"), chosen)
+    if is_new:
+        module = new_model(Settings(plain(given[0], "settings"), "the dictionary"), chosen)
+    else:
+        module = model_in(path_of(given[0], "hub"), chosen)
     module.__dict__[ALONE] = True
     return module_handle(module)
 
@@ -60,17 +84,38 @@ def model_in(folder: str, chosen: str = "") -> Module:
     if not os.path.isfile(where):
         raise QError(f"hub: {folder} has no config.json")
     c = Settings(settings_at(where), where)
-    family = FAMILIES.get(str(c.get("model_type", "")))
-    if family is None:
-        raise QError(
-            f"hub: models of type {c.get('model_type', 'unknown')} are not known, only those of "
-            + " ".join(FAMILIES)
-        )
+    family = _family(c)
     plan = _plan(c, family, chosen)
     with torch.device("meta"):
         module: Any = define(List(pairs(plan.root)))
     _fill(module, plan, family, _weights(folder, plan.renamed), bool(chosen))
-    return module
+    return module  # type: ignore[no-any-return]
+
+
+def new_model(c: Settings, chosen: str) -> Module:
+    """A model with random weights, drawn as the settings say."""
+    plan = _plan(c, _family(c), chosen)
+    module: Any = define(List(pairs(plan.root)))
+    deviation = c.number("initializer_range", 0.02)
+    with torch.no_grad():
+        for part in module.modules():
+            if type(part).__name__ not in _DRAWN:
+                continue
+            part.weight.normal_(0, deviation)
+            if getattr(part, "bias", None) is not None:
+                part.bias.zero_()
+    _tie(module, plan)
+    return module  # type: ignore[no-any-return]
+
+
+def _family(c: Settings) -> Family:
+    kind = c.get("model_type", "unknown")
+    family = FAMILIES.get(kind) if isinstance(kind, str) else None
+    if family is None:
+        raise QError(
+            f"hub: models of type {kind} are not known, only those of " + " ".join(FAMILIES)
+        )
+    return family
 
 
 def _plan(c: Settings, family: Family, chosen: str) -> Plan:
@@ -141,6 +186,12 @@ def _fill(m: Module, plan: Plan, family: Family, given: dict[str, Stored], part:
             tensor = tensor_of(given[name])
             grad = tensor.is_floating_point()
             _set(modules, name, torch.nn.Parameter(tensor, requires_grad=grad))
+    _tie(m, plan)
+
+
+def _tie(m: Module, plan: Plan) -> None:
+    """Parameters that are others' too."""
+    modules = dict(m.named_modules())
     for name, source in plan.tied.items():
         _set(modules, name, m.get_parameter(source))
 

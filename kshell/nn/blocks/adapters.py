@@ -63,7 +63,7 @@ class Lora(nn.Module):
         return self.matrix() + self.product()
 
     def _small(self, x: Tensor) -> Tensor:
-        return self.strength * self.lora_B(self.lora_A(self.dropout(x) if self.p else x))  # type: ignore[no-any-return]
+        return self.strength * self.lora_B(self.lora_A(self.dropout(x) if self.p else x))
 
     def forward(self, x: Tensor) -> Tensor:
         found: Tensor = self.base_layer(x) + self._small(x)

@@ -106,8 +106,8 @@ class Rope(nn.Module):
                 sine = torch.stack((-sine, sine), -1).flatten(-2)
             else:
                 cosine, sine = torch.cat((cosine, cosine), -1), torch.cat((-sine, sine), -1)
-            where = {"dtype": x.dtype, "device": x.device}
-            self._known = known = (key, cosine.to(**where), sine.to(**where))
+            cosine, sine = (t.to(x.device, x.dtype) for t in (cosine, sine))
+            self._known = known = (key, cosine, sine)
         return known[1], known[2]
 
     def _at(self, dim: int, n: int, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -149,8 +149,8 @@ def test_wrong_settings(session: Session, tmp_path: Path, name: str) -> None:
 
 
 def test_wrong_folders(session: Session, tmp_path: Path) -> None:
-    for call, message in (("hub 3", "hub: expecting a folder and optionally an architecture"),
-                          ("hub[]", "hub: expecting a folder"), ("hub(`:a;`b;`c)", "hub: expecting a folder"),
+    for call, message in (("hub 3", "hub: expecting a folder or settings, and optionally an architecture"),
+                          ("hub[]", "hub: expecting a folder or settings"), ("hub(`:a;`b;`c)", "hub: expecting a folder or settings"),
                           ("hub(`:a;3)", "hub architecture: expecting a symbol"), ("hub`:nosuch", "hub: nosuch is not a folder"),
                           (f'hub`$":{tmp_path}"', f"hub: {tmp_path} has no config.json")):
         with pytest.raises(QError) as e:
