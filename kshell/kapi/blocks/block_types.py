@@ -42,6 +42,7 @@ row(
     D("low", "", 1.0),
     D("high", "", 4.0),
     D("attention", "", None),
+    always=("base",),  # so that an attention's option shows that it has them
     **_KSHELL,
 )
 row(

@@ -89,7 +89,7 @@ def model_in(folder: str, chosen: str = "") -> Module:
     with torch.device("meta"):
         module: Any = define(List(pairs(plan.root)))
     _fill(module, plan, family, _weights(folder, plan.renamed), bool(chosen))
-    return module  # type: ignore[no-any-return]
+    return module
 
 
 def new_model(c: Settings, chosen: str) -> Module:
@@ -105,7 +105,7 @@ def new_model(c: Settings, chosen: str) -> Module:
             if getattr(part, "bias", None) is not None:
                 part.bias.zero_()
     _tie(module, plan)
-    return module  # type: ignore[no-any-return]
+    return module
 
 
 def _family(c: Settings) -> Family:
