@@ -46,6 +46,6 @@ def report() -> list[str]:
                 return model.generate(ids, max_new_tokens=most, do_sample=False, pad_token_id=0)
 
             assert torch.equal(as_tensor(s.run(f"tensor generate(m;x;{most})")), peer())
-            ours, theirs = least(lambda s=s, most=most: s.run(f"y:generate(m;x;{most})"), peer, 5)  # type: ignore[misc]
+            ours, theirs = least(lambda s=s, most=most: s.run(f"y:generate(m;x;{most})"), peer, 9)  # type: ignore[misc]
             out.append(row(f"a token of {name}", ours / most, theirs / most, 1, "transformers"))
     return out

@@ -111,10 +111,16 @@ class Masked(nn.Module):
             return self._run(x)
 
     def _run(self, x: Any) -> Any:
-        for part in self._modules.values():
-            if part is not None:
-                x = part(x)
-        return x
+        *parts, last = [part for part in self._modules.values() if part is not None] or [None]
+        context = CURRENT.get()
+        is_last_asked = context is not None and context.is_last_asked
+        if context is not None:
+            context.is_last_asked = False  # of the outermost one
+        for part in parts:
+            x = part(x)
+        if is_last_asked and isinstance(last, nn.Linear) and x.dim() == 3:
+            x = x[:, -1:]
+        return x if last is None else last(x)
 
 
 class Pooler(nn.Module):

@@ -26,6 +26,7 @@ class Context:
     def __init__(self, mask: Tensor | None = None, types: Tensor | None = None) -> None:
         self.mask, self.types = mask, types
         self.length, self.limit = 0, 0
+        self.is_last_asked = False  # is only the result at the last place asked for?
         self.skipped: Tensor | None = None
         self.layers: dict[nn.Module, LayerCache] | None = None
         self.tables: dict[Hashable, Any] = {}  # what modules share within one calculation

@@ -96,7 +96,11 @@ def _scores(out: Any, rows: int, n: int) -> Tensor:
     """The scores of the last place in a module's output."""
     if not isinstance(out, Tensor):
         out = out.get("logits") if isinstance(out, dict) else getattr(out, "logits", None)
-    if not isinstance(out, Tensor) or out.dim() != 3 or tuple(out.shape[:2]) != (rows, n):
+    if (
+        not isinstance(out, Tensor)
+        or out.dim() != 3
+        or tuple(out.shape[:2]) not in ((rows, n), (rows, 1))
+    ):
         size = "x".join(map(str, out.shape)) if isinstance(out, Tensor) else "no scores"
         raise said(
             ValueError(
@@ -140,6 +144,7 @@ def continued(
             if skipped is not None:
                 context.mask = whole[:, :at]
             piece = out[:, at - n : at] if cached else out[:, :at]
+            context.is_last_asked = piece.size(1) > 1
             chosen = choose(_scores(m(piece), rows, piece.size(1)))
             if len(stops):
                 chosen = torch.where(alive, chosen, stops[0])
