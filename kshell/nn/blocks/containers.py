@@ -111,7 +111,8 @@ class Masked(nn.Module):
             return self._run(x)
 
     def _run(self, x: Any) -> Any:
-        *parts, last = [part for part in self._modules.values() if part is not None] or [None]
+        parts: list[Any] = [part for part in self._modules.values() if part is not None]
+        last = parts.pop() if parts else None
         context = CURRENT.get()
         is_last_asked = context is not None and context.is_last_asked
         if context is not None:

@@ -144,7 +144,7 @@ def continued(
             if skipped is not None:
                 context.mask = whole[:, :at]
             piece = out[:, at - n : at] if cached else out[:, :at]
-            context.is_last_asked = piece.size(1) > 1
+            context.is_last_asked = isinstance(m, containers.Masked) and piece.size(1) > 1
             chosen = choose(_scores(m(piece), rows, piece.size(1)))
             if len(stops):
                 chosen = torch.where(alive, chosen, stops[0])

@@ -89,6 +89,17 @@ def test_scores_in_pieces(session: Session, name: str) -> None:
     assert CURRENT.get() is None
 
 
+def test_only_the_outermost_leaves_out_places(session: Session) -> None:
+    """The scores of all places but the last are left out at the end of a model, and nowhere inside of it."""
+    session.run("p:seq(`seqmask;(`embed;30;16);(`linear;16;16))")
+    session.run("m:module seq(`sequential;p;(`gqa;16;4;2;`rope);(`linear;16;30));n:module seq(`seqmask;p;(`gqa;16;4;2;`rope);(`linear;16;30))")
+    session.run("{parm(x;y;tensor 4*tensor parm(m;y))}[n]each parmnames m;{parm(m;x;tensor 4*tensor parm(m;x))}each parmnames m")
+    session.run("x:3 1 4 1 5;a:generate(m;x;1)")
+    assert session.run("a[5]~{x?max x}last first evaluate(m;enlist x)") is True
+    assert session.run("(generate(n;x;9))~generate(m;x;9)") is True
+    assert session.run("(generate(n;x;9))~generate(n;x;9;`cache,0b)") is True
+
+
 def test_a_cache_of_a_window_stays_small() -> None:
     cache = LayerCache(10**9, 4)
     seen = []
