@@ -25,7 +25,7 @@ $(MARK): pyproject.toml
 
 # what the tests of notebooks and of other programs' tables, files and clients need; they are skipped without it
 setup-all: setup
-	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench
+	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench --group programs
 	$(BIN)/python -m pip install -q --disable-pip-version-check --group trainers || \
 		echo 'transformers, accelerate and lightning are not installed, and their tests are skipped'
 	if command -v npm >/dev/null; then mkdir -p $(VENV)/node && cp tests/ipc/node/package.json $(VENV)/node && \

@@ -1,4 +1,4 @@
-"""Packages whose modules are imported on first use, because they import torch."""
+"""Packages whose modules are imported on first use, because they import torch or are rarely needed."""
 
 from __future__ import annotations
 

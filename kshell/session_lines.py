@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from io import TextIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Value, Vec, text_of
 from kshell.values.change.names import Names
 from kshell.values.engine.apply import apply1
-from kshell.values.session import context, interrupts, memory, progress, restrict
+from kshell.values.session import context, interrupts, memory, progress, restrict, streams
 
 if TYPE_CHECKING:
     from kshell.lang.session.settings import Settings
@@ -50,7 +51,11 @@ class LinesMixin:
         annotate: Callable[[str, Value], str] | None
         _handles: Any
 
+        out: TextIO | None
+        err: TextIO | None
+
         def write(self, text: str) -> None: ...
+        def warn(self, text: str) -> None: ...
         def show(self, x: Value) -> str: ...
 
     def _no_lines_yet(self) -> None:
@@ -169,6 +174,12 @@ class LinesMixin:
         before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self._debugs()
         value: Any = None
         token: Any = None
+        own: Any = None
+        if outer and (self.out is not None or self.err is not None):
+            own = streams.redirect(
+                self.write if isinstance(self.out, TextIOBase) else None,
+                self.warn if isinstance(self.err, TextIOBase) else None,
+            )
         self._runs += 1  # from here on, interrupts wait
         try:
             token = context.enter(self)  # type: ignore[arg-type]
@@ -190,6 +201,8 @@ class LinesMixin:
             if token is not None:
                 context.leave(token)
             self._runs -= 1
+            if own is not None:
+                streams.restore(own)
             if outer:
                 self.progress.end()
                 if self.autosave is not None:

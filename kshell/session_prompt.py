@@ -96,11 +96,30 @@ class PromptMixin:
         space = self.names.spaces.get(self.names.current, {})
         return sorted(name for name, value in list(space.items()) if is_table(value))
 
+    def python_names(self, call: str, prefix: str) -> list[tuple[str, str]]:
+        """The symbols that a function of `.p` takes first: modules, variables."""
+        entry = registry.find("handler", "python")
+        found: list[tuple[str, str]] = entry.fns[2](call, prefix) if entry is not None else []
+        return found
+
+    def attributes(self, call: str, first: str, prefix: str) -> list[tuple[str, str]]:
+        """The attributes of the Python object that a call is about: of a wrapped one by its name, or of the one that
+        `first` names to a function of `.p`."""
+        entry = registry.find("handler", "python")
+        if entry is None:
+            return []
+        found: list[tuple[str, str]] = entry.fns[4](call, first, self._global(call), prefix)
+        return found
+
+    def _global(self, name: str) -> Value | None:
+        """The value of a global variable, as it is."""
+        space, last = self.names.split(name)
+        return self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
+
     def parts(self, name: str) -> list[tuple[str, str]]:
         """The parts of a global variable by name, with their types: columns of a table, keys of a dictionary, children
         and parameters of a module. Nothing is evaluated."""
-        space, last = self.names.split(name)
-        value = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
+        value = self._global(name)
         if isinstance(value, Handle):
             from kshell.kapi.console import completion
 

@@ -14,10 +14,11 @@ from kshell.embedpy.into_q import to_q
 from kshell.embedpy.out_of_q import to_python
 from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, as_qerror, first_line, message_of
+from kshell.kapi.loss.user_functions import FAILED
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
 from kshell.values.base.functions import Foreign, Prim, Proj, PyCall
 from kshell.values.session.context import CONFINED, RESTRICTED, perhaps
-from kshell.values.session.restrict import forbid, refuse
+from kshell.values.session.restrict import PYTHON_OFF, allow_python
 
 # exceptions whose class the function that failed implies already, by its name
 _IMPLIED: dict[str, tuple[type[BaseException], ...]] = {
@@ -44,6 +45,7 @@ def _is_word(x: Value) -> bool:
     return x.__class__ is Proj and id(x.f) in _WORDS_OF_CALLS
 
 
+@FAILED.set
 def failed(where: str, e: BaseException) -> QError:
     """The q error for an exception that Python code let go on: embedPy's text, with the exception's class where the
     name of the function does not imply it."""
@@ -70,8 +72,7 @@ WHOLE: WeakSet[Any] = WeakSet()  # the sessions in which it is the error's text
 
 def guarded(where: str, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """The result of Python code; a q error for its exceptions. An interrupt, and the end of the program by q, go on."""
-    refuse(f".p.{where}")
-    forbid(f".p.{where}")
+    allow_python(f".p.{where}")
     problem: QError
     try:
         return work(*args, **named)
@@ -90,9 +91,8 @@ _SAME = frozenset((int, float, bool))  # classes of atoms that Python has
 
 def call(obj: Any, args: Sequence[Value]) -> Any:
     """The Python result of a call with q arguments. A single :: is none."""
-    if RESTRICTED.get() or CONFINED.get():
-        refuse(".p.call")
-        forbid(".p.call")
+    if PYTHON_OFF or RESTRICTED.get() or CONFINED.get():
+        allow_python(".p.call")
     problem: QError
     try:
         for argument in args:

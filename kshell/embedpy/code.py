@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import linecache
 import os
 import sys
@@ -9,6 +10,7 @@ from itertools import count
 from types import CodeType, ModuleType
 from typing import Any
 
+from kshell.values.session.context import running
 from kshell.values.session.restrict import SHARED_FOLDER
 
 _KEPT = 500  # texts whose code is kept
@@ -20,16 +22,40 @@ def main_module() -> ModuleType:
     """The module in which Python text runs: the program's own; of the command `kshell` a fresh one, and its paths and
     arguments are as those of Python without a program."""
     main = sys.modules["__main__"]
-    if _is_command(main):
+    if is_command(main):
         main = sys.modules["__main__"] = ModuleType("__main__")
         sys.argv[:] = [""]
         home = os.environ.get("QHOME")
         first = [*([] if SHARED_FOLDER else [""]), *([home] if home else [])]
+        if not sys.stdin.isatty():
+            sys.stdin = _Lines()
         sys.path[:] = dict.fromkeys([*first, *_without_command(sys.path)])
+        if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+            os.environ.setdefault("MPLBACKEND", "module://kshell.python.figures")
     return main
 
 
-def _is_command(main: ModuleType) -> bool:
+class _Lines(io.TextIOBase):
+    """Standard input of Python code where kshell reads its own lines from there: the next of them."""
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 0
+
+    def readline(self, limit: int = -1) -> str:  # type: ignore[override]
+        line: bytes = running().input.line() or b""
+        return line.decode("utf-8", "surrogateescape")
+
+    def read(self, size: int = -1) -> str:  # type: ignore[override]
+        if size < 0:
+            return "".join(iter(self.readline, ""))
+        return bytes(running().input.take(size)).decode("utf-8", "surrogateescape")
+
+
+def is_command(main: ModuleType) -> bool:
+    """Is it that of kshell's own command?"""
     spec = getattr(main, "__spec__", None)
     if spec is not None:
         return bool(spec.name == "kshell.__main__")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
-import importlib
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from kshell import python
 from kshell.embedpy import applying, code, into_q, scripts
 from kshell.embedpy.applying import guarded
 from kshell.embedpy.names import object_of
@@ -23,7 +23,7 @@ from kshell.values.base.core import NIL, Atom, Value, Vec, text_of
 from kshell.values.base.functions import Foreign, Function, Handle, PyCall
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
-from kshell.values.session.restrict import expanded, forbid
+from kshell.values.session.restrict import allow_python, expanded
 
 constant(".p.numpy", True, "Is numpy there? It is.", "q).p.numpy\n1b")
 
@@ -43,9 +43,7 @@ def as_python(x: Value) -> Value:
 
 def _session_value(x: Value) -> Any:
     """The Python value of a q value as a Session gives it."""
-    from kshell.python import outof
-
-    return outof.from_q(x)
+    return python.outof.from_q(x)
 
 
 def _plain(x: Any) -> Any:
@@ -91,41 +89,6 @@ def _array(x: Value) -> Any:
     return np.asarray(made)
 
 
-_EXAMPLE = """
-
-    q)type[@[.p.NAME;1 2;{x}]]in 105 10h  / an error's text, without the package
-    1b
-    """
-
-
-def _frame(package: str, make: Callable[[Any, Any], Any], doc: str) -> None:
-    def convert(x: Value) -> Value:
-        module = guarded("import", importlib.import_module, package)
-        return PyCall(guarded(word, make, module, _session_value(x)))
-
-    word = {"pandas": "topd", "polars": "topl", "pyarrow": "topa"}[package]
-    convert.__doc__ = doc + _EXAMPLE.replace("NAME", word)
-    name(f".p.{word}", effect="changes")(convert)
-
-
-def _pandas(pandas: Any, x: Any) -> Any:
-    if not isinstance(x, dict):
-        return pandas.Series(x)
-    frame, key = pandas.DataFrame(x), getattr(x, "key", ())
-    return frame.set_index(list(key)) if key else frame
-
-
-_frame(
-    "pandas",
-    _pandas,
-    "A table as a DataFrame of pandas, its keys as the index; a list as a Series.",
-)
-_frame("polars", lambda m, x: m.DataFrame(x) if isinstance(x, dict) else m.Series(x),
-       "A table as a DataFrame of polars; a list as a Series.")  # fmt: skip
-_frame("pyarrow", lambda m, x: m.table(x) if isinstance(x, dict) else m.array(x),
-       "A table as a Table of Arrow; a list as an Array.")  # fmt: skip
-
-
 @name(".p.topt", effect="changes")
 def as_tensor(x: Value) -> Value:
     """A q value as a tensor of PyTorch; the object of a handle as it is.
@@ -149,9 +112,7 @@ def to_q(x: Value) -> Value:
     q).p.toq .p.eval"__import__('datetime').date(2026,1,2)"
     2026.01.02
     """
-    from kshell.python import into
-
-    return guarded("toq", lambda: into.to_q(object_of(x)))
+    return guarded("toq", lambda: python.into.to_q(object_of(x)))
 
 
 @name(".p.toq0", ".p.toq0[x;1b]", effect="changes")
@@ -225,16 +186,21 @@ def console(x: Value) -> Value:
     """
     import code as prompt
 
-    forbid(".p.console")
+    allow_python(".p.console")
     if not sys.stdin.isatty():
         raise QError("console: there is no terminal")
 
     def leave() -> None:
         raise SystemExit
 
-    variables = code.main_module().__dict__
-    with contextlib.suppress(SystemExit):
-        prompt.interact("", local={**variables, "quit": leave, "exit": leave}, exitmsg="")
+    # Python's own would close standard input
+    own = {word: getattr(builtins, word, leave) for word in ("quit", "exit")}
+    try:
+        vars(builtins).update(dict.fromkeys(own, leave))
+        with contextlib.suppress(SystemExit):
+            prompt.interact("", local=code.main_module().__dict__, exitmsg="")
+    finally:
+        vars(builtins).update(own)
     return NIL
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -64,6 +65,7 @@ def main() -> None:
         if sys.argv[1:2] == ["install"]:
             print(f"kernel installed in {install(sys.argv[2:])}")
             return
+        os.environ.setdefault("MPLBACKEND", "module://kshell.python.figures")
         from ipykernel.kernelapp import IPKernelApp
 
         from kshell.kernel.kernel import QKernel

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         called,
         custom,
         direct,
+        given_losses,
         ops,
         recompute,
         seq,

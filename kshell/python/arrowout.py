@@ -49,18 +49,32 @@ class Made(NamedTuple):
     dictionary: Made | None = None
 
 
+class Coded:
+    """A column of texts by their places among the distinct ones."""
+
+    def __init__(self, texts: list[str], places: np.ndarray) -> None:
+        self.texts, self.places = texts, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
 # ------------------------------------------------------------------ columns
 
 
 def made(x: Any, name: str = "") -> Made:
     """The Arrow form of a column; TypeError if it has none."""
-    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind != "O":
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind not in "OUSV":
         return _numbers(x)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "V" and not len(x):  # of guids
+        return Made("w:16", 0, None, [np.empty(0, np.uint8)])
     if isinstance(x, Table):
         return _struct(x)
+    if isinstance(x, Coded):
+        return _coded(x.texts, x.places)
     if isinstance(x, dict):
         raise TypeError(f"column {name} has no Arrow form")
-    items = list(x)
+    items = x.tolist() if isinstance(x, np.ndarray) else list(x)
     classes = set(map(type, items))
     if classes == {type(None)}:
         return Made("n", len(items), None, [])
@@ -108,9 +122,12 @@ def _numbers(x: np.ndarray) -> Made:
 
 def _symbols(items: list[str]) -> Made:
     codes = {text: code for code, text in enumerate(dict.fromkeys(items))}
-    indices = np.fromiter(map(codes.__getitem__, items), np.int32, len(items))
-    encoded = [np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8) for text in codes]
-    return Made("i", len(items), None, [indices], (), _joined("u", encoded, np.uint8))
+    return _coded(list(codes), np.fromiter(map(codes.__getitem__, items), np.int32, len(items)))
+
+
+def _coded(texts: list[str], places: np.ndarray) -> Made:
+    encoded = [np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8) for text in texts]
+    return Made("i", len(places), None, [places], (), _joined("u", encoded, np.uint8))
 
 
 def _offsets(items: list[Any]) -> np.ndarray:

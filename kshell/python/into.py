@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from kshell.errors import QError, first_line, message_of
-from kshell.python import arrow, interchange
+from kshell.python import arrow, interchange, noted
 from kshell.python.objects import Function, Table
 from kshell.python.outof import from_q
 from kshell.python.torch_side import adopt
@@ -323,7 +323,12 @@ def _frame(x: Any) -> Value:
     }
     if len(columns) < len(x.columns) or columns.keys() & key_columns.keys():
         raise QError("two columns of one name")
-    return _keyed(key_columns | columns, tuple(key_columns))
+    types, _ = noted.of(x)
+    found = {
+        name: noted.restored(column, types[name]) if name in types else column
+        for name, column in (key_columns | columns).items()
+    }
+    return _keyed(found, tuple(key_columns))
 
 
 def _series(x: Any, name: str = "") -> ListValue:
@@ -387,7 +392,12 @@ def _arrow(x: Any) -> Value:
         return columns[0]
     if len(set(names)) < len(names):
         raise QError("two columns of one name")
-    return _keyed(dict(zip(names, columns, strict=True)), ())
+    types, key = noted.of(x)
+    found = {
+        name: noted.restored(column, types[name]) if name in types else column
+        for name, column in zip(names, columns, strict=True)
+    }
+    return _keyed(found, tuple(key) if {*key} <= {*names} else ())
 
 
 class Made:

@@ -55,7 +55,7 @@ def from_q(x: Value) -> Any:
         return _dict(x)
     if isinstance(x, Handle):
         return adopt().object_of(x)
-    if x.__class__ is Foreign:
+    if isinstance(x, Foreign):
         return x.obj
     return _function(x) if isinstance(x, QFunction) else None
 

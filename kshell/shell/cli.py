@@ -57,8 +57,8 @@ def main() -> NoReturn:
     except UsageError as e:
         print(f"kshell: {e}\nkshell --help lists the options", file=sys.stderr)
         leave(2)
-    except SystemExit:
-        leave(0)
+    except SystemExit as e:
+        leave(int(e.code or 0))
     tune_allocator()
     tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -52,9 +52,12 @@ def offers(session: Session, text: str, after: str = "") -> list[Found]:
     if position is None:
         return []
     session.names.load_builtins()
-    if position.kind == "file":
-        return files(position.prefix)
     size = len(position.prefix)
+    if position.kind == "file":
+        attributes = session.attributes(*_python_call(position), position.prefix)
+        if attributes:
+            return _matching(attributes, position.prefix, size)
+        return files(position.prefix)
     candidates = (
         _symbols(session, position)
         if position.kind == "symbol"
@@ -145,6 +148,9 @@ def _listed_names(folder: str) -> list[str]:
 
 def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
     """The symbols possible at this position."""
+    head, first = _python_call(at)
+    if head and not first:
+        yield from session.python_names(head, at.prefix)
     previous = at.arg[-1] if at.arg else None
     choices = list(_of_call(session, at))
     if previous is not None and previous.kind in WORDS:
@@ -155,6 +161,16 @@ def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
         yield from ((name, "variable") for name in session.names.members(session.names.current))
         if at.prefix[:1] == ".":
             yield from _qualified(session)
+
+
+def _python_call(at: Place) -> tuple[str, str]:
+    """The name that is applied at a place, to a symbol as its first argument, or as its second one; and the first one,
+    else empty."""
+    call = at.calls[-1]
+    if at.arg:
+        return (at.arg[-1].text if at.arg[-1].kind in WORDS else ""), ""
+    is_call = call.kind == "[" and len(call.args) <= 2
+    return (call.head if is_call else ""), call.symbol(0) if len(call.args) == 2 else ""
 
 
 def _qualified(session: Session) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ usage: kshell [options] [file.q [args]]
   -n N       run on N processes of this machine; process 0 reads lines for all, and prints
   -v         with several processes: all print, each line prefixed with the process number
   --read-only  typed lines and standard input cannot change, run or open anything; the script can
+  --no-python  no Python of yours runs: .p, p) lines, .p and .py files; setting(`python;0b) later
   --timeout S  seconds that a process waits for the others (60)
   --log F    write what happens on the port behind F (- is standard error): logins, refusals, ends
   --log-queries  what clients send too
@@ -28,6 +30,7 @@ usage: kshell [options] [file.q [args]]
   --open     everybody who reaches the port may connect, without a password
   --plain    take passwords from other machines without TLS
   --no-cache  do not use the code cache in the user's cache folder
+  --doctor   print versions, devices, and which optional packages are there
   --version  print the version
   --help     print this
 
@@ -85,6 +88,7 @@ class Options:
     verbose: bool = False
     quiet: bool = False
     read_only: bool = False  # takes effect after the script
+    python: bool = True  # may the user's Python run?
     clients: dict[str, str | bool] = field(default_factory=dict)  # rules for them: session_port.py
     cache: bool = True  # use the code cache?
     stay: bool = False
@@ -244,6 +248,12 @@ def _help(opts: Options, word: str, words: list[str]) -> None:
     raise SystemExit(print(USAGE))
 
 
+def _doctor(opts: Options, word: str, words: list[str]) -> None:
+    lines, fits = importlib.import_module("kshell.shell.doctor").report()
+    print("\n".join(lines))
+    raise SystemExit(0 if fits else 1)
+
+
 def _version(opts: Options, word: str, words: list[str]) -> None:
     raise SystemExit(print(f"kshell {__version__}"))
 
@@ -267,6 +277,7 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
     "-v": _flag("verbose"),
     "--timeout": _timeout,
     "--read-only": _flag("read_only"),
+    "--no-python": _flag("python", False),
     "--no-cache": _flag("cache", False),
     "--log": _of_clients("log"),
     "--log-queries": _clients_are("log_queries"),
@@ -276,6 +287,7 @@ _BEFORE_A_SCRIPT: dict[str, Taker] = {
     "-h": _help,
     "--help": _help,
     "--version": _version,
+    "--doctor": _doctor,
 }
 
 

@@ -21,6 +21,8 @@ def start(opts: Options) -> int:
     """Do what the command line requests; returns the exit code."""
     session = Session(args=opts.args, script=opts.script)
     session.hosted = False
+    if not opts.python:
+        restrict.PYTHON_OFF.append(True)
     session.keeps_code, session.settings.q = opts.cache, opts.quiet
     signal.signal(signal.SIGINT, session.interrupt)
     signal.signal(signal.SIGTERM, session.terminate)

@@ -20,6 +20,7 @@ LAST = {
     "lstm": (r"accuracy (\d+\.\d)%", 85, 100),
     "swa": (r"accuracy of the mean (\d+\.\d)%", 90, 100),
     "callback": (r"accuracy (\d+\.\d)%", 85, 100),
+    "loader": (r"accuracy (\d+\.\d)%", 88, 100),
     "attention": (r"accuracy (\d+\.\d)%", 98, 100),
     "compressed": (r"accuracy 9\d\.\d%, lost by compression (\d+\.\d)%", 0, 1.5),
 }

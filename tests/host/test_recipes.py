@@ -39,7 +39,7 @@ while optimizer.param_groups[0]["lr"] == .01:
 print("rate", optimizer.param_groups[0]["lr"])
 """
 TWO_THREADS = """
-for step in range(400):
+for step in range(2500):
     with lock:
         update()
     time.sleep(.001)
@@ -107,6 +107,8 @@ def test_a_signal_opens_the_prompt_on_the_terminal(tmp_path: Path) -> None:
         t.until("`0.weight`0.bias`1.weight`1.bias")
         t.until("q)")
         t.send("lr(o;.125)\r")
+        t.send("lr o\r")
+        t.until(",0.125")
         t.until("q)")
         t.send("\x04")
         t.until("rate 0.125")

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.handle_kind import ANSWERS, HandleKind
+from kshell.registry import Hook
 from kshell.values.base.core import Value
+from kshell.values.base.functions import Foreign
 from kshell.values.session.context import CODE, LINE, running
 from kshell.values.session.interrupts import brief, edit
 
@@ -388,12 +390,20 @@ def rule_handle(r: Wrap) -> RuleHandle:
 # ------------------------------------------------------------------ asking
 
 
+# the q value of a torch object of Python, None for anything else: kapi/console/adopt.py
+ADOPT = Hook(lambda obj: None)
+
+
 def handle(x: Value) -> KHandle | None:
-    """x if it is a live handle, None if it is not a handle; 'stale pointer if it was freed."""
+    """x if it is a live handle; the handle of a torch object for one that is a Python object, bare or wrapped; None for
+    anything else. 'stale pointer if it was freed."""
     if isinstance(x, KHandle):
         if x.obj is GONE:
             raise stale(x)
         return x
+    if isinstance(x, Foreign):
+        found = ADOPT.fn(x.obj)
+        return found if isinstance(found, KHandle) else None
     return None
 
 

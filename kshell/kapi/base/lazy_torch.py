@@ -9,6 +9,7 @@ import sys
 import warnings
 from typing import Any
 
+from kshell.errors import QError, first_line
 from kshell.values.session.interrupts import HOLD
 from kshell.values.session.restrict import lifted
 
@@ -48,7 +49,15 @@ def load() -> Any:
 def _import() -> None:
     for text in _QUIET:
         warnings.filterwarnings("ignore", message=text)
-    module = importlib.import_module("torch")
+    problem = ""
+    try:
+        module = importlib.import_module("torch")
+    except ImportError as e:
+        is_missing = isinstance(e, ModuleNotFoundError) and e.name == "torch"
+        problem = f"torch cannot be imported: {first_line(str(e))}"
+        problem = "no torch here: pip install torch" if is_missing else problem
+    if problem:
+        raise QError(problem, hint="kshell --doctor shows what is there")
     module.sparse.check_sparse_tensor_invariants.enable()  # otherwise a bad index would crash the process later
     if not _MODULE:
         _MODULE.append(module)

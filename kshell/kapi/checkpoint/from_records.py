@@ -32,6 +32,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import from_record
 from kshell.kapi.checkpoint.to_records import BESIDE, Record, item_cost, needs
 from kshell.kapi.loss import losses
+from kshell.kapi.loss.given import loss_of, missing_loss
 from kshell.kapi.module.builders import build, entry_of
 from kshell.kapi.module.describe import REPLACED, is_container, set_name, type_name
 from kshell.kapi.optim import scheduler_api, wraps
@@ -461,7 +462,8 @@ class Loader:
 
     @behaviour("from_record", ModelHandle)
     def _model(self, i: int, rec: Record) -> Any:
-        model = Model(*(self.get(field, rec[field]) for field in ("module", "loss", "optimizer")))
+        module, optimizer = (self.get(field, rec[field]) for field in ("module", "optimizer"))
+        model = Model(module, self._model_loss(rec), optimizer)
         options = cast("tuple[dict[str, Value], ...]", (model.train, model.test))
         for own, saved in zip(options, rec["options"], strict=True):
             for field, form in saved:
@@ -470,6 +472,16 @@ class Loader:
                 own[field] = self.decoder.value(form)
         model.data, model.testdata = (self._data(record) for record in rec["data"])
         return model
+
+    def _model_loss(self, rec: Record) -> Any:
+        if rec["loss"] is not None:
+            return self.get("loss", rec["loss"])
+        if "given" not in rec:
+            return missing_loss()
+        loss = loss_of(self.decoder.value(rec["given"]))
+        if loss is None:
+            raise ValueError("a wrong loss")
+        return loss
 
     def _data(self, rec: Record) -> Data:
         data = Data(self.python(rec["x"]), self.python(rec["y"]), int(rec["n"]))

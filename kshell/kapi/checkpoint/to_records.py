@@ -32,18 +32,20 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import to_record
 from kshell.kapi.loss import losses
+from kshell.kapi.loss.given import given_for
 from kshell.kapi.module.describe import REPLACED, is_container, name_of_module, options_of, type_of
 from kshell.kapi.module.options import as_dict, class_of, live_values, module_record
 from kshell.kapi.optim import scheduler_api
 from kshell.kapi.optim.optimizer import class_of as optimizer_class
 from kshell.kapi.tensor.batch_view import part_of
 from kshell.kapi.tensor.storages import memory_of
+from kshell.kapi.train.sources import Source
 from kshell.optim.groups import settings_of
 from kshell.registry import REQUIRED, find
 from kshell.store.archive import Member
 from kshell.store.snapshot import Encoder
 from kshell.values.base.core import Value
-from kshell.values.base.functions import Handle
+from kshell.values.base.functions import Foreign, Handle
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor, UntypedStorage
@@ -342,7 +344,7 @@ class Saver:
     def _model(self, m: Model) -> Record:
         return {
             "module": self.ref("module", m.module),
-            "loss": self.ref("loss", m.loss),
+            **self._model_loss(m.loss),
             "optimizer": self.ref("optimizer", m.optimizer),
             "options": [
                 [[name, self.encoder.value(value)] for name, value in settings.items()]
@@ -351,7 +353,19 @@ class Saver:
             "data": [self._data(data) for data in (m.data, m.testdata)],
         }
 
+    def _model_loss(self, loss: Module) -> Record:
+        """A model's loss: a reference to a module, or what was given for it, if that is of q."""
+        given = given_for(loss)
+        if given is None:
+            return {"loss": self.ref("loss", loss)}
+        if isinstance(given, Foreign):
+            self.notes.append("the loss of a model, which is a function of Python")
+            return {"loss": None}
+        return {"loss": None, "given": self.encoder.value(given)}
+
     def _data(self, d: Data) -> Record:
+        if isinstance(d, Source):
+            self.notes.append(f"the data of a model, which comes from {d.what}")
         return {
             "x": self.python(d.x),
             "y": self.python(d.y),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kshell import registry
 from kshell.kapi.base.convert import dtype_name
 from kshell.kapi.base.handles import (
+    ADOPT,
     DictHandle,
     KHandle,
     LossHandle,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _OPT = "_kshell_opt"  # attribute of a torch optimizer with the Opt that all its handles share
 
 
+@ADOPT.set
 def value_of(x: Any) -> Value | None:
     """The handle for a tensor, module, loss, optimizer or scheduler, the symbol for a data type or device; None for
     anything else. The actual class counts, not `__class__`, which a proxy can fake."""

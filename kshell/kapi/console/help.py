@@ -59,7 +59,7 @@ from kshell.values.base.core import (
     text_of,
 )
 from kshell.values.base.describe import listed
-from kshell.values.base.functions import Prim
+from kshell.values.base.functions import Foreign, Prim
 from kshell.values.session.context import running
 
 EFFECT = "none"  # default for the functions here
@@ -239,6 +239,8 @@ def help_(x: Value) -> Value:
     h = handle(x)
     if h is not None:
         return of_object(h)
+    if isinstance(x, Foreign):
+        return python_help(x)
     if isinstance(x, Prim) and isinstance(x.entry, Entry):
         return show_entries([x.entry])
     if (
@@ -247,7 +249,15 @@ def help_(x: Value) -> Value:
         or (x.__class__ is Atom and x.t == T.C)
     ):
         return of_name(text_of(x), x.__class__ is not Sym)
-    raise CallError("help", expecting="a name, function or torch object", given=kname(x))
+    raise CallError("help", expecting="a name, function, torch or Python object", given=kname(x))
+
+
+def python_help(x: Foreign) -> Value:
+    """Python's help on one of its objects."""
+    entry = registry.find("name", ".p.help")
+    assert entry is not None
+    shown: Value = entry.fns[1](x)
+    return shown
 
 
 def of_name(name: str, text: bool = False) -> Value:

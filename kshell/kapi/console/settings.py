@@ -16,11 +16,13 @@ from kshell.registry import Entry
 from kshell.values.base.build import string, symdict
 from kshell.values.base.core import NIL, NULL_J, List, Value
 from kshell.values.session.context import running
+from kshell.values.session.restrict import PYTHON_OFF
 
 
 class Setting(NamedTuple):
     """One setting: how to read it, how to set it (None if read-only), the type it accepts, a description, and an
-    example's output. Settings that ktorch lacks are listed with the others only while switched on."""
+    example's output. Settings that ktorch lacks are listed with the others
+    only while they are not at their default."""
 
     get: Callable[[], Value]
     put: Callable[[Any], None] | None
@@ -64,6 +66,13 @@ def _assign(path: str) -> Callable[[Any], None]:
         setattr(owner, last, v)
 
     return put
+
+
+def _python(flag: bool) -> None:
+    if flag and PYTHON_OFF:
+        raise QError("setting: python stays off in this process, given 1b")
+    if not flag:
+        PYTHON_OFF.append(True)
 
 
 def _cuda() -> bool:
@@ -154,6 +163,14 @@ SETTINGS: dict[str, Setting] = {
         "Real and imaginary parts are along the first dimension instead of the last.",
         "1b",
     ),
+    "python": Setting(
+        lambda: not PYTHON_OFF,
+        _python,
+        "boolean",
+        "The user's own Python runs: .p, p) lines, .p and .py files. Once switched off, it stays off in this process.",
+        "1b",
+        "kshell",
+    ),
     "anomaly": Setting(
         lambda: bool(torch.is_anomaly_enabled()),
         _detect_anomaly,
@@ -207,7 +224,7 @@ def setting(x: Value) -> Value:
         values = {
             key: value.get()
             for key, value in SETTINGS.items()
-            if value.since == "ktorch" or value.get()
+            if value.since == "ktorch" or value.get() != (value.shown == "1b")
         }
         return symdict(list(values), list(values.values()))
     args = items(x)

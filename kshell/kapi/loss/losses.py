@@ -31,7 +31,15 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
-from kshell.kapi.loss.calculation import LossRecord, calculate, inputs, loss_record, type_of
+from kshell.kapi.loss.calculation import (
+    LossRecord,
+    calculate,
+    inputs,
+    loss_record,
+    type_of,
+)
+from kshell.kapi.loss.given import computed, given_for, on_output, value_of
+from kshell.kapi.loss.user_functions import as_torch
 from kshell.kapi.module.api import every_option
 from kshell.kapi.module.describe import cpp_text, number
 from kshell.kapi.module.describe import type_of as type_of_module
@@ -345,9 +353,15 @@ def make(entry: Entry, args: Sequence[Value]) -> Any:
     return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
 
 
-def definition(m: Module, every: bool) -> Dict:
-    """Type and options of a loss."""
-    entry = type_of(m)
+def definition(m: Module, every: bool) -> Value:
+    """Type and options of a loss; of another class its name alone; what was given for a function or none."""
+    given = given_for(m)
+    if given is not None:
+        return given
+    try:
+        entry = type_of(m)
+    except QError:
+        return symdict(["module"], [sym(type(m).__name__)])
     return symdict(
         ["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)]
     )
@@ -409,12 +423,12 @@ def _of_object(h: Value | None, rest: Sequence[Value]) -> Value:
     handle(h)
     module = h.obj if isinstance(h, LossHandle) else h.obj.loss
     if not rest:
-        return (
-            definition(module, every_option()) if isinstance(h, LossHandle) else loss_handle(module)
-        )
+        return definition(module, every_option()) if isinstance(h, LossHandle) else value_of(module)
     flag = flag_of(rest[0]) if len(rest) == 1 else None
     if flag is not None and isinstance(h, LossHandle):
         return definition(module, flag)
+    if not computed(module):
+        return tensor_handle(on_output(module)(as_torch(rest[0]), inputs(rest[1:])))
     return tensor_handle(calculate(module, inputs(rest)))
 
 

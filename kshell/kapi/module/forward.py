@@ -37,6 +37,7 @@ from kshell.kapi.module.options import module_record
 from kshell.kapi.module.parts import child_of
 from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.base.functions import Foreign
 from kshell.values.session.context import warn_once
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def inputs_of(x: Value, m: Module | None, call: str, gaps: bool = False) -> list
         device = torch.device("cpu") if m is None else device_of_module(m)
         # a module may write to its input
         return [to_tensor(x, own=device.type == "cpu").to(device)]
+    if isinstance(x, Foreign) and (h := handle(x)) is not None:
+        return inputs_of(h, m, call, gaps)
     if x.__class__ is not List:
         raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)
@@ -207,6 +210,20 @@ def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
     ]
 
 
+def first_of(out: Any) -> Any:
+    """The tensor of an output that a loss and the metrics are about: the first; of an output by name, the first that
+    is not its loss."""
+    if out.__class__ is torch.Tensor:
+        return out
+    named = named_output(out)
+    if named is not None:
+        out = [value for name, value in named.items() if name != "loss"]
+    tensors = flat(out)
+    if not tensors:
+        raise QError("the output has no tensor")
+    return tensors[0]
+
+
 def wrapped(out: Any) -> Value:
     """The handle for an output: a tensor, or a vector or dictionary of tensors; for a named output, a q dictionary."""
     if out is None or isinstance(out, torch.Tensor):
@@ -218,7 +235,8 @@ def wrapped(out: Any) -> Value:
 
 
 def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
-    """The parts of an output by name: tensors, lists and dictionaries of tensors, numbers and strings."""
+    """The parts of an output by name: tensors, lists and dictionaries of tensors, numbers and strings; other objects
+    stay those of Python."""
     fields: dict[str, Value] = {}
     for key, field in named.items():
         if field is None or isinstance(field, bool | float):
@@ -227,6 +245,8 @@ def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
             fields[key] = long(field) if isinstance(field, int) else sym(field)
         elif isinstance(field, torch.Tensor | tuple | list) or named_output(field) is not None:
             fields[key] = value(field)
+        else:
+            fields[key] = Foreign(field)
     return symdict(list(fields), list(fields.values()))
 
 

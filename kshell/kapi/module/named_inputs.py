@@ -18,6 +18,7 @@ from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, Vec
 from kshell.kapi.module.describe import type_of
 from kshell.kapi.module.options import module_record
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, seq_items, text_of
+from kshell.values.base.functions import Foreign
 from kshell.values.base.narrow import is_text
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ def by_name(m: Module, named: Mapping[str, Any]) -> bool:
 
 
 def argument(x: Value, device: Device, call: str) -> Any:
-    """The Python value for an input by name: tensors from handles and arrays; numbers, flags and strings from atoms."""
+    """The Python value for an input by name: tensors from handles and arrays; numbers, flags and strings from atoms;
+    Python objects are themselves."""
     if isinstance(x, TensorHandle | DictHandle | ModuleHandle):
         return x.get()
     if isinstance(x, VectorHandle):
@@ -155,6 +157,8 @@ def argument(x: Value, device: Device, call: str) -> Any:
         return to_tensor(x, own=device.type == "cpu").to(device)
     if x.__class__ is List:
         return [argument(item, device, call) for item in x.items]
+    if isinstance(x, Foreign):
+        return x.obj
     raise CallError(call, f"an input cannot be a {kname(x)}")
 
 

@@ -18,7 +18,7 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import ModelHandle, TensorHandle, handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
-from kshell.kapi.loss import losses
+from kshell.kapi.loss.given import on_output
 from kshell.kapi.math.statistics import activities, activity
 from kshell.kapi.module.api import of_module
 from kshell.kapi.module.describe import name_of_module, type_name
@@ -165,8 +165,7 @@ class _Call:
 
     def _loss(self, out: Any) -> Any:
         if self.f is None:
-            first = next((t for _, t in tensors_of(out)), None)
-            return losses.calculate(self.model.loss, [first, *self.targets])
+            return on_output(self.model.loss)(out, self.targets)
         loss = applied(self.f, [_handle_of(out)])
         if not isinstance(loss, TensorHandle) or loss.obj is None or loss.obj.numel() != 1:
             raise CallError(

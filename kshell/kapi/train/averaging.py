@@ -26,7 +26,8 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.module.forward import calculate, in_mode, with_gradients
 from kshell.kapi.train.data import begin
-from kshell.kapi.train.run import batches_of, carried
+from kshell.kapi.train.run import batches_of
+from kshell.kapi.train.trainer import carried
 from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, Sym, Value, seq_items
 from kshell.values.session.interrupts import PENDING, stop_here
@@ -250,7 +251,7 @@ def batchnorm(x: Value) -> Value:
         for value in norms.values():
             value.reset_running_stats()
             value.momentum = None
-        if isinstance(h, ModelHandle) and h.obj.data.n > 0:
+        if isinstance(h, ModelHandle) and h.obj.data.there:
             try:
                 with_gradients(False, lambda: in_mode(m, True, lambda: _pass(h)))
             finally:

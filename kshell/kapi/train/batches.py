@@ -16,12 +16,15 @@ from kshell.kapi.base.handles import (
     DictHandle,
     TensorHandle,
     VectorHandle,
+    handle,
 )
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.loss.user_functions import value_of_array
 from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
-from kshell.values.base.core import NIL, Dict, List, Value, seq_items
+from kshell.kapi.train.sources import Items, Source, source_of
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Value, raw, seq_items
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,29 +72,43 @@ def _check_sizes(x: Any, y: Any) -> int:
     return n
 
 
-def assign(model: Model, test: bool, x: Any, y: Any) -> int:
+def assign(model: Model, test: bool, x: Any, y: Any) -> int | Special:
     n = _check_sizes(x, y)
     model.put_data(Data(x, y, n), test)
     return _batches(model, test)
 
 
-def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
-    """Set new inputs and, if given, targets."""
+def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int | Special:
+    """Set new inputs and, if given, targets, or what gives batches of both."""
     if len(given) > 3:
         raise QError(
             f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given"
         )
+    given = [*given[:1], *(value_of_array(x) for x in given[1:])]
+    source = source_of(given[1], call) if len(given) == 2 and handle(given[1]) is None else None
+    if source is not None:
+        if source.own and model.settings(test).get("shuffle"):
+            raise CallError(
+                call,
+                f"{source.what} has an order of its own, shuffle is set: train(m;`shuffle;0b) before",
+                says=(call,),
+            )
+        model.put_data(source, test)
+        return _batches(model, test)
     x = gather(given[1:2], model.module, call)
     y = gather(given[2:3], model.module, call)
     return assign(model, test, x, y)
 
 
-def _batches(model: Model, test: bool) -> int:
-    """The number of batches in the data, -1 without data."""
+def _batches(model: Model, test: bool) -> int | Special:
+    """The number of batches in the data, -1 without data, 0N if it is not known."""
     data = model.data_of(test)
+    s = model.settings(test)
+    if isinstance(data, Source):
+        length = data.length(s)
+        return NULL_J if length is None else length
     if data.n < 0:
         return -1
-    s = model.settings(test)
     return count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"])
 
 
@@ -102,18 +119,17 @@ def restore(data: Data) -> int:
     return max(data.n, 0)
 
 
-def _order(model: Model, data: Data) -> Any:
+def _order(model: Model, data: Data, n: int, device: Any) -> Any:
     """A new order for the training data: from the global generator or, if several tasks share the data, from one that
     is the same for all."""
     s = model.train
-    device = data.tensors()[0].device
     if s["tasks"] < 2:
-        return torch.randperm(data.n, device=device)
+        return torch.randperm(n, device=device)
     if data.generator is None:
         data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(
             long_of(s["shuffleseed"])
         )
-    return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
+    return torch.randperm(n, generator=data.generator, device=data.generator.device)
 
 
 def reorder(data: Data, order: Tensor) -> None:
@@ -136,13 +152,17 @@ def _replaced(part: Any, order: Tensor) -> Any:
 def shuffle(model: Model) -> None:
     data = model.data
     restore(data)
-    if data.n > 0:
-        order = _order(model, data)
+    if isinstance(data, Items):
+        data.shuffled(_order(model, data, len(data.obj), "cpu"))
+    elif isinstance(data, Source):
+        raise CallError("shuffle", f"{data.what} has an order of its own", says=("model",))
+    elif data.n > 0:
+        order = _order(model, data, data.n, data.tensors()[0].device)
         reorder(data, order)
         data.order = order if data.order is None else data.order[order.to(data.order.device)]
 
 
-def begin(model: Model, test: bool) -> int:
+def begin(model: Model, test: bool) -> int | Special:
     """Start an epoch: restore the whole tensors, shuffle if requested; returns the number of batches."""
     if not test and model.train["shuffle"]:
         shuffle(model)
@@ -153,9 +173,15 @@ def begin(model: Model, test: bool) -> int:
 
 def next_batch(model: Model, test: bool) -> bool:
     data, s = model.data_of(test), model.settings(test)
+    if isinstance(data, Source):
+        raise CallError(
+            "testbatch" if test else "batch",
+            f"no batch of {data.what} is shown in place; {'testrun' if test else 'run'} goes through them",
+            says=("model",),
+        )
     first = data.batch < 0
     i = s["task"] if first else data.batch + s["tasks"]
-    if i >= _batches(model, test):
+    if i >= raw(_batches(model, test)):
         restore(data)
         return False
     if first:

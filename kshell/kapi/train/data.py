@@ -44,14 +44,17 @@ from kshell.kapi.train.batches import (
     shuffle,
 )
 from kshell.kapi.train.clip import limit_of
-from kshell.kapi.train.model import Model, parts_of, shown
+from kshell.kapi.train.model import Data, Model, parts_of, shown
 from kshell.kapi.train.options import Settings
+from kshell.kapi.train.sources import Source
+from kshell.kapi.train.user_parts import function_option, metric_option
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import (
     NIL,
     NULL_J,
     Dict,
     List,
+    Special,
     Sym,
     Value,
     Vec,
@@ -161,7 +164,11 @@ _READ: dict[str, Callable[[str, Value], Value]] = {
     "accumulate": lambda name, x: _whole(name, x, 1),
     "autocast": _autocast,
     "gradscale": _gradscale,
+    "transform": function_option,
+    "metric": lambda name, x: metric_option(name, x, METRICS),
+    "callback": function_option,
 }
+_BATCHES = ("batchsize", "droplast", "shuffle")  # what a loader decides itself
 
 
 # words that are not settings of a model, and what to use instead
@@ -183,6 +190,7 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
             )
             error.hint = _ELSEWHERE.get(plain(name), error.hint)
             raise error
+        _check_meaning(model.data_of(test), name, call)
         new[name] = _READ.get(name, _flag)(name, value)
         if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
             new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL
@@ -197,6 +205,14 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     if not {"batchsize", "droplast"}.isdisjoint(names):
         model.data_of(test).batch = -1
     old.update(new)
+
+
+def _check_meaning(data: Data, name: str, call: str) -> None:
+    """Batches are not made by options where the data comes in batches."""
+    if name in _BATCHES and isinstance(data, Source) and data.own:
+        raise CallError(
+            call, f"{name} has no meaning while {data.what} makes the batches", says=(name,)
+        )
 
 
 def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Value]:
@@ -285,17 +301,23 @@ def _values_for(names: Sequence[str], values: Value, call: str) -> Sequence[Valu
     "train(m;dict)",
     "train(m;pairs)",
     "train(m;inputs[;targets])",
+    "train(m;loader)",
     held=True,
     effect="reads1",
 )
 def train(x: Value) -> Value:
     """Read or set a model's training options, or set its training data, which returns the number of batches.
 
-    Four options are listed only if set. accumulate: make a step every so many batches, with the gradient of their mean
+    A loader is what gives batches: a DataLoader of torch, a dataset, any iterable, a generator or generator function of
+    Python, or a q function without arguments, which gives `::` after the last batch. A batch is (input;target); of more
+    items the last is the target; a dictionary has inputs by name, and the target under labels or target. The number of
+    batches is 0N if it is not known.
+
+    These options are listed only if set. accumulate: make a step every so many batches, with the gradient of their mean
     loss. autocast: compute outputs and losses in `bfloat16 or `half as torch's autocast does. gradscale: loss scale for
     half precision; gradients are unscaled before a step, a step with infinite gradients is skipped and halves the
     scale, 2,000 other steps double it; it reads as scale and step count. stopnan: a null or infinite loss ends the run
-    with an error before a step is made.
+    with an error before a step is made. transform, metric and callback are functions of the user's.
 
     q)q:module enlist(`linear;2;1)
     q)m:model(q;loss`mse;opt(`sgd;q))
@@ -317,13 +339,14 @@ def train(x: Value) -> Value:
     "test(m;dict)",
     "test(m;pairs)",
     "test(m;inputs[;targets])",
+    "test(m;loader)",
     held=True,
     effect="reads1",
 )
 def test(x: Value) -> Value:
     """Read or set a model's test options, or set its test data, which returns the number of batches.
 
-    The option autocast, listed only if set, is as for `train`.
+    A loader, and the options that are listed only if set, are as for `train`.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;`batchsize)
@@ -371,6 +394,8 @@ def _data(x: Value, test: bool, call: str) -> Value:
     if len(args) > 1:
         return define(h.obj, args, test, call)
     held = h.obj.data_of(test)
+    if isinstance(held, Source):
+        return held.given
     return collapse([_value(held.x), _value(held.y)])
 
 
@@ -387,8 +412,11 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
     return assign(h.obj, test, held.x if target else new, new if target else held.y)
 
 
-def _size(x: Value, test: bool, call: str) -> int:
-    tensors = parts_of(_model_of(x, call).data_of(test).x)
+def _size(x: Value, test: bool, call: str) -> int | Special:
+    data = _model_of(x, call).data_of(test)
+    if isinstance(data, Source):
+        return NULL_J if data.own else len(data.obj)
+    tensors = parts_of(data.x)
     return 0 if not tensors else tensors[0].size(0) if tensors[0].dim() else 1
 
 

@@ -27,9 +27,10 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.func.autocast import casting
 from kshell.kapi.loss import losses
+from kshell.kapi.loss.given import loss_of, on_output
 from kshell.kapi.module.api import brought, device_of_module, every_option, tensors_of_module
 from kshell.kapi.module.describe import cpp_text, definition
-from kshell.kapi.module.forward import calculate, flat, inputs_of, inputs_with_names
+from kshell.kapi.module.forward import calculate, inputs_of, inputs_with_names
 from kshell.kapi.module.named_inputs import Inputs, by_name
 from kshell.kapi.optim.state import counts
 from kshell.kapi.optim.state import definition as optimizer_definition
@@ -55,6 +56,7 @@ class Data:
     """Inputs and targets (each None, a tensor, a list or a dictionary of tensors), shared with the user's handles."""
 
     __slots__ = ("batch", "generator", "hidden", "n", "order", "x", "y")
+    what = ""  # what the data comes from batch by batch, if it does
 
     def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
         self.x, self.y = x, y
@@ -63,6 +65,11 @@ class Data:
         self.order: Any = None  # the shuffled order, as indices into the original order
         self.generator: Any = None  # of orders, if several tasks share the data
         self.hidden: Any = None  # hidden state after the shown batch, if the next one gets it
+
+    @property
+    def there(self) -> bool:
+        """Is there data?"""
+        return self.n >= 0
 
     def tensors(self) -> list[Any]:
         """All tensors on both sides."""
@@ -110,7 +117,14 @@ class Model:
     def inputs(self, test: bool = False) -> list[Any]:
         """The stored inputs for training, or for testing, on the module's device; those in a dictionary by name, if the
         module's inputs have these names."""
-        x = self.data_of(test).x
+        data = self.data_of(test)
+        if data.what:
+            raise CallError(
+                UNSAID,
+                f"the data comes batch by batch from {data.what}: give inputs, or go through it by run",
+                says=("model",),
+            )
+        x = data.x
         tensors = brought(parts_of(x), self.module)
         return (
             Inputs((), dict(zip(x, tensors, strict=True)))
@@ -123,10 +137,9 @@ class Model:
         return brought(parts_of(self.data_of(test).y), self.module)
 
     def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
-        """The loss of the module's output for inputs, and targets; if there are several outputs, the first is used."""
+        """The loss of the module's output for inputs, and targets."""
         with self.cast(False)():
-            outputs = flat(calculate(self.module, inputs))
-            return losses.calculate(self.loss, [outputs[0], *targets])
+            return on_output(self.loss)(calculate(self.module, inputs), targets)
 
     def cast(self, test: bool) -> Callable[[], AbstractContextManager[Any]]:
         """A factory for the contexts in which outputs and losses for training, or for testing, are computed."""
@@ -159,6 +172,9 @@ def _exchange(h: ModelHandle, given: Sequence[Value]) -> None:
 )
 def model(x: Value) -> Value:
     """Make a model from a module, a loss and an optimizer, in any order; get its definition; replace its parts.
+
+    The loss may be a function of q or Python from output and target to a tensor of one number, a module of any class,
+    of two modules the second, or `::` for the value under `loss` in the module's output.
 
     The parts' handles still refer to the same objects. For compatibility with ktorch, `mapped` and `obj` leave them out
     and `class` reports them as stale while the model exists; `free` on a part ends only its handle, and after `free` on
@@ -195,8 +211,12 @@ def _parts(given: Sequence[Value], start: int) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for k, x in enumerate(given):
         h = handle(x)
-        name = _part(x)
-        if h is None or name is None:
+        name = None if h is None else _part(h)
+        if name == "module" and name in parts and "loss" not in parts:
+            name = "loss"  # a loss of any class
+        part = loss_of(x) if h is None else h.obj
+        name = "loss" if h is None and part is not None else name
+        if name is None:
             raise CallError(
                 "model",
                 f"{kname(x)}",
@@ -206,7 +226,7 @@ def _parts(given: Sequence[Value], start: int) -> dict[str, Any]:
             )
         if name in parts:
             raise QError(f"model: more than one {name} given")
-        parts[name] = h.obj
+        parts[name] = part
     return parts
 
 

@@ -34,6 +34,9 @@ class Settings(TypedDict):
     dictionary: bool
     metrics: Vec
     autocast: Sym
+    transform: Value
+    metric: Value
+    callback: Value
 
 
 class TrainSettings(Settings):
@@ -200,6 +203,39 @@ OPTIONS = (
         "Compute outputs and losses in `bfloat16 or `half as torch's autocast does; an "
         "empty symbol for none.",
         "q)train(m;`autocast;`bfloat16)\nq)train(m;`autocast)\n`bfloat16",
+        True,
+    ),
+    TrainOption(
+        "transform",
+        "function",
+        NIL,
+        NIL,
+        "A function of q or Python from each batch, (input;target) or a dictionary, to the batch that is used; `[]` "
+        "for none.\n\nA q function is given handles. One of Python is given the batch as its loader made it, or "
+        "tensors.",
+        "q)train(m;`transform;{(2*x 0;x 1)})\n" + _RUN + "q)train(m;`transform;[])",
+        True,
+    ),
+    TrainOption(
+        "metric",
+        "function",
+        NIL,
+        NIL,
+        "A function of q or Python from output and target to a number, or a dictionary of functions; `[]` for none.\n\n"
+        "`run` returns the mean over all batches, after `metrics`; its name is metric, or the key in the dictionary.",
+        "q)train(m;`metric`dictionary;({[x;y]Max abs x-y};1b))\n" + _RUN + "q)key r\n`loss`metric",
+        True,
+    ),
+    TrainOption(
+        "callback",
+        "function",
+        NIL,
+        NIL,
+        "A function of q or Python that is called after each step, in testing after each batch; `[]` for none.\n\nIt "
+        "is given a dictionary: batch, the number of batches so far; batches, that of all, 0N if it is not known; "
+        "loss; and metrics, those of the option `metric`. An error in it ends the run, after the step.",
+        'q)train(m;`callback;{-1 string[x`batch]," of ",string x`batches})\n'
+        "q)run(m;70 2#1e;70 1#1e);\n1 of 3\n2 of 3\n3 of 3",
         True,
     ),
     TrainOption(

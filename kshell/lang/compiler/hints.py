@@ -18,8 +18,11 @@ from kshell.values.base.describe import function_words, implicit, listed
 from kshell.values.base.functions import Foreign, Function, Prim
 from kshell.values.change.names import Names
 
-# verbs that take functions as arguments and apply them
+# verbs and functions of the k-api that take functions as arguments and apply them
 _APPLIES = (
+    "train/data.py",
+    "train/model.py",
+    "train/run.py",
     "verbs/apply_.py",
     "each/keywords.py",
     "verbs/when.py",

@@ -36,7 +36,7 @@ from kshell.values.engine.apply import apply1
 from kshell.values.session import memory
 from kshell.values.session.context import running, worker
 from kshell.values.session.interrupts import PENDING, carried_out, stoppable, wake, whole
-from kshell.values.session.restrict import REVAL, expanded, forbid, refuse, restricted
+from kshell.values.session.restrict import REVAL, allow_python, expanded, forbid, refuse, restricted
 
 
 def run(text: str) -> Value:
@@ -346,7 +346,7 @@ def load(arg: str) -> Value:
     if arg == "p.q":  # embedPy's script: its names are there
         return NIL
     if arg.endswith(".py") and os.path.isfile(expanded(arg)):
-        forbid("\\l")  # Python may do anything
+        allow_python("\\l")  # Python may do anything
         _entries(arg)
         return NIL
     return loading.load(arg)

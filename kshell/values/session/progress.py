@@ -119,11 +119,12 @@ def line() -> Line:
 
 
 class Task:
-    """Work of a known size: `total` units, or bytes if the unit is `B`. In a loop, pass the current count."""
+    """Work of a size: `total` units, or bytes if the unit is `B`; None if that is not known. In a loop, pass the
+    current count."""
 
     __slots__ = ("_start", "done", "line", "total", "unit", "what")
 
-    def __init__(self, what: str, total: int, unit: str = "B") -> None:
+    def __init__(self, what: str, total: int | None, unit: str = "B") -> None:
         self.line = line()
         self.what, self.total, self.unit, self.done = what, total, unit, 0
         self._start = clock()
@@ -146,7 +147,8 @@ class Task:
 
     def stopped(self, done: int) -> str:
         """The note for an interrupt at this amount."""
-        return f"{self.what}: {done:,} of {self.total:,} {self.unit} done"
+        of = "" if self.total is None else f" of {self.total:,}"
+        return f"{self.what}: {done:,}{of} {self.unit} done"
 
 
 def _text(

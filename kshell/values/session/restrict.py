@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kshell import registry
-from kshell.errors import Agreed
+from kshell.errors import Agreed, QError
 from kshell.values.base.core import NIL, List, Vec
 from kshell.values.session.context import CONFINED, RESTRICTED, block, restricted, unblock
 
@@ -121,6 +121,21 @@ def forbid(what: str) -> None:
     """'access if this is a confined evaluation; `what` is the function."""
     if CONFINED.get():
         raise Agreed(f"access: {what}")
+
+
+# set, and never unset, if the process runs no Python of its user's
+PYTHON_OFF: list[bool] = []
+
+
+def allow_python(what: str) -> None:
+    """An error where no Python of the user's may run: 'access if the process or a confined evaluation runs none,
+    'noupdate in a restricted one; `what` is the function."""
+    if PYTHON_OFF:
+        raise QError(
+            "access: Python is off", hint="this process runs none: --no-python, setting(`python;0b)"
+        )
+    refuse(what)
+    forbid(what)
 
 
 # code of functions that restrict what they evaluate

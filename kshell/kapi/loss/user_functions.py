@@ -1,0 +1,147 @@
+"""Functions of the user's as parts of training: losses, metrics, transforms, callbacks, sources of batches.
+
+One of Python gets torch objects and is called directly, without a q value in between; one of q gets handles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import SAID, UNSAID, CallError, QError, first_line, message_of
+from kshell.kapi.base.args import names_of
+from kshell.kapi.base.convert import is_array, kname, to_tensor
+from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.q_calls import applied
+from kshell.kapi.module.forward import wrapped
+from kshell.kapi.module.named_inputs import named_output
+from kshell.registry import Hook
+from kshell.values.base.build import string
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, text_of
+from kshell.values.base.functions import Foreign, Function, Prim
+from kshell.values.base.narrow import is_text
+from kshell.values.session.interrupts import stoppable
+from kshell.values.session.restrict import allow_python
+
+
+def _failed(where: str, exc: BaseException) -> QError:
+    if isinstance(exc, QError):
+        return exc
+    return QError(first_line(f"{where}: {type(exc).__name__}: {message_of(exc)}"))
+
+
+# the q error for an exception of Python code, given the name of what failed: embedpy/applying.py, with Python's frames
+FAILED = Hook(_failed)
+
+
+def is_callable(x: Value) -> bool:
+    """Is x a function of q, or a Python object that can be called, bare, wrapped or declared?"""
+    return callable(x.obj) if isinstance(x, Foreign) else isinstance(x, Function)
+
+
+def user_function(x: Any, part: str) -> Callable[..., Any]:
+    """A function of torch objects, or of values for a part of training, that calls the user's; its exceptions are q
+    errors that begin with the name of the part."""
+    return _of_python(x.obj, part) if isinstance(x, Foreign) else _of_q(x)
+
+
+def _of_python(fn: Callable[..., Any], part: str) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        return guarded(part, fn, *args)
+
+    return call
+
+
+def guarded(part: str, fn: Callable[..., Any], *args: Any) -> Any:
+    """The result of Python code of the user's, which an interrupt may stop; a q error for its exceptions."""
+    allow_python(part)
+    problem: QError
+    try:
+        return stoppable(fn, *args)
+    except Exception as exc:
+        problem = FAILED.fn(part, exc)
+    except SystemExit as exc:
+        problem = QError(f"{part}: SystemExit: {exc.code}")
+    raise problem
+
+
+def _of_q(f: Value) -> Callable[..., Any]:
+    one_list = isinstance(f, Prim) and f.entry is not None and f.entry.kind == "api"
+
+    def call(*args: Any) -> Any:
+        given: list[Value] = [as_q(x) for x in args] or [NIL]
+        return as_torch(applied(f, [List(given)] if one_list and len(given) > 1 else given))
+
+    return call
+
+
+# ------------------------------------------------------------------ torch objects and q values
+
+
+def as_q(x: Any) -> Value:
+    """A torch object, or several, as a q value: what `forward` gives for an output; lists and tuples item by item,
+    numbers and texts; any other object stays one of Python."""
+    if x.__class__ in _ATOMS:
+        return _ATOMS[x.__class__](x)
+    if x.__class__ in (list, tuple):
+        return List([as_q(item) for item in x])
+    if isinstance(x, np.ndarray):
+        return TensorHandle(tensor_of_array(x))
+    if isinstance(x, torch.Tensor) or named_output(x) is not None or isinstance(x, list | tuple):
+        return wrapped(x)
+    return Foreign(x)
+
+
+_ATOMS: dict[type, Callable[[Any], Value]] = {
+    type(None): lambda x: NIL,
+    bool: bool,
+    int: long,
+    float: float,
+    str: lambda x: string(x.encode("utf-8", "replace")),
+}
+
+
+def tensor_of_array(a: np.ndarray) -> Any:
+    """The tensor of an array; a copy if the array is read-only, because torch would write to it."""
+    return torch.as_tensor(a if a.flags.writeable else a.copy())
+
+
+def value_of_array(x: Value) -> Value:
+    """The tensor of an array of Python's as a handle; any other value is itself."""
+    if isinstance(x, Foreign) and isinstance(x.obj, np.ndarray):
+        return TensorHandle(tensor_of_array(x.obj))
+    return x
+
+
+def as_torch(x: Any) -> Any:
+    """The torch object of a q value: tensors, dictionaries and lists of them; arrays become tensors, atoms numbers and
+    texts; a Python object is itself."""
+    if isinstance(x, Foreign):
+        return x.obj
+    if isinstance(x, TensorHandle | DictHandle | VectorHandle):
+        return x.get()
+    if x is NIL or x.__class__ in (bool, int, float):
+        return None if x is NIL else x
+    if x.__class__ is Sym:
+        return x.s
+    if is_text(x):
+        return text_of(x)
+    if x.__class__ is Dict and (names := names_of(x.k)) is not None:
+        return {name: as_torch(item) for name, item in zip(names, seq_items(x.v), strict=True)}
+    if x.__class__ is List and not is_array(x):
+        return [as_torch(item) for item in x.items]
+    if is_array(x):
+        return to_tensor(x)
+    if isinstance(x, KHandle):
+        return x.obj
+    raise CallError(
+        UNSAID, f"a {kname(x)} is no tensor, number, text, list or dictionary of them", given=SAID
+    )
+
+
+def batch_of(x: Value) -> Any:
+    """The batch for a q value: a list of its parts, even if they have one type and size; a dictionary; inputs alone."""
+    return [as_torch(item) for item in seq_items(x)] if isinstance(x, List) else as_torch(x)
