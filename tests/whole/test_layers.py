@@ -67,12 +67,14 @@ ROOMS = {
         "tensor": {"base", "math"},
         "module": {"base", "math", "tensor"},
         "loss": {"base", "math", "tensor", "module"},
+        "blocks": {"base", "module"},
         "optim": {"base", "math", "tensor", "module"},
         "func": {"base", "math", "tensor", "module", "optim"},
         "train": {"base", "math", "tensor", "module", "loss", "optim", "func"},
         "distributed": {"base", "math", "tensor", "module", "optim"},
         "checkpoint": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed"},
         "checkpoint_algebra": {"base", "math", "tensor", "module", "optim", "checkpoint"},
+        "hub": {"base", "module", "checkpoint"},
         "console": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed", "checkpoint"},
     },
     "checkpoints": {
@@ -256,7 +258,7 @@ def test_imports_run_one_way() -> None:
     assert deferred <= DEFERRED
 
 
-LAZY = ["nn", "optim", "parallel", "families.adaptdl", "families.lamb", "families.megatron", "families.mlbench", "families.streamer"]
+LAZY = ["nn", "nn.blocks", "optim", "parallel", "families.adaptdl", "families.lamb", "families.megatron", "families.mlbench", "families.streamer"]
 
 
 @pytest.mark.parametrize("name", LAZY)

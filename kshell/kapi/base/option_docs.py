@@ -153,6 +153,42 @@ zeroinf: count infinite losses as 0
 
 adaptavg1d.size adaptavg2d.size adaptavg3d.size: output size
 adaptmax1d.size adaptmax2d.size adaptmax3d.size: output size
+adjacent: a pair is two neighbouring columns
+alibi: add a bias that falls with the distance
+both: a dictionary of the input and the pooled place
+causal: a place looks only at those before it
+experts: number of experts
+fused: queries, keys and values in one matrix
+headdim: size of a head; the input size over the heads if not given
+kvheads: number of heads of keys and values
+layer: type of its layers
+names: names of its layers
+offset: first vector used
+outbias: bias of the output layer
+patch: height and width of a patch
+project: with an output layer
+rooted: divide alpha by the root of the rank
+rope: rotary positions: `rope, their base or their options
+sizes: number of modules of each branch
+top: number of experts that are chosen
+types: number of types of tokens
+window: a place looks only at so many, itself included
+
+gqa.dim swiglu.dim moe.dim pooler.dim patches.dim: size of the last dimension
+swiglu.hidden moe.hidden: size between the layers
+gqa.scale: factor of the scores; 1 over the root of the head's size if not given
+lora.alpha dora.alpha: factor of the product, over the rank
+lora.rank dora.rank: columns of the small matrices
+moe.norm: the weights of the chosen experts add up to 1
+patches.size: height and width of the images
+rope.attention: factor of cosine and sine; computed if not given
+rope.base: base of the angles
+rope.dim: number of turned columns; all if not given
+rope.factor: how much longer sequences may be
+rope.high: turns within the length above which a pair stays
+rope.length: length that the unscaled angles were made for
+rope.low: turns within the length below which a pair is slowed by the factor
+rope.scaling: how angles are changed for longer sequences
 adrop.p drop.p drop2d.p drop3d.p fadrop.p droppath.p: probability of zeroing
 asgd.alpha: exponent of the learning rate decay
 attention.dim selfattention.dim: input size

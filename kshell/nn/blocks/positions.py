@@ -1,0 +1,219 @@
+"""Positions: rotary, learned and as a bias of attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from kshell.errors import said
+from kshell.nn.blocks.context import CURRENT, places
+
+# ------------------------------------------------------------------ rotary
+
+
+def frequencies(dim: int, base: float) -> Tensor:
+    """The angle of each pair per place: base to the power of -2i/dim."""
+    return 1.0 / base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
+
+
+def _unscaled(m: Rope, dim: int) -> tuple[Tensor, float]:
+    return frequencies(dim, m.base), 1.0
+
+
+def _linear(m: Rope, dim: int) -> tuple[Tensor, float]:
+    """Every place is divided by the factor."""
+    return frequencies(dim, m.base) / m.factor, 1.0
+
+
+def _llama3(m: Rope, dim: int) -> tuple[Tensor, float]:
+    """Waves longer than length/low are slowed down by the factor, those shorter than length/high stay, and those
+    between are mixed."""
+    rates = frequencies(dim, m.base)
+    turns = m.length * rates / (2 * math.pi)  # of a wave within the original length
+    share = ((turns - m.low) / (m.high - m.low)).clamp(0, 1)
+    return (1 - share) * rates / m.factor + share * rates, 1.0
+
+
+def _yarn(m: Rope, dim: int) -> tuple[Tensor, float]:
+    """Pairs that turn more than `high` times within the original length stay, those that turn less than `low` times are
+    slowed down, with a ramp between; the scores are scaled (Peng et al. 2023, arXiv 2309.00071)."""
+    rates = frequencies(dim, m.base)
+
+    def pair(turns: float) -> float:
+        return dim * math.log(m.length / (turns * 2 * math.pi)) / (2 * math.log(m.base))
+
+    first, last = max(math.floor(pair(m.high)), 0), min(math.ceil(pair(m.low)), dim - 1)
+    ramp = (torch.arange(dim // 2, dtype=torch.float32) - first) / max(last - first, 0.001)
+    slowed = ramp.clamp(0, 1)
+    rates = rates / m.factor * slowed + rates * (1 - slowed)
+    return rates, m.attention or (1.0 if m.factor <= 1 else 0.1 * math.log(m.factor) + 1)
+
+
+SCALINGS: dict[str, Callable[[Rope, int], tuple[Tensor, float]]] = {
+    "none": _unscaled,
+    "linear": _linear,
+    "llama3": _llama3,
+    "yarn": _yarn,
+}
+
+
+class Rope(nn.Module):
+    """Rotary positions: pairs of (.., places, size) are turned by an angle that grows with their place; Su et al. 2021
+    (arXiv 2104.09864). A pair is a column and the one half the size later, or with `adjacent` its neighbour."""
+
+    def __init__(
+        self,
+        base: float = 10000.0,
+        dim: int | None = None,
+        adjacent: bool = False,
+        scaling: str = "none",
+        factor: float = 1.0,
+        length: int = 8192,
+        low: float = 1.0,
+        high: float = 4.0,
+        attention: float | None = None,
+    ) -> None:
+        super().__init__()
+        if dim is not None and dim % 2:
+            raise said(ValueError(f"rope: the turned size is {dim}, expecting an even number"), dim)
+        self.base, self.dim, self.adjacent, self.scaling = base, dim, adjacent, scaling
+        self.factor, self.length, self.low, self.high = factor, length, low, high
+        self.attention = attention
+        self._known: tuple[Any, Tensor, Tensor] | None = None  # tables of cosine and sine
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_known": None}  # a copy computes its tables again
+
+    def _tables(self, dim: int, most: int, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosine and sine for at least `most` places, (places, dim): the sine has the signs of the turn."""
+        settings = (self.base, self.scaling, self.factor, self.length, self.low, self.high)
+        key = (dim, x.dtype, x.device, self.adjacent, self.attention, *settings)
+        known = self._known
+        if known is not None and known[0] == key and len(known[1]) >= most:
+            return known[1], known[2]
+        rates, strength = SCALINGS[self.scaling](self, dim)
+        count = max(most, 128, 0 if known is None else 2 * len(known[1]))
+        with torch.inference_mode(False):  # it may be used with gradients later
+            angles = torch.outer(torch.arange(count, dtype=torch.float32), rates)
+            cosine, sine = angles.cos() * strength, angles.sin() * strength
+            if self.adjacent:
+                cosine = cosine.repeat_interleave(2, -1)
+                sine = torch.stack((-sine, sine), -1).flatten(-2)
+            else:
+                cosine, sine = torch.cat((cosine, cosine), -1), torch.cat((-sine, sine), -1)
+            cosine, sine = (t.to(x.device, x.dtype) for t in (cosine, sine))
+            self._known = known = (key, cosine, sine)
+        return known[1], known[2]
+
+    def _at(self, dim: int, n: int, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosine and sine for the places of an input."""
+        first, rows = places(n, x.device)
+        cosine, sine = self._tables(dim, first + n, x)
+        if rows is not None:
+            return cosine[rows].unsqueeze(1), sine[rows].unsqueeze(1)
+        return cosine[first : first + n], sine[first : first + n]
+
+    def forward(self, x: Tensor) -> Tensor:
+        size, n = x.shape[-1], x.shape[-2]
+        dim = self.dim or size
+        if dim > size or dim % 2:
+            raise said(
+                ValueError(f"rope: turns {dim} columns, the input has {size}, of an even number"),
+                dim,
+                size,
+            )
+        cosine, sine = self._at(dim, n, x)
+        part = x if dim == size else x[..., :dim]
+        if self.adjacent:
+            other = part.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+        else:
+            other = part.roll(dim // 2, -1)
+        turned = part * cosine + other * sine
+        return turned if dim == size else torch.cat((turned, x[..., dim:]), -1)
+
+    def extra_repr(self) -> str:
+        extra = (
+            "" if self.scaling == "none" else f", scaling={self.scaling}, factor={self.factor:g}"
+        )
+        return f"base={self.base:g}, dim={self.dim}, adjacent={self.adjacent}{extra}"
+
+
+# ------------------------------------------------------------------ learned
+
+
+class LearnedPositions(nn.Module):
+    """Adds a learned vector for each place to (batch, places, cols)."""
+
+    def __init__(self, rows: int, cols: int, offset: int = 0) -> None:
+        super().__init__()
+        self.rows, self.cols, self.offset = rows, cols, offset
+        self.weight = nn.Parameter(torch.empty(rows, cols))
+        nn.init.normal_(self.weight, std=0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[-2]
+        first, rows = places(n, x.device)
+        first += self.offset
+        if first + n > self.rows:
+            raise said(
+                ValueError(f"positions: {first + n} places, but there are {self.rows} vectors"),
+                first + n,
+                self.rows,
+            )
+        if rows is not None:
+            return x + F.embedding(rows + self.offset, self.weight)
+        return x + self.weight[first : first + n]
+
+    def extra_repr(self) -> str:
+        return f"rows={self.rows}, cols={self.cols}, offset={self.offset}"
+
+
+# ------------------------------------------------------------------ ALiBi
+
+
+def slopes(heads: int) -> list[float]:
+    """The slope of each head: 2 to the power of -8i/heads; where that is no power of 2, those of the power below, then
+    every second one of the power above."""
+    power = 1 << (heads.bit_length() - 1)
+    found = [2 ** (-8 * i / power) for i in range(1, power + 1)]
+    return found + [2 ** (-4 * i / power) for i in range(1, 2 * (heads - power), 2)]
+
+
+def distances(heads: int, n: int, keys: int, like: Tensor) -> Tensor:
+    """The bias of each score, (heads, n, keys): minus the slope for each place between; the last n keys are those of
+    the n queries."""
+    context = CURRENT.get()
+    name = ("alibi", heads, n, keys)
+    found: Tensor | None = None if context is None else context.tables.get(name)
+    if found is None:
+        at = torch.arange(keys, device=like.device)
+        apart = (at[None, :] - at[keys - n :, None]).abs().neg()
+        found = torch.tensor(slopes(heads), device=like.device)[:, None, None] * apart
+        found = found.to(like.dtype)
+        if context is not None:
+            context.tables[name] = found
+    return found
+
+
+class Alibi(nn.Module):
+    """Adds to scores of attention, (.., heads, queries, keys), a bias that falls with the distance; Press et al. 2021
+    (arXiv 2108.12409). The last keys are those of the queries."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() < 3 or x.shape[-3] != self.heads or x.shape[-2] > x.shape[-1]:
+            raise ValueError(
+                f"alibi: expecting scores of {self.heads} heads, as many keys as queries or more"
+            )
+        return x + distances(self.heads, x.shape[-2], x.shape[-1], x)
+
+    def extra_repr(self) -> str:
+        return f"heads={self.heads}"

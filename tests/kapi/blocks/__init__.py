@@ -1,0 +1,1 @@
+"""Building blocks of transformers, and the continuation of sequences with them."""
