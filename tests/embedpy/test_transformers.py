@@ -88,3 +88,55 @@ def test_what_a_model_keeps_between_calls(session: Session) -> None:
     assert session.run("112h=type a n") is True
     whole = session.run("eforward[(g;(enlist`input_ids)!enlist enlist 1 2 3 4)]`logits").obj
     assert torch.allclose(whole[:, -1:], session.run("b`logits").obj, atol=1e-6)
+
+
+LORA = """
+from kshell.nn.blocks.adapters import Lora
+def adapted(m, w):
+    for p in m.parameters(): p.requires_grad_(False)
+    for layer, ab in zip(m.bert.encoder.layer, w):
+        for name, (a, b) in zip(("query", "value"), ab):
+            made = Lora(16, 16, 4, base=getattr(layer.attention.self, name))
+            made.lora_A.weight.data.copy_(a)
+            made.lora_B.weight.data.copy_(b)
+            setattr(layer.attention.self, name, made)
+    return m
+def trained(m):
+    o = torch.optim.AdamW([p for p in m.parameters() if p.requires_grad], .01, fused=True)
+    m.train()
+    found = []
+    for b in loader():
+        o.zero_grad()
+        loss = m(**b).loss
+        loss.backward()
+        o.step()
+        found.append(loss.item())
+    return found
+"""
+ADAPTED = """
+q:.p.py2q .p.pyget`m; freeze q
+n:`$"bert.encoder.layer.",/:raze("0";"1"),/:\\:".attention.self.",/:("query";"value")
+w:{(parm(q;`$string[x],".weight");parm(q;`$string[x],".bias"))}each n
+{child(q;x;(`lora;16;16;4))}each n;
+{parm(q;`$string[x],".base_layer.weight";y 0);parm(q;`$string[x],".base_layer.bias";y 1)}'[n;w];
+small:exec name from parmtable q where name like"*lora_*"
+"""
+
+
+def test_a_model_of_transformers_fine_tuned_with_lora(session: Session) -> None:
+    """A tokenizer, a model and a loader of Python, low-rank layers of kshell: only these learn, and to the bits of a loop by
+    hand over the same."""
+    session.run('.p.e"torch.manual_seed(1);m=BertForSequenceClassification(config);start={k:v.clone() for k,v in m.state_dict().items()}"')
+    session.run(".p.e" + json.dumps(LORA))
+    for line in ADAPTED.strip().splitlines():
+        session.run(line)
+    assert session.run("count small") == 8
+    session.run('.p.e"before={k:v.detach().clone() for k,v in m.named_parameters()}"')
+    session.run(".p.set[`w;{(parm(q;`$string[x],\".lora_A.weight\");parm(q;`$string[x],\".lora_B.weight\"))}each n]")
+    session.run('.p.e"w=[[(a.detach().clone(),b.detach().clone()) for a,b in w[i:i+2]] for i in (0,2)]"')
+    session.run("o:opt(`adamw;q;.01);k:model(q;::;o);train(k;`metrics;`batchloss);train(k;.p.eval\"loader()\")")
+    session.run('.p.e"torch.manual_seed(2)";f:run k')
+    changed = session.run('`$.p.qeval"[k for k,v in m.named_parameters() if not torch.equal(v,before[k])]"').a
+    assert changed.tolist() == session.run("small").a.tolist()
+    session.run('.p.e"h=BertForSequenceClassification(config);h.load_state_dict(start);h=adapted(h,w);torch.manual_seed(2)"')
+    assert np.asarray(session.run("f").a).tolist() == session.run('.p.qeval"trained(h)"').a.tolist()
