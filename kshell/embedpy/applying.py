@@ -14,9 +14,8 @@ from kshell.embedpy.into_q import to_q
 from kshell.embedpy.out_of_q import to_python
 from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, as_qerror, first_line, message_of
-from kshell.kapi.loss.user_functions import FAILED
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
-from kshell.values.base.functions import Foreign, Prim, Proj, PyCall
+from kshell.values.base.functions import FAILED, Foreign, Prim, Proj, PyCall
 from kshell.values.session.context import CONFINED, RESTRICTED, perhaps
 from kshell.values.session.restrict import PYTHON_OFF, allow_python
 

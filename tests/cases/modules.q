@@ -408,7 +408,7 @@ child(m;`c;`relu)  / 'child: no child module named `c
 child(m;2;`relu)  / 'child: a child is replaced by its name, given long scalar
 child(m;`act;m)  / 'child: the module is part of it already
 child(m;`act;`sequential)  / 'sequential: unable to create type-erased module, forward method uses template; a sequence inside of another is `seqnest
-child(m;`act;`nope)  / 'child: unrecognized module type: `nope
+child(m;`act;`nope)  / 'child: unrecognized module type: `nope (near `rope)
 c:module(`sequential;(`selfattention;8;2));child(c;`0.in;(`linear;8;24;0b));parmnames(c;`0.in)  / ,`weight
 r:module(`residual;(`sequential;(`linear;2;2));`relu);child(r;`q1;`tanh)  / 'residual: cannot add Tanh module until sequential module(s) defined
 child(r;`fn;`tanh);childnames r  / `q1`fn

@@ -44,7 +44,7 @@ l:loss(`Tl;2); class .p.wrap[l]`  / `loss
 help`Tl  / module | `Tl\npytorch| "__main__.Tl"\nforward| 1b\nresult | `tensor\nn      | 2\nargs   | `tensor`tensor\noptions| (,`w)!,`required
 loss`Tl  / 'Tl: no w given
 loss(`Tl;`a)  / 'Tl w: expected long/double scalar, given symbol scalar
-l:loss(`Tl;2); loss(l;1 2e)  / 'Tl: loss calculation expects 2 tensors, 1 given
+l:loss(`Tl;2); loss(l;1 2e)  / 'Tl: TypeError: Tl.forward() missing 1 required positional argument: 'y'
 .p.e"class Tm(torch.nn.Module):\n def forward(s,x,y): return (x*y).sum()"; l:loss`Tm; tensor loss(l;1 2e;3 5e)  / 13e
 .p.e"class To(torch.optim.Optimizer):\n def __init__(s,params,lr:float,boost:float=2.): super().__init__(params,{'lr':lr}); s.boost=boost\n def step(s,closure=None):\n  for g in s.param_groups:\n   for p in g['params']: p.data-=g['lr']*s.boost*p.grad"; w:tensor(1 2e;`grad); o:opt(`To;w;.25); backward sum w*w; step o; tensor w  / 0 0e
 w:tensor(1 2e;`grad); o:opt(`To;w;.25); opt[o]`options  / lr   boost\n----------\n0.25 2

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import SAID, UNSAID, CallError, QError, first_line, message_of
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import names_of
 from kshell.kapi.base.convert import is_array, kname, to_tensor
 from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle
@@ -18,23 +18,12 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.module.forward import wrapped
 from kshell.kapi.module.named_inputs import named_output
-from kshell.registry import Hook
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, text_of
-from kshell.values.base.functions import Foreign, Function, Prim
+from kshell.values.base.functions import FAILED, Foreign, Function, Prim
 from kshell.values.base.narrow import is_text
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.restrict import allow_python
-
-
-def _failed(where: str, exc: BaseException) -> QError:
-    if isinstance(exc, QError):
-        return exc
-    return QError(first_line(f"{where}: {type(exc).__name__}: {message_of(exc)}"))
-
-
-# the q error for an exception of Python code, given the name of what failed: embedpy/applying.py, with Python's frames
-FAILED = Hook(_failed)
 
 
 def is_callable(x: Value) -> bool:

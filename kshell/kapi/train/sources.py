@@ -17,14 +17,14 @@ import numpy as np
 from kshell.errors import SAID, CallError, QError, first_line, message_of
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
-from kshell.kapi.loss.user_functions import FAILED, batch_of, guarded, tensor_of_array
+from kshell.kapi.loss.user_functions import batch_of, guarded, tensor_of_array
 from kshell.kapi.module.api import brought, tensors_of_module
 from kshell.kapi.module.named_inputs import Inputs
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.model import Data
 from kshell.kapi.train.options import Settings
 from kshell.values.base.core import NIL, Value
-from kshell.values.base.functions import Foreign, Function
+from kshell.values.base.functions import FAILED, Foreign, Function
 from kshell.values.session.interrupts import stoppable
 
 if TYPE_CHECKING:

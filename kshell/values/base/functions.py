@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError, Source
+from kshell.errors import QError, Source, first_line, message_of
 from kshell.registry import Hook
 from kshell.values.base.build import collapse
 from kshell.values.base.core import HOLE, Value
@@ -320,6 +320,16 @@ class PyCall(Foreign):
     def __init__(self, obj: object, how: str = "") -> None:
         super().__init__(obj)
         self.how = how
+
+
+def _failed(where: str, exc: BaseException) -> QError:
+    if isinstance(exc, QError):
+        return exc
+    return QError(first_line(f"{where}: {type(exc).__name__}: {message_of(exc)}"))
+
+
+# the q error for an exception of Python code, given the name of what failed: embedpy/applying.py, with Python's frames
+FAILED = Hook(_failed)
 
 
 class Handle:

@@ -193,8 +193,8 @@ def test_inputs_by_name_of_a_model(words: kshell.Session) -> None:
 
 
 @pytest.mark.parametrize("q", [
-    "(key forward(out;x))~`loss`hidden`count", "(tensor(forward(out;x))`loss)~21e", "(vector(forward(out;x))`hidden)~(x;2*x)",
-    "(evaluate(out;x))~`loss`hidden`count!(21e;(x;2*x);3)", "(evaluate(out;x;(enlist`kind)!enlist`pair))~`first`second!(x;x+1e)",
+    "(key forward(out;x))~`loss`hidden`cache`count", "112h=type forward[(out;x)]`cache", "(tensor(forward(out;x))`loss)~21e", "(vector(forward(out;x))`hidden)~(x;2*x)",
+    "(`loss`hidden`count#evaluate(out;x))~`loss`hidden`count!(21e;(x;2*x);3)", "(evaluate(out;x;(enlist`kind)!enlist`pair))~`first`second!(x;x+1e)",
     "(evaluate(out;x;(enlist`kind)!enlist`map))~`a`b`c!(x;::;(enlist`d)!enlist x)",
     "(key forward(out;x;(enlist`kind)!enlist`pair))~`first`second", "`dictionary~class forward(k;`p`q!(x;w))"])
 def test_outputs_by_name(words: kshell.Session, q: str) -> None:
