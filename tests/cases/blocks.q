@@ -58,5 +58,5 @@ count generate(hub c;1 2 3;4)  / 7
 hub c,(enlist`hidden_size)!enlist 8.5  / 'hub: hidden_size of the dictionary is 8.5, expecting a positive whole number
 hub`hidden_size _ c  / 'hub: the dictionary has no hidden_size
 hub(c;`LlamaForSight)  / 'hub: the architecture LlamaForSight is not known, those of llama are LlamaForCausalLM LlamaModel
-hub c,(enlist`model_type)!enlist`nosuch  / 'hub: models of type nosuch are not known, only those of bert llama qwen2 mistral mixtral gpt2 vit
-hub()!()  / 'hub: models of type unknown are not known, only those of bert llama qwen2 mistral mixtral gpt2 vit
+hub c,(enlist`model_type)!enlist`nosuch  / 'hub: the dictionary has the model_type nosuch, known are bert llama qwen2 mistral mixtral gpt2 vit
+hub()!()  / 'hub: the dictionary has no model_type, known are bert llama qwen2 mistral mixtral gpt2 vit

@@ -109,12 +109,11 @@ def new_model(c: Settings, chosen: str) -> Module:
 
 
 def _family(c: Settings) -> Family:
-    kind = c.get("model_type", "unknown")
+    kind = c.get("model_type")
     family = FAMILIES.get(kind) if isinstance(kind, str) else None
     if family is None:
-        raise QError(
-            f"hub: models of type {kind} are not known, only those of " + " ".join(FAMILIES)
-        )
+        given = f"{c.where} has " + ("no model_type" if kind is None else f"the model_type {kind}")
+        raise QError(f"hub: {given}, known are " + " ".join(FAMILIES))
     return family
 
 

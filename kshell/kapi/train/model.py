@@ -225,7 +225,7 @@ def _parts(given: Sequence[Value], start: int) -> dict[str, Any]:
                 expected=UNSAID,
             )
         if name in parts:
-            raise QError(f"model: more than one {name} given")
+            raise CallError("model", f"more than one {name}", given=kname(x))
         parts[name] = part
     return parts
 

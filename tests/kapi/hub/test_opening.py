@@ -117,8 +117,8 @@ def changed(**settings: Any) -> dict[str, Any]:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "type": (changed(model_type="gemma9"), "hub: models of type gemma9 are not known, only those of " + " ".join(FAMILIES)),
-    "no type": (changed(model_type="absent"), "hub: models of type unknown are not known"),
+    "type": (changed(model_type="gemma9"), "has the model_type gemma9, known are " + " ".join(FAMILIES)),
+    "no type": (changed(model_type="absent"), "has no model_type, known are"),
     "architecture": (changed(architectures=["LlamaForSight"]),
                      "hub: the architecture LlamaForSight is not known, those of llama are LlamaForCausalLM LlamaModel"),
     "no size": (changed(hidden_size="absent"), "config.json has no hidden_size"),
