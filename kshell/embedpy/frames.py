@@ -7,7 +7,7 @@ import importlib
 from kshell import python
 from kshell.embedpy.applying import guarded
 from kshell.errors import QError
-from kshell.lang.names.define import name
+from kshell.lang.names.define import name, verb
 from kshell.values.base.core import Dict, List, Table, Value, Vec
 from kshell.values.base.functions import PyCall
 
@@ -23,7 +23,8 @@ def _split(x: Value, word: str) -> tuple[Table, list[str]]:
         return Table([*keys.names, *values.names], [*keys.cols, *values.cols]), list(keys.names)
     if isinstance(x, Vec | List):
         return Table([_ALONE], [x]), []
-    raise QError(f"{word}: expected a table or a list")
+    kind = verb("type", 1)(x)
+    raise QError(f"{word}: expected a table or a list, given type {getattr(kind, 'v', kind)}h")
 
 
 _EXAMPLE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import linecache
 import os
 from functools import cache
@@ -11,6 +12,7 @@ from types import TracebackType
 import kshell
 from kshell.errors import Frame, Source
 
+_IMPORTING = importlib.__file__
 _OWN = os.path.dirname(kshell.__file__) + os.sep
 _SHOWN = 2  # frames of installed packages
 
@@ -33,7 +35,7 @@ def python_frames(tb: TracebackType | None) -> list[Frame]:
         tb = tb.tb_next
     for level in reversed(levels):
         file = level.tb_frame.f_code.co_filename
-        if file.startswith((_OWN, "<frozen", "<q>")):
+        if file.startswith((_OWN, _IMPORTING, "<frozen", "<q>")):
             continue
         if file.startswith(_packages()):
             packages += 1

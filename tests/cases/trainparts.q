@@ -30,7 +30,7 @@ shuffle m  / 'shuffle: the function has an order of its own
 batch m  / 'batch: no batch of the function is shown in place; run goes through them
 forward m  / 'forward: the data comes batch by batch from the function: give inputs, or go through it by run
 run(m;{[]`a`b})  / 'run: a symbol list is no tensor, number, text, list or dictionary of them
-run(m;{[]`ab})  / 'run: a batch is a str, expected (input;target) or a dictionary of inputs by name
+run(m;{[]`ab})  / 'run: a batch is of class str, expected (input;target) or a dictionary of inputs by name
 run(m;{[]3 4 5})  / 'run: mat1 and mat2 must have the same dtype, but got Long and Float
 run(m;{[]'none})  / 'none
 run(m;{[]::})  /

@@ -112,10 +112,10 @@ def test_lists_are_series(session: Session) -> None:
     assert session(".p.toq .p.topa 2026.01.01 0Nd").astype(str).tolist() == ["2026-01-01", "NaT"]
 
 
-@pytest.mark.parametrize("given", ["1", "`a`b!1 2", "`a", "{x}", "(::)"])
+@pytest.mark.parametrize(("given", "kind"), [("1", -7), ("`a`b!1 2", 99), ("`a", -11), ("{x}", 100), ("(::)", 101)])
 @pytest.mark.parametrize("word", ["topd", "topa", "topl"])
-def test_what_is_no_table(session: Session, word: str, given: str) -> None:
-    assert session(f"@[.p.{word};{given};{{`$x}}]") == f"{word}: expected a table or a list"
+def test_what_is_no_table(session: Session, word: str, given: str, kind: int) -> None:
+    assert session(f"@[.p.{word};{given};{{`$x}}]") == f"{word}: expected a table or a list, given type {kind}h"
 
 
 def test_a_large_table_comes_back(session: Session) -> None:

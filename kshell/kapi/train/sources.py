@@ -192,7 +192,11 @@ class Reader:
             return self._here([self._one(batch)]), []
         if isinstance(batch, tuple | list) and batch:
             return self.read(tuple(batch))
-        what = "an empty list" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
+        what = (
+            "an empty list"
+            if isinstance(batch, tuple | list)
+            else f"of class {type(batch).__name__}"
+        )
         raise CallError(
             self.call,
             f"a batch is {what}, expected (input;target) or a dictionary of inputs by name",
