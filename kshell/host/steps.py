@@ -11,7 +11,7 @@ import math
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST = 10_000  # steps kept
 RECENT = 20  # steps that tell which optimizers are in use
-SHARE = 0.001  # of a step's time that norms may cost
+SHARE = 0.0005  # of a step's time that norms may cost
 SETTLE = 1_000  # steps after which tensors that were noted become numbers
 EPOCH = 946_684_800  # 2000.01.01 in seconds since 1970
 
@@ -80,9 +80,28 @@ class Steps:
             self._inside = True
             return stepping(optimizer, args, kwargs)
 
+        # a kernel leaves nothing of Python's code in the processor's caches, so that a call in here costs microseconds
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             self._inside = False
-            self._note(optimizer)
+            known = self.counted.get(id(optimizer))
+            if known is None or known.ref() is not optimizer:
+                known = self.counted[id(optimizer)] = Counted(optimizer, len(self.counted))
+            now = perf_counter()
+            known.steps = step = known.steps + 1
+            if step > self.number:
+                self.number = step
+            rate = optimizer.param_groups[0].get("lr")
+            if rate.__class__ is not float and hasattr(rate, "detach"):
+                rate = rate.detach().clone()
+            norm = memory = None
+            if step >= known.next_norm:
+                norm, memory = self._measured(optimizer, known, now)
+            self.rows.append((known, step, now, rate, self.losses, norm, memory))
+            self.losses = []
+            self._unsettled += 1
+            if self._unsettled >= SETTLE:
+                self._settle()
+            known.ended = now
             stepped(optimizer)
 
         self.apart = False
@@ -102,10 +121,9 @@ class Steps:
     def _follow_losses(self, owner: Any) -> Callable[[], None]:
         """Note what `backward` is called on. In a closure that a step calls again and again, the first one counts."""
         import torch
-        from torch.overrides import has_torch_function, has_torch_function_unary
+        from torch.overrides import has_torch_function_unary
 
-        original = owner.backward
-        tensor_type, graph_task = torch.Tensor, torch._C._current_graph_task_id
+        original, tensor_type = owner.backward, torch.Tensor
 
         # the method of tensors calls this function too; its arguments are spelled out, since packing them costs more
         # than all else here
@@ -118,30 +136,15 @@ class Steps:
             grad_variables: Any = None,
             inputs: Any = None,
         ) -> Any:
-            # a backward pass inside of another one is a part of that, as torch.utils.checkpoint has them, with
-            # gradients; a class of tensors with a function of its own, and a mode, call this again
-            losses: Sequence[Any] = ()
-            if self.apart or (grad_tensors is not None and graph_task() != -1):
-                pass
-            elif isinstance(tensors, tensor_type):
-                if not has_torch_function_unary(tensors):
-                    losses = (tensors,)
-            elif tensors.__class__ in (tuple, list) and not has_torch_function(tensors):
-                losses = [x for x in tensors if isinstance(x, tensor_type)]
-            counts = not (self._inside and self.losses)
-            for loss in losses:
-                value = loss
-                if self._scaled:
-                    value = next((given for made, given in self._scaled if made() is loss), loss)
-                if self.on_loss is not None:
-                    self.on_loss(loss, value)
-                if counts:
-                    # a number of the CPU is there; others are waited for later
-                    number = number_of(value) if value.is_cpu else None
-                    if number is not None:
-                        self.losses.append(number)
-                    elif value.numel() == 1:
-                        self.losses.append(value.detach())
+            plain = tensors.__class__ is tensor_type and grad_tensors is None and tensors.is_cpu
+            looked_at = self.apart or self._inside or self._scaled or self.on_loss is not None
+            if not plain or looked_at or has_torch_function_unary(tensors):
+                self._note_losses(tensors, grad_tensors)
+            else:  # as most programs call it
+                try:
+                    self.losses.append(tensors.item())
+                except Exception:
+                    self._note_losses(tensors, grad_tensors)
             return original(
                 tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs
             )
@@ -166,26 +169,33 @@ class Steps:
 
     # ------------------------------------------------------------ noting
 
-    def _note(self, optimizer: Optimizer) -> None:
-        known = self.counted.get(id(optimizer))
-        if known is None or known.ref() is not optimizer:
-            known = self.counted[id(optimizer)] = Counted(optimizer, len(self.counted))
-        now = perf_counter()
-        known.steps = step = known.steps + 1
-        if step > self.number:
-            self.number = step
-        rate: Any = optimizer.param_groups[0].get("lr")
-        if rate.__class__ is not float and hasattr(rate, "detach"):
-            rate = rate.detach().clone()
-        norm = memory = None
-        if step >= known.next_norm:
-            norm, memory = self._measured(optimizer, known, now)
-        self.rows.append((known, step, now, rate, self.losses, norm, memory))
-        self.losses = []
-        self._unsettled += 1
-        if self._unsettled >= SETTLE:
-            self._settle()
-        known.ended = now
+    def _note_losses(self, tensors: Any, grad_tensors: Any) -> None:
+        """Note what `backward` is called on, whatever that is."""
+        import torch
+        from torch.overrides import has_torch_function
+
+        # a backward pass inside of another one is a part of that, as torch.utils.checkpoint has them, with gradients; a
+        # class of tensors with a function of its own, and a mode, call `backward` again
+        inside = grad_tensors is not None and torch._C._current_graph_task_id() != -1
+        given = tensors if tensors.__class__ in (tuple, list) else (tensors,)
+        if self.apart or inside or has_torch_function(given):
+            return
+        counts = not (self._inside and self.losses)
+        for loss in given:
+            if not isinstance(loss, torch.Tensor):
+                continue
+            value = loss
+            if self._scaled:
+                value = next((given for made, given in self._scaled if made() is loss), loss)
+            if self.on_loss is not None:
+                self.on_loss(loss, value)
+            if counts:
+                # a number of the CPU is there; others are waited for later
+                number = number_of(value) if value.is_cpu else None
+                if number is not None:
+                    self.losses.append(number)
+                elif value.numel() == 1:
+                    self.losses.append(value.detach())
 
     def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> tuple[Any, int]:
         """The norm of the gradients that a step used, and the memory in use; and when they are due again: they take a
