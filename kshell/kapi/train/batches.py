@@ -199,6 +199,7 @@ def next_batch(model: Model, test: bool) -> bool:
     data, s = model.data_of(test), model.settings(test)
     if isinstance(data, Source):
         return _next_of(model, data, test)
+    data.check_there(*("testbatch", "test") if test else ("batch", "train"))
     first = data.batch < 0
     i = s["task"] if first else data.batch + s["tasks"]
     if i >= raw(_batches(model, test)):

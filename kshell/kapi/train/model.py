@@ -55,7 +55,7 @@ MORE = {option.name: option.train for option in OPTIONS if option.more}
 class Data:
     """Inputs and targets (each None, a tensor, a list or a dictionary of tensors), shared with the user's handles."""
 
-    __slots__ = ("batch", "generator", "hidden", "n", "order", "shown", "x", "y")
+    __slots__ = ("batch", "generator", "hidden", "lost", "n", "order", "shown", "x", "y")
     what = ""  # what the data comes from batch by batch, if it does
 
     def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
@@ -67,11 +67,22 @@ class Data:
         self.hidden: Any = None  # hidden state after the shown batch, if the next one gets it
         # the inputs and targets of the shown batch, where the data comes batch by batch
         self.shown: tuple[list[Any], list[Any]] | None = None
+        self.lost = ""  # what the data came from, if the model's file does not hold it
 
     @property
     def there(self) -> bool:
         """Is there data?"""
         return self.n >= 0
+
+    def check_there(self, call: str, setup: str) -> None:
+        """An error if there is no data because the file of the model did not hold it."""
+        if self.lost:
+            raise CallError(
+                call,
+                f"the model's data came from {self.lost}, which its file does not hold: give it again, "
+                f"{setup}(m;loader)",
+                says=(call,),
+            )
 
     def tensors(self) -> list[Any]:
         """All tensors on both sides."""
@@ -122,6 +133,7 @@ class Model:
         data = self.data_of(test)
         if data.shown is not None:
             return data.shown[0]
+        data.check_there(UNSAID, "test" if test else "train")
         if data.what:
             go, show = ("testrun", "testbatch") if test else ("run", "batch")
             raise CallError(
