@@ -7,7 +7,7 @@ evaluate(m;1 2 2#0e)  / 0 1 2 3
 evaluate(module enlist(`alibi;1);1 3 3#0e)  / 0           -0.00390625 -0.0078125  -0.00390625 0           -0.00390625 -0.00..
 module`alibi  / 'alibi: positive number of heads required
 / attention
-options module enlist(`gqa;8;2;1;`rope;3)  / dim    | 8\nheads  | 2\nkvheads| 1\nrope   | `base`dim`adjacent`scaling`factor`length`low`high`attention!(10000f;..\nwindow | 3\nheaddim| 4\ncausal | 1b\nbias   | 0b\noutbias| 0b\ndropout| 0f\nalibi  | 0b\nscale  | 0n\nfused  | 0b\nproject| 1b\nlayer  | `linear\nnames  | `q`k`v`out
+options module enlist(`gqa;8;2;1;`rope;3)  / dim    | 8\nheads  | 2\nkvheads| 1\nrope   | `base`dim`adjacent`scaling`factor`length`low`high`attention`short`lo..\nwindow | 3\nheaddim| 4\ncausal | 1b\nbias   | 0b\noutbias| 0b\ndropout| 0f\nalibi  | 0b\nscale  | 0n\nfused  | 0b\nproject| 1b\nlayer  | `linear\nnames  | `q`k`v`out
 childnames module enlist(`gqa;8;2;`fused,1b)  / `qkv`out
 childnames module enlist(`gqa;8;2;1;`rope`project!(`rope;0b))  / `q`k`v`rope
 size each parms module enlist(`gqa;8;4;2;`bias`outbias!11b)  / q.weight  | 8 8\nq.bias    | ,8\nk.weight  | 4 8\nk.bias    | ,4\nv.weight  | 4 8\nv.bias    | ,4\nout.weight| 8 8\nout.bias  | ,8
