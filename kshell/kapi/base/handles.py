@@ -425,7 +425,7 @@ def adopted(x: Value, depth: int = 3) -> Value:
                         done = (adopted(rest, depth - 1) for rest in x.items[i + 1 :])
                         return List([*x.items[:i], new, *done])
     elif x.__class__ is Dict and depth:
-        values = adopted(x.v, depth - 1)
+        values: Any = adopted(x.v, depth - 1)
         return x if values is x.v else Dict(x.k, values)
     return x
 

@@ -21,7 +21,7 @@ from kshell.kapi.optim.replace_child import put_child
 from kshell.nn import blocks
 from kshell.registry import Option
 from kshell.values.base.build import longs, symdict
-from kshell.values.base.core import Table, Value, sym_vec
+from kshell.values.base.core import Table, Value, Vec, sym_vec
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -123,7 +123,7 @@ def _small(part: Any) -> Iterator[Any]:
 def _table(made: dict[str, Any]) -> Table:
     parts = list(made.values())
     kinds = ["dora" if isinstance(p, blocks.adapters.Dora) else "lora" for p in parts]
-    columns: dict[str, Value] = {
+    columns: dict[str, Vec] = {
         "name": sym_vec(list(made)),
         "type": sym_vec(kinds),
         "layer": sym_vec([p.layer for p in parts]),
